@@ -1,0 +1,94 @@
+import postgres from 'postgres'
+import { watchedSocket } from './watched-socket.ts'
+
+/** How values of special types look in our code: a bigint of the ledger always fits a number. */
+export interface DbTypes extends Record<string, unknown> {
+  bigint: number
+}
+/** A pool of connections. */
+export type Db = postgres.Sql<DbTypes>
+/** A transaction: what `enqueue` and everything that must commit together take. */
+export type Tx = postgres.TransactionSql<DbTypes>
+/** Either: for verbs that are one statement. */
+export type Queryable = postgres.ISql<DbTypes>
+
+export interface DbOptions {
+  readonly url: string
+  readonly max: number
+  readonly applicationName: string
+  /** The server gives up on a statement after this. */
+  readonly statementMs?: number
+  readonly connectMs?: number
+}
+
+/**
+ * Opens a pool. Columns come back in camelCase, moments as Date, bigints as numbers. Every statement is
+ * bounded on both sides: by the server's clock and by a socket that notices a silent server.
+ */
+export const openDb = (options: DbOptions): Db => {
+  const statementMs = options.statementMs ?? 15_000
+  const connectMs = options.connectMs ?? 5_000
+  return postgres(options.url, {
+    max: options.max,
+    connect_timeout: Math.ceil(connectMs / 1000),
+    backoff: () => 0.25,
+    onnotice: () => {},
+    socket: (endpoint: { host: string[]; port: number[]; path?: string | false }) =>
+      watchedSocket(endpoint, { connectMs, silenceMs: statementMs + 5_000 }),
+    connection: {
+      application_name: options.applicationName,
+      statement_timeout: statementMs,
+      idle_in_transaction_session_timeout: 60_000,
+    },
+    transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
+    types: {
+      bigint: {
+        to: 20,
+        from: [20],
+        serialize: (n: number) => String(n),
+        parse: (text: string) => Number(text),
+      },
+    },
+    // `socket` is documented but missing in the library's types.
+  } as postgres.Options<{ bigint: postgres.PostgresType<number> }>) as unknown as Db
+}
+
+/** SQLSTATEs and socket errors that say "the database is away", not "the statement is wrong". */
+const awayCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ENOENT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'ETIMEDOUT',
+  'CONNECTION_CLOSED',
+  'CONNECTION_ENDED',
+  'CONNECTION_DESTROYED',
+  'CONNECT_TIMEOUT',
+  '57P01',
+  '57P02',
+  '57P03',
+  '08000',
+  '08003',
+  '08006',
+  '53300',
+])
+
+const codeOf = (error: unknown): string | undefined =>
+  error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined
+
+/** Whether an error means that Postgres could not be reached; the statement may or may not have run. */
+export const isDbAway = (error: unknown): boolean => {
+  const code = codeOf(error)
+  if (code !== undefined && awayCodes.has(code)) return true
+  return error instanceof Error && error.message.startsWith('Postgres')
+}
+
+export const isDeadlock = (error: unknown): boolean => codeOf(error) === '40P01'
+
+/** The name of the constraint that refused a write, if that is what happened. */
+export const violatedConstraint = (error: unknown): string | undefined => {
+  if (!(error instanceof postgres.PostgresError) || !error.code.startsWith('23')) return undefined
+  return error.constraint_name
+}

@@ -1,0 +1,9 @@
+import { customType, timestamp } from 'drizzle-orm/pg-core'
+
+/** A transaction id that never wraps: what puts events in commit order. */
+export const xid8 = customType<{ data: string }>({ dataType: () => 'xid8' })
+
+export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
+
+/** A moment. Every one in the ledger is read from the database's clock, never from a process's. */
+export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 3 })

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from './kind.ts'
+
+/** Moves a machine to another host by saving its state, carrying it over and waking it there. */
+export const hibernateMigrate = defineKind({
+  kind: 'hibernate-migrate',
+  title: 'Move a machine by hibernation',
+  version: 1,
+  payload: z.strictObject({
+    machineId: z.uuid(),
+    moveId: z.uuid(),
+    fromHost: nameSchema,
+    toHost: nameSchema,
+    downtimeLimitSeconds: z.int().positive().max(86_400).optional(),
+  }),
+})

@@ -1,0 +1,65 @@
+import { z } from 'zod'
+import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
+
+/**
+ * A job kind: its name (spelled as in the API and as its queue), its payload by version, and how it behaves.
+ * A payload is stored with the version it was written at; a worker that does not know the version leaves the
+ * job alone, so old and new workers can share a fleet.
+ */
+export interface JobKind<Payload = unknown> {
+  readonly kind: string
+  readonly title: string
+  /** The newest payload version this code writes and the highest it can run. */
+  readonly version: number
+  readonly payload: z.ZodType<Payload>
+  /** Lifts an older payload, one version at a time: `upgrades[1]` makes version 2 out of version 1. */
+  readonly upgrades: Readonly<Record<number, (older: unknown) => unknown>>
+  readonly retry: RetryPolicy
+  /** How many run at once in one worker process, unless the settings say otherwise. */
+  readonly concurrency: number
+}
+
+export interface JobKindOptions<Payload> {
+  kind: string
+  title: string
+  version: number
+  payload: z.ZodType<Payload>
+  upgrades?: Record<number, (older: unknown) => unknown>
+  retry?: Partial<RetryPolicy>
+  concurrency?: number
+}
+
+const kindName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
+
+export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<Payload> => {
+  if (!kindName.test(options.kind)) throw new Error(`Job kind "${options.kind}" must be kebab-case.`)
+  const upgrades = options.upgrades ?? {}
+  for (let version = 1; version < options.version; version += 1)
+    if (!upgrades[version]) throw new Error(`${options.kind}: no upgrade from payload version ${version}.`)
+  return {
+    kind: options.kind,
+    title: options.title,
+    version: options.version,
+    payload: options.payload,
+    upgrades,
+    retry: { ...defaultRetryPolicy, ...options.retry },
+    concurrency: options.concurrency ?? 4,
+  }
+}
+
+/** Checks a payload against its kind, lifting an older version first. Throws zod's error when it does not fit. */
+export const readPayload = <Payload>(kind: JobKind<Payload>, version: number, stored: unknown): Payload => {
+  let payload = stored
+  for (let at = version; at < kind.version; at += 1) payload = kind.upgrades[at]?.(payload)
+  return kind.payload.parse(payload)
+}
+
+/** Names of things in Drover: what a person types and a URL carries. */
+export const nameSchema = z
+  .string()
+  .regex(/^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/, 'must be 1 to 63 letters, digits, dots, dashes or underscores')
+
+/** Ids of things inside a platform (managed-object ids, UUIDs, domain names): bounded, printable, no blanks. */
+export const platformIdSchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,128}$/, 'must be 1 to 128 printable characters')

@@ -1,0 +1,16 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from './kind.ts'
+
+/** Decides where one instance of a batch lands, against the live target. */
+export const placeInstance = defineKind({
+  kind: 'place-instance',
+  title: 'Place an instance',
+  version: 1,
+  payload: z.strictObject({
+    batch: nameSchema,
+    entryId: z.uuid(),
+    instanceId: z.uuid(),
+    /** The inventory revision the decision is made on; a newer one asks for a new decision. */
+    revision: z.int().nonnegative(),
+  }),
+})

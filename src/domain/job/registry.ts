@@ -1,0 +1,25 @@
+import { finalVerify } from './final-verify.ts'
+import { hibernateMigrate } from './hibernate-migrate.ts'
+import { importOva } from './import-ova.ts'
+import type { JobKind } from './kind.ts'
+import { placeInstance } from './place-instance.ts'
+import { selfTest } from './self-test.ts'
+import { settleDebt } from './settle-debt.ts'
+import { swapTemplate } from './swap-template.ts'
+import { syncSource } from './sync-source.ts'
+
+/** Every job kind there is. A new kind is one file beside this one, a line here, and a handler. */
+export const jobKinds: readonly JobKind[] = [
+  syncSource,
+  placeInstance,
+  importOva,
+  swapTemplate,
+  hibernateMigrate,
+  finalVerify,
+  selfTest,
+  settleDebt,
+]
+
+const byName = new Map(jobKinds.map((kind) => [kind.kind, kind]))
+
+export const findKind = (name: string): JobKind | undefined => byName.get(name)

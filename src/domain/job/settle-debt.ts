@@ -1,0 +1,11 @@
+import { z } from 'zod'
+import { defineKind } from './kind.ts'
+
+/** Undoes an effect that could not be undone when its job ended. */
+export const settleDebt = defineKind({
+  kind: 'settle-debt',
+  title: 'Settle a debt',
+  version: 1,
+  payload: z.strictObject({ effectId: z.uuid() }),
+  retry: { transientMax: 1, environmentMax: 1, bugMax: 1 },
+})

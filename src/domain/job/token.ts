@@ -1,0 +1,29 @@
+/**
+ * Admission tokens: what a job must hold to run, `class/thing`, such as `source-host-reads/esx-04`. A limit is
+ * set for one thing or for its whole class; the thing's own limit wins.
+ */
+export const tokenClasses: Readonly<Record<string, { readonly title: string; readonly limit: number }>> = {
+  'source-host-reads': { title: 'Disks read at once from one source host', limit: 8 },
+  'source-snapshots': { title: 'Snapshots held at once on one datastore', limit: 15 },
+  'target-imports': { title: 'Imports at once into one target', limit: 8 },
+  'target-creates': { title: 'Machines created at once on one target', limit: 4 },
+  'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
+  'host-outbound-moves': { title: 'Moves at once out of one host', limit: 2 },
+  link: { title: 'Copies at once over one link', limit: 16 },
+  batch: { title: 'Entries of one batch at once', limit: 50 },
+}
+
+const tokenName = /^([a-z][a-z-]*)\/([\x21-\x2e\x30-\x7e]{1,128})$/
+
+export const parseToken = (token: string): { class: string; thing: string } | undefined => {
+  const match = tokenName.exec(token)
+  if (!match?.[1] || !match[2] || !(match[1] in tokenClasses)) return undefined
+  return { class: match[1], thing: match[2] }
+}
+
+/** The limit in force for a token: set for the thing, set for the class, or the class's default. */
+export const tokenLimit = (token: string, limits: ReadonlyMap<string, number>): number => {
+  const parsed = parseToken(token)
+  if (!parsed) throw new Error(`"${token}" is not a token name: class/thing, with one of the known classes.`)
+  return limits.get(token) ?? limits.get(parsed.class) ?? tokenClasses[parsed.class]?.limit ?? 1
+}

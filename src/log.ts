@@ -1,0 +1,52 @@
+import { type Logger, pino } from 'pino'
+
+export type { Logger } from 'pino'
+
+/** Key names whose values never reach a log line, at any depth that our records have. */
+const secretKeys = [
+  'password',
+  'secret',
+  'token',
+  'authorization',
+  'cookie',
+  'apiKey',
+  'privateKey',
+  'credentials',
+]
+
+export const redactedPaths: readonly string[] = secretKeys.flatMap((key) => [
+  key,
+  `*.${key}`,
+  `*.*.${key}`,
+  `*.*.*.${key}`,
+])
+
+/** Userinfo inside a URL: `postgres://drover:secret@host/db` becomes `postgres://***@host/db`. */
+export const withoutUserinfo = (text: string): string => text.replace(/\/\/[^/\s@]+@/g, '//***@')
+
+export interface LogOptions {
+  readonly role: string
+  readonly level: string
+  /** Where lines go; standard error by default, so that standard output stays the program's own. */
+  readonly destination?: { write(line: string): void }
+}
+
+/** One JSON line an event. `job`, `subject` and `trace` ids are child bindings, so every line carries them. */
+export const createLog = (options: LogOptions): Logger =>
+  pino(
+    {
+      level: options.level,
+      base: { role: options.role, pid: process.pid },
+      redact: { paths: [...redactedPaths], censor: '[redacted]' },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: (label) => ({ level: label }) },
+      serializers: { err: (error: Error) => redactError(pino.stdSerializers.err(error)) },
+    },
+    options.destination ?? pino.destination({ dest: 2, sync: true }),
+  )
+
+const redactError = <T extends { message?: string; stack?: string }>(serialized: T): T => ({
+  ...serialized,
+  ...(serialized.message === undefined ? {} : { message: withoutUserinfo(serialized.message) }),
+  ...(serialized.stack === undefined ? {} : { stack: withoutUserinfo(serialized.stack) }),
+})
