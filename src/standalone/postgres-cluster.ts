@@ -1,0 +1,191 @@
+import { execFile } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { systemClock } from '../clock.ts'
+import { DroverError } from '../errors.ts'
+import type { Logger } from '../log.ts'
+import { commandLineOf, identify } from './process-identity.ts'
+import { firstClosedParent, type OsUser } from './unprivileged-user.ts'
+
+const run = promisify(execFile)
+
+export const clusterUser = 'drover'
+
+/** Makes the data directory, and lets the user that Postgres runs as pass through it, and no further. */
+export const prepareDataDir = async (dataDir: string, user: OsUser | undefined): Promise<void> => {
+  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  if (!user) return
+  const closed = await firstClosedParent(dataDir, user)
+  if (closed) throw closedParent(dataDir, closed, user)
+  await chmod(dataDir, 0o711)
+}
+
+/** The cluster's password: made once, in a file that only we can read. */
+export const clusterPassword = async (dataDir: string): Promise<string> => {
+  const path = join(dataDir, 'postgres.password')
+  const kept = await readFile(path, 'utf8').catch(() => undefined)
+  if (kept) return kept.trim()
+  const made = randomBytes(24).toString('hex')
+  const draft = `${path}.${process.pid}`
+  await writeFile(draft, `${made}\n`, { mode: 0o600 })
+  await rename(draft, path)
+  return made
+}
+
+/**
+ * Runs initdb unless there is a cluster. It works in a directory of its own and is renamed into place, so
+ * that an initdb that was cut short is never taken for a cluster.
+ */
+export const ensureCluster = async (options: {
+  dataDir: string
+  binDir: string
+  user: OsUser | undefined
+  password: string
+}): Promise<string> => {
+  const cluster = join(options.dataDir, 'postgres')
+  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined)
+  if (version) {
+    await refuseOtherVersion(options, version.trim())
+    return cluster
+  }
+  const { user } = options
+  const workshop = join(options.dataDir, 'postgres.init')
+  await rm(workshop, { recursive: true, force: true })
+  await mkdir(workshop, { mode: 0o700 })
+  const passwordFile = join(workshop, 'password')
+  await writeFile(passwordFile, `${options.password}\n`, { mode: 0o600 })
+  if (user) {
+    await chown(passwordFile, user.uid, user.gid)
+    await chown(workshop, user.uid, user.gid)
+  }
+  await initdb({ ...options, target: join(workshop, 'data'), passwordFile })
+  await rename(join(workshop, 'data'), cluster)
+  await rm(workshop, { recursive: true, force: true })
+  return cluster
+}
+
+const initdb = async (options: {
+  binDir: string
+  user: OsUser | undefined
+  target: string
+  passwordFile: string
+}): Promise<void> => {
+  const { user } = options
+  const flags = [
+    ...['-D', options.target, '-U', clusterUser, `--pwfile=${options.passwordFile}`],
+    ...['--auth=scram-sha-256', '--encoding=UTF8', '--no-instructions'],
+    // The same sort order and speed everywhere, whatever locales the machine has.
+    ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
+  ]
+  try {
+    await run(join(options.binDir, 'initdb'), flags, {
+      cwd: dirname(options.target),
+      env: postgresEnvironment(),
+      ...(user ? { uid: user.uid, gid: user.gid } : {}),
+    })
+  } catch (cause) {
+    const { stderr = '', message } = cause as Error & { stderr?: string }
+    throw new DroverError(
+      {
+        code: 'embedded-postgres-initdb',
+        class: 'config',
+        message: `The embedded Postgres could not make its data directory: ${lastLine(stderr) || message}`,
+        remedy: 'See that the disk has room and that DROVER_DATA_DIR is writable, or set DATABASE_URL.',
+        field: 'DROVER_DATA_DIR',
+      },
+      { cause },
+    )
+  }
+}
+
+/** Nothing of ours: a PGDATA or LC_ALL of the caller's shell must not reach the server. */
+export const postgresEnvironment = (): NodeJS.ProcessEnv => ({
+  PATH: process.env.PATH ?? '/usr/bin:/bin',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+})
+
+const refuseOtherVersion = async (options: { binDir: string; dataDir: string }, found: string) => {
+  const { stdout } = await run(join(options.binDir, 'postgres'), ['--version'], { cwd: '/' }).catch(() => ({
+    stdout: '',
+  }))
+  const ours = /(\d+)\./.exec(stdout)?.[1]
+  if (!ours || ours === found) return
+  throw new DroverError({
+    code: 'embedded-postgres-version',
+    class: 'config',
+    message: `${options.dataDir} was made by Postgres ${found}; this Drover brings Postgres ${ours}.`,
+    remedy: `Dump it with the older Drover and restore it here, or start with another DROVER_DATA_DIR.`,
+    field: 'DROVER_DATA_DIR',
+  })
+}
+
+/** The owner of an existing cluster: it must stay the user that Postgres runs as. */
+export const clusterOwner = async (dataDir: string): Promise<number | undefined> => {
+  const facts = await stat(join(dataDir, 'postgres')).catch(() => undefined)
+  const me = process.getuid?.()
+  if (facts && me !== undefined && me !== 0 && facts.uid !== me) {
+    throw new DroverError({
+      code: 'data-dir-foreign',
+      class: 'config',
+      message: `The database in ${dataDir} belongs to another user (uid ${facts.uid}; we are ${me}).`,
+      remedy: 'Start Drover as that user, or choose another DROVER_DATA_DIR.',
+      field: 'DROVER_DATA_DIR',
+    })
+  }
+  return facts?.uid
+}
+
+/**
+ * Ends a postmaster that outlived its supervisor (kill -9), and unlocks the cluster when its pid file names a
+ * process that has nothing to do with it. The caller holds the lock of the data directory.
+ */
+export const clearLeftovers = async (cluster: string, log: Logger): Promise<void> => {
+  const pidFile = join(cluster, 'postmaster.pid')
+  const text = await readFile(pidFile, 'utf8').catch(() => undefined)
+  const pid = Number(text?.split('\n')[0])
+  if (text === undefined || !identify(pid)) return
+  if (commandLineOf(pid).includes(cluster)) {
+    log.warn({ postmaster: pid }, 'a Postgres of a killed supervisor still runs here; it is stopped first')
+    await endProcess(pid)
+    return
+  }
+  // Postgres takes a pid file with its parent's number for stale, and then still looks whether backends of
+  // the dead server hold its shared memory. Deleting the file would lose that look.
+  await writeFile(pidFile, text.replace(/^.*/, String(process.pid)))
+}
+
+/** Fast shutdown, then harder. Resolves when the process is gone. */
+export const endProcess = async (pid: number, signals = stopLadder): Promise<void> => {
+  for (const [signal, patienceMs] of signals) {
+    try {
+      process.kill(pid, signal)
+    } catch {
+      return
+    }
+    const until = systemClock.monotonicMs() + patienceMs
+    while (systemClock.monotonicMs() < until) {
+      if (!identify(pid)) return
+      await systemClock.sleep(20)
+    }
+  }
+}
+
+const stopLadder: readonly (readonly [NodeJS.Signals, number])[] = [
+  ['SIGINT', 15_000],
+  ['SIGQUIT', 5_000],
+  ['SIGKILL', 5_000],
+]
+
+const closedParent = (dataDir: string, closed: string, user: OsUser): DroverError =>
+  new DroverError({
+    code: 'data-dir-closed',
+    class: 'config',
+    message: `Postgres runs as user "${user.name}", who may not pass through ${closed} to ${dataDir}.`,
+    remedy: 'Set DROVER_DATA_DIR to a directory below one that everybody may pass, such as /var/lib/drover.',
+    field: 'DROVER_DATA_DIR',
+  })
+
+const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? ''
