@@ -1,0 +1,35 @@
+import postgres from 'postgres'
+import { expect, test } from 'vitest'
+import { createDatabase, startOwnPostgres } from '../../support/postgres.ts'
+import { until } from '../../support/wait.ts'
+
+const database = await createDatabase()
+
+test('a test database is migrated and empty', async () => {
+  const [row] = await database.db`select count(*)::int as jobs from job`
+  expect(row).toEqual({ jobs: 0 })
+})
+
+test('two test databases do not see each other', async () => {
+  const other = await createDatabase()
+  await other.db`create table only_here (id int)`
+  const seen = await database.db`select 1 from pg_class where relname = 'only_here'`
+  expect(other.name).not.toBe(database.name)
+  expect(seen).toHaveLength(0)
+})
+
+test('a server of our own keeps its port and its data over a kill and a clean restart', async () => {
+  const own = await startOwnPostgres()
+  const sql = postgres(own.url, { max: 1, onnotice: () => {} })
+  await sql`create table kept (id int)`
+  await sql`insert into kept values (1)`
+  await own.kill()
+  await expect(sql`select 1`).rejects.toThrow()
+  await own.start()
+  await until(async () => (await sql`select id from kept`).length === 1, { what: 'the row to be there' })
+  await sql`insert into kept values (2)`
+  await own.restart()
+  const rows = await until(async () => sql`select id from kept order by id`, { what: 'the server to answer' })
+  expect(rows.map((row) => row.id)).toEqual([1, 2])
+  await sql.end()
+})

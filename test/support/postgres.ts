@@ -1,0 +1,117 @@
+import { rm } from 'node:fs/promises'
+import postgres from 'postgres'
+import { inject } from 'vitest'
+import { type Db, openDb } from '../../db/client.ts'
+import { migrateDb } from '../../db/migrate.ts'
+import { createLog } from '../../src/log.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/standalone/embedded-postgres.ts'
+import { forgetChild, noteChild } from './children.ts'
+import { atEnd } from './cleanup.ts'
+import { databaseUrl } from './shared-postgres.ts'
+import { makeTempDir } from './temp.ts'
+import { until } from './wait.ts'
+
+export interface TestDatabase {
+  readonly name: string
+  readonly url: string
+  /** A pool for the test itself, closed at the end; its connections are no leak. */
+  readonly db: Db
+}
+
+/**
+ * A fresh, migrated database, a copy of the run's template. Call it at the top of a file
+ * (`const database = await createDatabase()`) or inside a test. It is dropped at the end; a connection that
+ * somebody left open by then fails the file or test.
+ */
+export const createDatabase = async (): Promise<TestDatabase> => {
+  const name = `t_${process.pid}_${Math.random().toString(36).slice(2, 10)}`
+  const server = inject('postgresUrl')
+  const admin = postgres(server, { max: 1, onnotice: () => {} })
+  await admin`create database ${admin(name)} template ${admin(inject('postgresTemplate'))}`
+  const url = databaseUrl(server, name)
+  const db = openDb({ url, max: 6, applicationName: 'drover-test' })
+  atEnd(async () => {
+    await db.end({ timeout: 5 })
+    const leaks = await leftConnections(admin, name)
+    await admin`drop database if exists ${admin(name)} with (force)`
+    await admin.end({ timeout: 5 })
+    if (leaks.length > 0) throw new Error(`Connections were left open:\n${leaks.join('\n')}`)
+  })
+  return { name, url, db }
+}
+
+/** Who is still connected after a moment for sockets that are just closing. */
+const leftConnections = async (admin: postgres.Sql, database: string): Promise<string[]> => {
+  const look = async () => {
+    const rows = await admin<{ pid: number; name: string; state: string; query: string }[]>`
+      select pid, application_name as name, coalesce(state, '') as state, left(query, 120) as query
+      from pg_stat_activity where datname = ${database} and backend_type = 'client backend'`
+    return rows.map((row) => `pid ${row.pid} "${row.name}" ${row.state}: ${row.query}`)
+  }
+  return until(async () => (await look()).length === 0, {
+    what: 'connections to close',
+    withinMs: 2_000,
+  }).then(() => [], look)
+}
+
+/** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
+export interface OwnPostgres {
+  /** A migrated database of this server. */
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** Ends connections and stops cleanly. */
+  stop(): Promise<void>
+  /** kill -9 of the postmaster; its children notice and go. */
+  kill(): Promise<void>
+  start(): Promise<void>
+  restart(): Promise<void>
+}
+
+/** Starts a server of the test's own, with durability on unless `settings` say otherwise. */
+export const startOwnPostgres = async (
+  options: { settings?: Record<string, string>; migrate?: boolean } = {},
+): Promise<OwnPostgres> => {
+  const dir = await makeTempDir('own-postgres')
+  const run = inject('run')
+  const launch = async (port?: number): Promise<EmbeddedPostgres> => {
+    const server = await startEmbeddedPostgres({
+      dataDir: dir,
+      log: createLog({ role: 'test-postgres', level: 'error' }),
+      settings: { shared_buffers: '64MB', ...options.settings },
+      ...(port === undefined ? {} : { port }),
+    })
+    noteChild(run, server.pid, 'postgres')
+    void server.ended.then(() => forgetChild(run, server.pid))
+    return server
+  }
+  let server = await launch()
+  atEnd(async () => {
+    await server.stop('immediate')
+    await rm(dir, { recursive: true, force: true })
+  })
+  const { port, url } = server
+  const start = async () => {
+    server = await launch(port)
+    if (server.port !== port) throw new Error(`Somebody took port ${port} while the server was down.`)
+  }
+  const stop = async () => await server.stop('fast')
+  if (options.migrate !== false) await migrateDb(url)
+  return {
+    url,
+    port,
+    get pid() {
+      return server.pid
+    },
+    stop,
+    kill: async () => {
+      process.kill(server.pid, 'SIGKILL')
+      await server.ended
+    },
+    start,
+    restart: async () => {
+      await stop()
+      await start()
+    },
+  }
+}

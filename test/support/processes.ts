@@ -1,0 +1,171 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { inject } from 'vitest'
+import { forgetChild, groupMembers, killGroup, noteChild } from './children.ts'
+import { atEnd } from './cleanup.ts'
+import { settles, until } from './wait.ts'
+
+export type Role = 'api' | 'worker' | 'conductor' | 'migrate' | 'up'
+
+export interface Exit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+export interface ProcessOptions {
+  readonly command: string
+  readonly args: readonly string[]
+  /** The whole environment: nothing is inherited but what `baseEnv` gives. */
+  readonly env?: NodeJS.ProcessEnv
+  readonly cwd?: string
+}
+
+export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url))
+
+/** What a child gets of our environment: enough to find programs, nothing that could steer Drover. */
+export const baseEnv = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    ['PATH', 'HOME', 'TMPDIR', 'LANG', 'USER'].flatMap((name) =>
+      process.env[name] === undefined ? [] : [[name, process.env[name]]],
+    ),
+  )
+
+/** A real child process in a process group of its own, with what it prints on either stream, line by line. */
+export class TestProcess {
+  readonly pid: number
+  readonly exited: Promise<Exit>
+  readonly lines: string[] = []
+  readonly #child: ChildProcess
+  #exit: Exit | undefined
+
+  constructor(child: ChildProcess & { pid: number }, run: string) {
+    this.#child = child
+    this.pid = child.pid
+    for (const stream of [child.stdout, child.stderr])
+      if (stream) createInterface({ input: stream }).on('line', (line) => this.lines.push(line))
+    this.exited = new Promise((resolve) => {
+      child.once('close', (code, signal) => {
+        this.#exit = { code, signal }
+        if (groupMembers(this.pid).length === 0) forgetChild(run, this.pid)
+        resolve(this.#exit)
+      })
+    })
+  }
+
+  get running(): boolean {
+    return this.#exit === undefined && this.#child.exitCode === null && this.#child.signalCode === null
+  }
+
+  get output(): string {
+    return this.lines.join('\n')
+  }
+
+  /** The first line that fits, also one printed before; `from` is a count of lines to pass over. */
+  async line(
+    pattern: RegExp | string,
+    options?: { withinMs?: number; from?: number },
+  ): Promise<RegExpMatchArray> {
+    const find = () => {
+      for (const line of this.lines.slice(options?.from ?? 0)) {
+        const match = typeof pattern === 'string' ? line.match(escaped(pattern)) : line.match(pattern)
+        if (match) return match
+      }
+      return undefined
+    }
+    try {
+      return await until(
+        () => {
+          const match = find()
+          if (!match && this.#exit) throw new ExitedFirst(this.#exit)
+          return match
+        },
+        { what: `a line that fits ${pattern}`, withinMs: options?.withinMs ?? 20_000 },
+      )
+    } catch (error) {
+      throw new Error(`${(error as Error).message}\nIt printed:\n${this.lines.slice(-40).join('\n')}`)
+    }
+  }
+
+  /** Sends a signal to this process alone. */
+  kill(signal: NodeJS.Signals = 'SIGTERM'): void {
+    if (this.running) process.kill(this.pid, signal)
+  }
+
+  /** Asks it to stop and waits for it. */
+  async stop(withinMs = 20_000): Promise<Exit> {
+    this.kill('SIGTERM')
+    return settles(this.exited, { what: `process ${this.pid} to stop`, withinMs })
+  }
+
+  /** Kills it without a word, and waits until it is gone. */
+  async crash(): Promise<Exit> {
+    this.kill('SIGKILL')
+    return settles(this.exited, { what: `process ${this.pid} to be gone` })
+  }
+
+  suspend(): void {
+    this.kill('SIGSTOP')
+  }
+
+  resume(): void {
+    this.kill('SIGCONT')
+  }
+}
+
+class ExitedFirst extends Error {
+  constructor(exit: Exit) {
+    super(`the process has ended (${exit.signal ?? exit.code})`)
+  }
+}
+
+const escaped = (text: string) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
+
+/** Starts a program. At the end of the test or file it is ended; what it left running itself fails the test. */
+export const startProcess = async (options: ProcessOptions): Promise<TestProcess> => {
+  const run = inject('run')
+  const child = spawn(options.command, options.args, {
+    cwd: options.cwd ?? repositoryRoot,
+    env: { ...baseEnv(), ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  })
+  await new Promise<void>((resolve, reject) => {
+    child.once('spawn', resolve)
+    child.once('error', reject)
+  })
+  if (child.pid === undefined) throw new Error(`${options.command} has no process id.`)
+  noteChild(run, child.pid, [options.command, ...options.args].join(' '))
+  const started = new TestProcess(child as ChildProcess & { pid: number }, run)
+  atEnd(() => endProcess(started, run))
+  return started
+}
+
+const endProcess = async (ended: TestProcess, run: string): Promise<void> => {
+  const stoppedBefore = !ended.running
+  const left = groupMembers(ended.pid).filter((pid) => pid !== ended.pid)
+  killGroup(ended.pid)
+  await settles(ended.exited, { what: `process ${ended.pid} to be gone` })
+  await until(() => groupMembers(ended.pid).length === 0, { what: `what ${ended.pid} started to be gone` })
+  forgetChild(run, ended.pid)
+  if (stoppedBefore && left.length > 0)
+    throw new Error(`Process ${ended.pid} ended but left ${left.join(', ')} running.\n${ended.output}`)
+}
+
+/** Node 22.18 runs TypeScript by itself; before that tsx does. */
+export const nodeTypeScriptArgs = (): string[] => {
+  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
+  return major > 22 || (major === 22 && minor >= 18) ? [] : ['--import', 'tsx']
+}
+
+/** Runs one of our TypeScript files, by its path from the root of the repository, as a real process. */
+export const startScript = (
+  file: string,
+  args: readonly string[] = [],
+  env: NodeJS.ProcessEnv = {},
+): Promise<TestProcess> =>
+  startProcess({ command: process.execPath, args: [...nodeTypeScriptArgs(), file, ...args], env })
+
+/** A role of Drover as production runs it. Health and API ports are free ones unless `env` says otherwise. */
+export const startRole = (role: Role, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
+  startScript('src/main.ts', [role], { DROVER_PORT: '0', DROVER_HEALTH_PORT: '0', ...env })

@@ -1,0 +1,93 @@
+import { rm } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { inject } from 'vitest'
+import { atEnd } from './cleanup.ts'
+import { startProcess, type TestProcess } from './processes.ts'
+import { freePort, makeTempDir } from './temp.ts'
+import { until } from './wait.ts'
+
+export interface RedisOptions {
+  /** `none`: a restart loses everything. `aof`: every write is kept. */
+  readonly persistence?: 'none' | 'aof'
+  readonly policy?: string
+}
+
+/** A Redis server of our own on a loopback port that stays the same over restarts. */
+export interface TestRedis {
+  readonly url: string
+  readonly port: number
+  readonly pid: number
+  /** A clean stop. */
+  stop(): Promise<void>
+  /** kill -9. */
+  kill(): Promise<void>
+  /** Starts it again on the same port, over what it kept; stops it first when it runs. */
+  restart(): Promise<void>
+  /** Freezes the process: connections stay open and nothing answers. */
+  pause(): void
+  resume(): void
+  /** Sends one command and gives the first line of the answer, such as `+OK`. */
+  send(command: string): Promise<string>
+}
+
+/** Starts a private redis-server; it is gone at the end of the test or file. */
+export const startRedis = async (options: RedisOptions = {}): Promise<TestRedis> => {
+  const dir = await makeTempDir('redis')
+  atEnd(() => rm(dir, { recursive: true, force: true }))
+  let port = await freePort()
+  let server = await launch(dir, port, options)
+  for (let tries = 1; !(await ready(server, port)); tries += 1) {
+    if (tries === 5) throw new Error(`redis-server does not start:\n${server.output}`)
+    port = await freePort()
+    server = await launch(dir, port, options)
+  }
+  return {
+    url: `redis://127.0.0.1:${port}`,
+    port,
+    get pid() {
+      return server.pid
+    },
+    stop: async () => void (await server.stop()),
+    kill: async () => void (await server.crash()),
+    restart: async () => {
+      if (server.running) await server.stop()
+      server = await launch(dir, port, options)
+      if (!(await ready(server, port))) throw new Error(`redis-server does not restart:\n${server.output}`)
+    },
+    pause: () => server.suspend(),
+    resume: () => server.resume(),
+    send: (command) => answer(port, command),
+  }
+}
+
+const launch = (dir: string, port: number, options: RedisOptions): Promise<TestProcess> =>
+  startProcess({
+    command: inject('redisServer'),
+    args: [
+      ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''],
+      ...['--appendonly', options.persistence === 'aof' ? 'yes' : 'no', '--appendfsync', 'always'],
+      ...['--maxmemory-policy', options.policy ?? 'noeviction', '--daemonize', 'no'],
+    ],
+  })
+
+/** False when the process ended instead, which is what a port taken by somebody else looks like. */
+const ready = async (server: TestProcess, port: number): Promise<boolean> => {
+  await until(async () => !server.running || (await answer(port, 'PING')) === '+PONG', {
+    what: `redis-server on port ${port} to answer`,
+  })
+  return server.running
+}
+
+const answer = (port: number, command: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(`${command}\r\n`))
+    let text = ''
+    socket.setTimeout(2_000, () => socket.destroy(new Error('Redis does not answer.')))
+    socket.once('error', reject)
+    socket.on('data', (chunk) => {
+      text += chunk
+      if (!text.includes('\r\n')) return
+      socket.destroy()
+      resolve(text.slice(0, text.indexOf('\r\n')))
+    })
+  })

@@ -1,0 +1,61 @@
+import { rm } from 'node:fs/promises'
+import postgres from 'postgres'
+import { migrateDb } from '../../db/migrate.ts'
+import { createLog } from '../../src/log.ts'
+import { startEmbeddedPostgres } from '../../src/standalone/embedded-postgres.ts'
+import { forgetChild, noteChild } from './children.ts'
+import { makeTempDir } from './temp.ts'
+
+/** Safe to lose: the data lives as long as the run. Nothing waits for the disk, so tests wait for nothing. */
+export const carelessSettings = {
+  fsync: 'off',
+  synchronous_commit: 'off',
+  full_page_writes: 'off',
+  max_connections: '300',
+  shared_buffers: '128MB',
+  max_wal_size: '4GB',
+  autovacuum_naptime: '1h',
+}
+
+export interface SharedPostgres {
+  readonly url: string
+  readonly template: string
+  stop(): Promise<void>
+}
+
+const template = 'drover_template'
+
+export const databaseUrl = (server: string, database: string): string => {
+  const url = new URL(server)
+  url.pathname = `/${database}`
+  return url.href
+}
+
+/** Starts the run's server and migrates the database that `createDatabase` copies. */
+export const startSharedPostgres = async (run: string): Promise<SharedPostgres> => {
+  const dir = await makeTempDir('postgres')
+  const server = await startEmbeddedPostgres({
+    dataDir: dir,
+    log: createLog({ role: 'test-postgres', level: 'warn' }),
+    settings: carelessSettings,
+  })
+  noteChild(run, server.pid, 'postgres')
+  const stop = async () => {
+    await server.stop('immediate')
+    forgetChild(run, server.pid)
+    await rm(dir, { recursive: true, force: true })
+  }
+  try {
+    const url = databaseUrl(server.url, 'postgres')
+    const admin = postgres(url, { max: 1, onnotice: () => {} })
+    await admin`create database ${admin(template)}`
+    await migrateDb(databaseUrl(url, template))
+    // Nobody may connect to it any more: a connection would block every copy.
+    await admin`alter database ${admin(template)} with is_template true allow_connections false`
+    await admin.end()
+    return { url, template, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
