@@ -92,7 +92,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   await clearLeftovers(cluster, log)
   const logFile = join(dataDir, 'postgres.log')
   for (let attempt = 1; ; attempt += 1) {
-    const port = await freePort(attempt === 1 ? options.port : undefined)
+    const port = await freePort(attempt === 1 ? wantedPort(options) : undefined)
     const logStart = statSync(logFile, { throwIfNoEntry: false })?.size ?? 0
     const server = launch({
       binDir: binaries.dir,
@@ -213,6 +213,9 @@ const running = (facts: { server: Server; port: number; url: string; logFile: st
     },
   }
 }
+
+const wantedPort = (options: EmbeddedPostgresOptions): number | undefined =>
+  options.port ?? (options.settings?.port === undefined ? undefined : Number(options.settings.port))
 
 /** Free a moment ago, which is the best anybody can say: the caller tries again when it was taken since. */
 const freePort = async (wanted: number | undefined): Promise<number> => {
