@@ -3,6 +3,11 @@ import type postgres from 'postgres'
 /**
  * A dump that was restored into another cluster brings events whose transaction ids are ahead of the new
  * cluster's. New events would sort before old ones and no reader would ever see them, so a new era begins.
+ *
+ * Two signs, either is enough: the cluster's identity is not the one we noted, or an event carries a
+ * transaction id that this cluster has not handed out yet (a dump of the data alone, loaded into a schema that
+ * was migrated first, brings no identity that differs). A new era without need, as after an upgrade of
+ * Postgres, costs nothing.
  */
 export const startNewEraIfRestored = async (sql: postgres.Sql): Promise<void> => {
   await sql.begin(async (tx) => {
@@ -13,12 +18,29 @@ export const startNewEraIfRestored = async (sql: postgres.Sql): Promise<void> =>
     const [known] = await tx<{ value: string }[]>`select value from ledger_fact where name = 'cluster'`
     await tx`insert into ledger_fact (name, value) values ('cluster', ${cluster.id})
       on conflict (name) do update set value = excluded.value, updated_at = now()`
-    if (!known || known.value === cluster.id) return
-    const [last] = await tx<{ era: number }[]>`select max(era)::int as era from event`
-    const era = (last?.era ?? 0) + 1
+    const moved = known !== undefined && known.value !== cluster.id
+    const [facts] = await tx<{ newest: number; fromTheFuture: boolean; stale: boolean }[]>`
+      select newest.era::int as newest,
+        exists (select 1 from event where era = newest.era
+          and xid >= pg_snapshot_xmax(pg_current_snapshot())) as "fromTheFuture",
+        newest.era > newest.written as stale
+      from (
+        select written.era as written, greatest(written.era,
+          coalesce((select max(era) from event), 1),
+          coalesce((select max(era) from event_seal), 1),
+          coalesce((select value::smallint from ledger_fact where name = 'era'), 1)) as era
+        from (
+          select pg_get_expr(adbin, adrelid)::smallint as era from pg_attrdef
+          join pg_attribute on attrelid = adrelid and attnum = adnum
+          where adrelid = 'event'::regclass and attname = 'era'
+        ) written
+      ) newest`
+    if (!facts) throw new Error('The column event.era has no default; the schema is not complete.')
+    if (!moved && !facts.fromTheFuture && !facts.stale) return
+    const era = facts.newest + 1
     // The default costs the writers nothing, unlike a look-up in each insert. `era` is our own small integer.
     await tx.unsafe(`alter table event alter column era set default ${era}`)
-    await tx`update ledger_fact set value = ${String(era)} where name = 'era'`
-    await tx`insert into ledger_fact (name, value) values ('era', ${String(era)}) on conflict (name) do nothing`
+    await tx`insert into ledger_fact (name, value) values ('era', ${String(era)})
+      on conflict (name) do update set value = excluded.value, updated_at = now()`
   })
 }

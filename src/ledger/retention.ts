@@ -1,0 +1,70 @@
+import type { Db } from '../../db/client.ts'
+import { pruneApiRequests } from '../../db/queries/prune-api-requests.ts'
+import { pruneEvents } from '../../db/queries/prune-events.ts'
+import { pruneJobs } from '../../db/queries/prune-jobs.ts'
+import { pruneSignals } from '../../db/queries/prune-signals.ts'
+import { pruneWorkers } from '../../db/queries/prune-workers.ts'
+import { readSettingRows } from '../../db/queries/settings.ts'
+import type { Clock } from '../clock.ts'
+import { settingValue } from '../domain/settings.ts'
+import type { Logger } from '../log.ts'
+import { Loop } from './service.ts'
+
+export interface RetentionOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly intervalMs?: number
+  /** Rows that one statement removes. */
+  readonly batch?: number
+  /** Rest between two rounds of batches, so that live work always finds room. */
+  readonly pauseMs?: number
+}
+
+export interface Pruned {
+  readonly jobs: number
+  readonly events: number
+  readonly signals: number
+  readonly apiRequests: number
+  readonly workers: number
+  /** Whether another round may find something. */
+  readonly more: boolean
+}
+
+const signalHours = 1
+const apiRequestHours = 24
+
+/** Removes what is old enough, a little at a time, in the background of the conductor. */
+export const retentionService = (options: RetentionOptions): Loop =>
+  new Loop({
+    name: 'retention',
+    intervalMs: options.intervalMs ?? 60_000,
+    runOnce: async (signal) => {
+      const { more, ...pruned } = await pruneOnce(options)
+      if (Object.values(pruned).some((count) => count > 0))
+        options.log.debug({ pruned }, 'old rows were removed')
+      if (more) await options.clock.sleep(options.pauseMs ?? 100, signal)
+      return more
+    },
+    clock: options.clock,
+    log: options.log,
+  })
+
+/** One batch of each, each in a short transaction of its own. */
+export const pruneOnce = async (options: Pick<RetentionOptions, 'db' | 'batch'>): Promise<Pruned> => {
+  const { db } = options
+  const limit = options.batch ?? 500
+  const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
+  const days = (name: string): number => settingValue(stored, name)
+  const jobs = await pruneJobs(db, {
+    days: days('retention-jobs-days'),
+    failedDays: days('retention-failed-jobs-days'),
+    limit,
+  })
+  const { events, more } = await pruneEvents(db, { days: days('retention-events-days'), limit })
+  const signals = await pruneSignals(db, { hours: signalHours, limit })
+  const apiRequests = await pruneApiRequests(db, { hours: apiRequestHours, limit })
+  const workers = await pruneWorkers(db, { days: days('retention-workers-days'), limit })
+  const full = [jobs, signals, apiRequests, workers].some((count) => count === limit)
+  return { jobs, events, signals, apiRequests, workers, more: more || full }
+}
