@@ -10,7 +10,6 @@ declare module 'vitest' {
     postgresUrl: string
     /** The migrated database that test databases are copies of. */
     postgresTemplate: string
-    redisServer: string
   }
 }
 
@@ -25,7 +24,6 @@ const shared = globalThis as { droverTestServer?: Shared }
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const run = String(process.pid)
   project.provide('run', run)
-  project.provide('redisServer', process.env.DROVER_TEST_REDIS_SERVER ?? 'redis-server')
   reapKilledRuns()
   if (project.name === 'unit') return async () => reportLeft(run)
   shared.droverTestServer ??= { users: 0, postgres: startSharedPostgres(run) }

@@ -1,6 +1,5 @@
 import { rm } from 'node:fs/promises'
 import { connect } from 'node:net'
-import { inject } from 'vitest'
 import { atEnd } from './cleanup.ts'
 import { startProcess, type TestProcess } from './processes.ts'
 import { freePort, makeTempDir } from './temp.ts'
@@ -62,7 +61,7 @@ export const startRedis = async (options: RedisOptions = {}): Promise<TestRedis>
 
 const launch = (dir: string, port: number, options: RedisOptions): Promise<TestProcess> =>
   startProcess({
-    command: inject('redisServer'),
+    command: 'redis-server',
     args: [
       ...['--port', String(port), '--bind', '127.0.0.1', '--dir', dir, '--save', ''],
       ...['--appendonly', options.persistence === 'aof' ? 'yes' : 'no', '--appendfsync', 'always'],

@@ -1,0 +1,287 @@
+-- Written by `npm run db:dump` from a freshly migrated database. Do not edit.
+
+create sequence public.event_id_seq as bigint increment 1 cache 100;
+
+create sequence self_test.call_id_seq as bigint increment 1 cache 1;
+
+create table public.access_token (
+  id uuid not null,
+  name text not null,
+  role text not null,
+  hash bytea not null,
+  hint text not null,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  expires_at timestamp(3) with time zone,
+  last_used_at timestamp(3) with time zone,
+  revoked_at timestamp(3) with time zone,
+  constraint access_token_pkey PRIMARY KEY (id),
+  constraint access_token_role CHECK ((role = ANY (ARRAY['viewer'::text, 'operator'::text, 'admin'::text])))
+);
+
+create table public.admission_limit (
+  name text not null,
+  capacity integer not null,
+  updated_by text not null,
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint admission_limit_pkey PRIMARY KEY (name)
+);
+
+create table public.api_request (
+  actor text not null,
+  key text not null,
+  digest bytea not null,
+  status smallint,
+  headers jsonb,
+  body text,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint api_request_actor_key_pk PRIMARY KEY (actor, key)
+);
+
+create table public.effect (
+  id uuid not null,
+  job_id uuid not null,
+  subject_type text not null,
+  subject_id text not null,
+  epoch bigint not null,
+  kind text not null,
+  platform text not null,
+  name text not null,
+  external_id text,
+  undo jsonb,
+  state text not null default 'intended'::text,
+  error jsonb,
+  attempts integer not null default 0,
+  next_try_at timestamp(3) with time zone,
+  waived_by text,
+  waived_reason text,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint effect_pkey PRIMARY KEY (id),
+  constraint effect_state CHECK ((state = ANY (ARRAY['intended'::text, 'done'::text, 'undone'::text, 'debt'::text, 'waived'::text])))
+);
+
+create table public.event (
+  era smallint not null default 1,
+  xid xid8 not null default pg_current_xact_id(),
+  id bigint not null generated always as identity,
+  at timestamp(3) with time zone not null default now(),
+  type text not null,
+  subject_type text not null,
+  subject_id text not null,
+  job_id uuid,
+  actor text not null,
+  from_state text,
+  to_state text,
+  reason text,
+  detail jsonb,
+  constraint event_era_xid_id_pk PRIMARY KEY (era, xid, id)
+);
+
+create table public.event_seal (
+  seq bigint not null,
+  era smallint not null,
+  from_xid xid8 not null,
+  to_xid xid8 not null,
+  events integer not null,
+  previous_hash bytea not null,
+  hash bytea not null,
+  mac bytea not null,
+  sealed_at timestamp(3) with time zone not null default now(),
+  pruned_at timestamp(3) with time zone,
+  constraint event_seal_pkey PRIMARY KEY (seq)
+);
+
+create table public.job (
+  id uuid not null,
+  kind text not null,
+  subject_type text not null,
+  subject_id text not null,
+  idempotency_key text,
+  payload jsonb not null,
+  payload_version smallint not null,
+  state text not null default 'ready'::text,
+  bell text not null default 'due'::text,
+  priority smallint not null default 0,
+  lane text not null,
+  run_after timestamp(3) with time zone not null default now(),
+  deadline timestamp(3) with time zone,
+  publish integer not null default 0,
+  published_at timestamp(3) with time zone,
+  attempt smallint not null default 0,
+  environment_attempt smallint not null default 0,
+  lost smallint not null default 0,
+  generation integer not null default 1,
+  lease_epoch bigint not null default 0,
+  lease_until timestamp(3) with time zone,
+  worker_id uuid,
+  tokens text[] not null default '{}'::text[],
+  wait_reason text,
+  wait_detail text,
+  wait_since timestamp(3) with time zone,
+  wait_until timestamp(3) with time zone,
+  wait_signal text,
+  cancel_requested_at timestamp(3) with time zone,
+  cancel_requested_by text,
+  cancel_reason text,
+  progress jsonb,
+  checkpoint jsonb,
+  result jsonb,
+  error jsonb,
+  trace text,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  claimed_at timestamp(3) with time zone,
+  started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  constraint job_bell CHECK ((bell = ANY (ARRAY['held'::text, 'due'::text, 'rung'::text]))),
+  constraint job_end CHECK (((state = ANY (ARRAY['succeeded'::text, 'failed'::text, 'canceled'::text])) = (finished_at IS NOT NULL))),
+  constraint job_lease CHECK (((state = 'running'::text) = (lease_until IS NOT NULL))),
+  constraint job_pkey PRIMARY KEY (id),
+  constraint job_state CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))),
+  constraint job_wait CHECK (((state <> 'waiting'::text) OR ((wait_reason IS NOT NULL) AND (wait_since IS NOT NULL) AND (wait_until IS NOT NULL))))
+);
+
+create table public.ledger_fact (
+  name text not null,
+  value text not null,
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint ledger_fact_pkey PRIMARY KEY (name)
+);
+
+create table public.pause (
+  scope text not null,
+  name text not null,
+  reason text not null,
+  paused_by text not null,
+  paused_at timestamp(3) with time zone not null default now(),
+  constraint pause_scope CHECK ((scope = ANY (ARRAY['kind'::text, 'lane'::text]))),
+  constraint pause_scope_name_pk PRIMARY KEY (scope, name)
+);
+
+create table public.setting (
+  name text not null,
+  value jsonb not null,
+  version integer not null default 1,
+  updated_by text not null,
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint setting_pkey PRIMARY KEY (name)
+);
+
+create table public.signal (
+  name text not null,
+  at timestamp(3) with time zone not null,
+  constraint signal_pkey PRIMARY KEY (name)
+);
+
+create table public.token_hold (
+  token text not null,
+  job_id uuid not null,
+  epoch bigint not null,
+  acquired_at timestamp(3) with time zone not null default now(),
+  constraint token_hold_token_job_id_pk PRIMARY KEY (token, job_id)
+);
+
+create table public.webhook (
+  id uuid not null,
+  name text not null,
+  url text not null,
+  secret bytea not null,
+  types text[] not null default '{}'::text[],
+  state text not null default 'active'::text,
+  version integer not null default 1,
+  cursor_era smallint not null,
+  cursor_xid xid8 not null,
+  cursor_id bigint not null,
+  failures integer not null default 0,
+  next_try_at timestamp(3) with time zone not null default now(),
+  last_error text,
+  last_delivered_at timestamp(3) with time zone,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint webhook_pkey PRIMARY KEY (id),
+  constraint webhook_state CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text])))
+);
+
+create table public.worker (
+  id uuid not null,
+  role text not null,
+  host text not null,
+  pid integer not null,
+  version text not null,
+  kinds jsonb not null,
+  slots jsonb not null,
+  state text not null default 'active'::text,
+  started_at timestamp(3) with time zone not null default now(),
+  heartbeat_at timestamp(3) with time zone not null default now(),
+  stopped_at timestamp(3) with time zone,
+  constraint worker_pkey PRIMARY KEY (id),
+  constraint worker_state CHECK ((state = ANY (ARRAY['active'::text, 'draining'::text, 'stopped'::text, 'lost'::text])))
+);
+
+create table self_test.call (
+  id bigint not null generated always as identity,
+  job_id uuid not null,
+  name text not null,
+  action text not null,
+  epoch bigint not null,
+  pid integer not null,
+  at timestamp(3) with time zone not null default now(),
+  constraint call_pkey PRIMARY KEY (id)
+);
+
+create table self_test.marker (
+  name text not null,
+  job_id uuid not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint marker_pkey PRIMARY KEY (name)
+);
+
+CREATE UNIQUE INDEX access_token_hash ON public.access_token USING btree (hash);
+
+CREATE UNIQUE INDEX access_token_name ON public.access_token USING btree (name) WHERE (revoked_at IS NULL);
+
+CREATE INDEX api_request_created ON public.api_request USING btree (created_at);
+
+CREATE INDEX effect_debt ON public.effect USING btree (next_try_at) WHERE (state = 'debt'::text);
+
+CREATE UNIQUE INDEX effect_name ON public.effect USING btree (job_id, kind, name);
+
+CREATE INDEX effect_subject ON public.effect USING btree (subject_type, subject_id);
+
+CREATE INDEX event_job ON public.event USING btree (job_id, id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX event_subject ON public.event USING btree (subject_type, subject_id, id) WHERE (job_id IS NULL);
+
+CREATE INDEX job_cancel ON public.job USING btree (worker_id) WHERE ((cancel_requested_at IS NOT NULL) AND (finished_at IS NULL));
+
+CREATE INDEX job_deadline ON public.job USING btree (deadline) WHERE ((deadline IS NOT NULL) AND (finished_at IS NULL));
+
+CREATE INDEX job_due ON public.job USING btree (kind, lane, priority DESC NULLS LAST, id) WHERE ((state = 'ready'::text) AND (bell = 'due'::text));
+
+CREATE INDEX job_failed ON public.job USING btree (id) WHERE (state = 'failed'::text);
+
+CREATE INDEX job_finished ON public.job USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX job_held ON public.job USING btree (run_after) WHERE ((state = 'ready'::text) AND (bell = 'held'::text));
+
+CREATE UNIQUE INDEX job_idempotency_key ON public.job USING btree (idempotency_key) WHERE (idempotency_key IS NOT NULL);
+
+CREATE INDEX job_lane ON public.job USING btree (lane);
+
+CREATE INDEX job_leased ON public.job USING btree (lease_until) WHERE (lease_until IS NOT NULL);
+
+CREATE INDEX job_rung ON public.job USING btree (kind, lane) WHERE ((state = 'ready'::text) AND (bell = 'rung'::text));
+
+CREATE INDEX job_subject ON public.job USING btree (subject_type, subject_id);
+
+CREATE INDEX job_wait_signal ON public.job USING btree (wait_signal) WHERE (state = 'waiting'::text);
+
+CREATE INDEX job_waiting ON public.job USING btree (wait_until) WHERE (state = 'waiting'::text);
+
+CREATE INDEX token_hold_job ON public.token_hold USING btree (job_id);
+
+CREATE UNIQUE INDEX webhook_name ON public.webhook USING btree (name);
+
+CREATE INDEX worker_heartbeat ON public.worker USING btree (heartbeat_at) WHERE (stopped_at IS NULL);

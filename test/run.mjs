@@ -1,0 +1,46 @@
+import { runChecks } from './support/run/check.mjs'
+import { runSuite } from './support/run/run-suite.mjs'
+import { NotReady, setUp } from './support/run/set-up.mjs'
+import { suites } from './support/run/suites.mjs'
+
+/**
+ * One way to run the tests, for people and for CI: `node test/run.mjs <all|check|suite> [vitest arguments]`.
+ * Plain JavaScript without packages, because it is what installs them. The very last line is the total.
+ */
+const [what = 'all', ...args] = process.argv.slice(2)
+
+const print = (results) => {
+  const width = Math.max(...results.map((result) => result.name.length))
+  console.log(`\n${'suite'.padEnd(width)}  passed  failed  seconds`)
+  for (const result of results) {
+    const numbers = [result.passed, result.failed, result.seconds.toFixed(1)]
+    const [passed, failed, seconds] = numbers.map(String)
+    const cells = `${passed.padStart(6)}  ${failed.padStart(6)}  ${seconds.padStart(7)}`
+    console.log(`${result.name.padEnd(width)}  ${cells}${result.note ? `  ${result.note}` : ''}`)
+  }
+  const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
+  console.log(`\n${total('passed')} passed, ${total('failed')} failed`)
+  return total('failed') === 0
+}
+
+const main = async () => {
+  const wanted = suites.filter((suite) => (what === 'all' ? !suite.apart : suite.name === what))
+  const checking = what === 'all' || what === 'check'
+  if (wanted.length === 0 && !checking) {
+    const names = ['all', 'check', ...suites.map((suite) => suite.name)]
+    throw new NotReady(`There is no suite "${what}". Choose one of: ${names.join(', ')}.`)
+  }
+  await setUp([...new Set(wanted.flatMap((suite) => (suite.empty ? [] : suite.packages)))])
+  const results = []
+  if (checking) results.push(await runChecks())
+  for (const suite of wanted) results.push(await runSuite(suite, args))
+  return print(results)
+}
+
+try {
+  process.exitCode = (await main()) ? 0 : 1
+} catch (error) {
+  if (!(error instanceof NotReady)) throw error
+  console.error(error.message)
+  process.exitCode = 1
+}

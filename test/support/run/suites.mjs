@@ -1,0 +1,23 @@
+/**
+ * The suites in the order in which they run, cheapest first. `packages`: what Debian must bring. `limitMs`:
+ * a suite that takes longer hangs. `empty`: what it will test does not exist yet; take the mark away with the
+ * first test, because from then on a suite without tests is a failure.
+ */
+export const suites = [
+  { name: 'unit', packages: [], limitMs: 300_000 },
+  { name: 'api', packages: ['redis-server'], limitMs: 600_000 },
+  { name: 'integration', packages: ['redis-server'], limitMs: 1_200_000 },
+  { name: 'contract', packages: [], limitMs: 1_200_000, empty: 'no platform yet' },
+  { name: 'crash', packages: ['redis-server'], limitMs: 1_800_000 },
+  { name: 'simulation', packages: [], limitMs: 1_200_000 },
+  { name: 'browser', packages: ['chromium'], limitMs: 900_000 },
+  {
+    name: 'soak',
+    packages: [
+      ...['redis-server', 'podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'iptables'],
+      ...['docker-compose', 'mmdebstrap'],
+    ],
+    limitMs: 7_200_000,
+    apart: true,
+  },
+]
