@@ -1,0 +1,18 @@
+// `npm start`: from a fresh clone to a running Drover. Plain JavaScript, because packages may be missing.
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { ensureInstalled } from './install.mjs'
+import { enableTypeScript, requireNode } from './runtime.mjs'
+
+requireNode()
+const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
+try {
+  await ensureInstalled(root, { dev: false })
+} catch (error) {
+  process.stderr.write(`${error.message}\n`)
+  process.exit(1)
+}
+await enableTypeScript()
+// In this very process: signals arrive where they are handled, and the exit code is the supervisor's own.
+const { main } = await import('../main.ts')
+await main(['up', ...process.argv.slice(2)])

@@ -1,0 +1,54 @@
+/** A wish to end the process, from a signal or from within. */
+export interface StopRequest {
+  readonly requested: boolean
+  readonly signal: AbortSignal
+  /** Resolves at the first wish. */
+  readonly whenRequested: Promise<undefined>
+  request(): void
+  /** Called when somebody asks again while we are stopping: end at once. */
+  onSecond(act: () => void): void
+}
+
+/** One Ctrl-C may arrive twice within moments: from the terminal, and passed on by npm. */
+const sameWishMs = 600
+/** After a second wish, this long for what was killed to be gone. */
+const atOnceMs = 2_000
+
+/**
+ * Listens for SIGINT, SIGTERM and SIGHUP, and for the loss of a supervisor: its channel closes even when it
+ * is killed without a word. A second signal ends the process at once, with exit code 130.
+ */
+export const listenForStop = (): StopRequest => {
+  const stopping = new AbortController()
+  const acts: (() => void)[] = []
+  let firstAt: number | undefined
+  let resolve: (value: undefined) => void = () => {}
+  const whenRequested = new Promise<undefined>((done) => {
+    resolve = done
+  })
+  const request = () => {
+    firstAt ??= performance.now()
+    stopping.abort()
+    resolve(undefined)
+  }
+  const again = () => {
+    for (const act of acts) act()
+    setTimeout(() => process.exit(130), acts.length > 0 ? atOnceMs : 0)
+  }
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.on(name, () => {
+      if (firstAt === undefined) request()
+      else if (performance.now() - firstAt > sameWishMs) again()
+    })
+  }
+  process.once('disconnect', request)
+  return {
+    get requested() {
+      return stopping.signal.aborted
+    },
+    signal: stopping.signal,
+    whenRequested,
+    request,
+    onSecond: (act) => acts.push(act),
+  }
+}
