@@ -4,6 +4,11 @@ import { join } from 'node:path'
 import { z } from 'zod'
 import { DroverError } from './errors.ts'
 
+/** The version of this code, as package.json says. */
+export const version: string = z
+  .object({ version: z.string() })
+  .parse(JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'))).version
+
 /** Every limit and pace that is not a person's to change while we run, with its unit in its name. */
 export const limits = Object.freeze({
   /** A worker that is silent for this long has lost its jobs. */

@@ -12,8 +12,8 @@ export interface Service {
 export interface LoopOptions {
   readonly name: string
   readonly intervalMs: number
-  /** Does one round. Returns true when there is more to do at once. */
-  readonly runOnce: (signal: AbortSignal) => Promise<boolean>
+  /** Does one round. Returns true when there is more to do at once, or after how many milliseconds to look again. */
+  readonly runOnce: (signal: AbortSignal) => Promise<boolean | number>
   readonly clock: Clock
   readonly log: Logger
   /** Longest pause after failures in a row; a failing round never stops the loop. */
@@ -61,8 +61,8 @@ export class Loop implements Service {
       try {
         const more = await this.#options.runOnce(signal)
         failures = 0
-        if (more || this.#woken) continue
-        await this.#rest(this.#options.intervalMs)
+        if (more === true || this.#woken) continue
+        await this.#rest(more === false ? this.#options.intervalMs : more)
       } catch (error) {
         if (signal.aborted) return
         failures += 1

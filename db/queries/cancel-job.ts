@@ -1,0 +1,61 @@
+import type { JobState } from '../../src/domain/job/state.ts'
+import type { Tx } from '../client.ts'
+
+export interface LockedJob {
+  readonly id: string
+  readonly kind: string
+  readonly state: JobState
+  readonly generation: number
+  readonly tokens: string[]
+  readonly openEffects: number
+  readonly debts: number
+  readonly cancelRequested: boolean
+}
+
+/** The job, locked until the transaction ends, and how many of its effects still stand. */
+export const lockJob = async (tx: Tx, jobId: string): Promise<LockedJob | undefined> => {
+  const [row] = await tx<LockedJob[]>`
+    select id, kind, state, generation, tokens, cancel_requested_at is not null as cancel_requested,
+      (select count(*)::int from effect e where e.job_id = job.id and e.state in ('intended', 'done')) as open_effects,
+      (select count(*)::int from effect e where e.job_id = job.id and e.state = 'debt') as debts
+    from job where id = ${jobId}::uuid for update`
+  return row
+}
+
+export interface CancelRequest {
+  readonly by: string
+  readonly reason: string
+}
+
+/** Ends a job that no worker runs and that left nothing outside. The caller holds its lock. */
+export const cancelIdleJob = async (tx: Tx, jobId: string, request: CancelRequest): Promise<void> => {
+  await tx`
+    with before as (select id, state from job where id = ${jobId}::uuid),
+    canceled as (
+      update job set state = 'canceled', finished_at = now(), cancel_requested_at = now(),
+        cancel_requested_by = ${request.by}, cancel_reason = ${request.reason}, wait_signal = null
+      where id = ${jobId}::uuid returning id, subject_type, subject_id
+    )
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
+    select 'job.canceled', subject_type, subject_id, id, ${request.by}, before.state, 'canceled', ${request.reason}
+    from canceled join before using (id)`
+}
+
+/** Asks for the end of a job that a worker must end: it runs, or left effects to undo. It is due at once. */
+export const requestJobCancel = async (tx: Tx, jobId: string, request: CancelRequest): Promise<void> => {
+  await tx`
+    with before as (select id, state from job where id = ${jobId}::uuid),
+    asked as (
+      update job set cancel_requested_at = now(), cancel_requested_by = ${request.by},
+        cancel_reason = ${request.reason},
+        state = case when state = 'waiting' then 'ready' else state end,
+        bell = case when state = 'waiting' or bell = 'held' then 'due' else bell end,
+        run_after = case when state = 'running' then run_after else now() end,
+        wait_since = null, wait_until = null, wait_signal = null
+      where id = ${jobId}::uuid returning id, subject_type, subject_id, state
+    )
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
+    select 'job.cancel-requested', subject_type, subject_id, id, ${request.by}, before.state, asked.state,
+      ${request.reason}
+    from asked join before using (id)`
+}

@@ -1,0 +1,69 @@
+import type { Queryable } from '../client.ts'
+import type { JobRow } from '../schema/job.ts'
+
+/** What a worker needs to know to run a job it has claimed. */
+export type ClaimedJob = Pick<
+  JobRow,
+  | 'id'
+  | 'kind'
+  | 'subjectType'
+  | 'subjectId'
+  | 'payload'
+  | 'payloadVersion'
+  | 'lane'
+  | 'generation'
+  | 'leaseEpoch'
+  | 'attempt'
+  | 'environmentAttempt'
+  | 'lost'
+  | 'checkpoint'
+  | 'progress'
+  | 'tokens'
+  | 'trace'
+  | 'deadline'
+  | 'createdBy'
+> & { readonly cancelRequested: boolean }
+
+export interface ClaimAsk {
+  readonly id: string
+  readonly generation: number
+  /** Highest payload version this worker can run for the job's kind. */
+  readonly version: number
+}
+
+/**
+ * Claims by id, many at once: whoever is first wins, and with the claim comes a new lease epoch. Jobs that
+ * need tokens are left out; they are claimed one by one under the tokens' locks. `publish` grows so that the
+ * next ring gets a bell id that was never used, even when the relay has not marked this one yet.
+ */
+export const claimJobs = async (
+  db: Queryable,
+  asked: readonly ClaimAsk[],
+  by: { workerId: string; leaseMs: number },
+): Promise<ClaimedJob[]> => db<ClaimedJob[]>`
+  with asked as (
+    select * from unnest(
+      ${asked.map((a) => a.id)}::uuid[], ${asked.map((a) => a.generation)}::int[],
+      ${asked.map((a) => a.version)}::smallint[]
+    ) as a(id, generation, version)
+  ), claimed as (
+    update job j set
+      state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
+      lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
+      claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
+    from asked a
+    where j.id = a.id and j.generation = a.generation and j.state = 'ready' and j.run_after <= now()
+      and j.payload_version <= a.version and j.tokens = '{}'
+      and not exists (
+        select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
+      )
+    returning j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
+      j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,
+      j.deadline, j.created_by, j.cancel_requested_at is not null as cancel_requested
+  ), told as (
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
+    select 'job.running', subject_type, subject_id, id, ${`worker/${by.workerId}`}, 'ready', 'running',
+      jsonb_build_object('epoch', lease_epoch)
+    from claimed
+  )
+  select * from claimed`

@@ -1,0 +1,153 @@
+import type { Queryable, Tx } from '../client.ts'
+import type { EffectRow } from '../schema/effect.ts'
+
+export interface EffectIntent {
+  readonly id: string
+  readonly jobId: string
+  readonly epoch: number
+  readonly kind: string
+  readonly platform: string
+  readonly name: string
+  /** JSON text, or null when nothing has to be undone. */
+  readonly undo: string | null
+}
+
+/**
+ * Writes an intent, or finds the one that an earlier try left. An effect that was undone is intended anew.
+ * The caller has proved the lease in the same transaction.
+ */
+export const intendEffect = async (
+  tx: Tx,
+  intent: EffectIntent,
+): Promise<{ effect: EffectRow; isNew: boolean }> => {
+  const [row] = await tx<(EffectRow & { isNew: boolean })[]>`
+    insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, undo)
+    select ${intent.id}::uuid, j.id, j.subject_type, j.subject_id, ${intent.epoch}, ${intent.kind},
+      ${intent.platform}, ${intent.name}, ${intent.undo}::text::jsonb
+    from job j where j.id = ${intent.jobId}::uuid
+    on conflict (job_id, kind, name) do update set
+      epoch = excluded.epoch, updated_at = now(),
+      undo = case when effect.state in ('undone', 'waived') then excluded.undo else effect.undo end,
+      external_id = case when effect.state in ('undone', 'waived') then null else effect.external_id end,
+      id = case when effect.state in ('undone', 'waived') then excluded.id else effect.id end,
+      state = case when effect.state in ('undone', 'waived') then 'intended' else effect.state end,
+      error = null
+    returning *, id = ${intent.id}::uuid as is_new`
+  if (!row) throw new Error(`Job ${intent.jobId} vanished while its lease was held.`)
+  const { isNew, ...effect } = row
+  return { effect, isNew }
+}
+
+/** Records that an effect happened, only while the job's epoch holds. */
+export const markEffectDone = async (
+  db: Queryable,
+  effect: { id: string; jobId: string; epoch: number; externalId: string | null; undo: string | null },
+): Promise<boolean> => {
+  const rows = await db`
+    with held as (
+      select 1 from job where id = ${effect.jobId}::uuid and lease_epoch = ${effect.epoch} and state = 'running' for share
+    )
+    update effect e set state = 'done', external_id = ${effect.externalId}, epoch = ${effect.epoch},
+      undo = coalesce(${effect.undo}::text::jsonb, e.undo), error = null, updated_at = now()
+    from held where e.id = ${effect.id}::uuid and e.state in ('intended', 'done') returning 1`
+  return rows.length === 1
+}
+
+/** Records that an effect was undone, or that it could not be: then it is a debt, due after `delayMs`. */
+export const settleEffect = async (
+  db: Queryable,
+  settled:
+    | { id: string; actor: string; outcome: 'undone' }
+    | { id: string; actor: string; outcome: 'debt'; error: string; delayMs: number },
+): Promise<void> => {
+  const debt = settled.outcome === 'debt' ? settled : undefined
+  await db`
+    with before as (select id, state from effect where id = ${settled.id}::uuid),
+    settled as (
+      update effect set state = ${settled.outcome}, updated_at = now(),
+        attempts = attempts + ${debt ? 1 : 0}, error = ${debt?.error ?? null}::text::jsonb,
+        next_try_at = case when ${settled.outcome} = 'debt'
+                           then now() + ${debt?.delayMs ?? 0}::float8 * interval '1 millisecond' end
+      where id = ${settled.id}::uuid and state in ('intended', 'done', 'debt')
+      returning *
+    )
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
+    select ${`effect.${settled.outcome}`}, subject_type, subject_id, job_id, ${settled.actor}, before.state,
+      settled.state, jsonb_build_object('effect', settled.id, 'kind', kind, 'name', name, 'platform', platform)
+    from settled join before using (id)`
+}
+
+/** What a job still has outside, the latest first: the order in which it is undone. */
+export const findOpenEffects = async (db: Queryable, jobId: string): Promise<EffectRow[]> => db<EffectRow[]>`
+  select * from effect where job_id = ${jobId}::uuid and state in ('intended', 'done') order by created_at desc, id desc`
+
+export const findEffect = async (db: Queryable, effectId: string): Promise<EffectRow | undefined> => {
+  const [row] = await db<EffectRow[]>`select * from effect where id = ${effectId}::uuid`
+  return row
+}
+
+/** Jobs that end without a worker leave what they have outside as debt, due at once. */
+export const turnEffectsIntoDebt = async (
+  tx: Tx,
+  jobIds: readonly string[],
+  why: string,
+): Promise<number> => {
+  const [row] = await tx<{ debts: number }[]>`
+    with before as (select id, state from effect where job_id = any(${jobIds as string[]}::uuid[])),
+    debt as (
+      update effect set state = 'debt', next_try_at = now(), updated_at = now(),
+        error = jsonb_build_object('code', 'left-behind', 'class', 'transient', 'message', ${why}::text,
+          'remedy', 'It is undone by itself as soon as a worker and the platform are there.')
+      where job_id = any(${jobIds as string[]}::uuid[]) and state in ('intended', 'done')
+      returning *
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
+      select 'effect.debt', subject_type, subject_id, job_id, 'conductor', before.state, 'debt', ${why},
+        jsonb_build_object('effect', debt.id, 'kind', kind, 'name', name, 'platform', platform)
+      from debt join before using (id)
+    )
+    select count(*)::int as debts from debt`
+  return row?.debts ?? 0
+}
+
+export interface DueDebt {
+  readonly id: string
+  readonly jobId: string
+  readonly attempts: number
+}
+
+/**
+ * Debts whose next try has come and on which nobody works now. `attempts` grows with each, so that the job of
+ * every try has a key of its own.
+ */
+export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): Promise<DueDebt[]> => tx<
+  DueDebt[]
+>`
+  update effect e set attempts = e.attempts + 1,
+    next_try_at = now() + ${nextDelayMs}::float8 * interval '1 millisecond'
+  from (select id from effect where state = 'debt' and next_try_at <= now()
+          and not exists (select from job j where j.subject_type = 'effect' and j.subject_id = effect.id::text
+                          and j.finished_at is null)
+        order by next_try_at limit ${limit} for update skip locked) due
+  where e.id = due.id returning e.id, e.job_id, e.attempts`
+
+/** A person takes the responsibility for what is left outside. */
+export const waiveOpenEffect = async (
+  tx: Tx,
+  waiver: { id: string; by: string; reason: string },
+): Promise<boolean> => {
+  const rows = await tx`
+    with before as (select id, state from effect where id = ${waiver.id}::uuid for update),
+    waived as (
+      update effect set state = 'waived', waived_by = ${waiver.by}, waived_reason = ${waiver.reason},
+        next_try_at = null, updated_at = now()
+      where id = ${waiver.id}::uuid and state = 'debt' returning *
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
+      select 'effect.waived', subject_type, subject_id, job_id, ${waiver.by}, before.state, 'waived', ${waiver.reason},
+        jsonb_build_object('effect', waived.id, 'kind', kind, 'name', name, 'platform', platform)
+      from waived join before using (id)
+    )
+    select id from waived`
+  return rows.length === 1
+}

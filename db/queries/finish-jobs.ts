@@ -1,0 +1,39 @@
+import type { Queryable } from '../client.ts'
+
+export interface JobFinish {
+  readonly id: string
+  readonly epoch: number
+  /** JSON text, or null. */
+  readonly result: string | null
+}
+
+/**
+ * Ends jobs in success, many at once, each only while its epoch holds. Returns the ids that were accepted;
+ * the others were fenced and nothing of theirs is written. For jobs without tokens.
+ *
+ * `state = 'running'` must not match the predicate of a partial index: with one on it, the generic plan of
+ * the prepared statement joins the group with itself through that index (27k/s instead of 111k/s in groups of
+ * 200). That is why `job_leased` hangs on `lease_until`.
+ */
+export const finishJobs = async (
+  db: Queryable,
+  finishes: readonly JobFinish[],
+  actor: string,
+): Promise<ReadonlySet<string>> => {
+  const rows = await db<{ id: string }[]>`
+    with ended as (
+      update job j set state = 'succeeded', result = f.result::jsonb, error = null, lease_until = null,
+        finished_at = now()
+      from unnest(
+        ${finishes.map((f) => f.id)}::uuid[], ${finishes.map((f) => f.epoch)}::bigint[],
+        ${finishes.map((f) => f.result)}::text[]
+      ) as f(id, epoch, result)
+      where j.id = f.id and j.lease_epoch = f.epoch and j.state = 'running'
+      returning j.id, j.subject_type, j.subject_id
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state)
+      select 'job.succeeded', subject_type, subject_id, id, ${actor}, 'running', 'succeeded' from ended
+    )
+    select id from ended`
+  return new Set(rows.map((row) => row.id))
+}

@@ -1,0 +1,80 @@
+import type { JobState } from '../../src/domain/job/state.ts'
+import type { Queryable } from '../client.ts'
+
+export interface JobFilter {
+  readonly state?: JobState | undefined
+  readonly kind?: string | undefined
+  readonly lane?: string | undefined
+  readonly subject?: { readonly type: string; readonly id: string } | undefined
+  readonly createdAfter?: Date | undefined
+  readonly createdBefore?: Date | undefined
+}
+
+export interface JobLine {
+  readonly id: string
+  readonly kind: string
+  readonly subjectType: string
+  readonly subjectId: string
+  readonly state: JobState
+  readonly priority: number
+  readonly lane: string
+  readonly attempt: number
+  readonly generation: number
+  readonly waitReason: string | null
+  readonly progress: Record<string, unknown> | null
+  readonly error: Record<string, unknown> | null
+  readonly createdBy: string
+  readonly createdAt: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+}
+
+/** Jobs, the newest first. The id is the sort key: it grows with time and never changes. */
+export const listJobs = async (
+  db: Queryable,
+  filter: JobFilter,
+  page: { before: string | undefined; limit: number },
+): Promise<JobLine[]> => db<JobLine[]>`
+  select id, kind, subject_type, subject_id, state, priority, lane, attempt, generation, wait_reason, progress,
+    error, created_by, created_at, started_at, finished_at
+  from job
+  where ${inState(db, filter.state)}
+    and ${filter.kind === undefined ? db`true` : db`kind = ${filter.kind}`}
+    and ${filter.lane === undefined ? db`true` : db`lane = ${filter.lane}`}
+    and ${filter.subject === undefined ? db`true` : db`subject_type = ${filter.subject.type} and subject_id = ${filter.subject.id}`}
+    and ${filter.createdAfter === undefined ? db`true` : createdAfter(db, filter.createdAfter)}
+    and ${filter.createdBefore === undefined ? db`true` : db`created_at < ${filter.createdBefore}`}
+    and ${page.before === undefined ? db`true` : db`id < ${page.before}::uuid`}
+  order by id desc limit ${page.limit}`
+
+/** Says each state in the words of the partial index that serves it. */
+const inState = (db: Queryable, state: JobState | undefined) => {
+  switch (state) {
+    case undefined:
+      return db`true`
+    case 'running':
+      return db`state = 'running' and lease_until is not null`
+    case 'ready':
+      return db`state = 'ready' and bell in ('due', 'held', 'rung')`
+    case 'succeeded':
+    case 'canceled':
+      return db`state = ${state} and finished_at is not null`
+    case 'waiting':
+      return db`state = 'waiting'`
+    case 'failed':
+      return db`state = 'failed'`
+  }
+}
+
+/**
+ * An id holds the millisecond of its making, so the id's index also bounds the time; without that bound a
+ * page that finds little would read the whole table. A day of slack for the clocks of those who made the ids.
+ */
+const createdAfter = (db: Queryable, after: Date) => {
+  const slackMs = 24 * 3_600_000
+  const hex = Math.max(0, after.getTime() - slackMs)
+    .toString(16)
+    .padStart(12, '0')
+  const floor = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
+  return db`created_at >= ${after} and id >= ${floor}::uuid`
+}

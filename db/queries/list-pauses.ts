@@ -1,0 +1,23 @@
+import type { Queryable } from '../client.ts'
+
+export interface PauseLine {
+  readonly scope: 'kind' | 'lane'
+  readonly name: string
+  readonly reason: string
+  readonly pausedBy: string
+  readonly pausedAt: Date
+  /** What still runs in it: 0 means drained. */
+  readonly running: number
+}
+
+/** What is paused, and how much of it still runs. */
+export const listPauses = async (
+  db: Queryable,
+  only?: { scope: string; name: string },
+): Promise<PauseLine[]> => db<PauseLine[]>`
+  select p.scope, p.name, p.reason, p.paused_by, p.paused_at,
+    (select count(*)::int from job j where j.lease_until is not null
+       and ((p.scope = 'kind' and j.kind = p.name) or (p.scope = 'lane' and j.lane = p.name))) as running
+  from pause p
+  where ${only === undefined ? db`true` : db`p.scope = ${only.scope} and p.name = ${only.name}`}
+  order by p.paused_at desc, p.scope, p.name`

@@ -1,0 +1,12 @@
+import type { Queryable } from '../client.ts'
+
+/** Notes that bells are out. One that was followed or taken back in the meantime has another `publish`. */
+export const markRung = async (
+  db: Queryable,
+  rung: readonly { id: string; publish: number }[],
+): Promise<void> => {
+  await db`
+    update job j set bell = 'rung', publish = j.publish + 1, published_at = now()
+    from unnest(${rung.map((r) => r.id)}::uuid[], ${rung.map((r) => r.publish)}::int[]) as r(id, publish)
+    where j.id = r.id and j.publish = r.publish and j.state = 'ready' and j.bell = 'due'`
+}

@@ -1,0 +1,22 @@
+import type { Tx } from '../client.ts'
+
+/** Starts a new generation of an ended job: budgets afresh, checkpoint kept. The caller holds its lock. */
+export const redriveJob = async (tx: Tx, jobId: string, by: string): Promise<number> => {
+  const [row] = await tx<{ generation: number }[]>`
+    with before as (select id, state from job where id = ${jobId}::uuid),
+    redriven as (
+      update job set state = 'ready', bell = 'due', generation = generation + 1, run_after = now(),
+        attempt = 0, environment_attempt = 0, lost = 0, finished_at = null, started_at = null, error = null,
+        deadline = null, cancel_requested_at = null, cancel_requested_by = null, cancel_reason = null,
+        published_at = null
+      where id = ${jobId}::uuid returning id, subject_type, subject_id, generation
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
+      select 'job.redriven', subject_type, subject_id, id, ${by}, before.state, 'ready',
+        jsonb_build_object('generation', generation)
+      from redriven join before using (id)
+    )
+    select generation from redriven`
+  if (!row) throw new Error(`Job ${jobId} vanished while its row was locked.`)
+  return row.generation
+}

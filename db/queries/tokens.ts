@@ -1,0 +1,104 @@
+import type { Queryable, Tx } from '../client.ts'
+
+/** Spells `TOKN`: first half of the lock that makes a token's count exact. */
+const tokenLock = 0x544f4b4e
+
+/** Locks tokens until the transaction ends, always in the order of their names, so that no two wait in a ring. */
+export const lockTokens = async (tx: Tx, tokens: readonly string[]): Promise<void> => {
+  for (const token of [...tokens].sort())
+    await tx`select pg_advisory_xact_lock(${tokenLock}::int, hashtext(${token}))`
+}
+
+export const readAdmissionLimits = async (db: Queryable): Promise<ReadonlyMap<string, number>> => {
+  const rows = await db<{ name: string; capacity: number }[]>`select name, capacity from admission_limit`
+  return new Map(rows.map((row) => [row.name, row.capacity]))
+}
+
+export const countTokenHolds = async (
+  db: Queryable,
+  tokens: readonly string[],
+): Promise<ReadonlyMap<string, number>> => {
+  const rows = await db<{ token: string; holds: number }[]>`
+    select token, count(*)::int as holds from token_hold where token = any(${tokens as string[]}) group by token`
+  return new Map(rows.map((row) => [row.token, row.holds]))
+}
+
+export const findTokensHeldBy = async (db: Queryable, jobId: string): Promise<string[]> => {
+  const rows = await db<{ token: string }[]>`select token from token_hold where job_id = ${jobId}::uuid`
+  return rows.map((row) => row.token)
+}
+
+/** Gives tokens to a job. Epoch 0 means: granted while it waits, to be taken up by its claim. */
+export const holdTokens = async (
+  tx: Tx,
+  jobId: string,
+  epoch: number,
+  tokens: readonly string[],
+): Promise<void> => {
+  await tx`insert into token_hold (token, job_id, epoch)
+    select t, ${jobId}::uuid, ${epoch} from unnest(${tokens as string[]}::text[]) t on conflict do nothing`
+}
+
+/** Takes a job's tokens back and says which they were. */
+export const releaseTokens = async (tx: Tx, jobIds: readonly string[]): Promise<string[]> => {
+  const rows = await tx<{ token: string }[]>`
+    delete from token_hold where job_id = any(${jobIds as string[]}::uuid[]) returning token`
+  return [...new Set(rows.map((row) => row.token))]
+}
+
+export interface TokenWaiter {
+  readonly id: string
+  readonly tokens: string[]
+}
+
+/** Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. */
+export const findTokenWaiters = async (
+  tx: Tx,
+  tokens: readonly string[],
+  limit: number,
+): Promise<TokenWaiter[]> => tx<TokenWaiter[]>`
+  select id, tokens from job j
+  where state = 'waiting' and wait_reason = 'token' and tokens && ${tokens as string[]}::text[]
+    and wait_signal = 'token' and not exists (
+      select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
+  order by priority desc, deadline, wait_since, id limit ${limit}`
+
+/** A job that must wait for tokens leaves the bell and stands in line. */
+export const waitForTokens = async (
+  tx: Tx,
+  wait: { jobId: string; generation: number; detail: string; actor: string; untilMs: number },
+): Promise<void> => {
+  await tx`
+    with parked as (
+      update job set state = 'waiting', wait_reason = 'token', wait_detail = ${wait.detail}, publish = publish + 1,
+        wait_since = coalesce(wait_since, now()), wait_signal = 'token',
+        wait_until = now() + ${wait.untilMs}::float8 * interval '1 millisecond'
+      where id = ${wait.jobId}::uuid and generation = ${wait.generation} and state = 'ready'
+      returning id, subject_type, subject_id
+    )
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
+    select 'job.waiting', subject_type, subject_id, id, ${wait.actor}, 'ready', 'waiting', ${wait.detail} from parked`
+}
+
+/** A waiter got all its tokens: it is due, and holds them until its claim. */
+export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
+  const rows = await tx`
+    with admitted as (
+      update job set state = 'ready', bell = 'due', run_after = now(), wait_until = null, wait_signal = null,
+        wait_since = null
+      where id = ${jobId}::uuid and state = 'waiting' and wait_reason = 'token'
+      returning id, subject_type, subject_id
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
+      select 'job.woken', subject_type, subject_id, id, 'admission', 'waiting', 'ready', 'tokens-granted' from admitted
+    )
+    select id from admitted`
+  return rows.length === 1
+}
+
+/** Every token that somebody waits for: what the conductor looks at when a limit was raised. */
+export const findAwaitedTokens = async (db: Queryable): Promise<string[]> => {
+  const rows = await db<{ token: string }[]>`
+    select distinct unnest(tokens) as token from job where state = 'waiting' and wait_signal = 'token'`
+  return rows.map((row) => row.token)
+}

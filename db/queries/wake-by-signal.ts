@@ -1,0 +1,38 @@
+import type { Tx } from '../client.ts'
+
+/** Spells `SGNL`: first half of the lock that orders a signal against the waits that begin meanwhile. */
+const signalLock = 0x53474e4c
+
+/** Orders signals and waits of one name: without it a wait could begin in the blink after the signal looked. */
+export const lockSignal = async (tx: Tx, name: string): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(${signalLock}::int, hashtext(${name}))`
+}
+
+/** Ends every wait for this signal, and remembers it for a wait that is just about to begin. */
+export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise<number> => {
+  await lockSignal(tx, name)
+  const [row] = await tx<{ woken: number }[]>`
+    with sent as (
+      insert into signal (name, at) values (${name}, clock_timestamp())
+      on conflict (name) do update set at = excluded.at
+    ), woken as (
+      update job set state = 'ready', bell = 'due', run_after = now(), wait_since = null, wait_until = null,
+        wait_signal = null
+      where state = 'waiting' and wait_signal = ${name}
+      returning id, subject_type, subject_id, wait_reason
+    ), told as (
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
+      select 'job.woken', subject_type, subject_id, id, ${actor}, 'waiting', 'ready', 'signal',
+        jsonb_build_object('signal', ${name}::text, 'waitedFor', wait_reason)
+      from woken
+    )
+    select count(*)::int as woken from woken`
+  return row?.woken ?? 0
+}
+
+/** Whether the signal was sent since the job was claimed: then its wait is over before it begins. */
+export const wasSignalled = async (tx: Tx, name: string, jobId: string): Promise<boolean> => {
+  const rows = await tx`
+    select 1 from signal s join job j on j.id = ${jobId}::uuid where s.name = ${name} and s.at >= j.claimed_at`
+  return rows.length === 1
+}

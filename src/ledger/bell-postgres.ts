@@ -1,0 +1,176 @@
+import {
+  type Queue as AnyQueue,
+  createPostgresBackend,
+  type PostgresConnectionOptions,
+  runMigrations,
+  withBackend,
+} from 'bullmq'
+import pg from 'pg'
+import type { Logger } from '../log.ts'
+import {
+  type Bell,
+  type BellListener,
+  bellAway,
+  bellKinds,
+  type HeardBell,
+  type Ring,
+  withinMs,
+} from './bell.ts'
+import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from './bell-queue.ts'
+
+const { Queue, Worker } = withBackend(createPostgresBackend)
+type PostgresQueue = InstanceType<typeof Queue>
+
+const schema = 'bullmq'
+const callMs = 5_000
+/** Connections for short statements; each listener holds one more for its LISTEN. */
+const workingConnections = 10
+
+export interface PostgresBellOptions {
+  readonly url: string
+  readonly log: Logger
+}
+
+/** BullMQ on Postgres, in a schema of its own: the default, for one machine and for trying. */
+export class PostgresBell implements Bell {
+  readonly store = 'postgres'
+  readonly #options: PostgresBellOptions
+  readonly #queues = new Map<string, PostgresQueue>()
+  #pool: pg.Pool | undefined
+
+  constructor(options: PostgresBellOptions) {
+    this.#options = options
+  }
+
+  async prepare(): Promise<void> {
+    const client = await this.#bounded(this.#connections().connect())
+    try {
+      await runMigrations(client, schema)
+      await client.query(`create table if not exists ${schema}.drover_identity
+        (only_one boolean primary key default true check (only_one), id uuid not null default gen_random_uuid())`)
+      await client.query(`insert into ${schema}.drover_identity default values on conflict do nothing`)
+    } finally {
+      client.release()
+    }
+  }
+
+  async identity(): Promise<string> {
+    const read = async () => {
+      const { rows } = await this.#connections().query<{ id: string }>(
+        `select id from ${schema}.drover_identity`,
+      )
+      return rows[0]?.id
+    }
+    try {
+      const identity = await this.#bounded(read())
+      if (identity !== undefined) return identity
+    } catch (error) {
+      if (!isSchemaGone(error)) throw error
+    }
+    // The schema was dropped under us, or has never been there: make it again, as another store.
+    await this.#forgetQueues()
+    await this.prepare()
+    const identity = await this.#bounded(read())
+    if (identity === undefined) throw bellAway(this.store, new Error('the identity vanished'))
+    return identity
+  }
+
+  async ring(rings: readonly Ring[]): Promise<void> {
+    for (const kind of new Set(rings.map((ring) => ring.kind))) {
+      const ofKind = rings.filter((ring) => ring.kind === kind)
+      await this.#bounded(ringQueue(this.#queue(kind), ofKind)).catch(async (error: unknown) => {
+        // BullMQ remembers a failed first look at its schema for good: a fresh queue looks again.
+        await this.#forgetQueues()
+        throw error
+      })
+    }
+  }
+
+  pending(kind: string): Promise<ReadonlySet<string>> {
+    return this.#bounded(pendingIn(this.#queue(kind)))
+  }
+
+  async listen(
+    kind: string,
+    concurrency: number,
+    onBell: (bell: HeardBell) => Promise<void>,
+  ): Promise<BellListener> {
+    const worker = new Worker(kind, processBell(onBell), {
+      ...listenerOptions,
+      connection: this.#shared(),
+      concurrency,
+    })
+    worker.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell listener'))
+    return listenerOf(worker)
+  }
+
+  queues(): AnyQueue[] {
+    // The classes are the same; BullMQ's types differ in the connection, which a reader never touches.
+    return bellKinds.map((kind) => this.#queue(kind) as unknown as AnyQueue)
+  }
+
+  async check(): Promise<void> {
+    await this.#bounded(this.#connections().query('select 1'))
+  }
+
+  async close(): Promise<void> {
+    await this.#forgetQueues()
+    await this.#pool?.end().catch(() => {})
+    this.#pool = undefined
+  }
+
+  #queue(kind: string): PostgresQueue {
+    let queue = this.#queues.get(kind)
+    if (!queue) {
+      queue = new Queue(kind, {
+        connection: this.#shared(),
+        skipWaitingForReady: true,
+        skipMetasUpdate: true,
+      })
+      queue.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell queue'))
+      this.#queues.set(kind, queue)
+    }
+    return queue
+  }
+
+  async #forgetQueues(): Promise<void> {
+    const queues = [...this.#queues.values()]
+    this.#queues.clear()
+    await Promise.all(queues.map((queue) => queue.close().catch(() => {})))
+  }
+
+  /** The pool as BullMQ's types want it; they are not written for exactOptionalPropertyTypes. */
+  #shared(): PostgresConnectionOptions {
+    return this.#connections() as unknown as PostgresConnectionOptions
+  }
+
+  #connections(): pg.Pool {
+    if (!this.#pool) {
+      this.#pool = new pg.Pool({
+        connectionString: this.#options.url,
+        max: bellKinds.length * 2 + workingConnections,
+        connectionTimeoutMillis: callMs,
+        // Both sides give up: a silent server must not hold a worker's loop for ever.
+        query_timeout: 20_000,
+        statement_timeout: 15_000,
+        keepAlive: true,
+        options: `-c search_path=${schema}`,
+        application_name: 'drover-bell',
+      })
+      this.#pool.on('error', (error) => this.#options.log.debug({ err: error }, 'bell connection'))
+    }
+    return this.#pool
+  }
+
+  async #bounded<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await withinMs(callMs, this.store, work)
+    } catch (error) {
+      throw isSchemaGone(error) ? error : bellAway(this.store, error)
+    }
+  }
+}
+
+/** SQLSTATEs of a missing schema or table. */
+const isSchemaGone = (error: unknown): boolean =>
+  error instanceof Error && 'code' in error && (error.code === '3F000' || error.code === '42P01')

@@ -1,0 +1,156 @@
+import { randomUUID } from 'node:crypto'
+import { Queue, Worker } from 'bullmq'
+import { Redis } from 'ioredis'
+import { DroverError } from '../errors.ts'
+import { type Logger, withoutUserinfo } from '../log.ts'
+import {
+  type Bell,
+  type BellListener,
+  bellAway,
+  bellKinds,
+  type HeardBell,
+  type Ring,
+  withinMs,
+} from './bell.ts'
+import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from './bell-queue.ts'
+
+/** One hash tag for all keys: BullMQ's scripts need a queue's keys on one node of a cluster. */
+const prefix = '{drover}'
+const identityKey = `${prefix}:identity`
+const callMs = 3_000
+
+export interface RedisBellOptions {
+  readonly url: string
+  readonly log: Logger
+}
+
+/** BullMQ on Redis: the production choice. */
+export class RedisBell implements Bell {
+  readonly store = 'redis'
+  readonly #options: RedisBellOptions
+  readonly #queues = new Map<string, Queue>()
+  readonly #listeners: Redis[] = []
+  #producer: Redis | undefined
+
+  constructor(options: RedisBellOptions) {
+    this.#options = options
+  }
+
+  async prepare(): Promise<void> {
+    const redis = this.#redis()
+    const [, policy] = await this.#bounded(redis.config('GET', 'maxmemory-policy') as Promise<string[]>)
+    if (policy !== undefined && policy !== 'noeviction')
+      throw new DroverError({
+        code: 'redis-evicts',
+        class: 'config',
+        message: `Redis evicts keys (maxmemory-policy is ${policy}), so bells could vanish one by one unseen.`,
+        remedy: 'Set maxmemory-policy noeviction in Redis, or give Drover a Redis of its own.',
+        field: 'REDIS_URL',
+      })
+    const [, appendOnly] = await this.#bounded(redis.config('GET', 'appendonly') as Promise<string[]>)
+    const [, save] = await this.#bounded(redis.config('GET', 'save') as Promise<string[]>)
+    if (appendOnly !== 'yes' && !save)
+      this.#options.log.warn(
+        'Redis keeps nothing on disk: after its restart every bell is rung again from Postgres',
+      )
+  }
+
+  async identity(): Promise<string> {
+    const redis = this.#redis()
+    await this.#bounded(redis.set(identityKey, randomUUID(), 'NX'))
+    const identity = await this.#bounded(redis.get(identityKey))
+    if (!identity) throw bellAway(this.store, new Error('the identity vanished'))
+    return identity
+  }
+
+  async ring(rings: readonly Ring[]): Promise<void> {
+    const kinds = new Set(rings.map((ring) => ring.kind))
+    await Promise.all(
+      [...kinds].map((kind) =>
+        this.#bounded(
+          ringQueue(
+            this.#queue(kind),
+            rings.filter((ring) => ring.kind === kind),
+          ),
+        ),
+      ),
+    )
+  }
+
+  pending(kind: string): Promise<ReadonlySet<string>> {
+    return this.#bounded(pendingIn(this.#queue(kind)))
+  }
+
+  async listen(
+    kind: string,
+    concurrency: number,
+    onBell: (bell: HeardBell) => Promise<void>,
+  ): Promise<BellListener> {
+    // Waits for a lost Redis as long as it takes: a worker has nothing better to do.
+    const connection = this.#connect({ maxRetriesPerRequest: null })
+    this.#listeners.push(connection)
+    const worker = new Worker(kind, processBell(onBell), {
+      ...listenerOptions,
+      connection,
+      prefix,
+      concurrency,
+    })
+    worker.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell listener'))
+    return listenerOf(worker)
+  }
+
+  queues(): Queue[] {
+    return bellKinds.map((kind) => this.#queue(kind))
+  }
+
+  async check(): Promise<void> {
+    await this.#bounded(this.#redis().ping())
+  }
+
+  async close(): Promise<void> {
+    for (const queue of this.#queues.values()) await queue.close().catch(() => {})
+    for (const redis of [...this.#listeners, ...(this.#producer ? [this.#producer] : [])]) redis.disconnect()
+  }
+
+  #queue(kind: string): Queue {
+    let queue = this.#queues.get(kind)
+    if (!queue) {
+      queue = new Queue(kind, {
+        connection: this.#redis(),
+        prefix,
+        skipWaitingForReady: true,
+        skipMetasUpdate: true,
+      })
+      queue.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell queue'))
+      this.#queues.set(kind, queue)
+    }
+    return queue
+  }
+
+  /** Fails at once while Redis is away: nothing of ours may queue up behind it. */
+  #redis(): Redis {
+    this.#producer ??= this.#connect({ enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+    return this.#producer
+  }
+
+  #connect(options: { enableOfflineQueue?: boolean; maxRetriesPerRequest: number | null }): Redis {
+    const redis = new Redis(this.#options.url, {
+      ...options,
+      connectTimeout: callMs,
+      retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 5), 500),
+    })
+    redis.on('error', (error) =>
+      this.#options.log.debug({ redis: withoutUserinfo(this.#options.url), err: error }, 'redis connection'),
+    )
+    return redis
+  }
+
+  /** Waits for the connection, then for the answer, both within one bound. */
+  async #bounded<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await withinMs(callMs, this.store, work)
+    } catch (error) {
+      throw error instanceof DroverError ? error : bellAway(this.store, error)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import type { Db } from '../../db/client.ts'
+import type { Clock } from '../clock.ts'
+import type { Logger } from '../log.ts'
+import type { Bell } from './bell.ts'
+import { createBellWatch, createSilentBellSweep } from './bell-watch.ts'
+import { Leader } from './leader.ts'
+import { dueChannel } from './nudge.ts'
+import { createPromoter, Relay } from './relay.ts'
+import type { Service } from './service.ts'
+import { createSweeps } from './sweeps.ts'
+
+export interface ConductorOptions {
+  readonly db: Db
+  readonly databaseUrl: string
+  readonly bell: Bell
+  readonly clock: Clock
+  readonly log: Logger
+  readonly leaseMs: number
+  /** Further duties of the leader: sealing, webhooks, retention. */
+  readonly services?: readonly Service[]
+}
+
+/**
+ * Everything that has to happen without anybody asking: rings, sweeps, seals. One conductor leads, the others
+ * stand by; two that lead at once for a moment do no harm, because every duty is idempotent.
+ */
+export class Conductor implements Service {
+  readonly name = 'conductor'
+  readonly #options: ConductorOptions
+  readonly #leader: Leader
+  readonly #relay: Relay
+  readonly #duties: readonly Service[]
+  #unlisten: (() => Promise<void>) | undefined
+
+  constructor(options: ConductorOptions) {
+    this.#options = options
+    const { db, bell, clock, log } = options
+    const silentMs = options.leaseMs
+    const onDue = () => this.#relay.wake()
+    this.#relay = new Relay({ db, bell, clock, log, silentMs })
+    this.#duties = [
+      this.#relay,
+      createPromoter({ db, bell, clock, log, silentMs, onDue }),
+      createBellWatch({ db, bell, clock, log, onLost: onDue }),
+      createSilentBellSweep({ db, bell, clock, log, onLost: onDue, olderMs: options.leaseMs }),
+      ...createSweeps({ db, clock, log, silentMs, onDue }),
+      ...(options.services ?? []),
+    ]
+    this.#leader = new Leader({
+      databaseUrl: options.databaseUrl,
+      clock,
+      log,
+      onElected: () => {
+        for (const duty of this.#duties) duty.start()
+      },
+      onDeposed: async () => {
+        await Promise.all(this.#duties.map((duty) => duty.stop()))
+      },
+    })
+  }
+
+  get leading(): boolean {
+    return this.#leader.leading
+  }
+
+  start(): void {
+    this.#leader.start()
+    // A hint only: without it the relay finds work at its next poll.
+    this.#options.db
+      .listen(dueChannel, () => this.#relay.wake())
+      .then(
+        ({ unlisten }) => {
+          this.#unlisten = unlisten
+        },
+        (error: unknown) => this.#options.log.warn({ err: error }, 'no hints from Postgres; the relay polls'),
+      )
+  }
+
+  async stop(): Promise<void> {
+    await this.#unlisten?.().catch(() => {})
+    await this.#leader.stop()
+  }
+}

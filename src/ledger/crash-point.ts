@@ -1,0 +1,53 @@
+/**
+ * Named points where a crash would hurt most. Tests set `DROVER_CRASH_POINTS` to a list such as
+ * `kill:after-claim` or `stop:before-finish@3` (the third pass); everywhere else this is one comparison.
+ */
+export type CrashPoint =
+  | 'before-claim'
+  | 'after-claim'
+  | 'before-intent'
+  | 'after-intent'
+  | 'before-effect'
+  | 'after-effect'
+  | 'before-checkpoint'
+  | 'after-checkpoint'
+  | 'before-finish'
+  | 'after-finish'
+  | 'before-ack'
+  | 'after-ack'
+  | 'relay-before-publish'
+  | 'relay-between-publish-and-mark'
+  | 'relay-after-mark'
+  | 'conductor-before-sweep'
+  | 'conductor-mid-sweep'
+  | 'conductor-after-sweep'
+
+interface Plan {
+  readonly signal: 'SIGKILL' | 'SIGSTOP'
+  passesLeft: number
+}
+
+const parsePlans = (text: string | undefined): Map<string, Plan> | undefined => {
+  if (!text) return undefined
+  return new Map(
+    text.split(',').map((item) => {
+      const match = /^(kill|stop):([a-z-]+)(?:@(\d+))?$/.exec(item)
+      if (!match?.[2])
+        throw new Error(`DROVER_CRASH_POINTS: "${item}" is not kill:<point> or stop:<point>@<pass>.`)
+      return [
+        match[2],
+        { signal: match[1] === 'stop' ? 'SIGSTOP' : 'SIGKILL', passesLeft: Number(match[3] ?? 1) },
+      ]
+    }),
+  )
+}
+
+const plans = parsePlans(process.env.DROVER_CRASH_POINTS)
+
+/** Ends or stops this very process here, if a test asked for it. */
+export const crashPoint = (name: CrashPoint): void => {
+  const plan = plans?.get(name)
+  if (!plan) return
+  plan.passesLeft -= 1
+  if (plan.passesLeft === 0) process.kill(process.pid, plan.signal)
+}

@@ -1,0 +1,93 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Db } from '../../db/client.ts'
+import { intendEffect, markEffectDone, waiveOpenEffect } from '../../db/queries/effects.ts'
+import { holdLease } from '../../db/queries/hold-lease.ts'
+import type { EffectRow } from '../../db/schema/effect.ts'
+import { FencedError } from '../errors.ts'
+import { crashPoint } from './crash-point.ts'
+
+/** What a look outside found. A look that failed throws: unknown is not absent. */
+export type Observation = { readonly found: true; readonly externalId?: string } | { readonly found: false }
+
+/** One side effect outside Postgres. */
+export interface EffectSpec {
+  /** Names the undoer, such as `lab-create-vm`. */
+  readonly kind: string
+  readonly platform: string
+  /** Deterministic: the same on every try of this job. */
+  readonly name: string
+  /** What undoes it, as data; null when nothing would be left behind. */
+  readonly undo: Record<string, unknown> | null
+  readonly observe: (signal: AbortSignal) => Promise<Observation>
+  readonly act: (signal: AbortSignal) => Promise<{ readonly externalId?: string } | undefined>
+}
+
+export interface EffectResult {
+  readonly id: string
+  readonly externalId: string | null
+  /** True when an earlier try had done it. */
+  readonly adopted: boolean
+}
+
+export interface LeaseHolder {
+  readonly jobId: string
+  readonly epoch: number
+  /** Aborted when the lease is lost, the job is cancelled or the worker must let go. */
+  readonly signal: AbortSignal
+}
+
+/**
+ * Does a side effect so that a crash at any instant neither loses nor repeats it: intent committed first, then
+ * the call, then the record. A later try looks before it acts.
+ */
+export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpec): Promise<EffectResult> => {
+  holder.signal.throwIfAborted()
+  crashPoint('before-intent')
+  const { effect, isNew } = await intend(db, holder, spec)
+  crashPoint('after-intent')
+  if (effect.state === 'done') return { id: effect.id, externalId: effect.externalId, adopted: true }
+  if (!isNew) {
+    const seen = await spec.observe(holder.signal)
+    if (seen.found) return record(db, holder, effect, seen.externalId ?? null, true)
+  }
+  // The lease may have gone while we looked: then nobody may act on what we saw.
+  holder.signal.throwIfAborted()
+  crashPoint('before-effect')
+  const done = await spec.act(holder.signal)
+  crashPoint('after-effect')
+  return record(db, holder, effect, done?.externalId ?? null, false)
+}
+
+const intend = async (db: Db, holder: LeaseHolder, spec: EffectSpec) =>
+  (await db.begin(async (tx) => {
+    if (!(await holdLease(tx, holder.jobId, holder.epoch))) throw new FencedError(holder.jobId, holder.epoch)
+    return intendEffect(tx, {
+      id: uuidv7(),
+      jobId: holder.jobId,
+      epoch: holder.epoch,
+      kind: spec.kind,
+      platform: spec.platform,
+      name: spec.name,
+      undo: spec.undo === null ? null : JSON.stringify(spec.undo),
+    })
+  })) as { effect: EffectRow; isNew: boolean }
+
+const record = async (
+  db: Db,
+  holder: LeaseHolder,
+  effect: EffectRow,
+  externalId: string | null,
+  adopted: boolean,
+): Promise<EffectResult> => {
+  const { jobId, epoch } = holder
+  const accepted = await markEffectDone(db, { id: effect.id, jobId, epoch, externalId, undo: null })
+  if (!accepted) throw new FencedError(jobId, epoch)
+  return { id: effect.id, externalId, adopted }
+}
+
+/** A person takes over what is left of a debt. Returns false when it is no debt (any more). */
+export const waiveEffect = async (
+  db: Db,
+  effectId: string,
+  waiver: { by: string; reason: string },
+): Promise<boolean> => (await db.begin((tx) => waiveOpenEffect(tx, { id: effectId, ...waiver }))) as boolean

@@ -1,0 +1,73 @@
+import { hostname } from 'node:os'
+import { v7 as uuidv7 } from 'uuid'
+import { openDb } from '../../db/client.ts'
+import { ping } from '../../db/queries/ping.ts'
+import { beatWorker, stopWorker } from '../../db/queries/workers.ts'
+import { systemClock } from '../clock.ts'
+import { type Config, limits, version } from '../config.ts'
+import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
+import { createLog } from '../log.ts'
+import { startTracing } from '../telemetry.ts'
+import { openBell, prepareBell } from './bell.ts'
+import { Conductor } from './conductor.ts'
+import { Loop } from './service.ts'
+
+/** Starts a conductor process. Any number may run; one leads. */
+export const runConductor = async (config: Config): Promise<RunningRole> => {
+  const log = createLog({ role: 'conductor', level: config.logLevel })
+  const clock = systemClock
+  const databaseUrl = config.databaseUrl ?? ''
+  const tracing = await startTracing(config, 'conductor')
+  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-conductor' })
+  const bell = await openBell(config, { databaseUrl, log })
+  const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs })
+  const registration = {
+    id: uuidv7(),
+    role: 'conductor',
+    host: hostname(),
+    pid: process.pid,
+    version,
+    kinds: {},
+    slots: {},
+  }
+  const registry = new Loop({
+    name: 'registry',
+    intervalMs: Math.min(limits.heartbeatMs, config.leaseMs / 4),
+    clock,
+    log,
+    failureCapMs: 1_000,
+    runOnce: async () => {
+      await beatWorker(db, registration, 'active')
+      return false
+    },
+  })
+  const ready = async (): Promise<Readiness> => {
+    const reasons: string[] = []
+    await ping(db).catch(() => reasons.push('Postgres cannot be reached.'))
+    await bell.check().catch((error: Error) => reasons.push(error.message))
+    return { ready: reasons.length === 0, reasons }
+  }
+  await prepareBell(bell, { log, clock, tries: 1 })
+  registry.start()
+  conductor.start()
+  const health = await serveHealth({
+    role: 'conductor',
+    host: config.healthHost,
+    port: config.healthPort,
+    ready,
+    log,
+  })
+  return {
+    name: 'conductor',
+    port: health.port,
+    stop: async () => {
+      await conductor.stop()
+      await registry.stop()
+      await stopWorker(db, registration.id).catch(() => {})
+      await health.close()
+      await bell.close()
+      await db.end({ timeout: 5 })
+      await tracing.stop()
+    },
+  }
+}

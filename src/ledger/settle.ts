@@ -1,0 +1,45 @@
+import type { Db, Tx } from '../../db/client.ts'
+import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
+import { type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
+import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
+import { mayBecome } from '../domain/job/state.ts'
+import { FencedError } from '../errors.ts'
+import { releaseAndAdmit } from './admission.ts'
+
+/** A change of the domain that commits together with the job's outcome, or not at all. */
+export type DomainChange = (tx: Tx) => Promise<void>
+
+/**
+ * Ends a running job's turn, fenced: outcome, tokens, events and the domain's change in one transaction.
+ * Throws FencedError, and writes nothing, when the epoch no longer holds.
+ */
+export const settle = async (db: Db, settlement: JobSettlement, change?: DomainChange): Promise<void> => {
+  if (!mayBecome('running', settlement.event, settlement.to))
+    throw new Error(`A running job cannot become ${settlement.to} by ${settlement.event}.`)
+  await db.begin(async (tx) => {
+    const final = await endWaitBeforeItBegins(tx, settlement)
+    // The fence first: it locks the row, so the domain's change runs under a lease that cannot move.
+    if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
+    await change?.(tx)
+    await releaseAndAdmit(tx, [settlement.id])
+  })
+}
+
+/** A signal that came while the handler decided to wait for it must not be lost. */
+const endWaitBeforeItBegins = async (tx: Tx, settlement: JobSettlement): Promise<JobSettlement> => {
+  const signal = settlement.wait?.signal
+  if (!signal) return settlement
+  await lockSignal(tx, signal)
+  if (!(await wasSignalled(tx, signal, settlement.id))) return settlement
+  return { ...settlement, to: 'ready', wait: null, reason: `${signal} came while the wait began` }
+}
+
+/** Ends plain successes in one statement. Answers for each whether it was accepted (false: fenced). */
+export const finishGroup = async (
+  db: Db,
+  finishes: readonly JobFinish[],
+  actor: string,
+): Promise<readonly boolean[]> => {
+  const accepted = await finishJobs(db, finishes, actor)
+  return finishes.map((finish) => accepted.has(finish.id))
+}

@@ -1,0 +1,112 @@
+import type { Db } from '../../db/client.ts'
+import { takeDueDebts, turnEffectsIntoDebt } from '../../db/queries/effects.ts'
+import { expireLeases } from '../../db/queries/expire-leases.ts'
+import { failPastDeadline } from '../../db/queries/fail-past-deadline.ts'
+import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
+import { loseSilentWorkers } from '../../db/queries/workers.ts'
+import type { Clock } from '../clock.ts'
+import { limits } from '../config.ts'
+import { backoffMs, defaultRetryPolicy } from '../domain/job/retry.ts'
+import type { Logger } from '../log.ts'
+import { readmitAll, releaseAndAdmit } from './admission.ts'
+import { crashPoint } from './crash-point.ts'
+import { enqueue } from './enqueue.ts'
+import { Loop, type Service } from './service.ts'
+
+export interface SweepOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly silentMs: number
+  /** Called when a sweep made jobs due. */
+  readonly onDue: () => void
+}
+
+const sweepBatch = 500
+const expireMs = 250
+const debtPauseMs = 60_000
+const debtCapMs = 3_600_000
+
+/** Takes jobs back from workers that fell silent, and hands on what they held. */
+export const sweepLeases = async (db: Db): Promise<number> => {
+  crashPoint('conductor-before-sweep')
+  const expired = await db.begin(async (tx) => {
+    const jobs = await expireLeases(tx, { lostMax: defaultRetryPolicy.lostMax, limit: sweepBatch })
+    if (jobs.length > 0) crashPoint('conductor-mid-sweep')
+    const failed = jobs.filter((job) => job.state === 'failed').map((job) => job.id)
+    if (failed.length > 0) await turnEffectsIntoDebt(tx, failed, 'the job failed while no worker held it')
+    await releaseAndAdmit(
+      tx,
+      jobs.filter((job) => job.tokens.length > 0).map((job) => job.id),
+    )
+    return jobs.length
+  })
+  crashPoint('conductor-after-sweep')
+  return expired as number
+}
+
+/** Fails what did not end in time; what it left outside becomes debt. */
+export const sweepDeadlines = async (db: Db): Promise<number> =>
+  (await db.begin(async (tx) => {
+    const overdue = await failPastDeadline(tx, sweepBatch)
+    const ids = overdue.map((job) => job.id)
+    if (ids.length > 0) await turnEffectsIntoDebt(tx, ids, 'the job did not end by its deadline')
+    await releaseAndAdmit(
+      tx,
+      overdue.filter((job) => job.tokens.length > 0).map((job) => job.id),
+    )
+    return overdue.length
+  })) as number
+
+/** Sends a job for every debt that is due; each further try of one debt comes later than the last. */
+export const sweepDebts = async (db: Db): Promise<number> =>
+  (await db.begin(async (tx) => {
+    const debts = await takeDueDebts(tx, sweepBatch, debtPauseMs)
+    await enqueue(
+      tx,
+      debts.map((debt) => ({
+        kind: 'settle-debt',
+        payload: { effectId: debt.id },
+        subject: { type: 'effect', id: debt.id },
+        lane: 'debts',
+        priority: -10,
+        idempotencyKey: `settle-debt/${debt.id}/${debt.attempts}`,
+        createdBy: 'conductor',
+      })),
+    )
+    return debts.length
+  })) as number
+
+/** How long a debt rests after a failed try to settle it. */
+export const debtDelayMs = (attempts: number, random: number): number =>
+  backoffMs(attempts, 10_000, debtCapMs, random)
+
+/** Every sweep as a service of its own: one that is stuck or slow does not hold the others up. */
+export const createSweeps = (options: SweepOptions): Service[] => {
+  const sweep = (name: string, intervalMs: number, run: () => Promise<number>): Loop =>
+    new Loop({
+      name,
+      intervalMs,
+      clock: options.clock,
+      log: options.log,
+      runOnce: async () => {
+        const found = await run()
+        if (found === 0) return false
+        options.log.info({ sweep: name, found }, 'sweep')
+        options.onDue()
+        return found >= sweepBatch
+      },
+    })
+  return [
+    sweep('leases', expireMs, () => sweepLeases(options.db)),
+    sweep('deadlines', limits.conductorTickMs, () => sweepDeadlines(options.db)),
+    sweep('waits', limits.conductorTickMs, () => wakeTimedOutWaits(options.db, sweepBatch)),
+    sweep('admission', limits.conductorTickMs, () => readmitAll(options.db)),
+    sweep('debts', limits.conductorTickMs, () => sweepDebts(options.db)),
+    sweep(
+      'workers',
+      limits.conductorTickMs,
+      async () => (await loseSilentWorkers(options.db, options.silentMs)).length,
+    ),
+  ]
+}

@@ -1,0 +1,173 @@
+import type { Db, Tx } from '../db/client.ts'
+import type { ClaimedJob } from '../db/queries/claim-jobs.ts'
+import { holdLease } from '../db/queries/hold-lease.ts'
+import { writeCheckpoint } from '../db/queries/write-checkpoint.ts'
+import { type JobKind, readPayload } from '../src/domain/job/kind.ts'
+import { DroverError, FencedError } from '../src/errors.ts'
+import { crashPoint } from '../src/ledger/crash-point.ts'
+import { type EffectResult, type EffectSpec, performEffect } from '../src/ledger/effects.ts'
+import type { Logger } from '../src/log.ts'
+
+/** Thrown at a safe point of a worker that is going away: the job goes back, uncharged. */
+export class ReleaseRequest extends Error {
+  override readonly name = 'ReleaseRequest'
+}
+
+/** The reason of an abort that somebody asked for. */
+export class CancelRequest extends Error {
+  override readonly name = 'CancelRequest'
+}
+
+/** Bytes shown as progress, and what phase they belong to. Never goes back within a generation. */
+export interface Progress {
+  readonly done: number
+  readonly total: number
+  readonly phase?: string
+}
+
+export interface ContextOptions<Payload> {
+  readonly db: Db
+  readonly job: ClaimedJob
+  readonly kind: JobKind<Payload>
+  readonly log: Logger
+}
+
+/** All that a handler may touch of the ledger. Everything it writes here is fenced by the job's epoch. */
+export class JobContext<Payload = unknown> {
+  readonly job: ClaimedJob
+  readonly log: Logger
+  readonly db: Db
+  readonly #kind: JobKind<Payload>
+  readonly #abort = new AbortController()
+  readonly #lost = new AbortController()
+  #checkpoint: Record<string, unknown> | null
+  #progress: Progress | undefined
+  #progressIsNew = false
+  #draining = false
+  #payload: { readonly value: Payload } | undefined
+
+  constructor(options: ContextOptions<Payload>) {
+    this.db = options.db
+    this.job = options.job
+    this.#kind = options.kind
+    this.log = options.log
+    this.#checkpoint = options.job.checkpoint
+  }
+
+  /** What the job was asked with, lifted to the version this code knows. */
+  get payload(): Payload {
+    this.#payload ??= { value: this.#readPayload() }
+    return this.#payload.value
+  }
+
+  /** Aborted when the lease is lost, the job is cancelled, or the worker can wait no longer. */
+  get signal(): AbortSignal {
+    return this.#abort.signal
+  }
+
+  /** Aborted only when the lease is lost: from then on nothing may be written or undone here. */
+  get lost(): AbortSignal {
+    return this.#lost.signal
+  }
+
+  /** What an earlier try, or this one, has recorded last. */
+  get checkpointed(): Readonly<Record<string, unknown>> | null {
+    return this.#checkpoint
+  }
+
+  /** Lets go here if the worker is going away or the job was cancelled: nothing is half done at this line. */
+  safePoint(): void {
+    this.signal.throwIfAborted()
+    if (this.#draining) throw new ReleaseRequest('the worker is going away')
+  }
+
+  /** Records how far the work has come; the next try starts from it. A safe point. */
+  async checkpoint(state: Record<string, unknown>): Promise<void> {
+    this.signal.throwIfAborted()
+    crashPoint('before-checkpoint')
+    const accepted = await writeCheckpoint(this.db, this.job.id, this.job.leaseEpoch, JSON.stringify(state))
+    if (!accepted) throw new FencedError(this.job.id, this.job.leaseEpoch)
+    this.#checkpoint = state
+    crashPoint('after-checkpoint')
+    this.safePoint()
+  }
+
+  /** A side effect outside Postgres: intent, call, record. */
+  effect(spec: EffectSpec): Promise<EffectResult> {
+    return performEffect(
+      this.db,
+      { jobId: this.job.id, epoch: this.job.leaseEpoch, signal: this.signal },
+      spec,
+    )
+  }
+
+  /** A change of the domain that holds only if the lease does. */
+  async transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value> {
+    this.signal.throwIfAborted()
+    return (await this.db.begin(async (tx) => {
+      if (!(await holdLease(tx, this.job.id, this.job.leaseEpoch)))
+        throw new FencedError(this.job.id, this.job.leaseEpoch)
+      return change(tx)
+    })) as Value
+  }
+
+  /** Shows how far it is. Written with the next heartbeat, so it may be called as often as one likes. */
+  progress(progress: Progress): void {
+    if (!(progress.total >= 0) || !(progress.done >= 0))
+      throw new DroverError({
+        code: 'progress-invalid',
+        class: 'bug',
+        message: 'Progress must be two numbers that are not negative.',
+        remedy: 'Report this as a defect of the handler.',
+      })
+    const before = this.#progress
+    const done =
+      before && before.phase === progress.phase ? Math.max(before.done, progress.done) : progress.done
+    this.#progress = { ...progress, done }
+    this.#progressIsNew = true
+  }
+
+  /** For the heartbeat: the latest progress, once. */
+  takeProgress(): Progress | undefined {
+    if (!this.#progressIsNew) return undefined
+    this.#progressIsNew = false
+    return this.#progress
+  }
+
+  get hasNewProgress(): boolean {
+    return this.#progressIsNew
+  }
+
+  /** For the worker: asks the handler to let go at its next safe point. */
+  drain(): void {
+    this.#draining = true
+  }
+
+  /** For the worker: the lease is lost. */
+  fence(): void {
+    const reason = new FencedError(this.job.id, this.job.leaseEpoch)
+    this.#lost.abort(reason)
+    this.#abort.abort(reason)
+  }
+
+  /** For the worker: stops the handler now, by its signal. */
+  abort(reason: Error): void {
+    this.#abort.abort(reason)
+  }
+
+  #readPayload(): Payload {
+    try {
+      return readPayload(this.#kind, this.job.payloadVersion, this.job.payload)
+    } catch (cause) {
+      throw new DroverError(
+        {
+          code: 'payload-unreadable',
+          class: 'permanent',
+          message: `The stored payload (version ${this.job.payloadVersion}) does not fit ${this.job.kind}.`,
+          remedy: 'Cancel the job and ask for the work anew.',
+        },
+        { cause },
+      )
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import type { Db } from '../db/client.ts'
+import type { JobSettlement } from '../db/queries/settle-job.ts'
+import { limits } from '../src/config.ts'
+import { decideRetry } from '../src/domain/job/retry.ts'
+import { asDroverError, type DroverError, FencedError, recordError } from '../src/errors.ts'
+import { crashPoint } from '../src/ledger/crash-point.ts'
+import { settle } from '../src/ledger/settle.ts'
+import type { Logger } from '../src/log.ts'
+import { CancelRequest, type JobContext, ReleaseRequest } from './context.ts'
+import type { Handler, Outcome, Undoer } from './handler.ts'
+import { undoEffects } from './undo-effects.ts'
+
+/** How a turn ended: as the handler said, by what it threw, or by a cancel before it began. */
+export type Ending =
+  | Outcome
+  | { readonly type: 'thrown'; readonly thrown: unknown }
+  | { readonly type: 'canceled' }
+
+export interface EndTurnOptions {
+  readonly db: Db
+  readonly log: Logger
+  readonly undoers: ReadonlyMap<string, Undoer>
+  readonly handler: Handler
+  readonly actor: string
+}
+
+type Settlement = Omit<JobSettlement, 'id' | 'epoch' | 'actor'>
+
+/** Ends a turn, fenced. Returns the word for the metrics; throws FencedError when the lease is gone. */
+export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnOptions): Promise<string> => {
+  switch (ending.type) {
+    case 'done': {
+      const result = ending.result === undefined ? null : JSON.stringify(ending.result)
+      await commit(ctx, options, { to: 'succeeded', event: 'succeed', type: 'job.succeeded', result }, ending)
+      return 'succeeded'
+    }
+    case 'wait':
+      await commit(ctx, options, waiting(ending), ending)
+      return 'waiting'
+    case 'canceled':
+      return cancel(ctx, options, 'cancelled before it ran')
+    case 'thrown':
+      return endThrown(ctx, ending.thrown, options)
+  }
+}
+
+const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptions): Promise<string> => {
+  const stopped: unknown = ctx.signal.aborted ? ctx.signal.reason : thrown
+  if (ctx.lost.aborted || thrown instanceof FencedError) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
+  if (stopped instanceof CancelRequest) return cancel(ctx, options, stopped.message)
+  if (stopped instanceof ReleaseRequest || thrown instanceof ReleaseRequest) {
+    await commit(ctx, options, {
+      to: 'ready',
+      event: 'release',
+      type: 'job.released',
+      reason: 'worker-drains',
+    })
+    return 'released'
+  }
+  const error = asDroverError(thrown)
+  const decision = decideRetry(error.class, ctx.job, options.handler.kind.retry, Math.random())
+  options.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
+  if (!decision.retry) return fail(ctx, options, error, decision.charge)
+  await commit(ctx, options, {
+    to: 'ready',
+    event: 'retry',
+    type: 'job.retried',
+    reason: error.code,
+    error: JSON.stringify(recordError(error)),
+    charge: decision.charge,
+    delayMs: decision.delayMs,
+  })
+  return 'retried'
+}
+
+const fail = async (
+  ctx: JobContext,
+  options: EndTurnOptions,
+  error: DroverError,
+  charge: 'attempt' | 'environmentAttempt' | 'none',
+): Promise<string> => {
+  const residue = await undo(ctx, options)
+  await commit(ctx, options, {
+    to: 'failed',
+    event: 'fail',
+    type: 'job.failed',
+    reason: residue.debts > 0 ? `${error.code}, ${residue.debts} effects left as debt` : error.code,
+    error: JSON.stringify(recordError(error)),
+    charge,
+  })
+  return 'failed'
+}
+
+const cancel = async (ctx: JobContext, options: EndTurnOptions, reason: string): Promise<string> => {
+  const residue = await undo(ctx, options)
+  await commit(ctx, options, {
+    to: 'canceled',
+    event: 'cancel',
+    type: 'job.canceled',
+    reason: residue.debts > 0 ? `${reason}, ${residue.debts} effects left as debt` : reason,
+  })
+  return 'canceled'
+}
+
+/** The job's own signal may be aborted by the cancel we are carrying out: only a lost lease stops the undoing. */
+const undo = (ctx: JobContext, options: EndTurnOptions) =>
+  undoEffects(ctx.job.id, { ...options, signal: ctx.lost })
+
+const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
+  to: 'waiting',
+  event: 'wait',
+  type: 'job.waiting',
+  reason: wait.reason,
+  wait: {
+    reason: wait.reason,
+    detail: wait.detail,
+    untilMs: Math.min(Math.max(wait.forMs, 1), limits.waitMaxMs),
+    signal: wait.signal ?? null,
+  },
+})
+
+const commit = async (
+  ctx: JobContext,
+  options: EndTurnOptions,
+  settlement: Settlement,
+  outcome?: Outcome,
+): Promise<void> => {
+  crashPoint('before-finish')
+  await settle(
+    options.db,
+    { id: ctx.job.id, epoch: ctx.job.leaseEpoch, actor: options.actor, ...settlement },
+    outcome?.change,
+  )
+  crashPoint('after-finish')
+}

@@ -1,0 +1,160 @@
+import { hostname } from 'node:os'
+import { v7 as uuidv7 } from 'uuid'
+import { type Db, openDb } from '../db/client.ts'
+import { ping } from '../db/queries/ping.ts'
+import { beatWorker, stopWorker, type WorkerRegistration } from '../db/queries/workers.ts'
+import { type Clock, systemClock } from '../src/clock.ts'
+import { type Config, limits, version } from '../src/config.ts'
+import { type Readiness, type RunningRole, serveHealth } from '../src/health.ts'
+import { type Bell, openBell, prepareBell } from '../src/ledger/bell.ts'
+import { cancelChannel } from '../src/ledger/nudge.ts'
+import { Loop } from '../src/ledger/service.ts'
+import { createLog, type Logger } from '../src/log.ts'
+import { startTracing } from '../src/telemetry.ts'
+import { ReleaseRequest } from './context.ts'
+import { createHandlers } from './handlers.ts'
+import { LeaseKeeper } from './lease-keeper.ts'
+import { Listeners } from './listeners.ts'
+import { Runner } from './runner.ts'
+
+/** After the drain's limit handlers are stopped by their signal; this is what they get to let go. */
+const letGoMs = 2_000
+
+/** Starts a worker process: registers it, listens to every kind it can run, keeps its leases. */
+export const runWorker = async (config: Config): Promise<RunningRole> => {
+  const log = createLog({ role: 'worker', level: config.logLevel })
+  const databaseUrl = config.databaseUrl ?? ''
+  const tracing = await startTracing(config, 'worker')
+  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-worker' })
+  // The self-test's outside world: never in a transaction of the ledger's, so a pool of its own.
+  const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test' })
+  const bell = await openBell(config, { databaseUrl, log })
+  const worker = new Worker({ config, db, world, bell, log, clock: systemClock })
+  const health = await serveHealth({
+    role: 'worker',
+    host: config.healthHost,
+    port: config.healthPort,
+    ready: () => worker.readiness(),
+    log,
+  })
+  await worker.start()
+  return {
+    name: 'worker',
+    port: health.port,
+    stop: async () => {
+      await worker.stop()
+      await health.close()
+      await bell.close()
+      await Promise.all([db.end({ timeout: 5 }), world.end({ timeout: 5 })])
+      await tracing.stop()
+    },
+  }
+}
+
+interface WorkerOptions {
+  readonly config: Config
+  readonly db: Db
+  readonly world: Db
+  readonly bell: Bell
+  readonly log: Logger
+  readonly clock: Clock
+}
+
+class Worker {
+  readonly #options: WorkerOptions
+  readonly #registration: WorkerRegistration
+  readonly #keeper: LeaseKeeper
+  readonly #listeners: Listeners
+  readonly #registry: Loop
+  readonly #stopping = new AbortController()
+  #draining = false
+
+  constructor(options: WorkerOptions) {
+    const { config, db, bell, log, clock } = options
+    this.#options = options
+    const { handlers, undoers } = createHandlers(options.world)
+    const slots = new Map(
+      [...handlers].map(([kind, handler]) => [
+        kind,
+        config.concurrency.get(kind) ?? handler.kind.concurrency,
+      ]),
+    )
+    this.#registration = {
+      id: uuidv7(),
+      role: 'worker',
+      host: hostname(),
+      pid: process.pid,
+      version,
+      kinds: Object.fromEntries([...handlers].map(([kind, handler]) => [kind, handler.kind.version])),
+      slots: Object.fromEntries(slots),
+    }
+    const workerId = this.#registration.id
+    const { leaseMs } = config
+    this.#keeper = new LeaseKeeper({ db, workerId, leaseMs, clock, log })
+    const runner = new Runner({ db, workerId, leaseMs, clock, log, keeper: this.#keeper, handlers, undoers })
+    const follow = runner.follow.bind(runner)
+    this.#listeners = new Listeners({ db, bell, slots, clock, log, follow })
+    this.#registry = new Loop({
+      name: 'registry',
+      intervalMs: Math.min(limits.heartbeatMs, leaseMs / 4),
+      clock,
+      log,
+      failureCapMs: 1_000,
+      runOnce: async () => {
+        await beatWorker(db, this.#registration, this.#draining ? 'draining' : 'active')
+        return false
+      },
+    })
+  }
+
+  async start(): Promise<void> {
+    const { bell, clock, db, log } = this.#options
+    await prepareBell(bell, { log, clock, tries: Number.POSITIVE_INFINITY, signal: this.#stopping.signal })
+    if (this.#draining) return
+    await beatWorker(db, this.#registration, 'active')
+    this.#registry.start()
+    this.#keeper.start()
+    await this.#listeners.listen()
+    this.#listeners.start()
+    // A hint only; the keeper polls for cancels as well.
+    await db.listen(cancelChannel, () => this.#keeper.wakeCancels())
+    log.info({ worker: this.#registration.id, slots: this.#registration.slots }, 'worker started')
+  }
+
+  async readiness(): Promise<Readiness> {
+    const reasons: string[] = []
+    if (this.#draining) reasons.push('The worker drains and takes no more jobs.')
+    await ping(this.#options.db).catch(() => reasons.push('Postgres cannot be reached.'))
+    await this.#options.bell.check().catch((error: Error) => reasons.push(error.message))
+    return { ready: reasons.length === 0, reasons }
+  }
+
+  /** Takes no more, waits for what runs, then asks it to let go; released jobs are charged nothing. */
+  async stop(): Promise<void> {
+    const { config, clock, db, log } = this.#options
+    this.#draining = true
+    this.#stopping.abort()
+    log.info({ running: this.#keeper.size }, 'worker drains')
+    await Promise.race([this.#listeners.quiet(), clock.sleep(config.drainMs)])
+    await beatWorker(db, this.#registration, 'draining').catch(() => {})
+    for (const ctx of this.#keeper.contexts()) ctx.drain()
+    await this.#emptied(config.drainMs)
+    for (const ctx of this.#keeper.contexts()) ctx.abort(new ReleaseRequest('the drain took too long'))
+    await this.#emptied(letGoMs)
+    if (this.#keeper.size > 0)
+      log.warn(
+        { jobs: this.#keeper.size },
+        'handlers did not let go; their jobs go on elsewhere when the lease ends',
+      )
+    await this.#keeper.stop()
+    await this.#registry.stop()
+    await Promise.race([this.#listeners.stop(), clock.sleep(letGoMs)])
+    await stopWorker(db, this.#registration.id).catch(() => {})
+  }
+
+  async #emptied(withinMs: number): Promise<void> {
+    const { clock } = this.#options
+    const until = clock.monotonicMs() + withinMs
+    while (this.#keeper.size > 0 && clock.monotonicMs() < until) await clock.sleep(20)
+  }
+}

@@ -1,0 +1,150 @@
+import type { Db } from '../db/client.ts'
+import { findCancelRequests } from '../db/queries/find-cancel-requests.ts'
+import { heartbeatJobs } from '../db/queries/heartbeat-jobs.ts'
+import type { Clock } from '../src/clock.ts'
+import { limits } from '../src/config.ts'
+import { Loop, type Service } from '../src/ledger/service.ts'
+import type { Logger } from '../src/log.ts'
+import { CancelRequest, type JobContext } from './context.ts'
+
+export interface LeaseKeeperOptions {
+  readonly db: Db
+  readonly workerId: string
+  readonly leaseMs: number
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+interface Kept {
+  readonly ctx: JobContext
+  /** On this process's monotonic clock: after this nobody here may act on the lease. */
+  safeUntilMs: number
+}
+
+/** The share of a lease after which a worker that could not renew it stops by itself, before anybody else starts. */
+const safeShare = 0.8
+const beatShare = 0.25
+const lookMs = 200
+
+/**
+ * Keeps the leases of all jobs of this process, in one statement for all. A job that the answer does not name
+ * is lost and its handler is stopped; so is every job whose lease might be over because Postgres is silent.
+ */
+export class LeaseKeeper implements Service {
+  readonly name = 'lease-keeper'
+  readonly #options: LeaseKeeperOptions
+  readonly #kept = new Map<string, Kept>()
+  readonly #beats: Loop
+  readonly #cancels: Loop
+  #guard: NodeJS.Timeout | undefined
+  #beatenAt = Number.NEGATIVE_INFINITY
+
+  constructor(options: LeaseKeeperOptions) {
+    this.#options = options
+    const { clock, log } = options
+    const beatMs = Math.min(limits.heartbeatMs, Math.max(lookMs, options.leaseMs * beatShare))
+    this.#beats = new Loop({
+      name: 'heartbeat',
+      intervalMs: lookMs,
+      clock,
+      log,
+      failureCapMs: 500,
+      runOnce: async () => {
+        const now = clock.monotonicMs()
+        const fresh = [...this.#kept.values()].some(({ ctx }) => ctx.hasNewProgress)
+        if (this.#kept.size === 0 || (now - this.#beatenAt < beatMs && !fresh)) return false
+        await this.beat()
+        // Progress is shown twice a second at most.
+        return fresh ? Math.max(lookMs, 500) : false
+      },
+    })
+    this.#cancels = new Loop({
+      name: 'cancel-poll',
+      intervalMs: limits.cancelPollMs,
+      clock,
+      log,
+      failureCapMs: limits.cancelPollMs,
+      runOnce: async () => {
+        if (this.#kept.size > 0) await this.pollCancels()
+        return false
+      },
+    })
+  }
+
+  start(): void {
+    this.#beats.start()
+    this.#cancels.start()
+    this.#guard ??= setInterval(() => this.#stopUnsafe(), lookMs)
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#guard)
+    this.#guard = undefined
+    await Promise.all([this.#beats.stop(), this.#cancels.stop()])
+  }
+
+  get size(): number {
+    return this.#kept.size
+  }
+
+  contexts(): JobContext[] {
+    return [...this.#kept.values()].map(({ ctx }) => ctx)
+  }
+
+  /** From now on the job's lease is renewed. `claimedAtMs` is from before the claim was sent. */
+  keep(ctx: JobContext, claimedAtMs: number): void {
+    this.#kept.set(ctx.job.id, { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare })
+  }
+
+  drop(ctx: JobContext): void {
+    if (this.#kept.get(ctx.job.id)?.ctx === ctx) this.#kept.delete(ctx.job.id)
+  }
+
+  /** Looks for cancel requests at once: the hint has come. */
+  wakeCancels(): void {
+    this.#cancels.wake()
+  }
+
+  async beat(): Promise<void> {
+    const { clock, db, leaseMs } = this.#options
+    const sentAt = clock.monotonicMs()
+    const kept = [...this.#kept.values()]
+    const answers = await heartbeatJobs(
+      db,
+      kept.map(({ ctx }) => {
+        const progress = ctx.takeProgress()
+        return {
+          id: ctx.job.id,
+          epoch: ctx.job.leaseEpoch,
+          progress: progress ? JSON.stringify(progress) : null,
+        }
+      }),
+      leaseMs,
+    )
+    this.#beatenAt = sentAt
+    const held = new Map(answers.map((answer) => [answer.id, answer]))
+    for (const job of kept) {
+      const answer = held.get(job.ctx.job.id)
+      if (!answer) this.#fence(job)
+      else job.safeUntilMs = sentAt + leaseMs * safeShare
+      if (answer?.cancelRequested) job.ctx.abort(new CancelRequest(answer.cancelReason ?? 'cancelled'))
+    }
+  }
+
+  async pollCancels(): Promise<void> {
+    for (const request of await findCancelRequests(this.#options.db, this.#options.workerId))
+      this.#kept.get(request.id)?.ctx.abort(new CancelRequest(request.cancelReason ?? 'cancelled'))
+  }
+
+  #stopUnsafe(): void {
+    const now = this.#options.clock.monotonicMs()
+    for (const kept of this.#kept.values()) if (now > kept.safeUntilMs) this.#fence(kept)
+  }
+
+  #fence(kept: Kept): void {
+    // A job that ended between the beat and its answer is not lost, only gone from the table.
+    if (kept.ctx.lost.aborted || this.#kept.get(kept.ctx.job.id) !== kept) return
+    kept.ctx.log.warn('the lease is lost; the handler is stopped and writes nothing more')
+    kept.ctx.fence()
+  }
+}

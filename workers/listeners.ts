@@ -1,0 +1,99 @@
+import type { Db } from '../db/client.ts'
+import { hasSilentBell } from '../db/queries/has-silent-bell.ts'
+import type { Clock } from '../src/clock.ts'
+import type { Bell, BellListener, HeardBell } from '../src/ledger/bell.ts'
+import { Loop, type Service } from '../src/ledger/service.ts'
+import type { Logger } from '../src/log.ts'
+
+export interface ListenersOptions {
+  readonly db: Db
+  readonly bell: Bell
+  readonly slots: ReadonlyMap<string, number>
+  readonly clock: Clock
+  readonly log: Logger
+  readonly follow: (kind: string, bell: HeardBell) => Promise<void>
+}
+
+const lookMs = 1_500
+/** A bell that hangs for this long while we have hands free means that we are deaf. */
+const deafAfterMs = 3_000
+const rebuildPauseMs = 8_000
+
+/**
+ * One BullMQ worker per kind. A listener can go deaf without an error (a connection that is half open, a
+ * store's schema that was dropped): when bells hang although hands are free, it is built anew.
+ */
+export class Listeners implements Service {
+  readonly name = 'listeners'
+  readonly #options: ListenersOptions
+  readonly #listeners = new Map<string, BellListener>()
+  readonly #busy = new Map<string, number>()
+  readonly #rebuiltAt = new Map<string, number>()
+  readonly #watch: Loop
+  #quiet = false
+
+  constructor(options: ListenersOptions) {
+    this.#options = options
+    this.#watch = new Loop({
+      name: 'deaf-listeners',
+      intervalMs: lookMs,
+      clock: options.clock,
+      log: options.log,
+      runOnce: () => this.#rebuildDeaf(),
+    })
+  }
+
+  async listen(): Promise<void> {
+    for (const kind of this.#options.slots.keys()) await this.#open(kind)
+  }
+
+  start(): void {
+    this.#watch.start()
+  }
+
+  /** Takes no more bells. */
+  async quiet(): Promise<void> {
+    this.#quiet = true
+    await this.#watch.stop()
+    await Promise.all([...this.#listeners.values()].map((listener) => listener.quiet().catch(() => {})))
+  }
+
+  async stop(): Promise<void> {
+    await this.quiet()
+    await Promise.all([...this.#listeners.values()].map((listener) => listener.close().catch(() => {})))
+    this.#listeners.clear()
+  }
+
+  async #open(kind: string): Promise<void> {
+    const slots = this.#options.slots.get(kind) ?? 1
+    this.#listeners.set(
+      kind,
+      await this.#options.bell.listen(kind, slots, (bell) => this.#follow(kind, bell)),
+    )
+  }
+
+  async #follow(kind: string, bell: HeardBell): Promise<void> {
+    this.#busy.set(kind, (this.#busy.get(kind) ?? 0) + 1)
+    try {
+      await this.#options.follow(kind, bell)
+    } finally {
+      this.#busy.set(kind, (this.#busy.get(kind) ?? 1) - 1)
+    }
+  }
+
+  async #rebuildDeaf(): Promise<boolean> {
+    const now = this.#options.clock.monotonicMs()
+    for (const [kind, slots] of this.#options.slots) {
+      if (this.#quiet || (this.#busy.get(kind) ?? 0) >= slots) continue
+      if (now - (this.#rebuiltAt.get(kind) ?? Number.NEGATIVE_INFINITY) < rebuildPauseMs) continue
+      if (!(await hasSilentBell(this.#options.db, kind, deafAfterMs))) continue
+      this.#options.log.info({ kind }, 'bells hang although hands are free; the listener is built anew')
+      this.#rebuiltAt.set(kind, now)
+      const deaf = this.#listeners.get(kind)
+      await this.#open(kind)
+      // Its jobs go on; only its ear is closed. Closing may hang on the very connection that is broken.
+      void deaf?.close().catch(() => {})
+    }
+    return false
+  }
+}

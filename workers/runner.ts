@@ -1,0 +1,158 @@
+import { type Db, isDbAway } from '../db/client.ts'
+import type { ClaimAsk, ClaimedJob } from '../db/queries/claim-jobs.ts'
+import type { JobFinish } from '../db/queries/finish-jobs.ts'
+import type { Clock } from '../src/clock.ts'
+import { limits } from '../src/config.ts'
+import { backoffMs } from '../src/domain/job/retry.ts'
+import { FencedError } from '../src/errors.ts'
+import { claimWithTokens } from '../src/ledger/admission.ts'
+import type { HeardBell } from '../src/ledger/bell.ts'
+import { type ClaimAnswer, claimGroup } from '../src/ledger/claim.ts'
+import { crashPoint } from '../src/ledger/crash-point.ts'
+import { GroupCommit } from '../src/ledger/group-commit.ts'
+import { finishGroup } from '../src/ledger/settle.ts'
+import type { Logger } from '../src/log.ts'
+import { withRemoteParent, withSpan } from '../src/telemetry.ts'
+import { JobContext } from './context.ts'
+import { type Ending, endTurn } from './end-turn.ts'
+import type { Handler, Undoer } from './handler.ts'
+import type { LeaseKeeper } from './lease-keeper.ts'
+import { jobSeconds, jobsEnded, jobsRunning } from './metrics.ts'
+
+export interface RunnerOptions {
+  readonly db: Db
+  readonly workerId: string
+  readonly leaseMs: number
+  readonly clock: Clock
+  readonly log: Logger
+  readonly keeper: LeaseKeeper
+  readonly handlers: ReadonlyMap<string, Handler>
+  readonly undoers: ReadonlyMap<string, Undoer>
+}
+
+/** How long a bell waits for a Postgres that is away; after that the conductor rings again. */
+const claimPatienceMs = 30_000
+
+/** Follows bells: claim, run, end. One for all kinds of a process, so that their claims share statements. */
+export class Runner {
+  readonly #options: RunnerOptions
+  readonly #claims: GroupCommit<ClaimAsk, ClaimAnswer>
+  readonly #finishes: GroupCommit<JobFinish, boolean>
+  readonly #actor: string
+
+  constructor(options: RunnerOptions) {
+    this.#options = options
+    const { db, workerId, leaseMs } = options
+    this.#actor = `worker/${workerId}`
+    this.#claims = new GroupCommit({
+      max: limits.groupCommitMax,
+      flush: async (asks) => {
+        crashPoint('before-claim')
+        const answers = await claimGroup(db, asks, { workerId, leaseMs })
+        if (answers.some((answer) => answer.outcome === 'claimed')) crashPoint('after-claim')
+        return answers
+      },
+    })
+    this.#finishes = new GroupCommit({
+      max: limits.groupCommitMax,
+      flush: async (finishes) => {
+        crashPoint('before-finish')
+        const answers = await finishGroup(db, finishes, this.#actor)
+        crashPoint('after-finish')
+        return answers
+      },
+    })
+  }
+
+  /** Follows one bell to its end. Resolves when the bell can be acked, whatever became of the job. */
+  async follow(kind: string, bell: HeardBell): Promise<void> {
+    const handler = this.#options.handlers.get(kind)
+    if (!handler) throw new Error(`This worker listens to ${kind} without a handler for it.`)
+    const claimedAtMs = this.#options.clock.monotonicMs()
+    const job = await this.#claim({ id: bell.id, generation: bell.generation, version: handler.kind.version })
+    if (job) await this.#run(handler, job, claimedAtMs)
+    crashPoint('before-ack')
+  }
+
+  async #claim(ask: ClaimAsk): Promise<ClaimedJob | undefined> {
+    const patience = AbortSignal.timeout(claimPatienceMs)
+    const answer = await this.#whileAway(patience, () => this.#claims.submit(ask))
+    if (answer.outcome === 'claimed') return answer.job
+    if (answer.outcome === 'not-ours') return undefined
+    const { db, workerId, leaseMs } = this.#options
+    return claimWithTokens(db, { ...ask, tokens: answer.tokens }, { workerId, leaseMs })
+  }
+
+  /** Tries a write again while Postgres is away, until `patience` ends: the work is done, only the word is missing. */
+  async #whileAway<Value>(patience: AbortSignal, write: () => Promise<Value>): Promise<Value> {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await write()
+      } catch (error) {
+        if (!isDbAway(error) || patience.aborted) throw error
+        await this.#options.clock.sleep(backoffMs(tries + 1, 100, 1_000, Math.random()), patience)
+      }
+    }
+  }
+
+  async #run(handler: Handler, job: ClaimedJob, claimedAtMs: number): Promise<void> {
+    const log = this.#options.log.child({
+      job: job.id,
+      kind: job.kind,
+      subject: `${job.subjectType}/${job.subjectId}`,
+    })
+    const ctx = new JobContext({ db: this.#options.db, job, kind: handler.kind, log })
+    this.#options.keeper.keep(ctx, claimedAtMs)
+    jobsRunning.inc({ kind: job.kind })
+    const startedMs = this.#options.clock.monotonicMs()
+    try {
+      const ended = await withRemoteParent(job.trace, () =>
+        withSpan(`job ${job.kind}`, { 'drover.job': job.id, 'drover.epoch': job.leaseEpoch }, () =>
+          this.#turn(handler, ctx),
+        ),
+      )
+      jobsEnded.inc({ kind: job.kind, ending: ended })
+    } finally {
+      this.#options.keeper.drop(ctx)
+      jobsRunning.dec({ kind: job.kind })
+      jobSeconds.observe({ kind: job.kind }, (this.#options.clock.monotonicMs() - startedMs) / 1_000)
+    }
+  }
+
+  async #turn(handler: Handler, ctx: JobContext): Promise<string> {
+    const ending = await this.#work(handler, ctx)
+    const { db, undoers } = this.#options
+    try {
+      return await this.#whileAway(ctx.lost, async () => {
+        // The common end shares a statement with its siblings; every other end has a transaction of its own.
+        if (ending.type === 'done' && !ending.change && ctx.job.tokens.length === 0)
+          return this.#finish(ctx, ending.result)
+        return endTurn(ctx, ending, { db, log: ctx.log, undoers, handler, actor: this.#actor })
+      })
+    } catch (error) {
+      if (!(error instanceof FencedError)) throw error
+      ctx.log.warn({ epoch: ctx.job.leaseEpoch }, 'the outcome was refused: another worker owns the job')
+      return 'fenced'
+    }
+  }
+
+  async #work(handler: Handler, ctx: JobContext): Promise<Ending> {
+    // A cancelled job is claimed only to undo what it left outside.
+    if (ctx.job.cancelRequested) return { type: 'canceled' }
+    try {
+      return await handler.run(ctx)
+    } catch (thrown) {
+      return { type: 'thrown', thrown }
+    }
+  }
+
+  async #finish(ctx: JobContext, result: Record<string, unknown> | undefined): Promise<string> {
+    const accepted = await this.#finishes.submit({
+      id: ctx.job.id,
+      epoch: ctx.job.leaseEpoch,
+      result: result === undefined ? null : JSON.stringify(result),
+    })
+    if (!accepted) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
+    return 'succeeded'
+  }
+}

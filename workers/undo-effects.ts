@@ -1,0 +1,76 @@
+import type { Db } from '../db/client.ts'
+import { findOpenEffects, settleEffect } from '../db/queries/effects.ts'
+import type { EffectRow } from '../db/schema/effect.ts'
+import { asDroverError, DroverError, recordError } from '../src/errors.ts'
+import { debtDelayMs } from '../src/ledger/sweeps.ts'
+import type { Logger } from '../src/log.ts'
+import type { Undoer } from './handler.ts'
+
+/** How long one undo may take before it becomes a debt; debts are tried again without a job waiting for them. */
+const undoMs = 60_000
+
+export interface UndoOptions {
+  readonly db: Db
+  readonly undoers: ReadonlyMap<string, Undoer>
+  readonly actor: string
+  /** Aborted when the lease is lost: whoever has it now undoes the rest. */
+  readonly signal: AbortSignal
+  readonly log: Logger
+}
+
+/**
+ * Undoes what a job has outside, the latest first. What cannot be undone becomes debt and the rest goes on:
+ * a failed clean-up is recorded and retried, and never hides how the job ended.
+ */
+export const undoEffects = async (
+  jobId: string,
+  options: UndoOptions,
+): Promise<{ undone: number; debts: number }> => {
+  let undone = 0
+  let debts = 0
+  for (const effect of await findOpenEffects(options.db, jobId)) {
+    options.signal.throwIfAborted()
+    if (await undoOne(effect, options)) undone += 1
+    else debts += 1
+  }
+  return { undone, debts }
+}
+
+/** Undoes one effect, or makes it a debt. Returns whether it is undone. */
+export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<boolean> => {
+  const { db, actor } = options
+  try {
+    if (effect.undo !== null) await findUndoer(effect, options)(effect, undoSignal(options.signal))
+    await settleEffect(db, { id: effect.id, actor, outcome: 'undone' })
+    return true
+  } catch (thrown) {
+    options.signal.throwIfAborted()
+    const error = asDroverError(thrown)
+    options.log.warn(
+      { err: error, effect: effect.id, effectKind: effect.kind },
+      'an effect could not be undone',
+    )
+    await settleEffect(db, {
+      id: effect.id,
+      actor,
+      outcome: 'debt',
+      error: JSON.stringify(recordError(error)),
+      delayMs: debtDelayMs(effect.attempts + 1, Math.random()),
+    })
+    return false
+  }
+}
+
+const undoSignal = (signal: AbortSignal): AbortSignal =>
+  AbortSignal.any([signal, AbortSignal.timeout(undoMs)])
+
+const findUndoer = (effect: EffectRow, options: UndoOptions): Undoer => {
+  const undoer = options.undoers.get(effect.kind)
+  if (undoer) return undoer
+  throw new DroverError({
+    code: 'undoer-unknown',
+    class: 'environment',
+    message: `This worker does not know how to undo ${effect.kind}.`,
+    remedy: 'Start a worker of the version that made the effect, or waive the effect.',
+  })
+}
