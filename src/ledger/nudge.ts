@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.ts'
+import { notifyChannel } from '../../db/queries/notify-channel.ts'
 
 /** Where the conductor listens for "something is due". A hint: the relay polls as well. */
 export const dueChannel = 'drover_due'
@@ -18,7 +19,7 @@ export const nudge = (db: Db, channel: typeof dueChannel | typeof cancelChannel 
   waiting.add(channel)
   setImmediate(() => {
     waiting.delete(channel)
-    db`select pg_notify(${channel}, '')`.catch(() => {
+    notifyChannel(db, channel).catch(() => {
       // Losing a hint costs one poll interval, nothing else.
     })
   })

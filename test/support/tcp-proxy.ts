@@ -1,4 +1,5 @@
-import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { type AddressInfo, connect, createServer, type Server, type Socket } from 'node:net'
 import { atEnd } from './cleanup.ts'
 
 /** A network path that can be broken on purpose. */
@@ -26,86 +27,118 @@ interface Pair {
 
 /** Starts a proxy on a free loopback port in front of `targetPort`; it is closed at the end of the test or file. */
 export const startProxy = async (options: { targetPort: number }): Promise<TcpProxy> => {
-  const pairs = new Set<Pair>()
-  let mode: 'open' | 'cut' | 'blackhole' = 'open'
-  let delayMs = 0
+  const proxy = new LoopbackProxy(options.targetPort)
+  await proxy.listen()
+  atEnd(() => proxy.close())
+  return proxy
+}
 
-  const close = (pair: Pair) => {
-    pairs.delete(pair)
+class LoopbackProxy implements TcpProxy {
+  readonly #targetPort: number
+  readonly #pairs = new Set<Pair>()
+  readonly #server: Server
+  #mode: 'open' | 'cut' | 'blackhole' = 'open'
+  #delayMs = 0
+
+  constructor(targetPort: number) {
+    this.#targetPort = targetPort
+    this.#server = createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (client) =>
+      this.#accept(client),
+    )
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo).port
+  }
+
+  get connections(): number {
+    return this.#pairs.size
+  }
+
+  cut(): void {
+    this.#mode = 'cut'
+    this.drop()
+  }
+
+  drop(): void {
+    for (const pair of this.#pairs) this.#reset(pair)
+  }
+
+  blackhole(): void {
+    this.#mode = 'blackhole'
+    for (const pair of this.#pairs) {
+      pair.client.pause()
+      pair.upstream?.pause()
+    }
+  }
+
+  heal(): void {
+    this.#mode = 'open'
+    for (const pair of this.#pairs) {
+      if (!pair.upstream) this.#join(pair)
+      pair.client.resume()
+      pair.upstream?.resume()
+    }
+  }
+
+  delay(ms: number): void {
+    this.#delayMs = ms
+  }
+
+  async close(): Promise<void> {
+    if (!this.#server.listening) return
+    const closed = once(this.#server, 'close')
+    this.#server.close()
+    this.drop()
+    await closed
+  }
+
+  #accept(client: Socket): void {
+    const pair: Pair = { client, upstream: undefined }
+    client.on('error', () => this.#reset(pair))
+    this.#pairs.add(pair)
+    if (this.#mode === 'cut') this.#reset(pair)
+    else if (this.#mode === 'open') this.#join(pair)
+  }
+
+  #reset(pair: Pair): void {
+    this.#pairs.delete(pair)
     pair.client.resetAndDestroy()
     pair.upstream?.resetAndDestroy()
   }
-  const forward = (from: Socket, to: Socket, pair: Pair) => {
-    // Timers of one length fire in the order they were set, so bytes keep their order.
-    const later = (act: () => void) => (delayMs > 0 ? void setTimeout(act, delayMs) : act())
-    from.on('data', (chunk) =>
-      later(() => {
-        if (!to.writable || to.write(chunk)) return
-        from.pause()
-        to.once('drain', () => mode === 'open' && from.resume())
-      }),
-    )
-    from.once('end', () => later(() => to.end()))
-    from.once('error', () => close(pair))
-    from.once('close', () => {
-      if (to.destroyed) pairs.delete(pair)
-    })
-  }
-  const join = (pair: Pair) => {
-    const upstream = connect({ port: options.targetPort, host: '127.0.0.1', allowHalfOpen: true })
+
+  #join(pair: Pair): void {
+    const upstream = connect({ port: this.#targetPort, host: '127.0.0.1', allowHalfOpen: true })
     pair.upstream = upstream
     upstream.setNoDelay(true)
-    forward(pair.client, upstream, pair)
-    forward(upstream, pair.client, pair)
+    this.#forward(pair.client, upstream, pair)
+    this.#forward(upstream, pair.client, pair)
     pair.client.resume()
   }
-  const server = createServer({ noDelay: true, pauseOnConnect: true, allowHalfOpen: true }, (client) => {
-    const pair: Pair = { client, upstream: undefined }
-    client.on('error', () => close(pair))
-    pairs.add(pair)
-    if (mode === 'cut') close(pair)
-    else if (mode === 'open') join(pair)
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
 
-  const drop = () => {
-    for (const pair of pairs) close(pair)
+  #forward(from: Socket, to: Socket, pair: Pair): void {
+    from.on('data', (chunk) =>
+      this.#later(() => {
+        if (!to.writable || to.write(chunk)) return
+        from.pause()
+        to.once('drain', () => this.#mode === 'open' && from.resume())
+      }),
+    )
+    from.once('end', () => this.#later(() => to.end()))
+    from.once('error', () => this.#reset(pair))
+    from.once('close', () => {
+      if (to.destroyed) this.#pairs.delete(pair)
+    })
   }
-  const proxy: TcpProxy = {
-    port: (server.address() as AddressInfo).port,
-    get connections() {
-      return pairs.size
-    },
-    cut: () => {
-      mode = 'cut'
-      drop()
-    },
-    drop,
-    blackhole: () => {
-      mode = 'blackhole'
-      for (const pair of pairs) {
-        pair.client.pause()
-        pair.upstream?.pause()
-      }
-    },
-    heal: () => {
-      mode = 'open'
-      for (const pair of pairs) {
-        if (!pair.upstream) join(pair)
-        pair.client.resume()
-        pair.upstream?.resume()
-      }
-    },
-    delay: (ms) => {
-      delayMs = ms
-    },
-    close: async () => {
-      if (!server.listening) return
-      const closed = new Promise((resolve) => server.close(resolve))
-      drop()
-      await closed
-    },
+
+  /** Timers of one length fire in the order they were set, so bytes keep their order. */
+  #later(act: () => void): void {
+    if (this.#delayMs > 0) setTimeout(act, this.#delayMs)
+    else act()
   }
-  atEnd(() => proxy.close())
-  return proxy
 }

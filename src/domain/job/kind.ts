@@ -47,8 +47,15 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
   }
 }
 
-/** Checks a payload against its kind, lifting an older version first. Throws zod's error when it does not fit. */
+/**
+ * Checks a payload against its kind, lifting an older version first. Throws zod's error when it does not fit,
+ * and refuses a newer version even when it would fit: a field may have changed its meaning.
+ */
 export const readPayload = <Payload>(kind: JobKind<Payload>, version: number, stored: unknown): Payload => {
+  if (version > kind.version)
+    throw new Error(
+      `${kind.kind}: payload version ${version} is newer than version ${kind.version} of this code.`,
+    )
   let payload = stored
   for (let at = version; at < kind.version; at += 1) payload = kind.upgrades[at]?.(payload)
   return kind.payload.parse(payload)

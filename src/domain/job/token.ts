@@ -17,7 +17,7 @@ const tokenName = /^([a-z][a-z-]*)\/([\x21-\x2e\x30-\x7e]{1,128})$/
 
 export const parseToken = (token: string): { class: string; thing: string } | undefined => {
   const match = tokenName.exec(token)
-  if (!match?.[1] || !match[2] || !(match[1] in tokenClasses)) return undefined
+  if (!match?.[1] || !match[2] || !Object.hasOwn(tokenClasses, match[1])) return undefined
   return { class: match[1], thing: match[2] }
 }
 
