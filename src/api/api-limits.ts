@@ -1,0 +1,26 @@
+/** The API's own limits. Not a person's to change while we run; a test may pass smaller ones. */
+export const apiLimits = Object.freeze({
+  /** No answer takes longer than this, streams apart: with the database gone the answer is 503, not a hang. */
+  requestMs: 5_000,
+  urlBytes: 8 * 1024,
+  headerBytes: 16 * 1024,
+  /** Deeper JSON is never ours, and what walks it (validators, digests) is recursive. */
+  jsonDepth: 32,
+  requestsPerSecond: 300,
+  requestsBurst: 900,
+  /** Wrong credentials of one peer: this many at once, then one every `failureRefillMs`. */
+  failuresBurst: 20,
+  failureRefillMs: 3_000,
+  /** How many peers and tokens the rate limiter remembers. */
+  buckets: 10_000,
+  streams: 200,
+  streamsPerActor: 20,
+  heartbeatMs: 15_000,
+  /** A reader of a stream that takes longer than this to take one chunk is dropped; it resumes by its last id. */
+  slowReaderMs: 10_000,
+  sessionMs: 12 * 3_600_000,
+  /** A token's last use is written at most this often. */
+  lastUsedMs: 60_000,
+})
+
+export type ApiLimits = { readonly [Name in keyof typeof apiLimits]: number }

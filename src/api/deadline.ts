@@ -1,0 +1,26 @@
+import { createMiddleware } from 'hono/factory'
+import type { ApiEnv } from './env.ts'
+import { problem } from './problem.ts'
+
+/**
+ * Answers 503 when the rest of the way takes too long, so that a database that went silent never holds a
+ * client. A stream has answered once it has begun, so it may stay open. What was begun goes on and may still commit; that is what the Idempotency-Key is for.
+ */
+export const deadline = (ms: number) =>
+  createMiddleware<ApiEnv>(async (_c, next) => {
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<never>((_resolve, reject) => {
+      timer = setTimeout(
+        () => reject(problem('deadline-passed', `No answer within ${ms} ms.`, { retryAfterSeconds: 2 })),
+        ms,
+      )
+    })
+    const rest = next()
+    // When the deadline wins, nobody else is left to hear of the rest's failure.
+    rest.catch(() => {})
+    try {
+      await Promise.race([rest, late])
+    } finally {
+      clearTimeout(timer)
+    }
+  })

@@ -1,0 +1,58 @@
+import type { Env, Hono } from 'hono'
+import type { Db } from '../../db/client.ts'
+import type { Clock } from '../clock.ts'
+import type { Bell } from '../ledger/bell.ts'
+import type { EventFeed } from '../ledger/event-feed.ts'
+import type { Logger } from '../log.ts'
+import type { Sealer } from '../seal.ts'
+import type { ApiLimits } from './api-limits.ts'
+import type { Streams } from './streams.ts'
+
+export const roles = ['viewer', 'operator', 'admin'] as const
+/** Each may do what the one before it may. */
+export type Role = (typeof roles)[number]
+
+/** Who acts. `name` is what events and rows record. */
+export interface Actor {
+  readonly name: string
+  readonly role: Role
+  /** How it proved who it is. `local`: a process of this machine, before any token exists. */
+  readonly by: 'token' | 'session' | 'local'
+  readonly tokenId: string | undefined
+}
+
+export interface ApiVariables {
+  requestId: string
+  peer: string
+  actor: Actor
+  log: Logger
+}
+
+/** The part of node-server's bindings that we read; tests pass their own. */
+export interface PeerBindings {
+  readonly incoming?: { readonly socket: { readonly remoteAddress?: string | undefined } }
+}
+
+export interface ApiEnv extends Env {
+  Bindings: PeerBindings
+  Variables: ApiVariables
+}
+
+/** Everything the API needs, made by whoever starts it. */
+export interface ApiDeps {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly sealer: Sealer
+  readonly limits: ApiLimits
+  /** A process that was silent for longer is not counted as living. */
+  readonly leaseMs: number
+  /** The address we listen on: decides which Host headers are ours. */
+  readonly host: string
+  /** For the board and /readyz alone; no request that changes something ever asks it. */
+  readonly bell: Pick<Bell, 'store' | 'check' | 'queues'> | undefined
+  readonly events: Pick<EventFeed, 'subscribe'>
+  readonly streams: Streams
+  /** The pages for people, mounted at `/`. Without them `/` leads to the API's own page. */
+  readonly console?: Hono<ApiEnv> | undefined
+}

@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto'
+import type { Context } from 'hono'
+import type { Tx } from '../../db/client.ts'
+import { findAnswer, type StoredAnswer, storeAnswer, tryLockRequest } from '../../db/queries/api-requests.ts'
+import type { ApiDeps, ApiEnv } from './env.ts'
+import { problem } from './problem.ts'
+
+export interface Answer<Body, Status extends number> {
+  readonly status: Status
+  readonly body: Body
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+interface OnceOptions {
+  /** The answer shows a secret: it is stored sealed. */
+  readonly secret?: boolean
+}
+
+const keyPattern = /^[\x21-\x7e]{1,255}$/
+
+/**
+ * Does the work of a POST in one transaction. With an Idempotency-Key the answer is stored in that same
+ * transaction, so that a crash leaves neither the answer without the change nor the change without the answer;
+ * the same request again gets the stored answer. Failures are not stored: nothing was changed, so the same key
+ * may try again.
+ */
+export const once = async <Body, Status extends number>(
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  work: (tx: Tx) => Promise<Answer<Body, Status>>,
+  options: OnceOptions = {},
+): Promise<Answer<Body, Status>> => {
+  const key = requestKey(c)
+  const answer = (await deps.db.begin(async (tx) => {
+    if (key === undefined) return await work(tx)
+    const request = { actor: c.get('actor').name, key }
+    if (!(await tryLockRequest(tx, request))) throw inFlight()
+    const digest = await digestOf(c)
+    const stored = await findAnswer(tx, request)
+    if (stored) return replay<Body, Status>(c, deps, stored, digest)
+    const fresh = await work(tx)
+    const body = JSON.stringify(fresh.body)
+    await storeAnswer(tx, {
+      ...request,
+      digest,
+      status: fresh.status,
+      headers: { ...fresh.headers },
+      body: options.secret ? sealedMark + deps.sealer.seal(body).toString('base64') : body,
+    })
+    return fresh
+  })) as Answer<Body, Status>
+  for (const [name, value] of Object.entries(answer.headers ?? {})) c.header(name, value)
+  return answer
+}
+
+/** The request's Idempotency-Key, for callers that also keep it elsewhere. */
+export const requestKey = (c: Context<ApiEnv>): string | undefined => {
+  const key = c.req.header('idempotency-key')
+  if (key !== undefined && !keyPattern.test(key))
+    throw problem('validation-failed', 'Idempotency-Key must be 1 to 255 printable characters.', {
+      field: 'Idempotency-Key',
+      errors: [{ field: 'Idempotency-Key', message: 'must be 1 to 255 printable characters' }],
+    })
+  return key
+}
+
+/** JSON never begins with this. */
+const sealedMark = 'sealed:'
+
+/** What makes two requests the same: method, address and body, byte for byte. */
+const digestOf = async (c: Context<ApiEnv>): Promise<Buffer> => {
+  const { pathname, search } = new URL(c.req.url)
+  return createHash('sha256')
+    .update(`${c.req.method} ${pathname}${search}\n`)
+    .update(Buffer.from(await c.req.arrayBuffer()))
+    .digest()
+}
+
+const replay = <Body, Status extends number>(
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  stored: StoredAnswer,
+  digest: Buffer,
+): Answer<Body, Status> => {
+  if (!stored.digest.equals(digest))
+    throw problem('idempotency-mismatch', 'This Idempotency-Key was used for another request.')
+  // Stored in one transaction, so it is there whole or not at all.
+  const { status, body } = stored
+  if (status === null || body === null) throw inFlight()
+  const text = body.startsWith(sealedMark)
+    ? deps.sealer.open(Buffer.from(body.slice(sealedMark.length), 'base64'))
+    : body
+  c.header('Idempotency-Replayed', 'true')
+  return { status: status as Status, body: JSON.parse(text) as Body, headers: stored.headers ?? {} }
+}
+
+const inFlight = () =>
+  problem('idempotency-in-flight', 'The first request with this Idempotency-Key is still running.', {
+    retryAfterSeconds: 1,
+  })

@@ -1,0 +1,188 @@
+import type { ErrorClass } from '../domain/job/retry.ts'
+
+export interface ProblemFacts {
+  readonly status: ProblemStatus
+  readonly title: string
+  /** What a person can do, unless the error itself says something better. */
+  readonly remedy: string
+}
+
+export type ProblemStatus =
+  | 400
+  | 401
+  | 403
+  | 404
+  | 405
+  | 409
+  | 412
+  | 413
+  | 414
+  | 415
+  | 421
+  | 422
+  | 428
+  | 429
+  | 431
+  | 500
+  | 503
+
+const facts = (status: ProblemStatus, title: string, remedy: string): ProblemFacts => ({
+  status,
+  title,
+  remedy,
+})
+
+/**
+ * Every code that the API answers with by itself. The one table that decides a status: `docs/errors.md` shows
+ * it, and a test keeps the two in step.
+ */
+export const problemCodes = {
+  'bad-request': facts(400, 'Bad request', 'Send a well-formed HTTP/1.1 request.'),
+  'bad-json': facts(400, 'Body is not JSON', 'Send one JSON value, encoded as UTF-8.'),
+  'bad-encoding': facts(400, 'Body is not UTF-8', 'Encode the body as UTF-8.'),
+  'json-too-deep': facts(400, 'JSON is nested too deep', 'Flatten the body; no request needs such depth.'),
+  unauthenticated: facts(401, 'Not signed in', 'Send `Authorization: Bearer <token>`, or sign in at /login.'),
+  forbidden: facts(403, 'Not allowed', 'Use a token with the role that this needs.'),
+  'cross-origin': facts(
+    403,
+    'Request comes from another site',
+    'Send it from the page itself, or use a bearer token.',
+  ),
+  'not-found': facts(404, 'Not found', 'Check the id; the list shows what there is.'),
+  'route-unknown': facts(404, 'No such address', 'Look the address up in /docs.'),
+  'method-not-allowed': facts(405, 'Method not allowed', 'Use one of the methods in the Allow header.'),
+  conflict: facts(409, 'In conflict with what is', 'Look at the current state and decide again.'),
+  'idempotency-mismatch': facts(
+    409,
+    'Idempotency-Key was used for another request',
+    'Use a new key for a new request; send the same request again only with its own key.',
+  ),
+  'idempotency-in-flight': facts(
+    409,
+    'The first request with this Idempotency-Key is still running',
+    'Wait for the time in Retry-After, then send the same request again.',
+  ),
+  'name-taken': facts(409, 'Name is taken', 'Choose another name.'),
+  'last-admin': facts(409, 'This is the last admin token', 'Create another admin token first.'),
+  'job-not-ended': facts(409, 'Job has not ended', 'Cancel it first, or wait for its end.'),
+  'job-ended': facts(409, 'Job has ended', 'Look at its result; `:retry` runs it again.'),
+  'job-succeeded': facts(409, 'Job has succeeded', 'Create a new job to do the work again.'),
+  'job-in-debt': facts(
+    409,
+    'Job has debts',
+    'Wait until its debts are undone, or waive them; then run it again.',
+  ),
+  'effect-settled': facts(409, 'Effect is settled', 'Nothing is left to waive.'),
+  'not-waivable': facts(
+    409,
+    'Effect cannot be waived now',
+    'Cancel the job or wait for its end, then waive.',
+  ),
+  'version-mismatch': facts(
+    412,
+    'Changed by somebody else',
+    'Read it again and send its current ETag in If-Match.',
+  ),
+  'body-too-large': facts(413, 'Body is too large', 'Send less; the limit is in the message.'),
+  'url-too-long': facts(414, 'URL is too long', 'Shorten the query.'),
+  'media-type': facts(415, 'Body is of another type', 'Send Content-Type: application/json.'),
+  'host-not-allowed': facts(
+    421,
+    'Host is not ours',
+    'Use the address that Drover listens on: localhost or 127.0.0.1.',
+  ),
+  'validation-failed': facts(422, 'Request is not valid', 'Correct the fields listed in `errors`.'),
+  'body-missing': facts(422, 'Body is missing', 'Send a JSON body.'),
+  'cursor-invalid': facts(
+    422,
+    'Cursor is not valid',
+    'Use `nextCursor` of the page before, unchanged, or none.',
+  ),
+  'text-not-storable': facts(422, 'Text cannot be stored', 'Remove NUL characters and unpaired surrogates.'),
+  'url-not-allowed': facts(
+    422,
+    'URL is not allowed',
+    'Use https, or http to a loopback address, with no user name in it.',
+  ),
+  'if-match-required': facts(428, 'If-Match is required', 'Read it first and send its ETag in If-Match.'),
+  'too-many-requests': facts(429, 'Too many requests', 'Wait for the time in Retry-After.'),
+  'too-many-streams': facts(429, 'Too many open streams', 'Close a stream, then open the next.'),
+  'headers-too-large': facts(
+    431,
+    'Header fields are too large',
+    'Send fewer or shorter headers and cookies.',
+  ),
+  unexpected: facts(500, 'Internal error', 'Report this with the request id; the log has the details.'),
+  'database-away': facts(
+    503,
+    'The database is away',
+    'Send the request again after Retry-After; with the same Idempotency-Key nothing happens twice.',
+  ),
+  'bell-away': facts(
+    503,
+    'The bell store is away',
+    'Jobs are kept and start when it is back. Look at /readyz.',
+  ),
+  'deadline-passed': facts(
+    503,
+    'No answer in time',
+    'Send the request again after Retry-After; with the same Idempotency-Key nothing happens twice.',
+  ),
+  'shutting-down': facts(
+    503,
+    'This process is stopping',
+    'Send the request again; another process will answer.',
+  ),
+} as const satisfies Record<string, ProblemFacts>
+
+export type ProblemCode = keyof typeof problemCodes
+
+/** Codes of the ledger and the domain whose class alone would give the wrong status. */
+export const foreignCodes: Readonly<Record<string, ProblemStatus>> = {
+  'kind-unknown': 422,
+  'payload-invalid': 422,
+  'payload-too-large': 413,
+  'token-invalid': 422,
+  'idempotency-mismatch': 409,
+  fenced: 409,
+}
+
+/** What an error of a class is, where its code says nothing. Exhaustive: a new class does not compile. */
+export const classStatus = (errorClass: ErrorClass): ProblemStatus => {
+  switch (errorClass) {
+    case 'transient':
+    case 'environment':
+      return 503
+    case 'conflict':
+      return 409
+    case 'config':
+    case 'permanent':
+      return 422
+    case 'bug':
+      return 500
+  }
+}
+
+const titles: Readonly<Record<ProblemStatus, string>> = {
+  400: 'Bad request',
+  401: 'Not signed in',
+  403: 'Not allowed',
+  404: 'Not found',
+  405: 'Method not allowed',
+  409: 'In conflict with what is',
+  412: 'Changed by somebody else',
+  413: 'Too large',
+  414: 'URL is too long',
+  415: 'Body is of another type',
+  421: 'Host is not ours',
+  422: 'Request is not valid',
+  428: 'If-Match is required',
+  429: 'Too many requests',
+  431: 'Header fields are too large',
+  500: 'Internal error',
+  503: 'Not available now',
+}
+
+export const titleOf = (status: ProblemStatus): string => titles[status]
+
+export const isProblemCode = (code: string): code is ProblemCode => Object.hasOwn(problemCodes, code)

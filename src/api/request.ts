@@ -1,0 +1,63 @@
+import { createMiddleware } from 'hono/factory'
+import { routePath } from 'hono/route'
+import { v7 as uuidv7 } from 'uuid'
+import { counter, histogram } from '../telemetry.ts'
+import type { ApiDeps, ApiEnv } from './env.ts'
+import { problem } from './problem.ts'
+import type { TokenBuckets } from './rate-limit.ts'
+
+const requests = counter('api_requests_total', 'Requests answered, by method, route and status.', [
+  'method',
+  'route',
+  'status',
+])
+const durations = histogram('api_request_seconds', 'How long answers took, by method and route.', [
+  'method',
+  'route',
+])
+
+const requestIdPattern = /^[A-Za-z0-9._-]{8,64}$/
+
+/** Names the request, so that an answer, a log line and a report can be brought together; logs and counts it. */
+export const trackRequest = (deps: ApiDeps) =>
+  createMiddleware<ApiEnv>(async (c, next) => {
+    const sent = c.req.header('x-request-id')
+    const requestId = sent !== undefined && requestIdPattern.test(sent) ? sent : uuidv7()
+    c.set('requestId', requestId)
+    c.set('peer', c.env?.incoming?.socket.remoteAddress ?? 'unknown')
+    c.set('log', deps.log.child({ request: requestId }))
+    const startMs = deps.clock.monotonicMs()
+    await next()
+    c.res.headers.set('X-Request-Id', requestId)
+    const tookMs = deps.clock.monotonicMs() - startMs
+    const { method } = c.req
+    // The pattern, never the path: a label for each job would be a leak.
+    const route = c.res.status === 404 ? 'unknown' : routePath(c, -1)
+    requests.inc({ method, route, status: String(c.res.status) })
+    durations.observe({ method, route }, tookMs / 1000)
+    c.get('log').debug(
+      { method, path: c.req.path, status: c.res.status, tookMs: Math.round(tookMs) },
+      'answered',
+    )
+  })
+
+/** Refuses a URL that no request of ours needs. Node itself refuses headers that are too large (serve.ts). */
+export const limitUrl = (maxBytes: number) =>
+  createMiddleware<ApiEnv>(async (c, next) => {
+    if (c.req.url.length > maxBytes)
+      throw problem('url-too-long', `The URL is longer than ${maxBytes} bytes.`)
+    await next()
+  })
+
+/** So many requests for each actor, however many connections they come over. */
+export const limitRate = (buckets: TokenBuckets) =>
+  createMiddleware<ApiEnv>(async (c, next) => {
+    // Public paths have no actor: their peer stands for them.
+    const key = c.get('actor') === undefined ? `peer ${c.get('peer')}` : `actor ${c.get('actor').name}`
+    const waitMs = buckets.take(key)
+    if (waitMs > 0)
+      throw problem('too-many-requests', 'You send more requests than Drover lets one user send.', {
+        retryAfterSeconds: waitMs / 1000,
+      })
+    await next()
+  })

@@ -1,0 +1,108 @@
+import { z } from '@hono/zod-openapi'
+import { findEffect, waiveOpenEffect } from '../../../db/queries/effects.ts'
+import { countEffects, listEffects } from '../../../db/queries/list-effects.ts'
+import type { ApiDeps } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { notFound, problem } from '../problem.ts'
+import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
+import { effectSchema, effectStates, viewEffect } from './effect-view.ts'
+import { listQuery, parseSubject, reasonText, subjectQuery } from './schemas.ts'
+
+const tag = 'Effects'
+
+const list = defineRoute({
+  method: 'get',
+  path: '/effects',
+  role: 'viewer',
+  tag,
+  summary: 'What Drover did outside, and what it left behind',
+  description:
+    'The residue report is `?state=debt,intended`. `counts` covers all that match, whatever their state.',
+  request: {
+    query: pageQuery.extend({
+      state: listQuery(effectStates),
+      platform: z.string().max(64).optional(),
+      kind: z.string().max(64).optional(),
+      subject: subjectQuery,
+    }),
+  },
+  responses: {
+    200: json(
+      z
+        .object({
+          items: z.array(effectSchema),
+          nextCursor: z.string().nullable(),
+          counts: z.record(z.string(), z.int()),
+        })
+        .openapi('EffectReport'),
+      'A page of effects, with counts',
+    ),
+  },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/effects/{id}',
+  role: 'viewer',
+  tag,
+  summary: 'Show an effect',
+  request: { params: idParams },
+  responses: { 200: json(effectSchema, 'The effect') },
+})
+
+const waive = defineRoute({
+  method: 'post',
+  path: '/effects/{id}/:verb{:waive}',
+  role: 'operator',
+  tag,
+  summary: 'Waive a debt',
+  description: 'You take the responsibility for what is left outside; Drover stops trying to undo it.',
+  request: {
+    params: idParams,
+    body: jsonBody(
+      z
+        .strictObject({ reason: reasonText })
+        .openapi('Waiver', { example: { reason: 'removed by hand, ticket 4711' } }),
+    ),
+  },
+  responses: { 200: json(effectSchema, 'It is waived') },
+})
+
+export const effects = (deps: ApiDeps) =>
+  newResource()
+    .openapi(list, async (c) => {
+      const { limit, cursor, state, platform, kind, subject } = c.req.valid('query')
+      const filter = { platform, kind, subject: parseSubject(subject) }
+      const before = readCursor('effects', uuidKey, cursor)
+      const [rows, counts] = await Promise.all([
+        listEffects(deps.db, { ...filter, states: state }, { before, limit: limit + 1 }),
+        countEffects(deps.db, filter),
+      ])
+      const page = toPage(rows, { list: 'effects', limit, key: (row) => row.id, item: viewEffect })
+      const zeros = Object.fromEntries(effectStates.map((name) => [name, 0]))
+      return c.json({ ...page, counts: { ...zeros, ...counts } }, 200)
+    })
+    .openapi(show, async (c) => {
+      const { id } = c.req.valid('param')
+      const effect = await findEffect(deps.db, id)
+      if (!effect) throw notFound('effect', id)
+      return c.json(viewEffect(effect), 200)
+    })
+    .openapi(waive, async (c) => {
+      const { id } = c.req.valid('param')
+      const { reason } = c.req.valid('json')
+      const answer = await once(c, deps, async (tx) => {
+        const waived = await waiveOpenEffect(tx, { id, by: c.get('actor').name, reason })
+        const effect = await findEffect(tx, id)
+        if (!effect) throw notFound('effect', id)
+        if (!waived) throw notWaivable(effect.state)
+        return { status: 200 as const, body: viewEffect(effect) }
+      })
+      return c.json(answer.body, 200)
+    })
+
+const notWaivable = (state: string) =>
+  state === 'undone' || state === 'waived'
+    ? problem('effect-settled', `The effect is ${state}; nothing is left to waive.`)
+    : problem('not-waivable', `The effect is ${state}: its job still owns it.`)

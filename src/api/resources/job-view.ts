@@ -1,0 +1,156 @@
+import { z } from '@hono/zod-openapi'
+import type { Queryable } from '../../../db/client.ts'
+import { explainReadyJob } from '../../../db/queries/explain-ready-job.ts'
+import { explainTokenWait, type TokenLine } from '../../../db/queries/explain-token-wait.ts'
+import type { JobDetail } from '../../../db/queries/get-job.ts'
+import type { JobLine } from '../../../db/queries/list-jobs.ts'
+import { explainReady, explainWait, type Wait } from '../../domain/job/why-not-running.ts'
+import { moment, momentOrNull } from '../route.ts'
+import { anything, jobStateSchema, subjectSchema, timestamp } from './schemas.ts'
+
+const errorSchema = z
+  .object({
+    code: z.string(),
+    class: z.string(),
+    message: z.string(),
+    remedy: z.string(),
+    field: z.string().optional(),
+    detail: anything.optional(),
+  })
+  .openapi('JobError')
+
+const summaryShape = {
+  id: z.uuid(),
+  kind: z.string(),
+  subject: subjectSchema,
+  state: jobStateSchema,
+  priority: z.int(),
+  lane: z.string(),
+  attempt: z.int(),
+  generation: z.int(),
+  waitReason: z.string().nullable(),
+  progress: anything.nullable(),
+  error: errorSchema.nullable(),
+  createdBy: z.string(),
+  createdAt: timestamp,
+  startedAt: timestamp.nullable(),
+  finishedAt: timestamp.nullable(),
+}
+
+export const jobSummarySchema = z.object(summaryShape).openapi('JobSummary')
+
+const waitSchema = z
+  .object({
+    reason: z.string(),
+    detail: z.string(),
+    since: timestamp,
+    until: timestamp.nullable(),
+    endsWhen: z.string(),
+    tokens: z
+      .array(
+        z.object({
+          token: z.string(),
+          holders: z.array(z.uuid()),
+          holds: z.int(),
+          waiters: z.int(),
+          position: z.int(),
+        }),
+      )
+      .optional(),
+  })
+  .openapi('Wait')
+
+export const jobSchema = z
+  .object({
+    ...summaryShape,
+    payload: anything,
+    payloadVersion: z.int(),
+    runAfter: timestamp,
+    deadline: timestamp.nullable(),
+    environmentAttempt: z.int(),
+    lost: z.int(),
+    leaseEpoch: z.int(),
+    leaseUntil: timestamp.nullable(),
+    workerId: z.uuid().nullable(),
+    tokens: z.array(z.string()),
+    wait: waitSchema
+      .nullable()
+      .openapi({ description: 'Why it does not run now; null when it runs or is over.' }),
+    cancel: z.object({ requestedAt: timestamp, by: z.string(), reason: z.string() }).nullable(),
+    result: anything.nullable(),
+    effects: z.object({ open: z.int(), debts: z.int() }),
+    trace: z.string().nullable(),
+  })
+  .openapi('Job')
+
+type JobError = z.infer<typeof errorSchema>
+
+export const viewJobSummary = (job: JobLine): z.infer<typeof jobSummarySchema> => ({
+  id: job.id,
+  kind: job.kind,
+  subject: { type: job.subjectType, id: job.subjectId },
+  state: job.state,
+  priority: job.priority,
+  lane: job.lane,
+  attempt: job.attempt,
+  generation: job.generation,
+  waitReason: job.waitReason,
+  progress: job.progress,
+  error: job.error as JobError | null,
+  createdBy: job.createdBy,
+  createdAt: moment(job.createdAt),
+  startedAt: momentOrNull(job.startedAt),
+  finishedAt: momentOrNull(job.finishedAt),
+})
+
+/** A job with the answer to "why does it not run?", looked up now. */
+export const viewJob = async (
+  db: Queryable,
+  job: JobDetail,
+  silentMs: number,
+): Promise<z.infer<typeof jobSchema>> => ({
+  ...viewJobSummary(job),
+  payload: job.payload,
+  payloadVersion: job.payloadVersion,
+  runAfter: moment(job.runAfter),
+  deadline: momentOrNull(job.deadline),
+  environmentAttempt: job.environmentAttempt,
+  lost: job.lost,
+  leaseEpoch: job.leaseEpoch,
+  leaseUntil: momentOrNull(job.leaseUntil),
+  workerId: job.state === 'running' ? job.workerId : null,
+  tokens: job.tokens,
+  wait: await waitOf(db, job, silentMs),
+  cancel: job.cancelRequestedAt
+    ? {
+        requestedAt: moment(job.cancelRequestedAt),
+        by: job.cancelRequestedBy ?? '',
+        reason: job.cancelReason ?? '',
+      }
+    : null,
+  result: job.result,
+  effects: { open: job.openEffects, debts: job.debts },
+  trace: job.trace,
+})
+
+const waitOf = async (
+  db: Queryable,
+  job: JobDetail,
+  silentMs: number,
+): Promise<z.infer<typeof waitSchema> | null> => {
+  if (job.state === 'waiting') {
+    const lines = job.waitSignal === 'token' ? await explainTokenWait(db, job.id) : []
+    return viewWait(explainWait(job, lines), lines)
+  }
+  if (job.state === 'ready') return viewWait(explainReady(job, await explainReadyJob(db, job, silentMs)), [])
+  return null
+}
+
+const viewWait = (wait: Wait, lines: readonly TokenLine[]): z.infer<typeof waitSchema> => ({
+  reason: wait.reason,
+  detail: wait.detail,
+  since: moment(wait.since),
+  until: momentOrNull(wait.until),
+  endsWhen: wait.endsWhen,
+  ...(lines.length > 0 ? { tokens: lines.map((line) => ({ ...line })) } : {}),
+})

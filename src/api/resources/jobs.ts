@@ -1,0 +1,188 @@
+import { z } from '@hono/zod-openapi'
+import { getJob, jobExists } from '../../../db/queries/get-job.ts'
+import { listEffects } from '../../../db/queries/list-effects.ts'
+import { listJobEvents } from '../../../db/queries/list-job-events.ts'
+import { listJobs } from '../../../db/queries/list-jobs.ts'
+import { enqueue } from '../../ledger/enqueue.ts'
+import { formatCursor, requireCursor } from '../../ledger/event-cursor.ts'
+import { nudge } from '../../ledger/nudge.ts'
+import { currentTraceparent } from '../../telemetry.ts'
+import type { ApiDeps } from '../env.ts'
+import { once, requestKey } from '../idempotency.ts'
+import { eventKey, pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { notFound } from '../problem.ts'
+import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
+import { effectSchema, viewEffect } from './effect-view.ts'
+import { eventSchema, viewJobEvent } from './event-view.ts'
+import { jobSchema, jobSummarySchema, viewJob, viewJobSummary } from './job-view.ts'
+import { anything, jobStateSchema, laneName, parseSubject, subjectInput, subjectQuery } from './schemas.ts'
+
+const tag = 'Jobs'
+
+const list = defineRoute({
+  method: 'get',
+  path: '/jobs',
+  role: 'viewer',
+  tag,
+  summary: 'List jobs, the newest first',
+  request: {
+    query: pageQuery.extend({
+      state: jobStateSchema.optional(),
+      kind: z.string().max(64).optional(),
+      lane: laneName.optional(),
+      subject: subjectQuery,
+      createdAfter: z.iso.datetime({ offset: true }).optional(),
+      createdBefore: z.iso.datetime({ offset: true }).optional(),
+    }),
+  },
+  responses: { 200: json(pageOf(jobSummarySchema, 'JobPage'), 'A page of jobs') },
+})
+
+const create = defineRoute({
+  method: 'post',
+  path: '/jobs',
+  role: 'operator',
+  tag,
+  summary: 'Create a job',
+  description: 'Checked against the schema of its kind: see GET /v1/job-kinds.',
+  request: {
+    body: jsonBody(
+      z
+        .strictObject({
+          kind: z.string().min(1).max(64),
+          payload: anything,
+          subject: subjectInput,
+          priority: z.int().min(-100).max(100).default(0).openapi({ description: 'Higher goes first.' }),
+          lane: laneName.default('default').openapi({ description: 'Lanes share the workers fairly.' }),
+          runAfterMs: z
+            .int()
+            .min(0)
+            .max(30 * 24 * 3_600_000)
+            .default(0),
+          deadline: z.iso.datetime({ offset: true }).optional(),
+          tokens: z.array(z.string().max(200)).max(32).default([]),
+        })
+        .openapi('NewJob', {
+          example: {
+            kind: 'self-test',
+            payload: { outcome: 'succeed', steps: 3, stepMs: 100 },
+            subject: { type: 'self-test', id: 'by-hand' },
+            priority: 0,
+            lane: 'default',
+          },
+        }),
+    ),
+  },
+  responses: {
+    202: json(
+      z
+        .object({ id: z.uuid(), kind: z.string(), state: jobStateSchema, existing: z.boolean() })
+        .openapi('AcceptedJob'),
+      'Committed; a worker will run it. `Location` is where to look.',
+    ),
+  },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/jobs/{id}',
+  role: 'viewer',
+  tag,
+  summary: 'Show a job, and why it does not run',
+  request: { params: idParams },
+  responses: { 200: json(jobSchema, 'The job') },
+})
+
+const events = defineRoute({
+  method: 'get',
+  path: '/jobs/{id}/events',
+  role: 'viewer',
+  tag,
+  summary: 'What happened to a job, in order',
+  request: { params: idParams, query: pageQuery },
+  responses: { 200: json(pageOf(eventSchema, 'EventPage'), 'A page of events') },
+})
+
+const effects = defineRoute({
+  method: 'get',
+  path: '/jobs/{id}/effects',
+  role: 'viewer',
+  tag,
+  summary: 'What a job has done outside the database',
+  request: { params: idParams, query: pageQuery },
+  responses: { 200: json(pageOf(effectSchema, 'EffectPage'), 'A page of effects') },
+})
+
+const dateOf = (text: string | undefined): Date | undefined =>
+  text === undefined ? undefined : new Date(text)
+
+/** `/jobs`: everything but the verbs, which are in job-verbs.ts. */
+export const jobs = (deps: ApiDeps) =>
+  newResource()
+    .openapi(list, async (c) => {
+      const query = c.req.valid('query')
+      const rows = await listJobs(
+        deps.db,
+        {
+          ...query,
+          subject: parseSubject(query.subject),
+          createdAfter: dateOf(query.createdAfter),
+          createdBefore: dateOf(query.createdBefore),
+        },
+        { before: readCursor('jobs', uuidKey, query.cursor), limit: query.limit + 1 },
+      )
+      return c.json(
+        toPage(rows, { list: 'jobs', limit: query.limit, key: (row) => row.id, item: viewJobSummary }),
+        200,
+      )
+    })
+    .openapi(create, async (c) => {
+      const { deadline, ...body } = c.req.valid('json')
+      const actor = c.get('actor').name
+      const key = requestKey(c)
+      const trace = currentTraceparent()
+      const answer = await once(c, deps, async (tx) => {
+        const [job] = await enqueue(tx, [
+          {
+            ...body,
+            createdBy: actor,
+            // Outlives the stored answer: the same key never makes a second job while the first is kept.
+            ...(key === undefined ? {} : { idempotencyKey: `${actor}/${key}` }),
+            ...(deadline === undefined ? {} : { deadline: new Date(deadline) }),
+            ...(trace === undefined ? {} : { trace }),
+          },
+        ])
+        if (!job) throw new Error('One job was enqueued and none came back.')
+        return { status: 202 as const, body: job, headers: { Location: `/v1/jobs/${job.id}` } }
+      })
+      nudge(deps.db)
+      return c.json(answer.body, 202)
+    })
+    .openapi(show, async (c) => {
+      const { id } = c.req.valid('param')
+      const job = await getJob(deps.db, id)
+      if (!job) throw notFound('job', id)
+      return c.json(await viewJob(deps.db, job, deps.leaseMs), 200)
+    })
+    .openapi(events, async (c) => {
+      const { id } = c.req.valid('param')
+      const { limit, cursor } = c.req.valid('query')
+      const after = readCursor(`job-events-${id}`, eventKey, cursor)
+      if (!(await jobExists(deps.db, id))) throw notFound('job', id)
+      const rows = await listJobEvents(deps.db, id, {
+        after: after === undefined ? undefined : requireCursor(after, 'cursor'),
+        limit: limit + 1,
+      })
+      return c.json(
+        toPage(rows, { list: `job-events-${id}`, limit, key: formatCursor, item: viewJobEvent }),
+        200,
+      )
+    })
+    .openapi(effects, async (c) => {
+      const { id } = c.req.valid('param')
+      const { limit, cursor } = c.req.valid('query')
+      const before = readCursor('effects', uuidKey, cursor)
+      if (!(await jobExists(deps.db, id))) throw notFound('job', id)
+      const rows = await listEffects(deps.db, { jobId: id }, { before, limit: limit + 1 })
+      return c.json(toPage(rows, { list: 'effects', limit, key: (row) => row.id, item: viewEffect }), 200)
+    })

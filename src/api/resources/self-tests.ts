@@ -1,0 +1,140 @@
+import { z } from '@hono/zod-openapi'
+import { v7 as uuidv7 } from 'uuid'
+import { countLane } from '../../../db/queries/count-jobs.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import { jobStates } from '../../domain/job/state.ts'
+import { enqueue, type NewJob } from '../../ledger/enqueue.ts'
+import { nudge } from '../../ledger/nudge.ts'
+import type { ApiDeps } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { notFound } from '../problem.ts'
+import { defineRoute, json, jsonBody, momentOrNull, newResource } from '../route.ts'
+import { laneName, timestamp } from './schemas.ts'
+
+const tag = 'Self-tests'
+const jobsMax = 20_000
+
+const newSelfTest = z
+  .strictObject({
+    jobs: z.int().min(1).max(jobsMax).default(100),
+    failing: z
+      .int()
+      .min(0)
+      .max(jobsMax)
+      .default(0)
+      .openapi({ description: 'How many of them end as failed.' }),
+    failingOnce: z
+      .int()
+      .min(0)
+      .max(jobsMax)
+      .default(0)
+      .openapi({ description: 'How many of them fail the first try and succeed the second.' }),
+    steps: z.int().min(0).max(1_000).default(0),
+    stepMs: z.int().min(0).max(60_000).default(0),
+    effects: z.int().min(0).max(100).default(0),
+    priority: z.int().min(-100).max(100).default(0),
+  })
+  .refine((body) => body.failing + body.failingOnce <= body.jobs, {
+    path: ['failing'],
+    message: 'failing and failingOnce together must not be more than jobs',
+  })
+  .openapi('NewSelfTest', { example: { jobs: 100, failing: 2, failingOnce: 5, steps: 3, stepMs: 200 } })
+
+const create = defineRoute({
+  method: 'post',
+  path: '/self-tests',
+  role: 'operator',
+  tag,
+  summary: 'Run a batch of jobs that touch nothing',
+  description: 'Goes the whole way of a job: commit, bell, claim, progress, effects, outcome.',
+  request: { body: jsonBody(newSelfTest) },
+  responses: {
+    202: json(
+      z.object({ lane: z.string(), jobs: z.int() }).openapi('AcceptedSelfTest'),
+      'Committed. `Location` shows how far it is.',
+    ),
+  },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/self-tests/{lane}',
+  role: 'viewer',
+  tag,
+  summary: 'How far a self-test is',
+  request: { params: z.object({ lane: laneName.openapi({ example: 'batch/self-test-0199c0de' }) }) },
+  responses: {
+    200: json(
+      z
+        .object({
+          lane: z.string(),
+          jobs: z.int(),
+          ended: z.int(),
+          counts: z.record(z.string(), z.int()),
+          done: z.boolean(),
+          startedAt: timestamp.nullable(),
+          finishedAt: timestamp.nullable(),
+        })
+        .openapi('SelfTest'),
+      'Counts by state',
+    ),
+  },
+})
+
+const jobsOf = (body: z.infer<typeof newSelfTest>, lane: string, createdBy: string): NewJob[] => {
+  const { jobs, failing, failingOnce, priority, ...work } = body
+  const outcome = (at: number) =>
+    at < failing ? 'fail' : at < failing + failingOnce ? 'fail-once' : 'succeed'
+  return Array.from({ length: jobs }, (_, at) => ({
+    kind: 'self-test',
+    payload: { ...work, outcome: outcome(at) },
+    subject: { type: 'self-test', id: lane },
+    lane,
+    priority,
+    createdBy,
+  }))
+}
+
+export const selfTests = (deps: ApiDeps) =>
+  newResource()
+    .openapi(create, async (c) => {
+      const body = c.req.valid('json')
+      const by = c.get('actor').name
+      const answer = await once(c, deps, async (tx) => {
+        const lane = `batch/self-test-${uuidv7()}`
+        await enqueue(tx, jobsOf(body, lane, by))
+        await insertAuditEvent(tx, {
+          type: 'self-test.started',
+          subject: { type: 'self-test', id: lane },
+          actor: by,
+          detail: body,
+        })
+        return {
+          status: 202 as const,
+          body: { lane, jobs: body.jobs },
+          headers: { Location: `/v1/self-tests/${encodeURIComponent(lane)}` },
+        }
+      })
+      nudge(deps.db)
+      return c.json(answer.body, 202)
+    })
+    .openapi(show, async (c) => {
+      const { lane } = c.req.valid('param')
+      const { states, firstAt, lastAt } = await countLane(deps.db, lane)
+      const jobs = Object.values(states).reduce((sum, count) => sum + count, 0)
+      if (jobs === 0) throw notFound('self-test', lane)
+      const ended = (states.succeeded ?? 0) + (states.failed ?? 0) + (states.canceled ?? 0)
+      const counts = Object.fromEntries(jobStates.map((state) => [state, states[state] ?? 0]))
+      return c.json(
+        {
+          lane,
+          jobs,
+          ended,
+          counts,
+          done: ended === jobs,
+          startedAt: momentOrNull(firstAt),
+          finishedAt: ended === jobs ? momentOrNull(lastAt) : null,
+        },
+        200,
+      )
+    })

@@ -1,0 +1,135 @@
+import { z } from '@hono/zod-openapi'
+import {
+  countOtherAdmins,
+  findAccessTokenRow,
+  listAccessTokens,
+  lockAccessTokens,
+  type TokenRow,
+} from '../../../db/queries/access-tokens.ts'
+import { nameSchema } from '../../domain/job/kind.ts'
+import { type ApiDeps, type Role, roles } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { notFound, problem } from '../problem.ts'
+import { defineRoute, idParams, json, jsonBody, moment, momentOrNull, newResource } from '../route.ts'
+import { createToken, newSecret, revokeToken } from '../tokens.ts'
+import { timestamp } from './schemas.ts'
+
+const tag = 'Tokens'
+const roleSchema = z.enum(roles)
+
+const shape = {
+  id: z.uuid(),
+  name: z.string(),
+  role: roleSchema,
+  hint: z.string().openapi({ description: 'Its first characters.' }),
+  createdBy: z.string(),
+  createdAt: timestamp,
+  expiresAt: timestamp.nullable(),
+  lastUsedAt: timestamp.nullable().openapi({ description: 'To about a minute.' }),
+  revokedAt: timestamp.nullable(),
+}
+const tokenSchema = z.object(shape).openapi('Token')
+const tokenWithSecret = z
+  .object({ ...shape, secret: z.string().openapi({ description: 'The bearer token. Shown this once.' }) })
+  .openapi('TokenWithSecret')
+
+const list = defineRoute({
+  method: 'get',
+  path: '/tokens',
+  role: 'admin',
+  tag,
+  summary: 'List tokens',
+  request: { query: pageQuery },
+  responses: { 200: json(pageOf(tokenSchema, 'TokenPage'), 'A page of tokens') },
+})
+
+const create = defineRoute({
+  method: 'post',
+  path: '/tokens',
+  role: 'admin',
+  tag,
+  summary: 'Create a token',
+  description: 'From the first token on, every request needs one.',
+  request: {
+    body: jsonBody(
+      z
+        .strictObject({
+          name: nameSchema,
+          role: roleSchema,
+          expiresAt: z.iso.datetime({ offset: true }).optional(),
+        })
+        .openapi('NewToken', { example: { name: 'ci', role: 'operator' } }),
+    ),
+  },
+  responses: { 201: json(tokenWithSecret, 'Created, with its secret') },
+})
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/tokens/{id}',
+  role: 'admin',
+  tag,
+  summary: 'Revoke a token, and the sessions made from it',
+  request: { params: idParams },
+  responses: { 204: { description: 'It is revoked' } },
+})
+
+const view = (row: TokenRow): z.infer<typeof tokenSchema> => ({
+  ...row,
+  role: row.role as Role,
+  createdAt: moment(row.createdAt),
+  expiresAt: momentOrNull(row.expiresAt),
+  lastUsedAt: momentOrNull(row.lastUsedAt),
+  revokedAt: momentOrNull(row.revokedAt),
+})
+
+export const tokens = (deps: ApiDeps) =>
+  newResource()
+    .openapi(list, async (c) => {
+      const { limit, cursor } = c.req.valid('query')
+      const rows = await listAccessTokens(deps.db, {
+        before: readCursor('tokens', uuidKey, cursor),
+        limit: limit + 1,
+      })
+      return c.json(toPage(rows, { list: 'tokens', limit, key: (row) => row.id, item: view }), 200)
+    })
+    .openapi(create, async (c) => {
+      const body = c.req.valid('json')
+      const expiresAt = body.expiresAt === undefined ? null : new Date(body.expiresAt)
+      if (expiresAt && expiresAt.getTime() <= deps.clock.now())
+        throw problem('validation-failed', 'expiresAt: It must be in the future.', {
+          field: 'expiresAt',
+          errors: [{ field: 'expiresAt', message: 'must be in the future' }],
+        })
+      const createdBy = c.get('actor').name
+      const answer = await once(
+        c,
+        deps,
+        async (tx) => {
+          await lockAccessTokens(tx)
+          const secret = newSecret()
+          const row = await createToken(tx, { ...body, expiresAt, createdBy, secret })
+          return {
+            status: 201 as const,
+            body: { ...view(row), secret },
+            headers: { Location: `/v1/tokens/${row.id}` },
+          }
+        },
+        { secret: true },
+      )
+      return c.json(answer.body, 201)
+    })
+    .openapi(remove, async (c) => {
+      const { id } = c.req.valid('param')
+      await deps.db.begin(async (tx) => {
+        await lockAccessTokens(tx)
+        const row = await findAccessTokenRow(tx, id)
+        if (!row) throw notFound('token', id)
+        if (row.revokedAt !== null) return
+        if (row.role === 'admin' && (await countOtherAdmins(tx, id)) === 0)
+          throw problem('last-admin', 'Without this token nobody could administrate Drover.')
+        await revokeToken(tx, id, c.get('actor').name)
+      })
+      return c.body(null, 204)
+    })

@@ -1,0 +1,74 @@
+import { z } from '@hono/zod-openapi'
+import type { WebhookLine } from '../../../db/queries/webhook-rows.ts'
+import { nameSchema } from '../../domain/job/kind.ts'
+import { moment, momentOrNull } from '../route.ts'
+import { refuseUrl } from '../webhook-url.ts'
+import { timestamp } from './schemas.ts'
+
+const urlSchema = z
+  .string()
+  .max(2_000)
+  .check((check) => {
+    const message = refuseUrl(check.value)
+    if (message !== undefined) check.issues.push({ code: 'custom', message, input: check.value })
+  })
+  .openapi({ type: 'string', format: 'uri', example: 'https://example.org/drover' })
+
+const typesSchema = z
+  .array(z.string().regex(/^[a-z][a-z.-]{0,63}\*?$/, 'must be an event type, with or without a trailing *'))
+  .max(50)
+
+export const newWebhook = z
+  .strictObject({ name: nameSchema, url: urlSchema, types: typesSchema.default([]) })
+  .openapi('NewWebhook', {
+    example: { name: 'chat', url: 'https://example.org/drover', types: ['job.failed', 'effect.*'] },
+  })
+
+export const webhookChange = z
+  .strictObject({ name: nameSchema.optional(), url: urlSchema.optional(), types: typesSchema.optional() })
+  .refine((change) => Object.keys(change).length > 0, 'must change something')
+  .openapi('WebhookChange', { example: { types: ['job.failed'] } })
+
+const shape = {
+  id: z.uuid(),
+  name: z.string(),
+  url: z.string(),
+  types: z.array(z.string()).openapi({ description: 'Empty: all.' }),
+  state: z.enum(['active', 'paused']),
+  version: z.int(),
+  delivery: z.object({
+    cursor: z.string().openapi({ description: 'The last event that was delivered or is not wanted.' }),
+    failures: z.int().openapi({ description: 'In a row.' }),
+    nextTryAt: timestamp,
+    lastError: z.string().nullable(),
+    lastDeliveredAt: timestamp.nullable(),
+  }),
+  createdBy: z.string(),
+  createdAt: timestamp,
+  updatedAt: timestamp,
+}
+
+export const webhookSchema = z.object(shape).openapi('Webhook')
+
+export const webhookWithSecret = z
+  .object({ ...shape, secret: z.string().openapi({ description: 'Signs what is sent. Shown this once.' }) })
+  .openapi('WebhookWithSecret')
+
+export const viewWebhook = (webhook: WebhookLine): z.infer<typeof webhookSchema> => ({
+  id: webhook.id,
+  name: webhook.name,
+  url: webhook.url,
+  types: webhook.types,
+  state: webhook.state,
+  version: webhook.version,
+  delivery: {
+    cursor: webhook.cursor,
+    failures: webhook.failures,
+    nextTryAt: moment(webhook.nextTryAt),
+    lastError: webhook.lastError,
+    lastDeliveredAt: momentOrNull(webhook.lastDeliveredAt),
+  },
+  createdBy: webhook.createdBy,
+  createdAt: moment(webhook.createdAt),
+  updatedAt: moment(webhook.updatedAt),
+})

@@ -1,0 +1,146 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../../db/client.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import { headCursor } from '../../../db/queries/read-events-after.ts'
+import {
+  deleteWebhook,
+  findWebhook,
+  insertWebhook,
+  listWebhooks,
+  lockWebhook,
+  updateWebhook,
+  type WebhookLine,
+} from '../../../db/queries/webhook-rows.ts'
+import { newWebhookSecret } from '../../ledger/webhook-signature.ts'
+import type { ApiDeps } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { etagOf, requireVersion } from '../preconditions.ts'
+import { notFound } from '../problem.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { newWebhook, viewWebhook, webhookChange, webhookSchema, webhookWithSecret } from './webhook-view.ts'
+
+const tag = 'Webhooks'
+
+const list = defineRoute({
+  method: 'get',
+  path: '/webhooks',
+  role: 'viewer',
+  tag,
+  summary: 'List webhooks and how their delivery goes',
+  request: { query: pageQuery },
+  responses: { 200: json(pageOf(webhookSchema, 'WebhookPage'), 'A page of webhooks') },
+})
+
+const create = defineRoute({
+  method: 'post',
+  path: '/webhooks',
+  role: 'admin',
+  tag,
+  summary: 'Create a webhook',
+  description:
+    'Events from now on are sent, signed, at least once and in order. The secret is shown this once.',
+  request: { body: jsonBody(newWebhook) },
+  responses: { 201: json(webhookWithSecret, 'Created, with its secret') },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/webhooks/{id}',
+  role: 'viewer',
+  tag,
+  summary: 'Show a webhook',
+  request: { params: idParams },
+  responses: { 200: json(webhookSchema, 'The webhook; its ETag is for If-Match') },
+})
+
+const change = defineRoute({
+  method: 'patch',
+  path: '/webhooks/{id}',
+  role: 'admin',
+  tag,
+  summary: 'Change a webhook',
+  request: { params: idParams, headers: ifMatchHeaders, body: jsonBody(webhookChange) },
+  responses: { 200: json(webhookSchema, 'Changed') },
+})
+
+const remove = defineRoute({
+  method: 'delete',
+  path: '/webhooks/{id}',
+  role: 'admin',
+  tag,
+  summary: 'Delete a webhook',
+  request: { params: idParams, headers: ifMatchHeaders },
+  responses: { 204: { description: 'Deleted' } },
+})
+
+const audit = (tx: Tx, id: string, type: string, actor: string, detail: Record<string, unknown> = {}) =>
+  insertAuditEvent(tx, { type, subject: { type: 'webhook', id }, actor, detail })
+
+const locked = async (tx: Tx, id: string, ifMatch: string | undefined): Promise<WebhookLine> => {
+  const webhook = await lockWebhook(tx, id)
+  if (!webhook) throw notFound('webhook', id)
+  requireVersion(ifMatch, webhook.version)
+  return webhook
+}
+
+/** `/webhooks`: everything but the verbs, which are in webhook-verbs.ts. */
+export const webhooks = (deps: ApiDeps) =>
+  newResource()
+    .openapi(list, async (c) => {
+      const { limit, cursor } = c.req.valid('query')
+      const rows = await listWebhooks(deps.db, {
+        before: readCursor('webhooks', uuidKey, cursor),
+        limit: limit + 1,
+      })
+      return c.json(toPage(rows, { list: 'webhooks', limit, key: (row) => row.id, item: viewWebhook }), 200)
+    })
+    .openapi(create, async (c) => {
+      const body = c.req.valid('json')
+      const by = c.get('actor').name
+      const work = async (tx: Tx) => {
+        const secret = newWebhookSecret()
+        const webhook = await insertWebhook(tx, {
+          ...body,
+          id: uuidv7(),
+          secret: deps.sealer.seal(secret),
+          cursor: await headCursor(tx),
+          by,
+        })
+        await audit(tx, webhook.id, 'webhook.created', by, { name: body.name, url: body.url })
+        return {
+          status: 201 as const,
+          body: { ...viewWebhook(webhook), secret },
+          headers: { Location: `/v1/webhooks/${webhook.id}`, ETag: etagOf(webhook.version) },
+        }
+      }
+      const answer = await once(c, deps, work, { secret: true })
+      return c.json(answer.body, 201)
+    })
+    .openapi(show, async (c) => {
+      const { id } = c.req.valid('param')
+      const webhook = await findWebhook(deps.db, id)
+      if (!webhook) throw notFound('webhook', id)
+      c.header('ETag', etagOf(webhook.version))
+      return c.json(viewWebhook(webhook), 200)
+    })
+    .openapi(change, async (c) => {
+      const { id } = c.req.valid('param')
+      const body = c.req.valid('json')
+      const webhook = (await deps.db.begin(async (tx) => {
+        await locked(tx, id, c.req.valid('header')['if-match'])
+        await audit(tx, id, 'webhook.changed', c.get('actor').name, { changed: Object.keys(body) })
+        return await updateWebhook(tx, id, body)
+      })) as WebhookLine
+      c.header('ETag', etagOf(webhook.version))
+      return c.json(viewWebhook(webhook), 200)
+    })
+    .openapi(remove, async (c) => {
+      const { id } = c.req.valid('param')
+      await deps.db.begin(async (tx) => {
+        const { name } = await locked(tx, id, c.req.valid('header')['if-match'])
+        await deleteWebhook(tx, id)
+        await audit(tx, id, 'webhook.deleted', c.get('actor').name, { name })
+      })
+      return c.body(null, 204)
+    })

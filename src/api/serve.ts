@@ -1,0 +1,195 @@
+import { createServer, type Server, STATUS_CODES } from 'node:http'
+import type { AddressInfo, Socket } from 'node:net'
+import { getRequestListener } from '@hono/node-server'
+import { openDb } from '../../db/client.ts'
+import { anyAccessToken } from '../../db/queries/find-access-token.ts'
+import { systemClock } from '../clock.ts'
+import type { Config } from '../config.ts'
+import { DroverError } from '../errors.ts'
+import type { RunningRole } from '../health.ts'
+import { openBell } from '../ledger/bell.ts'
+import { EventFeed } from '../ledger/event-feed.ts'
+import { createLog, type Logger } from '../log.ts'
+import { createSealer } from '../seal.ts'
+import { startProcessMetrics } from '../telemetry.ts'
+import { apiLimits } from './api-limits.ts'
+import { createApi } from './app.ts'
+import type { ApiDeps } from './env.ts'
+import { isLoopbackHost } from './peers.ts'
+import { problem, renderProblem } from './problem.ts'
+import { Streams } from './streams.ts'
+import { ensureAdminToken } from './tokens.ts'
+
+/** The pool's size: enough for a busy console and many scripts, few enough that ten APIs fit one Postgres. */
+const poolMax = 12
+/** The server's side of a statement ends before the request's deadline does. */
+const statementMs = 4_500
+const connectMs = 2_500
+
+/**
+ * Starts the API: pool, bell for the board, event feed, HTTP. It starts and works without the bell store, and
+ * it starts while the database is away (answering 503) unless it would have to know whether tokens exist.
+ */
+export const runApi = async (config: Config): Promise<RunningRole> => {
+  const { databaseUrl, secretKey } = config
+  if (databaseUrl === undefined) throw missing('DATABASE_URL', 'The API needs a database.')
+  if (secretKey === undefined)
+    throw missing('DROVER_SECRET_KEY', 'The API needs the key that seals secrets and signs sessions.')
+  const sealer = createSealer(secretKey)
+  const log = createLog({ role: 'api', level: config.logLevel })
+  const db = openDb({ url: databaseUrl, max: poolMax, applicationName: 'drover-api', statementMs, connectMs })
+  const events = new EventFeed({ db, clock: systemClock, log })
+  const streams = new Streams(apiLimits)
+  const closers: (() => Promise<unknown>)[] = [() => db.end({ timeout: 5 })]
+  try {
+    // Where the API is started alone (containers), nobody else stores the preset before it listens.
+    if (config.adminToken !== undefined) await ensureAdminToken(db, config.adminToken)
+    await refuseOpenDoor(config, db)
+    const bell = await openBell(config, { databaseUrl, log })
+    closers.unshift(() => bell.close())
+    startProcessMetrics('api')
+    const deps: ApiDeps = {
+      db,
+      clock: systemClock,
+      log,
+      sealer,
+      limits: apiLimits,
+      leaseMs: config.leaseMs,
+      host: config.host,
+      bell,
+      events,
+      streams,
+    }
+    const server = createHttpServer(deps)
+    await listen(server, config)
+    events.start()
+    closers.unshift(() => events.stop())
+    const { port } = server.address() as AddressInfo
+    log.info({ host: config.host, port }, 'the API answers')
+    return { name: 'api', port, stop: stopper(server, streams, closers, log, config.drainMs) }
+  } catch (error) {
+    await closeAll(closers, log)
+    throw error
+  }
+}
+
+/** Beyond loopback, an API without tokens would belong to whoever comes first. */
+const refuseOpenDoor = async (config: Config, db: ApiDeps['db']): Promise<void> => {
+  if (isLoopbackHost(config.host) || (await anyAccessToken(db))) return
+  throw new DroverError({
+    code: 'token-required',
+    class: 'config',
+    message: `The API would listen on ${config.host}, which others can reach, and no token exists yet.`,
+    remedy: 'Set DROVER_ADMIN_TOKEN, or listen on 127.0.0.1 until a token exists.',
+    field: 'DROVER_HOST',
+  })
+}
+
+/** The API behind Node's HTTP server, with bounds on what a client may do before a request even exists. */
+export const createHttpServer = (deps: ApiDeps): Server => {
+  const app = createApi(deps)
+  const listener = getRequestListener(app.fetch, {
+    errorHandler: (error) => {
+      deps.log.debug({ err: error }, 'a request could not be read')
+      return malformed()
+    },
+  })
+  const server = createServer(
+    {
+      maxHeaderSize: deps.limits.headerBytes,
+      headersTimeout: 10_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 30_000,
+      connectionsCheckingInterval: 2_000,
+      noDelay: true,
+    },
+    (request, response) => void listener(request, response),
+  )
+  server.maxHeadersCount = 100
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable) return
+    socket.end(rawProblem(error.code === 'HPE_HEADER_OVERFLOW' ? 'headers-too-large' : 'bad-request'))
+  })
+  return server
+}
+
+const malformed = (): Response => {
+  const error = problem('bad-request', 'The request cannot be read.')
+  return new Response(JSON.stringify(renderProblem(error, crypto.randomUUID())), {
+    status: error.status,
+    headers: { 'Content-Type': 'application/problem+json' },
+  })
+}
+
+/** An answer for a client whose request never became one. */
+const rawProblem = (code: 'bad-request' | 'headers-too-large'): string => {
+  const error = problem(code, 'The request cannot be read.')
+  const body = JSON.stringify(renderProblem(error, crypto.randomUUID()))
+  return [
+    `HTTP/1.1 ${error.status} ${STATUS_CODES[error.status]}`,
+    'Content-Type: application/problem+json',
+    `Content-Length: ${Buffer.byteLength(body)}`,
+    'Connection: close',
+    '',
+    body,
+  ].join('\r\n')
+}
+
+const listen = (server: Server, config: Config): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => reject(listenError(config, error)))
+    server.listen(config.port, config.host, resolve)
+  })
+
+const listenError = (config: Config, error: NodeJS.ErrnoException): Error => {
+  if (!['EADDRINUSE', 'EACCES', 'EADDRNOTAVAIL', 'ENOTFOUND'].includes(error.code ?? '')) return error
+  const why = error.code === 'EADDRINUSE' ? 'another program uses it' : error.message
+  return new DroverError(
+    {
+      code: 'address-unusable',
+      class: 'config',
+      message: `The API cannot listen on ${config.host}:${config.port}: ${why}.`,
+      remedy: 'Set DROVER_PORT to a free port, or DROVER_HOST to an address of this machine.',
+      field: 'DROVER_PORT',
+    },
+    { cause: error },
+  )
+}
+
+/** Takes no new connection, ends the streams, lets what is under way finish, then closes the rest. */
+const stopper = (
+  server: Server,
+  streams: Streams,
+  closers: readonly (() => Promise<unknown>)[],
+  log: Logger,
+  drainMs: number,
+): (() => Promise<void>) => {
+  let stopping: Promise<void> | undefined
+  const stop = async () => {
+    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    streams.close()
+    server.closeIdleConnections()
+    const timer = setTimeout(() => server.closeAllConnections(), Math.min(drainMs, apiLimits.requestMs))
+    await closed
+    clearTimeout(timer)
+    await closeAll(closers, log)
+  }
+  return () => {
+    stopping ??= stop()
+    return stopping
+  }
+}
+
+const closeAll = async (closers: readonly (() => Promise<unknown>)[], log: Logger): Promise<void> => {
+  for (const close of closers)
+    await close().catch((error: unknown) => log.warn({ err: error }, 'a part did not close cleanly'))
+}
+
+const missing = (field: string, message: string): DroverError =>
+  new DroverError({
+    code: 'config-invalid',
+    class: 'config',
+    message,
+    remedy: `Set ${field} (or ${field}_FILE) in the environment.`,
+    field,
+  })

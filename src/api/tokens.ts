@@ -1,0 +1,106 @@
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { v7 as uuidv7 } from 'uuid'
+import type { Db, Tx } from '../../db/client.ts'
+import {
+  deleteRevokedTokenByHash,
+  findLiveTokenByName,
+  insertAccessToken,
+  lockAccessTokens,
+  revokeAccessToken,
+  type TokenRow,
+} from '../../db/queries/access-tokens.ts'
+import { anyAccessToken } from '../../db/queries/find-access-token.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import type { Role } from './env.ts'
+
+/** `drv_<id>_<secret>`: the id tells tokens apart in a log or a list, the secret has 256 random bits. */
+export const newSecret = (): string =>
+  `drv_${randomBytes(4).toString('hex')}_${randomBytes(32).toString('base64url')}`
+
+/** One round of SHA-256 is enough: what is hashed is random and long, not a person's password. */
+export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret, 'utf8').digest()
+
+export const sameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
+
+/** What a list may show of a token: enough to tell it from another, useless to guess the rest. */
+const hintOf = (secret: string): string =>
+  secret.startsWith('drv_') ? secret.slice(0, 12) : `${secret.slice(0, 2)}…`
+
+export interface NewToken {
+  readonly name: string
+  readonly role: Role
+  readonly expiresAt: Date | null
+  readonly createdBy: string
+  readonly secret: string
+}
+
+/** Stores a token and its event. The caller holds `lockAccessTokens` where it counts tokens. */
+export const createToken = async (tx: Tx, token: NewToken): Promise<TokenRow> => {
+  const row = await insertAccessToken(tx, {
+    id: uuidv7(),
+    name: token.name,
+    role: token.role,
+    hash: hashSecret(token.secret),
+    hint: hintOf(token.secret),
+    createdBy: token.createdBy,
+    expiresAt: token.expiresAt,
+  })
+  await insertAuditEvent(tx, {
+    type: 'token.created',
+    subject: { type: 'token', id: row.id },
+    actor: token.createdBy,
+    to: 'active',
+    detail: { name: token.name, role: token.role },
+  })
+  return row
+}
+
+export const revokeToken = async (tx: Tx, id: string, by: string): Promise<boolean> => {
+  if (!(await revokeAccessToken(tx, id))) return false
+  await insertAuditEvent(tx, {
+    type: 'token.revoked',
+    subject: { type: 'token', id },
+    actor: by,
+    from: 'active',
+    to: 'revoked',
+  })
+  return true
+}
+
+const presetName = 'preset-admin'
+const actor = 'start'
+
+/**
+ * Makes sure that somebody can sign in. A preset is stored as the token `preset-admin`, in place of an older
+ * preset. Without one, a first token is made when there is none; its secret is returned this once.
+ */
+export const ensureAdminToken = async (
+  db: Db,
+  preset: string | undefined,
+): Promise<{ token?: string; created: boolean }> => {
+  const made = await db.begin(async (tx) => {
+    await lockAccessTokens(tx)
+    if (preset !== undefined) return { created: await keepPreset(tx, preset) }
+    if (await anyAccessToken(tx)) return { created: false }
+    const secret = newSecret()
+    await createToken(tx, { name: 'admin', role: 'admin', expiresAt: null, createdBy: actor, secret })
+    return { token: secret, created: true }
+  })
+  return made
+}
+
+const keepPreset = async (tx: Tx, preset: string): Promise<boolean> => {
+  const hash = hashSecret(preset)
+  const known = await findLiveTokenByName(tx, presetName)
+  if (known && sameHash(known.hash, hash)) return false
+  if (known) await revokeToken(tx, known.id, actor)
+  await deleteRevokedTokenByHash(tx, hash)
+  await createToken(tx, {
+    name: presetName,
+    role: 'admin',
+    expiresAt: null,
+    createdBy: actor,
+    secret: preset,
+  })
+  return true
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { jobKinds } from './job/registry.ts'
+
+/** Something that a person may change while the fleet runs. Readers look again within seconds. */
+export interface Setting {
+  readonly name: string
+  readonly title: string
+  readonly unit: string
+  readonly default: number
+  readonly schema: z.ZodType<number>
+}
+
+const whole = (
+  name: string,
+  title: string,
+  options: { unit: string; default: number; min: number; max: number },
+): Setting => ({
+  name,
+  title,
+  unit: options.unit,
+  default: options.default,
+  schema: z.int().min(options.min).max(options.max),
+})
+
+const concurrencyName = (kind: string): string => `concurrency-${kind}`
+
+/** Every setting there is. What is not stored has its default. */
+export const settings: readonly Setting[] = [
+  whole('retention-jobs-days', 'How long ended jobs are kept', {
+    unit: 'days',
+    default: 30,
+    min: 1,
+    max: 3_650,
+  }),
+  whole('retention-failed-jobs-days', 'How long failed jobs are kept', {
+    unit: 'days',
+    default: 90,
+    min: 1,
+    max: 3_650,
+  }),
+  whole('retention-events-days', 'How long events are kept', {
+    unit: 'days',
+    default: 365,
+    min: 1,
+    max: 36_500,
+  }),
+  whole('retention-workers-days', 'How long stopped and lost processes are listed', {
+    unit: 'days',
+    default: 7,
+    min: 1,
+    max: 365,
+  }),
+  whole('relay-window', 'Bells out at most per kind', { unit: 'jobs', default: 4_000, min: 1, max: 100_000 }),
+  ...jobKinds.map((kind) =>
+    whole(concurrencyName(kind.kind), `${kind.title}: jobs at once in one worker process`, {
+      unit: 'jobs',
+      default: kind.concurrency,
+      min: 0,
+      max: 1_000,
+    }),
+  ),
+]
+
+const byName = new Map(settings.map((setting) => [setting.name, setting]))
+
+export const findSetting = (name: string): Setting | undefined => byName.get(name)
+
+/**
+ * The value in force, given what is stored under names. A stored value that no longer fits (an older version's,
+ * or one written by hand) counts as not set.
+ */
+export const settingValue = (stored: ReadonlyMap<string, unknown>, name: string): number => {
+  const setting = byName.get(name)
+  if (!setting) throw new Error(`There is no setting "${name}".`)
+  const parsed = setting.schema.safeParse(stored.get(name))
+  return parsed.success ? parsed.data : setting.default
+}
+
+/** How many jobs of a kind one worker process runs at once, where a person has said so. */
+export const concurrencySetting = (stored: ReadonlyMap<string, unknown>, kind: string): number =>
+  settingValue(stored, concurrencyName(kind))
