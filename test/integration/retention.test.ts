@@ -1,0 +1,161 @@
+import { randomUUID } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import type { Db } from '../../db/client.ts'
+import { readSeal } from '../../db/queries/verify-seals.ts'
+import { systemClock } from '../../src/clock.ts'
+import { pruneOnce, retentionService } from '../../src/ledger/retention.ts'
+import { sealEvents, sealText } from '../../src/ledger/seal-events.ts'
+import { verifySeals } from '../../src/ledger/verify-seals.ts'
+import { atEnd } from '../support/cleanup.ts'
+import { quietLog, testSealer as sealer, untilReadable, writeEvents } from '../support/events.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { until } from '../support/wait.ts'
+
+/** Jobs whose ids say what they are, by their idempotency key. */
+const addJobs = async (
+  db: Db,
+  key: string,
+  count: number,
+  state: string,
+  endedDaysAgo?: number,
+): Promise<void> => {
+  await db`
+    insert into job (id, kind, subject_type, subject_id, idempotency_key, payload, payload_version, state, lane,
+      created_by, finished_at)
+    select gen_random_uuid(), 'self-test', 'self-test', 'one', ${key} || '-' || n, '{}', 1, ${state}, 'default',
+      'test', case when ${endedDaysAgo ?? null}::int is null then null
+        else now() - ${endedDaysAgo ?? 0}::int * interval '1 day' end
+    from generate_series(1, ${count}::int) n`
+}
+
+const addEffect = async (db: Db, key: string, state: string): Promise<void> => {
+  await db`
+    insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, state)
+    select ${randomUUID()}::uuid, id, 'self-test', 'one', 1, 'marker', 'self-test', ${key}, ${state}
+    from job where idempotency_key = ${key}`
+}
+
+const keysLeft = async (db: Db): Promise<string[]> =>
+  (await db<{ key: string }[]>`select idempotency_key as key from job order by key`).map(({ key }) => key)
+
+const pruneAll = async (db: Db, batch: number): Promise<number> => {
+  for (let rounds = 1; ; rounds += 1) if (!(await pruneOnce({ db, batch })).more) return rounds
+}
+
+describe('retention of jobs', () => {
+  test('five batches leave exactly what must stay, and a debt keeps its job', async () => {
+    const { db } = await createDatabase()
+    await addJobs(db, 'old', 41, 'succeeded', 31)
+    await addJobs(db, 'canceled', 5, 'canceled', 31)
+    await addJobs(db, 'young', 2, 'succeeded', 29)
+    await addJobs(db, 'failed', 1, 'failed', 60)
+    await addJobs(db, 'forgotten', 1, 'failed', 91)
+    await addJobs(db, 'ready', 1, 'ready')
+    await addEffect(db, 'old-1', 'debt')
+    await addEffect(db, 'old-2', 'intended')
+    await addEffect(db, 'old-3', 'done')
+    await addEffect(db, 'old-4', 'undone')
+    await addEffect(db, 'old-5', 'waived')
+    expect(await pruneAll(db, 10)).toBe(5)
+    expect(await keysLeft(db)).toEqual(['failed-1', 'old-1', 'old-2', 'ready-1', 'young-1', 'young-2'])
+    const effects = await db`select state from effect order by state`
+    expect(effects.map((effect) => effect.state)).toEqual(['debt', 'intended'])
+    await db`update effect set state = 'waived'`
+    await pruneAll(db, 10)
+    expect(await keysLeft(db)).toEqual(['failed-1', 'ready-1', 'young-1', 'young-2'])
+  })
+
+  test('a changed setting counts from the next round on, and a job in use is not waited for', async () => {
+    const { db } = await createDatabase()
+    await addJobs(db, 'job', 3, 'succeeded', 3)
+    await pruneAll(db, 10)
+    expect(await keysLeft(db)).toHaveLength(3)
+    await db`insert into setting (name, value, updated_by) values ('retention-jobs-days', '2', 'test')`
+    const user = await db.reserve()
+    try {
+      await user`begin`
+      await user`select 1 from job where idempotency_key = 'job-2' for update`
+      await pruneAll(db, 10)
+      expect(await keysLeft(db)).toEqual(['job-2'])
+      await user`rollback`
+    } finally {
+      user.release()
+    }
+    await pruneAll(db, 10)
+    expect(await keysLeft(db)).toEqual([])
+  })
+})
+
+describe('retention of events', () => {
+  const setUp = async (): Promise<Db> => {
+    const { db } = await createDatabase()
+    for (let at = 0; at < 6; at += 1) await writeEvents(db, [{ reason: String(at) }])
+    await writeEvents(
+      db,
+      Array.from({ length: 25 }, () => ({ reason: 'large' })),
+    )
+    await writeEvents(db, [{ reason: 'last' }])
+    await untilReadable(db)
+    while ((await sealEvents({ db, sealer, eventsMax: 3 })) === 'sealed');
+    await writeEvents(db, [{ reason: 'not sealed' }])
+    return db
+  }
+  /** Dates the first seals back, as time would: with the key, because the date is signed too. */
+  const dateBack = async (db: Db, days: number, count: number): Promise<void> => {
+    for (let seq = 1; seq <= count; seq += 1) {
+      const seal = await readSeal(db, seq)
+      if (!seal) throw new Error(`There is no seal ${seq}.`)
+      const sealedAtMs = seal.sealedAtMs - days * 86_400_000
+      await db`update event_seal set mac = ${sealer.mac(sealText(seal, seal, sealedAtMs))},
+        sealed_at = to_timestamp(${sealedAtMs}::bigint / 1000.0) where seq = ${seq}`
+    }
+  }
+
+  test('takes whole sealed ranges away, oldest first, and the chain goes on to verify', async () => {
+    const db = await setUp()
+    await dateBack(db, 400, 3)
+    expect(await verifySeals(db, sealer, { keptDays: 365 })).toMatchObject({ ok: true, seals: 4, pruned: 0 })
+    const rounds: boolean[] = []
+    for (let more = true; more; ) {
+      more = (await pruneOnce({ db, batch: 10 })).more
+      // Also in the middle of a large range the chain holds.
+      rounds.push((await verifySeals(db, sealer, { keptDays: 365 })).ok)
+    }
+    expect(rounds.length).toBeGreaterThan(4)
+    expect(new Set(rounds)).toEqual(new Set([true]))
+    const left = await db`select distinct reason from event order by reason`
+    expect(left.map((event) => event.reason)).toEqual(['last', 'not sealed'])
+    expect(await verifySeals(db, sealer)).toMatchObject({ ok: true, seals: 4, pruned: 3, events: 1 })
+    await db`insert into event (xid, type, subject_type, subject_id, actor) values ('5', 'x', 'y', 'z', 'test')`
+    expect(await verifySeals(db, sealer)).toMatchObject({ ok: false, firstBroken: { seq: 1 } })
+  })
+
+  test('nothing younger than the setting goes, sealed or not', async () => {
+    const db = await setUp()
+    expect(await pruneOnce({ db })).toMatchObject({ events: 0, more: false })
+    expect(await verifySeals(db, sealer)).toMatchObject({ ok: true, pruned: 0 })
+  })
+})
+
+test('the rest: signals, kept answers, processes that are gone', async () => {
+  const { db } = await createDatabase()
+  await db`insert into signal values ('old', now() - interval '61 minutes'), ('new', now() - interval '59 minutes')`
+  await db`insert into api_request (actor, key, digest, created_at)
+    values ('a', 'old', '', now() - interval '25 hours'), ('a', 'new', '', now() - interval '23 hours')`
+  await db`
+    insert into worker (id, role, host, pid, version, kinds, slots, state, heartbeat_at, stopped_at)
+    select gen_random_uuid(), role, 'h', 1, '1', '{}', '{}', state, at, case state when 'stopped' then at end
+    from (values ('gone', 'stopped', now() - interval '8 days'), ('lost', 'lost', now() - interval '8 days'),
+      ('lately', 'stopped', now() - interval '6 days'), ('silent', 'active', now() - interval '8 days')
+    ) worker (role, state, at)`
+  const service = retentionService({ db, clock: systemClock, log: quietLog, batch: 1, pauseMs: 1 })
+  service.start()
+  atEnd(() => service.stop())
+  await until(async () => (await db`select 1 from worker`).length === 2, {
+    what: 'processes to be forgotten',
+  })
+  await service.stop()
+  const left = await db<{ name: string }[]>`
+    select name from signal union all select key from api_request union all select role from worker order by name`
+  expect(left.map(({ name }) => name)).toEqual(['lately', 'new', 'new', 'silent'])
+})
