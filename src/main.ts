@@ -5,7 +5,6 @@ import type { RunningRole } from './health.ts'
 import { createLog } from './log.ts'
 import type { ChildMessage } from './standalone/child-message.ts'
 import { listenForStop, type StopRequest } from './stop-request.ts'
-import { startTracing } from './telemetry.ts'
 
 /** Loaded one by one: a worker starts without the API's code, and the other way round. */
 const roles: Readonly<Record<string, () => Promise<(config: Config) => Promise<RunningRole>>>> = {
@@ -78,7 +77,6 @@ const runRole = async (options: {
     log.fatal({ err: error, origin }, 'an error that nobody handled; the process ends')
     process.exit(1)
   })
-  const tracing = await startTracing(config, name)
   const starting = options.load().then((start) => start(config))
   const started = await Promise.race([starting, stop.whenRequested.then(() => after(startingMs))])
   if (!started) return 0
@@ -91,7 +89,6 @@ const runRole = async (options: {
     log.error('the role did not stop in time; the process ends anyway')
     return 1
   }
-  await tracing.stop()
   log.info('stopped')
   return 0
 }

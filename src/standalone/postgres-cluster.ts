@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process'
+import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -79,26 +79,42 @@ const initdb = async (options: {
     // The same sort order and speed everywhere, whatever locales the machine has.
     ...['--locale-provider=builtin', '--builtin-locale=C.UTF-8', '--locale=C'],
   ]
-  try {
-    await run(join(options.binDir, 'initdb'), flags, {
-      cwd: dirname(options.target),
+  const { code, stderr } = await runTool(join(options.binDir, 'initdb'), flags, {
+    cwd: dirname(options.target),
+    user,
+  })
+  if (code === 0) return
+  throw new DroverError({
+    code: 'embedded-postgres-initdb',
+    class: 'config',
+    message: `The embedded Postgres could not make its data directory: ${complaint(stderr) || code}`,
+    remedy: 'See that the disk has room and that DROVER_DATA_DIR is writable, or set DATABASE_URL.',
+    field: 'DROVER_DATA_DIR',
+  })
+}
+
+/** Runs a program to its end. In a session of its own: Ctrl-C in our terminal must not cut it short. */
+const runTool = (
+  program: string,
+  flags: readonly string[],
+  options: { cwd: string; user: OsUser | undefined },
+): Promise<{ code: number | string; stderr: string }> =>
+  new Promise((resolve) => {
+    const { user, cwd } = options
+    const child = spawn(program, flags, {
+      cwd,
       env: postgresEnvironment(),
+      stdio: ['ignore', 'ignore', 'pipe'],
+      detached: true,
       ...(user ? { uid: user.uid, gid: user.gid } : {}),
     })
-  } catch (cause) {
-    const { stderr = '', message } = cause as Error & { stderr?: string }
-    throw new DroverError(
-      {
-        code: 'embedded-postgres-initdb',
-        class: 'config',
-        message: `The embedded Postgres could not make its data directory: ${lastLine(stderr) || message}`,
-        remedy: 'See that the disk has room and that DROVER_DATA_DIR is writable, or set DATABASE_URL.',
-        field: 'DROVER_DATA_DIR',
-      },
-      { cause },
-    )
-  }
-}
+    let stderr = ''
+    child.stderr.on('data', (data: Buffer) => {
+      stderr = (stderr + data.toString()).slice(-8_192)
+    })
+    child.once('error', (error) => resolve({ code: error.message, stderr }))
+    child.once('close', (code, signal) => resolve({ code: signal ?? code ?? 'no exit code', stderr }))
+  })
 
 /** Nothing of ours: a PGDATA or LC_ALL of the caller's shell must not reach the server. */
 export const postgresEnvironment = (): NodeJS.ProcessEnv => ({
@@ -188,4 +204,7 @@ const closedParent = (dataDir: string, closed: string, user: OsUser): DroverErro
     field: 'DROVER_DATA_DIR',
   })
 
-const lastLine = (text: string): string => text.trim().split('\n').at(-1) ?? ''
+const complaint = (text: string): string => {
+  const lines = text.trim().split('\n')
+  return lines.find((line) => /(error|FATAL|PANIC):/.test(line)) ?? lines.at(-1) ?? ''
+}

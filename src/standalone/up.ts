@@ -3,11 +3,12 @@ import { migrateDb } from '../../db/migrate.ts'
 import { ensureAdminToken } from '../api/tokens.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { openBell, prepareBell } from '../ledger/bell.ts'
 import { createLog } from '../log.ts'
 import type { StopRequest } from '../stop-request.ts'
 import { bannerLines } from './banner.ts'
 import { chooseDataDir, ensureSecretKey } from './data-dir.ts'
-import { lockDataDir } from './data-lock.ts'
+import { type DataLock, lockDataDir } from './data-lock.ts'
 import { Database } from './database.ts'
 import { FleetOfRoles } from './fleet-of-roles.ts'
 import { ensureLocalToken } from './local-token.ts'
@@ -22,100 +23,137 @@ export interface UpOptions {
 
 /** Everything on one machine, until told to stop. Gives the exit code. */
 export const runUp = async (options: UpOptions): Promise<number> => {
-  const { config, env, stop } = options
-  const began = systemClock.monotonicMs()
+  const { config, env } = options
   const terminal = new Terminal()
   const dir = await chooseDataDir(config, { named: Boolean(env.DROVER_DATA_DIR) })
   const lock = lockDataDir(dir.path)
-  const undo: (() => Promise<boolean>)[] = []
-  const lost = { why: undefined as string | undefined }
-  const onLost = (why: string) => {
-    lost.why ??= why
-    stop.request()
-  }
-  const say = (text: string) => terminal.line(text)
-  let clean = true
+  const run = new Run({ ...options, terminal, dataDir: dir.path, lock })
+  if (dir.note) terminal.line(dir.note)
   try {
-    if (dir.note) say(dir.note)
-    const database = await openDatabase({ config, dataDir: dir.path, say, onLost, stop, undo })
-    const tokens = stop.requested ? undefined : await prepareDatabase(database.url, config, dir.path)
-    if (tokens) {
-      const fleet = new FleetOfRoles({
-        dataDir: dir.path,
-        workers: config.workers,
-        drainMs: config.drainMs,
-        env: childEnvironment(env, config, { dataDir: dir.path, databaseUrl: database.url }),
-        say,
-        onLost,
-      })
-      undo.push(async () => !(await fleet.stop()).killed)
-      stop.onSecond(() => fleet.killNow())
-      const port = await Promise.race([fleet.start(), stop.whenRequested])
-      if (port !== undefined) {
-        const address = `http://${urlHost(config.host)}:${port}`
-        lock.publish(address)
-        const startedMs = systemClock.monotonicMs() - began
-        for (const line of bannerLines({
-          address,
-          token: tokens.first,
-          presetToken: config.adminToken !== undefined,
-          dataDir: dir.path,
-          embedded: database.embedded,
-          databaseUrl: database.url,
-          redisUrl: config.redisUrl,
-          workers: config.workers,
-          supervisor: process.pid,
-          startedMs,
-        })) {
-          say(line)
-        }
-        if (env.DROVER_SELF_TEST !== '0' && config.workers > 0) {
-          await runSelfTest({ address, token: tokens.local, terminal, signal: stop.signal })
-        }
-        await stop.whenRequested
-      }
-    }
+    await run.serve()
   } finally {
-    if (lost.why !== undefined) say(`Cannot go on: ${lost.why}`)
-    if (undo.length > 0) say('Stopping: workers finish or hand back what they do ...')
-    for (const step of undo.reverse()) clean = (await step()) && clean
+    await run.end()
     lock.release()
   }
-  say(clean ? 'Stopped. Nothing is left running.' : 'Stopped, not cleanly: something had to be killed.')
-  return clean && lost.why === undefined ? 0 : 1
+  return run.exitCode
 }
 
-interface OpenDatabaseOptions {
-  readonly config: Config
-  readonly dataDir: string
-  readonly say: (text: string) => void
-  readonly onLost: (why: string) => void
-  readonly stop: StopRequest
-  readonly undo: (() => Promise<boolean>)[]
+/** One start to one stop. What was started is undone in the opposite order, whatever happens. */
+class Run {
+  readonly #options: UpOptions & { terminal: Terminal; dataDir: string; lock: DataLock }
+  readonly #began = systemClock.monotonicMs()
+  /** Each gives whether it ended without force. */
+  readonly #undo: (() => Promise<boolean>)[] = []
+  #lost: string | undefined
+  #clean = true
+
+  constructor(options: UpOptions & { terminal: Terminal; dataDir: string; lock: DataLock }) {
+    this.#options = options
+  }
+
+  get exitCode(): number {
+    return this.#clean && this.#lost === undefined ? 0 : 1
+  }
+
+  /** Starts everything, runs the main job, and then serves until somebody wants it to end. */
+  async serve(): Promise<void> {
+    const { config, env, stop, terminal } = this.#options
+    const databaseUrl = await this.#startDatabase()
+    if (stop.requested) return
+    const tokens = await this.#prepareDatabase(databaseUrl)
+    if (stop.requested) return
+    const port = await Promise.race([this.#startRoles(databaseUrl), stop.whenRequested])
+    if (port === undefined) return
+    const address = `http://${urlHost(config.host)}:${port}`
+    this.#options.lock.publish(address)
+    this.#greet({ address, databaseUrl, token: tokens.first })
+    if (env.DROVER_SELF_TEST !== '0' && config.workers > 0) {
+      await runSelfTest({ address, token: tokens.local, terminal, signal: stop.signal })
+    }
+    await stop.whenRequested
+  }
+
+  async end(): Promise<void> {
+    if (this.#lost !== undefined) this.#say(`Cannot go on: ${this.#lost}`)
+    if (this.#undo.length === 0) return
+    this.#say('Stopping: workers finish or hand back what they do ...')
+    for (const step of this.#undo.splice(0).reverse()) this.#clean = (await step()) && this.#clean
+    this.#say(this.#clean ? 'Stopped. Nothing is left running.' : 'Stopped by force: see above.')
+  }
+
+  readonly #say = (text: string): void => this.#options.terminal.line(text)
+
+  readonly #loseHope = (why: string): void => {
+    this.#lost ??= why
+    this.#options.stop.request()
+  }
+
+  async #startDatabase(): Promise<string> {
+    const { config, dataDir, stop } = this.#options
+    if (config.databaseUrl !== undefined) return config.databaseUrl
+    const log = createLog({ role: 'up', level: 'warn' })
+    const database = await Database.start({ dataDir, log, say: this.#say, onLost: this.#loseHope })
+    this.#undo.push(async () => {
+      await database.stop('fast')
+      return true
+    })
+    stop.onSecond(() => void database.stop('immediate'))
+    return database.url
+  }
+
+  /** All that roles would otherwise race for: the schema, the bell's own schema, the first tokens. */
+  async #prepareDatabase(url: string): Promise<{ first: string | undefined; local: string }> {
+    const { config, dataDir } = this.#options
+    await migrateDb(url)
+    await prepareBellStore(config, url)
+    const db = openDb({ url, max: 1, applicationName: 'drover-up' })
+    try {
+      const { token } = await ensureAdminToken(db, config.adminToken)
+      return { first: token, local: await ensureLocalToken(db, dataDir) }
+    } finally {
+      await db.end({ timeout: 5 })
+    }
+  }
+
+  async #startRoles(databaseUrl: string): Promise<number> {
+    const { config, env, dataDir, stop } = this.#options
+    const fleet = new FleetOfRoles({
+      dataDir,
+      workers: config.workers,
+      drainMs: config.drainMs,
+      env: childEnvironment(env, config, { dataDir, databaseUrl }),
+      say: this.#say,
+      onLost: this.#loseHope,
+    })
+    this.#undo.push(async () => !(await fleet.stop()).killed)
+    stop.onSecond(() => fleet.killNow())
+    return await fleet.start()
+  }
+
+  #greet(facts: { address: string; databaseUrl: string; token: string | undefined }): void {
+    const { config, dataDir } = this.#options
+    const lines = bannerLines({
+      ...facts,
+      presetToken: config.adminToken !== undefined,
+      dataDir,
+      embedded: config.databaseUrl === undefined,
+      redisUrl: config.redisUrl,
+      workers: config.workers,
+      supervisor: process.pid,
+      startedMs: systemClock.monotonicMs() - this.#began,
+    })
+    for (const line of lines) this.#say(line)
+  }
 }
 
-const openDatabase = async (options: OpenDatabaseOptions): Promise<{ url: string; embedded: boolean }> => {
-  const { config, dataDir, say, onLost, stop, undo } = options
-  if (config.databaseUrl !== undefined) return { url: config.databaseUrl, embedded: false }
-  const log = createLog({ role: 'up', level: 'warn' })
-  const database = await Database.start({ dataDir, log, say, onLost })
-  undo.push(async () => {
-    await database.stop('fast')
-    return true
-  })
-  stop.onSecond(() => void database.stop('immediate'))
-  return { url: database.url, embedded: true }
-}
-
-/** Brings the schema up to date and makes the tokens that must be there before the API listens. */
-const prepareDatabase = async (url: string, config: Config, dataDir: string) => {
-  await migrateDb(url)
-  const db = openDb({ url, max: 1, applicationName: 'drover-up' })
+/** A bell store that is away stops nobody: work is accepted, and starts when it is back. */
+const prepareBellStore = async (config: Config, databaseUrl: string): Promise<void> => {
+  const log = createLog({ role: 'up', level: 'error' })
+  const bell = await openBell(config, { databaseUrl, log })
   try {
-    const { token } = await ensureAdminToken(db, config.adminToken)
-    return { first: token, local: await ensureLocalToken(db, dataDir) }
+    await prepareBell(bell, { log, clock: systemClock, tries: 1 })
   } finally {
-    await db.end({ timeout: 5 })
+    await bell.close()
   }
 }
 
