@@ -1,0 +1,44 @@
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { readableLine } from '../../../src/standalone/role-log.ts'
+import { progressBar, Terminal } from '../../../src/standalone/terminal.ts'
+
+const stream = (isTTY: boolean) => {
+  const out = Object.assign(new PassThrough(), { isTTY, columns: 40 })
+  const text: string[] = []
+  out.on('data', (data: Buffer) => text.push(data.toString()))
+  return { terminal: new Terminal(out as unknown as NodeJS.WriteStream), text }
+}
+
+test('a live line stays below what is printed, and is as wide as the terminal at most', () => {
+  const { terminal, text } = stream(true)
+  terminal.live('x'.repeat(100))
+  terminal.line('a warning')
+  terminal.live('')
+  const clear = '\r\u001b[2K'
+  expect(text).toEqual(['x'.repeat(39), `${clear}a warning\n${'x'.repeat(39)}`, clear])
+})
+
+test('without a terminal there are only plain lines', () => {
+  const { terminal, text } = stream(false)
+  terminal.live('10 %')
+  terminal.line('done')
+  expect(text).toEqual(['done\n'])
+})
+
+test('a bar tells how much, how fast and how long still', () => {
+  expect(progressBar(10, 40, 2_000)).toBe(`[${'#'.repeat(6)}${'·'.repeat(18)}] 10/40  5.0/s  ETA 6 s`)
+  expect(progressBar(40, 40, 2_000)).toBe(`[${'#'.repeat(24)}] 40/40  20.0/s`)
+  expect(progressBar(0, 40, 0)).toBe(`[${'·'.repeat(24)}] 0/40  0.0/s`)
+})
+
+test('a person sees warnings with their cause, and nothing else of a log', () => {
+  const line = (record: unknown) => readableLine(JSON.stringify(record))
+  expect(line({ level: 'warn', msg: 'a round failed', err: { message: 'no route' } })).toBe(
+    'warn  a round failed: no route',
+  )
+  expect(line({ level: 'fatal', msg: 'the end' })).toBe('fatal  the end')
+  expect(line({ level: 'info', msg: 'a job ended' })).toBeUndefined()
+  expect(readableLine('{broken')).toBeUndefined()
+  expect(readableLine('    at main (file.ts:1)')).toBeUndefined()
+})
