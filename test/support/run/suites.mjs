@@ -15,7 +15,7 @@ export const suites = [
     name: 'soak',
     packages: [
       ...['redis-server', 'podman', 'buildah', 'runc', 'netavark', 'aardvark-dns', 'iptables'],
-      ...['docker-compose', 'mmdebstrap'],
+      ...['docker-compose', 'mmdebstrap', 'catatonit'],
     ],
     limitMs: 7_200_000,
     apart: true,
