@@ -1,0 +1,162 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { atEnd } from '../../support/cleanup.ts'
+import { endProcessesOf, processesOf } from '../../support/owned-processes.ts'
+import { startProcess, type TestProcess } from '../../support/processes.ts'
+import { tempDir } from '../../support/temp.ts'
+import { settles, until } from '../../support/wait.ts'
+
+const startMs = 60_000
+const stopMs = 40_000
+const token = 'a-preset-token-for-tests'
+
+const freshDir = async (): Promise<string> => {
+  const dir = join(await tempDir('up'), 'data')
+  endProcessesOf(dir)
+  return dir
+}
+
+/** What `npm start` runs. */
+const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
+  startProcess({
+    command: process.execPath,
+    args: ['src/standalone/start.mjs'],
+    env: { DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', ...env },
+  })
+
+const addressOf = async (up: TestProcess): Promise<string> => {
+  const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+  return address
+}
+
+const workersOf = (dataDir: string) => processesOf(dataDir).filter(({ command }) => / worker$/.test(command))
+
+test(
+  'one command starts everything, proves it, and leaves nothing running after Ctrl-C',
+  async () => {
+    const dataDir = await freshDir()
+    const up = await npmStart(dataDir)
+    const address = await addressOf(up)
+    const [, shown = ''] = await up.line(/Token +(drv_\S+)/)
+    await up.line(/Self-test passed: 38 succeeded, 2 failed/, { withinMs: startMs })
+    const health = await fetch(`${address}/healthz`)
+    expect(health.status).toBe(200)
+    await until(async () => (await fetch(`${address}/readyz`)).status === 200, { what: 'readiness' })
+    expect((await fetch(`${address}/v1/jobs`)).status).toBe(401)
+    const headers = { authorization: `Bearer ${shown}` }
+    expect((await fetch(`${address}/v1/jobs`, { headers })).status).toBe(200)
+
+    const second = await npmStart(dataDir)
+    await second.line(`Drover already runs in ${dataDir}: process ${up.pid}`)
+    expect(second.output).toContain(address)
+    expect(await settles(second.exited, { what: 'the second one to end' })).toMatchObject({ code: 1 })
+    expect((await fetch(`${address}/healthz`)).status).toBe(200)
+
+    up.kill('SIGINT')
+    expect(await settles(up.exited, { what: 'the end', withinMs: stopMs })).toEqual({ code: 0, signal: null })
+    expect(up.output).toContain('Nothing is left running.')
+    expect(processesOf(dataDir)).toEqual([])
+    expect(readdirSync(dataDir)).not.toContain('drover.lock')
+
+    const again = await npmStart(dataDir, { DROVER_SELF_TEST: '0' })
+    await addressOf(again)
+    expect(again.output).not.toContain(shown)
+    expect(again.output).not.toMatch(/Token +drv_/)
+    expect(await again.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  4 * startMs,
+)
+
+test(
+  'kill -9 of the supervisor ends its roles, and the next start goes on with the same data',
+  async () => {
+    const dataDir = await freshDir()
+    const env = { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0' }
+    const first = await npmStart(dataDir, env)
+    const address = await addressOf(first)
+    const headers = { authorization: `Bearer ${token}` }
+    const stored = await fetch(`${address}/v1/self-tests`, {
+      method: 'POST',
+      headers: { ...headers, 'content-type': 'application/json', 'idempotency-key': 'before-the-kill' },
+      body: '{"jobs": 3}',
+    })
+    const { lane } = (await stored.json()) as { lane: string }
+    await first.crash()
+    await until(() => processesOf(dataDir).every(({ command }) => !/drover\.mjs/.test(command)), {
+      what: 'the roles to notice',
+      withinMs: stopMs,
+    })
+    const second = await npmStart(dataDir, env)
+    const newAddress = await addressOf(second)
+    const progress = async () => {
+      const answer = await fetch(`${newAddress}/v1/self-tests/${encodeURIComponent(lane)}`, { headers })
+      return (await answer.json()) as { done: boolean; counts: Record<string, number> }
+    }
+    await until(async () => (await progress()).done, { what: 'the jobs of before', withinMs: 30_000 })
+    expect((await progress()).counts.succeeded).toBe(3)
+    expect(await second.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  4 * startMs,
+)
+
+test(
+  'a role or a Postgres that dies is started again, where everybody can see it',
+  async () => {
+    const dataDir = await freshDir()
+    const up = await npmStart(dataDir, { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0' })
+    const address = await addressOf(up)
+    const [worker] = workersOf(dataDir)
+    process.kill(worker?.pid ?? 0, 'SIGKILL')
+    await up.line(/worker-1 ended with SIGKILL; it starts again/)
+    await until(() => workersOf(dataDir).some(({ pid }) => pid !== worker?.pid), { what: 'another worker' })
+
+    const pidFile = readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')
+    process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
+    await up.line(/Postgres ended by itself; it is started again/)
+    await until(async () => (await fetch(`${address}/readyz`)).status === 200, {
+      what: 'work to flow again',
+      withinMs: 30_000,
+    })
+    expect(await up.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  3 * startMs,
+)
+
+test('a port that is taken ends the start with one clear line and nothing left', async () => {
+  const dataDir = await freshDir()
+  const other = createServer()
+  await new Promise<void>((resolve) => {
+    other.listen(0, '127.0.0.1', resolve)
+  })
+  atEnd(() => other.close())
+  const { port } = other.address() as { port: number }
+  const up = await npmStart(dataDir, { DROVER_PORT: String(port) })
+  await up.line(/Cannot go on: api: .*DROVER_PORT/, { withinMs: startMs })
+  expect(await settles(up.exited, { what: 'the end', withinMs: stopMs })).toMatchObject({ code: 1 })
+  expect(up.output).not.toMatch(/^ +at /m)
+  expect(processesOf(dataDir)).toEqual([])
+})
+
+test('a role apart needs a database, and a wrong setting is named, without a stack', async () => {
+  for (const [role, env, text] of [
+    ['worker', {}, 'DATABASE_URL'],
+    ['conductor', {}, 'DATABASE_URL'],
+    ['api', {}, 'DATABASE_URL'],
+    ['migrate', {}, 'DATABASE_URL'],
+    ['worker', { DROVER_DRAIN_MS: 'soon' }, 'DROVER_DRAIN_MS'],
+  ] as const) {
+    const started = await startProcess({
+      command: process.execPath,
+      args: ['src/cli/drover.mjs', role],
+      env,
+    })
+    expect(await settles(started.exited, { what: `${role} to end` })).toMatchObject({ code: 1 })
+    expect(started.output).toContain(text)
+    expect(started.lines).toHaveLength(1)
+  }
+})
