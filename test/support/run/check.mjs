@@ -16,7 +16,7 @@ const steps = [
   { name: 'types', command: bin('tsc'), args: ['-p', '.'] },
   { name: 'promises', command: bin('oxlint'), args: ['--deny-warnings'] },
   { name: 'dead code', command: bin('knip'), args: ['--no-progress'] },
-  { name: 'format, lint', command: bin('biome'), args: ['ci', '--error-on-warnings', '.'] },
+  { name: 'format, lint', command: bin('biome'), args: ['ci', '--colors=off', '--error-on-warnings', '.'] },
   { name: 'migrations', run: () => checkMigrations() },
 ]
 
