@@ -12,6 +12,8 @@ const restartCapMs = 30_000
 /** After this long without a crash, the next one starts counting anew. */
 const healthyMs = 60_000
 const crashesMax = 10
+/** The same warning is shown once in this time. */
+const repeatMs = 10_000
 
 export interface ChildRoleOptions {
   /** `api`, `worker-1`: names the log file. */
@@ -32,7 +34,7 @@ export class ChildRole {
   readonly #log: RoleLog
   readonly #stopping = new AbortController()
   #child: ChildProcess | undefined
-  #port: number | undefined
+  readonly #said = new Map<string, number>()
   #onRunning: ((port: number) => void) | undefined
   #crashes = 0
   #failure: string | undefined
@@ -52,14 +54,6 @@ export class ChildRole {
       this.#onRunning = resolve
       this.#run = this.#keepRunning()
     })
-  }
-
-  get pid(): number | undefined {
-    return this.#child?.pid
-  }
-
-  get port(): number | undefined {
-    return this.#port
   }
 
   /** Asks it to drain and waits; kills it when it takes longer. */
@@ -127,14 +121,21 @@ export class ChildRole {
   #take(line: string): void {
     this.#log.write(line)
     const text = readableLine(line)
-    if (text !== undefined) this.#options.say(`${this.name}  ${text}`)
+    if (text === undefined || this.#saidLately(text)) return
+    this.#options.say(`${this.name}  ${text}`)
+  }
+
+  /** A dozen loops that miss one database would say the same a dozen times a second; the file has them all. */
+  #saidLately(text: string): boolean {
+    const now = systemClock.monotonicMs()
+    for (const [said, at] of this.#said) if (now - at > repeatMs) this.#said.delete(said)
+    if (this.#said.has(text)) return true
+    this.#said.set(text, now)
+    return false
   }
 
   #hear(message: ChildMessage): void {
-    if (message.type === 'running') {
-      this.#port = message.port
-      this.#onRunning?.(message.port)
-    }
+    if (message.type === 'running') this.#onRunning?.(message.port)
     // Only a mistake in the configuration is sure to come again; everything else may be better next time.
     if (message.type === 'failed' && message.class === 'config') this.#failure = message.text
     if (message.type === 'failed' && message.class !== 'config')

@@ -35,10 +35,6 @@ export class Database {
     return this.#server.url
   }
 
-  get port(): number {
-    return this.#server.port
-  }
-
   async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {
     this.#stopping = true
     await this.#server.stop(mode)
@@ -61,9 +57,11 @@ export class Database {
         const moved = server.port !== port
         this.#server = server
         if (this.#stopping) return await server.stop()
-        if (moved) return onLost(`port ${port} of Postgres was taken by another program`)
+        if (!moved) say('Postgres runs again')
+        else return onLost(`port ${port} of Postgres was taken by another program`)
       } catch (error) {
-        return onLost((error as Error).message)
+        // While we stop, a server that did not come up is a server that is stopped.
+        return this.#stopping ? undefined : onLost((error as Error).message)
       }
     }
   }

@@ -117,6 +117,7 @@ test(
     const pidFile = readFileSync(join(dataDir, 'postgres', 'postmaster.pid'), 'utf8')
     process.kill(Number(pidFile.split('\n')[0]), 'SIGKILL')
     await up.line(/Postgres ended by itself; it is started again/)
+    await up.line('Postgres runs again')
     await until(async () => (await fetch(`${address}/readyz`)).status === 200, {
       what: 'work to flow again',
       withinMs: 30_000,
