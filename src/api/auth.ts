@@ -88,7 +88,9 @@ export class Authenticator {
     const peer = c.get('peer')
     if (!this.#anyToken) this.#anyToken = await anyAccessToken(this.#deps.db)
     if (this.#anyToken) throw this.#fail(peer, 'The request carries no token.')
-    if (!isLoopbackAddress(peer))
+    // Behind a proxy on this machine everybody seems to be local; a proxy says that it is one.
+    const forwarded = c.req.header('x-forwarded-for') ?? c.req.header('forwarded')
+    if (!isLoopbackAddress(peer) || forwarded !== undefined)
       throw this.#fail(peer, 'Until a token exists, Drover answers only on the machine it runs on.')
     requireSameOrigin(c)
     return { name: 'local', role: 'admin', by: 'local', tokenId: undefined }

@@ -44,13 +44,27 @@ const run = async (
   const unsubscribe = deps.events.subscribe(
     { types: options.types, subject: options.subject, after: options.after, onEnd: () => ended.abort() },
     async (events) => {
-      await send(events.map(frame).join(''))
+      for (const piece of pieces(events)) await send(piece)
     },
   )
   const heartbeat = setInterval(() => void send(': still here\n\n'), deps.limits.heartbeatMs)
   await aborted(ended.signal)
   clearInterval(heartbeat)
   unsubscribe()
+}
+
+/** The web's streams count chunks, not bytes: only small chunks keep what is buffered for one reader small. */
+const pieceLength = 64 * 1024
+
+function* pieces(events: readonly FeedEvent[]): Generator<string> {
+  let piece = ''
+  for (const event of events) {
+    piece += frame(event)
+    if (piece.length < pieceLength) continue
+    yield piece
+    piece = ''
+  }
+  if (piece !== '') yield piece
 }
 
 /** One event as it goes over the wire. Its JSON has no line breaks, so it is one data line. */

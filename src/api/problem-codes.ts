@@ -92,6 +92,15 @@ export const problemCodes = {
     'Use the address that Drover listens on: localhost or 127.0.0.1.',
   ),
   'validation-failed': facts(422, 'Request is not valid', 'Correct the fields listed in `errors`.'),
+  'kind-unknown': facts(422, 'No such job kind', 'See GET /v1/job-kinds.'),
+  'payload-invalid': facts(
+    422,
+    'Payload does not fit its kind',
+    'Correct the fields listed in `errors`; GET /v1/job-kinds shows the schema.',
+  ),
+  'payload-too-large': facts(413, 'Payload is too large', 'Store the data elsewhere and send its id.'),
+  'priority-invalid': facts(422, 'Priority is not valid', 'Use a whole number from -100 to 100.'),
+  'token-invalid': facts(422, 'No such admission token', 'Use class/thing with a class of GET /v1/limits.'),
   'body-missing': facts(422, 'Body is missing', 'Send a JSON body.'),
   'cursor-invalid': facts(
     422,
@@ -136,16 +145,6 @@ export const problemCodes = {
 } as const satisfies Record<string, ProblemFacts>
 
 export type ProblemCode = keyof typeof problemCodes
-
-/** Codes of the ledger and the domain whose class alone would give the wrong status. */
-export const foreignCodes: Readonly<Record<string, ProblemStatus>> = {
-  'kind-unknown': 422,
-  'payload-invalid': 422,
-  'payload-too-large': 413,
-  'token-invalid': 422,
-  'idempotency-mismatch': 409,
-  fenced: 409,
-}
 
 /** What an error of a class is, where its code says nothing. Exhaustive: a new class does not compile. */
 export const classStatus = (errorClass: ErrorClass): ProblemStatus => {

@@ -1,12 +1,11 @@
 import { z } from '@hono/zod-openapi'
 import { HTTPException } from 'hono/http-exception'
 import type { ZodError } from 'zod'
-import { isDbAway } from '../../db/client.ts'
+import { isDbAway, violatedConstraint } from '../../db/client.ts'
 import type { ErrorClass } from '../domain/job/retry.ts'
 import { DroverError } from '../errors.ts'
 import {
   classStatus,
-  foreignCodes,
   isProblemCode,
   type ProblemCode,
   type ProblemStatus,
@@ -138,9 +137,7 @@ export interface ForeignProblem {
 }
 
 const foreignProblem = (error: DroverError): ApiError | ForeignProblem => {
-  const status =
-    foreignCodes[error.code] ?? (isProblemCode(error.code) ? problemCodes[error.code].status : undefined)
-  const decided = status ?? classStatus(error.class)
+  const decided = isProblemCode(error.code) ? problemCodes[error.code].status : classStatus(error.class)
   if (decided !== 500) return { error, status: decided }
   return problem('unexpected', 'Something went wrong inside Drover.', { cause: error })
 }
@@ -156,9 +153,14 @@ const fromHono = (exception: HTTPException): ApiError => {
 const sqlState = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 
+/** Unique indexes over a name that a person chooses. */
+const nameIndexes = new Set(['access_token_name', 'webhook_name'])
+
 /** SQLSTATEs that are the request's doing, or that pass by themselves. */
 const fromSql = (thrown: unknown): ApiError | undefined => {
   const state = sqlState(thrown)
+  if (nameIndexes.has(violatedConstraint(thrown) ?? ''))
+    return problem('name-taken', 'Something else has this name already.', { field: 'name', cause: thrown })
   if (state === '22021' || state === '22P05')
     return problem('text-not-storable', 'The request holds text that Postgres cannot store.', {
       cause: thrown,

@@ -168,10 +168,12 @@ const stopper = (
   const stop = async () => {
     const closed = new Promise<void>((resolve) => server.close(() => resolve()))
     streams.close()
-    server.closeIdleConnections()
+    // A connection falls idle when its answer ends, which may be after the close.
+    const idle = setInterval(() => server.closeIdleConnections(), 25)
     const timer = setTimeout(() => server.closeAllConnections(), Math.min(drainMs, apiLimits.requestMs))
     await closed
     clearTimeout(timer)
+    clearInterval(idle)
     await closeAll(closers, log)
   }
   return () => {

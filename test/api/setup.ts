@@ -64,7 +64,7 @@ export interface Body {
 export interface Ask {
   readonly headers?: Record<string, string>
   readonly json?: unknown
-  readonly raw?: BodyInit
+  readonly raw?: string | Uint8Array<ArrayBuffer>
   /** A bearer token. */
   readonly as?: string | undefined
   readonly peer?: string

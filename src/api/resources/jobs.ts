@@ -3,6 +3,7 @@ import { getJob, jobExists } from '../../../db/queries/get-job.ts'
 import { listEffects } from '../../../db/queries/list-effects.ts'
 import { listJobEvents } from '../../../db/queries/list-job-events.ts'
 import { listJobs } from '../../../db/queries/list-jobs.ts'
+import { findKind } from '../../domain/job/registry.ts'
 import { enqueue } from '../../ledger/enqueue.ts'
 import { formatCursor, requireCursor } from '../../ledger/event-cursor.ts'
 import { nudge } from '../../ledger/nudge.ts'
@@ -10,7 +11,7 @@ import { currentTraceparent } from '../../telemetry.ts'
 import type { ApiDeps } from '../env.ts'
 import { once, requestKey } from '../idempotency.ts'
 import { eventKey, pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
-import { notFound } from '../problem.ts'
+import { fieldErrors, notFound, problem } from '../problem.ts'
 import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
 import { effectSchema, viewEffect } from './effect-view.ts'
 import { eventSchema, viewJobEvent } from './event-view.ts'
@@ -116,6 +117,22 @@ const effects = defineRoute({
 const dateOf = (text: string | undefined): Date | undefined =>
   text === undefined ? undefined : new Date(text)
 
+/** The ledger checks it again; here every field that is wrong is told, not the first. */
+const checkPayload = (kind: string, payload: unknown): void => {
+  const parsed = findKind(kind)?.payload.safeParse(payload)
+  if (!parsed || parsed.success) return
+  const errors = fieldErrors(parsed.error, 'payload')
+  const [first] = errors
+  throw problem(
+    'payload-invalid',
+    `The payload of ${kind} is not valid: ${first?.field}: ${first?.message}.`,
+    {
+      errors,
+      ...(first ? { field: first.field } : {}),
+    },
+  )
+}
+
 /** `/jobs`: everything but the verbs, which are in job-verbs.ts. */
 export const jobs = (deps: ApiDeps) =>
   newResource()
@@ -138,6 +155,7 @@ export const jobs = (deps: ApiDeps) =>
     })
     .openapi(create, async (c) => {
       const { deadline, ...body } = c.req.valid('json')
+      checkPayload(body.kind, body.payload)
       const actor = c.get('actor').name
       const key = requestKey(c)
       const trace = currentTraceparent()

@@ -1,0 +1,143 @@
+import { connect } from 'node:net'
+import { v7 as uuidv7 } from 'uuid'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { runApi } from '../../src/api/serve.ts'
+import { readConfig } from '../../src/config.ts'
+import { openBell } from '../../src/ledger/bell.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { freePort } from '../support/temp.ts'
+import { settles, until } from '../support/wait.ts'
+import { log, selfTestJob } from './setup.ts'
+
+const database = await createDatabase()
+
+const configOf = (env: NodeJS.ProcessEnv = {}) =>
+  readConfig({
+    DATABASE_URL: database.url,
+    DROVER_SECRET_KEY: 'a'.repeat(64),
+    DROVER_PORT: '0',
+    DROVER_LOG_LEVEL: 'silent',
+    ...env,
+  })
+
+const start = async (env: NodeJS.ProcessEnv = {}) => {
+  const role = await runApi(configOf(env))
+  onTestFinished(() => role.stop())
+  return { role, url: `http://127.0.0.1:${role.port}` }
+}
+
+/** Sends bytes as they are and gives all that comes back. */
+const raw = (port: number, bytes: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1', () => socket.write(bytes))
+    let text = ''
+    socket.on('data', (chunk) => {
+      text += chunk
+    })
+    socket.once('error', reject)
+    socket.once('close', () => resolve(text))
+  })
+
+test('the API starts and takes jobs while Redis is away, and says so', async () => {
+  const port = await freePort()
+  const { url } = await start({ REDIS_URL: `redis://127.0.0.1:${port}` })
+  const made = await fetch(`${url}/v1/jobs`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(selfTestJob),
+  })
+  expect(made.status).toBe(202)
+  const ready = await fetch(`${url}/readyz`)
+  expect(ready.status).toBe(503)
+  expect(await ready.text()).toContain('bell store (redis)')
+  const board = await fetch(`${url}/queues`, { headers: { accept: 'text/html' } })
+  expect(board.status).toBe(503)
+  expect(await board.text()).toContain('The bell store is away')
+})
+
+describe('hostile input', () => {
+  test.each([
+    ['headers too large', `GET / HTTP/1.1\r\nHost: localhost\r\nX: ${'x'.repeat(40_000)}\r\n\r\n`, 431],
+    ['no HTTP', 'hello\r\n\r\n', 400],
+    ['no host', 'GET /v1/jobs HTTP/1.1\r\nConnection: close\r\n\r\n', 400],
+    ['a host that is none', 'GET /v1/jobs HTTP/1.1\r\nHost: a b\r\nConnection: close\r\n\r\n', 400],
+    [
+      'two lengths',
+      'POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
+      400,
+    ],
+    [
+      'a length and chunks',
+      'POST /v1/jobs HTTP/1.1\r\nHost: localhost\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+  ])('%s is refused with a problem, and the server lives on', async (_what, bytes, status) => {
+    const { role, url } = await start()
+    const answer = await settles(raw(role.port, bytes), { what: 'the answer' })
+    expect(answer).toMatch(new RegExp(`^HTTP/1.1 ${status} `))
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+})
+
+test('beyond loopback it refuses to start without a token, and starts with one', async () => {
+  await database.db`truncate access_token`
+  await expect(runApi(configOf({ DROVER_HOST: '0.0.0.0' }))).rejects.toMatchObject({
+    code: 'token-required',
+    field: 'DROVER_HOST',
+  })
+  const { url } = await start({ DROVER_HOST: '0.0.0.0', DROVER_ADMIN_TOKEN: 'a-preset-token-for-tests' })
+  expect((await fetch(`${url}/v1/jobs`)).status).toBe(401)
+  const headers = { authorization: 'Bearer a-preset-token-for-tests' }
+  expect((await fetch(`${url}/v1/jobs`, { headers })).status).toBe(200)
+  await database.db`truncate access_token`
+})
+
+test('what it needs and does not get is named', async () => {
+  await expect(runApi(configOf({ DATABASE_URL: '' }))).rejects.toMatchObject({ field: 'DATABASE_URL' })
+  await expect(runApi(configOf({ DROVER_SECRET_KEY: '' }))).rejects.toMatchObject({
+    field: 'DROVER_SECRET_KEY',
+  })
+  const { role } = await start()
+  await expect(runApi(configOf({ DROVER_PORT: String(role.port) }))).rejects.toMatchObject({
+    code: 'address-unusable',
+    message: expect.stringContaining('another program uses it'),
+  })
+})
+
+test('it stops with a stream open, at once, and twice is fine', async () => {
+  const { role, url } = await start()
+  const stream = await fetch(`${url}/v1/events/stream`)
+  const reader = stream.body?.getReader()
+  await reader?.read()
+  await settles(Promise.all([role.stop(), role.stop()]), { what: 'the API to stop', withinMs: 4_000 })
+  await expect(fetch(`${url}/healthz`)).rejects.toThrow()
+})
+
+test('Bull Board shows the bells, read-only, and nothing but ids', async () => {
+  const bell = await openBell(configOf(), { databaseUrl: database.url, log })
+  await bell.prepare()
+  await bell.ring([{ id: uuidv7(), kind: 'self-test', generation: 1, publish: 0, urgent: false }])
+  await bell.close()
+  const { url } = await start()
+  await until(async () => (await fetch(`${url}/readyz`)).status === 200, {
+    what: 'the bell store',
+    withinMs: 20_000,
+  })
+  const page = await fetch(`${url}/queues`, { headers: { accept: 'text/html' } })
+  expect(page.status).toBe(200)
+  expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+  const html = await page.text()
+  const [, script = ''] = /src="(static\/js\/main[^"]+)"/.exec(html) ?? []
+  expect((await fetch(`${url}/queues/${script}`)).status).toBe(200)
+  const slash = await fetch(`${url}/queues/`, { redirect: 'manual' })
+  expect([slash.status, slash.headers.get('location')]).toEqual([308, '/queues'])
+  const queues = await fetch(`${url}/queues/api/queues`)
+  expect(queues.status).toBe(200)
+  const { queues: shown } = (await queues.json()) as {
+    queues: { name: string; readOnlyMode: boolean }[]
+  }
+  expect(shown.map((queue) => queue.name)).toContain('self-test')
+  expect(shown.every((queue) => queue.readOnlyMode)).toBe(true)
+  const pause = await fetch(`${url}/queues/api/queues/self-test/pause`, { method: 'PUT' })
+  expect([pause.status, pause.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
