@@ -1,6 +1,8 @@
 /** A wish to end the process, from a signal or from within. */
 export interface StopRequest {
   readonly requested: boolean
+  /** Somebody asked twice: what was not done by then was cut short. */
+  readonly forced: boolean
   readonly signal: AbortSignal
   /** Resolves at the first wish. */
   readonly whenRequested: Promise<undefined>
@@ -22,6 +24,7 @@ export const listenForStop = (): StopRequest => {
   const stopping = new AbortController()
   const acts: (() => void)[] = []
   let firstAt: number | undefined
+  let forced = false
   let resolve: (value: undefined) => void = () => {}
   const whenRequested = new Promise<undefined>((done) => {
     resolve = done
@@ -32,6 +35,7 @@ export const listenForStop = (): StopRequest => {
     resolve(undefined)
   }
   const again = () => {
+    forced = true
     for (const act of acts) act()
     setTimeout(() => process.exit(130), acts.length > 0 ? atOnceMs : 0)
   }
@@ -45,6 +49,9 @@ export const listenForStop = (): StopRequest => {
   return {
     get requested() {
       return stopping.signal.aborted
+    },
+    get forced() {
+      return forced
     },
     signal: stopping.signal,
     whenRequested,

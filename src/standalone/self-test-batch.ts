@@ -98,7 +98,7 @@ const conclude = (terminal: Terminal, address: string, last: Progress, elapsedMs
       ? `Self-test passed: ${facts}. The ${failed} failed on purpose: that is how a failure looks.`
       : `Self-test FAILED: ${facts}; expected ${jobs - failing} and ${failing}.`,
   )
-  terminal.line(`  Look at them: ${address}/queues    API: ${address}/docs    drover jobs`)
+  terminal.line(`  Look at them: ${address}/queues    API: ${address}/docs`)
   return asPlanned
 }
 

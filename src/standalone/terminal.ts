@@ -19,7 +19,7 @@ export class Terminal {
   live(text: string): void {
     if (!this.isLive) return
     const clear = this.#clear()
-    this.#live = text.slice(0, (this.#stream.columns ?? 80) - 1)
+    this.#live = text.slice(0, (this.#stream.columns || 80) - 1)
     this.#stream.write(`${clear}${this.#live}`)
   }
 

@@ -52,6 +52,7 @@ class Run {
   }
 
   get exitCode(): number {
+    if (this.#options.stop.forced) return 130
     return this.#clean && this.#lost === undefined ? 0 : 1
   }
 
@@ -78,7 +79,10 @@ class Run {
     if (this.#undo.length === 0) return
     this.#say('Stopping: workers finish or hand back what they do ...')
     for (const step of this.#undo.splice(0).reverse()) this.#clean = (await step()) && this.#clean
-    this.#say(this.#clean ? 'Stopped. Nothing is left running.' : 'Stopped by force: see above.')
+    const forced = this.#options.stop.forced || !this.#clean
+    this.#say(
+      forced ? 'Stopped by force. Jobs that were cut short run again.' : 'Stopped. Nothing is left running.',
+    )
   }
 
   readonly #say = (text: string): void => this.#options.terminal.line(text)

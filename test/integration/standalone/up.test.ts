@@ -128,6 +128,39 @@ test(
   3 * startMs,
 )
 
+test(
+  'a second Ctrl-C does not wait for the drain, and still leaves nothing running',
+  async () => {
+    const dataDir = await freshDir()
+    const env = { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0', DROVER_DRAIN_MS: '120000' }
+    const up = await npmStart(dataDir, env)
+    const address = await addressOf(up)
+    const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
+    await fetch(`${address}/v1/self-tests`, {
+      method: 'POST',
+      headers: { ...headers, 'idempotency-key': 'a-long-one' },
+      body: '{"jobs": 1, "steps": 1, "stepMs": 60000}',
+    })
+    const running = async () => {
+      const answer = await fetch(`${address}/v1/jobs?state=running`, { headers })
+      return ((await answer.json()) as { items: unknown[] }).items.length === 1
+    }
+    await until(running, { what: 'the long job to run' })
+    up.kill('SIGINT')
+    await up.line('Stopping')
+    await until(
+      () => {
+        up.kill('SIGINT')
+        return !up.running
+      },
+      { what: 'the end', everyMs: 300 },
+    )
+    expect(await up.exited).toMatchObject({ code: 130 })
+    await until(() => processesOf(dataDir).length === 0, { what: 'everything to be gone' })
+  },
+  2 * startMs,
+)
+
 test('a port that is taken ends the start with one clear line and nothing left', async () => {
   const dataDir = await freshDir()
   const other = createServer()
