@@ -11,9 +11,6 @@ import {
 import { Counter, collectDefaultMetrics, Gauge, Histogram, type Metric, register } from 'prom-client'
 import type { Config } from './config.ts'
 
-/** What /metrics serves. */
-export const metricsRegistry = register
-
 /** Names get the prefix `drover_`. Asking again for a name gives the metric that is there. */
 export const counter = <Label extends string>(
   name: string,

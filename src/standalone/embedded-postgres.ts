@@ -22,8 +22,6 @@ import {
 } from './postgres-cluster.ts'
 import { findUnprivilegedUser, type OsUser } from './unprivileged-user.ts'
 
-export { hydrateEmbeddedPostgres } from './postgres-binaries.ts'
-
 export interface EmbeddedPostgresOptions {
   /** The cluster, its log and its password live in here. One server per directory: the caller locks it. */
   readonly dataDir: string
