@@ -17,8 +17,8 @@ interface WatchedSocketOptions {
  * query on such a connection would wait for TCP's own patience, about a quarter of an hour. Idle is fine;
  * written to and not answered is not.
  */
-export const watchedSocket = async (endpoint: Endpoint, options: WatchedSocketOptions): Promise<Socket> => {
-  const socket = await openSocket(endpoint, options.connectMs)
+export const watchedSocket = (endpoint: Endpoint, options: WatchedSocketOptions): Socket => {
+  const socket = openSocket(endpoint, options.connectMs)
   socket.setNoDelay(true)
   socket.setKeepAlive(true, 10_000)
   let waiting: NodeJS.Timeout | undefined
@@ -38,23 +38,21 @@ export const watchedSocket = async (endpoint: Endpoint, options: WatchedSocketOp
   return socket
 }
 
-const openSocket = (endpoint: Endpoint, connectMs: number): Promise<Socket> =>
-  new Promise((resolve, reject) => {
-    const socket = endpoint.path
-      ? connect(endpoint.path)
-      : connect(endpoint.port[0] ?? 5432, endpoint.host[0] ?? '127.0.0.1')
-    const timer = setTimeout(
-      () => socket.destroy(new Error(`Postgres: no connection within ${connectMs} ms.`)),
-      connectMs,
-    )
-    const failed = (error: Error) => {
-      clearTimeout(timer)
-      reject(error)
-    }
-    socket.once('error', failed)
-    socket.once('connect', () => {
-      clearTimeout(timer)
-      socket.off('error', failed)
-      resolve(socket)
-    })
-  })
+/**
+ * Comes back before it is connected, on purpose: postgres.js waits for what we return, and a rejection here
+ * would leave its connection in no list at all. After as many refusals as the pool has connections (a restart
+ * of Postgres is enough) every later query would hang. A socket that fails by its events is handled well, and
+ * what is written before it is connected is kept.
+ */
+const openSocket = (endpoint: Endpoint, connectMs: number): Socket => {
+  const socket = endpoint.path
+    ? connect(endpoint.path)
+    : connect(endpoint.port[0] ?? 5432, endpoint.host[0] ?? '127.0.0.1')
+  const timer = setTimeout(
+    () => socket.destroy(new Error(`Postgres: no connection within ${connectMs} ms.`)),
+    connectMs,
+  )
+  socket.once('connect', () => clearTimeout(timer))
+  socket.once('close', () => clearTimeout(timer))
+  return socket
+}

@@ -37,6 +37,8 @@ export const board = (deps: ApiDeps): Hono<ApiEnv> => {
     // Bull Board finds its files relative to the working directory at the time it is built.
     if (built?.directory !== process.cwd()) built = { directory: process.cwd(), app: build(deps.bell) }
     const response = await built.app.request(request)
+    // A store that nobody has prepared yet answers, but holds no queues; Bull Board's own words stay inside.
+    if (response.status >= 500) return away(request)
     const headers = new Headers(response.headers)
     headers.set('Content-Security-Policy', boardPolicy)
     return new Response(response.body, { status: response.status, headers })
