@@ -1,0 +1,27 @@
+import { readConfig } from '../../../../src/config.ts'
+import { JobContext } from '../../../../workers/context.ts'
+import { runWorker } from '../../../../workers/fleet.ts'
+
+/**
+ * A worker process like any other that also tells when a handler starts: at its first look at its payload, on
+ * the machine's monotonic clock, which all processes share.
+ */
+const payload = Object.getOwnPropertyDescriptor(JobContext.prototype, 'payload')?.get
+if (!payload) throw new Error('JobContext has no payload to watch.')
+const told = new WeakSet<JobContext>()
+Object.defineProperty(JobContext.prototype, 'payload', {
+  get(this: JobContext) {
+    if (!told.has(this)) {
+      told.add(this)
+      process.send?.({ type: 'started', id: this.job.id, atNs: String(process.hrtime.bigint()) })
+    }
+    return payload.call(this) as unknown
+  },
+})
+
+const role = await runWorker(readConfig(process.env))
+process.send?.({ type: 'running', port: role.port })
+process.on('disconnect', () => process.exit(1))
+process.once('SIGTERM', () => {
+  role.stop().finally(() => process.exit(0))
+})

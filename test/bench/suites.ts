@@ -1,0 +1,12 @@
+import { runLedgerSuite } from './ledger/suite.ts'
+import type { BenchOptions } from './options.ts'
+
+export interface Suite {
+  readonly name: string
+  readonly run: (options: BenchOptions) => Promise<void>
+}
+
+/** Every suite there is; a new one is a folder beside this file and a line here. */
+export const suites: readonly Suite[] = [{ name: 'ledger', run: runLedgerSuite }]
+
+export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)
