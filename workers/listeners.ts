@@ -15,7 +15,7 @@ export interface ListenersOptions {
 }
 
 const lookMs = 1_500
-/** A bell that hangs for this long while we have hands free means that we are deaf. */
+/** Bells hang for this long, we have hands free and heard nothing all the while: then we are deaf. */
 const deafAfterMs = 3_000
 const rebuildPauseMs = 8_000
 
@@ -29,6 +29,7 @@ export class Listeners implements Service {
   readonly #listeners = new Map<string, BellListener>()
   readonly #busy = new Map<string, number>()
   readonly #rebuiltAt = new Map<string, number>()
+  readonly #heardAt = new Map<string, number>()
   readonly #watch: Loop
   #quiet = false
 
@@ -60,7 +61,7 @@ export class Listeners implements Service {
 
   async stop(): Promise<void> {
     await this.quiet()
-    await Promise.all([...this.#listeners.values()].map((listener) => listener.close().catch(() => {})))
+    await Promise.all([...this.#listeners.values()].map((listener) => listener.abandon().catch(() => {})))
     this.#listeners.clear()
   }
 
@@ -74,6 +75,7 @@ export class Listeners implements Service {
 
   async #follow(kind: string, bell: HeardBell): Promise<void> {
     this.#busy.set(kind, (this.#busy.get(kind) ?? 0) + 1)
+    this.#heardAt.set(kind, this.#options.clock.monotonicMs())
     try {
       await this.#options.follow(kind, bell)
     } finally {
@@ -85,6 +87,7 @@ export class Listeners implements Service {
     const now = this.#options.clock.monotonicMs()
     for (const [kind, slots] of this.#options.slots) {
       if (this.#quiet || (this.#busy.get(kind) ?? 0) >= slots) continue
+      if (now - (this.#heardAt.get(kind) ?? Number.NEGATIVE_INFINITY) < deafAfterMs) continue
       if (now - (this.#rebuiltAt.get(kind) ?? Number.NEGATIVE_INFINITY) < rebuildPauseMs) continue
       if (!(await hasSilentBell(this.#options.db, kind, deafAfterMs))) continue
       this.#options.log.info({ kind }, 'bells hang although hands are free; the listener is built anew')
@@ -92,7 +95,10 @@ export class Listeners implements Service {
       const deaf = this.#listeners.get(kind)
       await this.#open(kind)
       // Its jobs go on; only its ear is closed. Closing may hang on the very connection that is broken.
-      void deaf?.close().catch(() => {})
+      void deaf
+        ?.quiet()
+        .then(() => deaf.close())
+        .catch(() => {})
     }
     return false
   }

@@ -157,6 +157,8 @@ export class PostgresBell implements Bell {
         options: `-c search_path=${schema}`,
         application_name: 'drover-bell',
       })
+      // Every queue and listener adds one.
+      this.#pool.setMaxListeners(0)
       this.#pool.on('error', (error) => this.#options.log.debug({ err: error }, 'bell connection'))
     }
     return this.#pool

@@ -65,6 +65,9 @@ export const listenerOf = (worker: StoppableWorker): BellListener => ({
     await worker.pause(true)
   },
   close: async () => {
+    await worker.close()
+  },
+  abandon: async () => {
     await worker.close(true)
   },
 })

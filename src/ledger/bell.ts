@@ -24,7 +24,10 @@ export interface HeardBell {
 export interface BellListener {
   /** Takes no more bells; what was taken goes on. */
   quiet(): Promise<void>
+  /** Waits for what was taken, then lets the connection go. */
   close(): Promise<void>
+  /** Lets the connection go at once; what was taken is delivered again some day, and refused by Postgres. */
+  abandon(): Promise<void>
 }
 
 /**
