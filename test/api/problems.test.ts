@@ -131,7 +131,7 @@ test('a request id that is sent comes back; one that could break a log does not'
 })
 
 /** A database whose every statement fails in a way nobody foresaw. */
-const broken = (error: unknown) =>
+const broken = (error: Error) =>
   new Proxy(database.db, {
     apply: () => Promise.reject(error),
     get: (target, key) => (key === 'begin' ? () => Promise.reject(error) : Reflect.get(target, key)),
