@@ -20,8 +20,6 @@ export const limits = Object.freeze({
   relayPollMs: 250,
   conductorTickMs: 1_000,
   bellIdentityMs: 500,
-  /** Bells out at most per kind, whatever the workers can take: what a flush of the bell store can lose. */
-  inFlightMax: 4_000,
   relayBatch: 1_000,
   groupCommitMax: 500,
   payloadBytes: 64 * 1024,
@@ -59,6 +57,8 @@ const environment = z.object({
     .optional(),
   DROVER_LEASE_MS: milliseconds.default(limits.leaseMs),
   DROVER_DRAIN_MS: milliseconds.default(20_000),
+  /** The server ends a statement of a worker or conductor after this; its silence counts 5 s later. */
+  DROVER_STATEMENT_MS: milliseconds.default(15_000),
   DROVER_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
 })
@@ -78,6 +78,7 @@ export interface Config {
   readonly concurrency: ReadonlyMap<string, number>
   readonly leaseMs: number
   readonly drainMs: number
+  readonly statementMs: number
   readonly logLevel: string
   readonly otlpEndpoint: string | undefined
 }
@@ -108,6 +109,7 @@ export const readConfig = (env: NodeJS.ProcessEnv): Config => {
     concurrency: parseConcurrency(values.DROVER_CONCURRENCY),
     leaseMs: values.DROVER_LEASE_MS,
     drainMs: values.DROVER_DRAIN_MS,
+    statementMs: values.DROVER_STATEMENT_MS,
     logLevel: values.DROVER_LOG_LEVEL,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
   })
@@ -144,3 +146,15 @@ const configError = (field: string, message: string): DroverError =>
     remedy: `Set ${field} in the environment to a valid value, or unset it for the default.`,
     field,
   })
+
+/** The key of the roles that seal or sign. There is no default: a key made up at each start could open nothing. */
+export const requireSecretKey = (config: Pick<Config, 'secretKey'>): string => {
+  if (config.secretKey !== undefined) return config.secretKey
+  throw new DroverError({
+    code: 'secret-key-missing',
+    class: 'config',
+    message: 'DROVER_SECRET_KEY is not set, and this role seals secrets and signs events with it.',
+    remedy: 'Make one with `openssl rand -hex 32`, keep it safe, and give the same to every role.',
+    field: 'DROVER_SECRET_KEY',
+  })
+}

@@ -1,8 +1,8 @@
-import type { Db } from '../db/client.ts'
+import { type Db, isDbAway } from '../db/client.ts'
 import type { JobSettlement } from '../db/queries/settle-job.ts'
 import { limits } from '../src/config.ts'
 import { decideRetry } from '../src/domain/job/retry.ts'
-import { asDroverError, type DroverError, FencedError, recordError } from '../src/errors.ts'
+import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { settle } from '../src/ledger/settle.ts'
 import type { Logger } from '../src/log.ts'
@@ -57,7 +57,7 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
     })
     return 'released'
   }
-  const error = asDroverError(thrown)
+  const error = isDbAway(thrown) ? databaseAway(thrown) : asDroverError(thrown)
   const decision = decideRetry(error.class, ctx.job, options.handler.kind.retry, Math.random())
   options.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
   if (!decision.retry) return fail(ctx, options, error, decision.charge)
@@ -72,6 +72,18 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
   })
   return 'retried'
 }
+
+/** A handler that was in the middle of a write when Postgres went: not its fault, and no defect of ours. */
+const databaseAway = (cause: unknown): DroverError =>
+  new DroverError(
+    {
+      code: 'database-away',
+      class: 'environment',
+      message: 'Postgres could not be reached while the job wrote down how far it was.',
+      remedy: 'Nothing to do when Postgres is back: the job goes on from its last checkpoint.',
+    },
+    { cause },
+  )
 
 const fail = async (
   ctx: JobContext,

@@ -1,10 +1,13 @@
 import { hostname } from 'node:os'
+import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import { type Db, openDb } from '../db/client.ts'
 import { ping } from '../db/queries/ping.ts'
+import { readSettingRows } from '../db/queries/settings.ts'
 import { beatWorker, stopWorker, type WorkerRegistration } from '../db/queries/workers.ts'
 import { type Clock, systemClock } from '../src/clock.ts'
 import { type Config, limits, version } from '../src/config.ts'
+import { concurrencySetting } from '../src/domain/settings.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../src/health.ts'
 import { type Bell, openBell, prepareBell } from '../src/ledger/bell.ts'
 import { cancelChannel } from '../src/ledger/nudge.ts'
@@ -25,9 +28,10 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
   const log = createLog({ role: 'worker', level: config.logLevel })
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'worker')
-  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-worker' })
+  const { statementMs } = config
+  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-worker', statementMs })
   // The self-test's outside world: never in a transaction of the ledger's, so a pool of its own.
-  const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test' })
+  const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test', statementMs })
   const bell = await openBell(config, { databaseUrl, log })
   const worker = new Worker({ config, db, world, bell, log, clock: systemClock })
   const health = await serveHealth({
@@ -51,6 +55,13 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
   }
 }
 
+const slotsOf = (
+  kinds: Iterable<string>,
+  config: Config,
+  stored: ReadonlyMap<string, unknown>,
+): ReadonlyMap<string, number> =>
+  new Map([...kinds].map((kind) => [kind, concurrencySetting(stored, kind, config.concurrency.get(kind))]))
+
 interface WorkerOptions {
   readonly config: Config
   readonly db: Db
@@ -62,7 +73,7 @@ interface WorkerOptions {
 
 class Worker {
   readonly #options: WorkerOptions
-  readonly #registration: WorkerRegistration
+  #registration: WorkerRegistration
   readonly #keeper: LeaseKeeper
   readonly #listeners: Listeners
   readonly #registry: Loop
@@ -101,6 +112,7 @@ class Worker {
       log,
       failureCapMs: 1_000,
       runOnce: async () => {
+        await this.#refreshSlots()
         await beatWorker(db, this.#registration, this.#draining ? 'draining' : 'active')
         return false
       },
@@ -119,6 +131,16 @@ class Worker {
     // A hint only; the keeper polls for cancels as well.
     await db.listen(cancelChannel, () => this.#keeper.wakeCancels())
     log.info({ worker: this.#registration.id, slots: this.#registration.slots }, 'worker started')
+  }
+
+  /** Takes over what a person has set since the last look. */
+  async #refreshSlots(): Promise<void> {
+    const { config, db } = this.#options
+    const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
+    const slots = slotsOf(Object.keys(this.#registration.slots), config, stored)
+    if (isDeepStrictEqual(Object.fromEntries(slots), this.#registration.slots)) return
+    this.#registration = { ...this.#registration, slots: Object.fromEntries(slots) }
+    this.#listeners.setSlots(slots)
   }
 
   async readiness(): Promise<Readiness> {

@@ -8,6 +8,7 @@ import type { Logger } from '../src/log.ts'
 export interface ListenersOptions {
   readonly db: Db
   readonly bell: Bell
+  /** By kind; changed live by `setSlots`. */
   readonly slots: ReadonlyMap<string, number>
   readonly clock: Clock
   readonly log: Logger
@@ -31,10 +32,12 @@ export class Listeners implements Service {
   readonly #rebuiltAt = new Map<string, number>()
   readonly #heardAt = new Map<string, number>()
   readonly #watch: Loop
+  #slots: ReadonlyMap<string, number>
   #quiet = false
 
   constructor(options: ListenersOptions) {
     this.#options = options
+    this.#slots = options.slots
     this.#watch = new Loop({
       name: 'deaf-listeners',
       intervalMs: lookMs,
@@ -45,11 +48,17 @@ export class Listeners implements Service {
   }
 
   async listen(): Promise<void> {
-    for (const kind of this.#options.slots.keys()) await this.#open(kind)
+    for (const kind of this.#slots.keys()) await this.#open(kind)
   }
 
   start(): void {
     this.#watch.start()
+  }
+
+  /** How many of each kind run at once from now on; what runs goes on. */
+  setSlots(slots: ReadonlyMap<string, number>): void {
+    this.#slots = slots
+    for (const [kind, listener] of this.#listeners) listener.setSlots(slots.get(kind) ?? 1)
   }
 
   /** Takes no more bells. */
@@ -66,7 +75,7 @@ export class Listeners implements Service {
   }
 
   async #open(kind: string): Promise<void> {
-    const slots = this.#options.slots.get(kind) ?? 1
+    const slots = this.#slots.get(kind) ?? 1
     this.#listeners.set(
       kind,
       await this.#options.bell.listen(kind, slots, (bell) => this.#follow(kind, bell)),
@@ -85,7 +94,7 @@ export class Listeners implements Service {
 
   async #rebuildDeaf(): Promise<boolean> {
     const now = this.#options.clock.monotonicMs()
-    for (const [kind, slots] of this.#options.slots) {
+    for (const [kind, slots] of this.#slots) {
       if (this.#quiet || (this.#busy.get(kind) ?? 0) >= slots) continue
       if (now - (this.#heardAt.get(kind) ?? Number.NEGATIVE_INFINITY) < deafAfterMs) continue
       if (now - (this.#rebuiltAt.get(kind) ?? Number.NEGATIVE_INFINITY) < rebuildPauseMs) continue

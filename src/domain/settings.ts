@@ -55,7 +55,8 @@ export const settings: readonly Setting[] = [
     whole(concurrencyName(kind.kind), `${kind.title}: jobs at once in one worker process`, {
       unit: 'jobs',
       default: kind.concurrency,
-      min: 0,
+      // To stop a kind altogether, pause it: that shows why nothing runs.
+      min: 1,
       max: 1_000,
     }),
   ),
@@ -76,6 +77,12 @@ export const settingValue = (stored: ReadonlyMap<string, unknown>, name: string)
   return parsed.success ? parsed.data : setting.default
 }
 
-/** How many jobs of a kind one worker process runs at once, where a person has said so. */
-export const concurrencySetting = (stored: ReadonlyMap<string, unknown>, kind: string): number =>
-  settingValue(stored, concurrencyName(kind))
+/** How many jobs of a kind one worker process runs at once: as set live, else its own preset, else the kind's. */
+export const concurrencySetting = (
+  stored: ReadonlyMap<string, unknown>,
+  kind: string,
+  preset?: number,
+): number => {
+  const name = concurrencyName(kind)
+  return !stored.has(name) && preset !== undefined ? preset : settingValue(stored, name)
+}

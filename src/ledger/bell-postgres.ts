@@ -22,6 +22,8 @@ const { Queue, Worker } = withBackend(createPostgresBackend)
 type PostgresQueue = InstanceType<typeof Queue>
 
 const schema = 'bullmq'
+/** Spells `BELL`. */
+const identityLock = 0x42454c4c
 const callMs = 5_000
 /** Connections for short statements; each listener holds one more for its LISTEN. */
 const workingConnections = 10
@@ -46,12 +48,18 @@ export class PostgresBell implements Bell {
     const client = await this.#bounded(this.#connections().connect())
     try {
       await runMigrations(client, schema)
+      // `if not exists` is no lock: two that create at once both find nothing, and one fails.
+      await client.query('select pg_advisory_lock($1)', [identityLock])
       await client.query(`create table if not exists ${schema}.drover_identity
         (only_one boolean primary key default true check (only_one), id uuid not null default gen_random_uuid())`)
       await client.query(`insert into ${schema}.drover_identity default values on conflict do nothing`)
-    } finally {
-      client.release()
+      await client.query('select pg_advisory_unlock($1)', [identityLock])
+    } catch (error) {
+      // The lock goes with its connection.
+      client.release(true)
+      throw error
     }
+    client.release()
   }
 
   async identity(): Promise<string> {

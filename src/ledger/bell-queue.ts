@@ -41,6 +41,7 @@ export interface RingableQueue {
 }
 
 interface StoppableWorker {
+  concurrency: number
   pause(doNotWaitActive?: boolean): Promise<void>
   close(force?: boolean): Promise<void>
 }
@@ -61,6 +62,9 @@ export const pendingIn = async (queue: RingableQueue): Promise<ReadonlySet<strin
   new Set(await queue.getRanges(['waiting', 'prioritized', 'delayed'], 0, -1))
 
 export const listenerOf = (worker: StoppableWorker): BellListener => ({
+  setSlots: (slots) => {
+    worker.concurrency = slots
+  },
   quiet: async () => {
     await worker.pause(true)
   },

@@ -31,7 +31,8 @@ export const createBellWatch = (options: BellWatchOptions): Loop =>
     failureCapMs: 500,
     runOnce: async () => {
       const identity = `${options.bell.store}:${await options.bell.identity()}`
-      if ((await readLedgerFact(options.db, identityFact)) === identity) return false
+      const known = await readLedgerFact(options.db, identityFact)
+      if (known === identity) return false
       // Another store may be set in another way: the checks of the start are due again.
       await options.bell.prepare()
       const lost = await unringAll(options.db)

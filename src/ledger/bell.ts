@@ -22,6 +22,8 @@ export interface HeardBell {
 }
 
 export interface BellListener {
+  /** How many bells it follows at once. */
+  setSlots(slots: number): void
   /** Takes no more bells; what was taken goes on. */
   quiet(): Promise<void>
   /** Waits for what was taken, then lets the connection go. */

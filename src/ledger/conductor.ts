@@ -9,6 +9,8 @@ import { createPromoter, Relay } from './relay.ts'
 import type { Service } from './service.ts'
 import { createSweeps } from './sweeps.ts'
 
+const unlistenMs = 500
+
 export interface ConductorOptions {
   readonly db: Db
   readonly databaseUrl: string
@@ -77,7 +79,9 @@ export class Conductor implements Service {
   }
 
   async stop(): Promise<void> {
-    await this.#unlisten?.().catch(() => {})
     await this.#leader.stop()
+    // A Postgres that is away never answers an UNLISTEN; closing the pool ends it as well.
+    const { clock } = this.#options
+    await Promise.race([this.#unlisten?.().catch(() => {}), clock.sleep(unlistenMs)])
   }
 }

@@ -2,9 +2,11 @@ import type { Db } from '../../db/client.ts'
 import { type DueJob, findDueJobs, type KindWindow } from '../../db/queries/find-due-jobs.ts'
 import { markRung } from '../../db/queries/mark-rung.ts'
 import { promoteHeldJobs } from '../../db/queries/promote-held-jobs.ts'
+import { readSettingRows } from '../../db/queries/settings.ts'
 import { countSlots } from '../../db/queries/workers.ts'
 import type { Clock } from '../clock.ts'
 import { limits } from '../config.ts'
+import { settingValue } from '../domain/settings.ts'
 import type { Logger } from '../log.ts'
 import type { Bell, Ring } from './bell.ts'
 import { crashPoint } from './crash-point.ts'
@@ -28,8 +30,8 @@ export interface RelayOptions {
  * How many bells of a kind may be out: what the workers can take at once, twice, plus what they have lately
  * taken in `aheadMs`. Long jobs keep it near the slots; short ones open it as fast as they run. Pure.
  */
-export const windowFor = (slots: number, ratePerSecond: number): number =>
-  slots === 0 ? 0 : Math.min(limits.inFlightMax, slots * 2 + Math.ceil((ratePerSecond * aheadMs) / 1_000))
+export const windowFor = (slots: number, ratePerSecond: number, max: number): number =>
+  slots === 0 ? 0 : Math.min(max, slots * 2 + Math.ceil((ratePerSecond * aheadMs) / 1_000))
 
 /**
  * Rings for due jobs: publish, then mark. A crash between the two rings again under the same bell id, which
@@ -44,6 +46,7 @@ export class Relay implements Service {
   #ratesSince = 0
   #slots: ReadonlyMap<string, number> = new Map()
   #slotsReadAt = Number.NEGATIVE_INFINITY
+  #windowMax = 0
   #idleRounds = 0
 
   constructor(options: RelayOptions) {
@@ -108,11 +111,16 @@ export class Relay implements Service {
     const now = this.#options.clock.monotonicMs()
     if (now - this.#slotsReadAt > slotsMaxAgeMs) {
       this.#slots = await countSlots(this.#options.db, this.#options.silentMs)
+      const stored = new Map((await readSettingRows(this.#options.db)).map((row) => [row.name, row.value]))
+      this.#windowMax = settingValue(stored, 'relay-window')
       this.#slotsReadAt = now
       this.#measure(now)
     }
     return [...this.#slots]
-      .map(([kind, slots]) => ({ kind, window: windowFor(slots, this.#rates.get(kind) ?? 0) }))
+      .map(([kind, slots]) => ({
+        kind,
+        window: windowFor(slots, this.#rates.get(kind) ?? 0, this.#windowMax),
+      }))
       .filter(({ window }) => window > 0)
   }
 

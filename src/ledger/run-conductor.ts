@@ -4,13 +4,17 @@ import { openDb } from '../../db/client.ts'
 import { ping } from '../../db/queries/ping.ts'
 import { beatWorker, stopWorker } from '../../db/queries/workers.ts'
 import { systemClock } from '../clock.ts'
-import { type Config, limits, version } from '../config.ts'
+import { type Config, limits, requireSecretKey, version } from '../config.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
 import { createLog } from '../log.ts'
+import { createSealer } from '../seal.ts'
 import { startTracing } from '../telemetry.ts'
 import { openBell, prepareBell } from './bell.ts'
 import { Conductor } from './conductor.ts'
+import { retentionService } from './retention.ts'
+import { sealEventsService } from './seal-events.ts'
 import { Loop } from './service.ts'
+import { Webhooks } from './webhooks.ts'
 
 /** Starts a conductor process. Any number may run; one leads. */
 export const runConductor = async (config: Config): Promise<RunningRole> => {
@@ -18,9 +22,15 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
   const clock = systemClock
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'conductor')
-  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-conductor' })
+  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-conductor', statementMs: config.statementMs })
   const bell = await openBell(config, { databaseUrl, log })
-  const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs })
+  const sealer = createSealer(requireSecretKey(config))
+  const services = [
+    sealEventsService({ db, sealer, clock, log }),
+    new Webhooks({ db, sealer, clock, log }),
+    retentionService({ db, clock, log }),
+  ]
+  const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
   const registration = {
     id: uuidv7(),
     role: 'conductor',
