@@ -19,6 +19,8 @@ export interface DbOptions {
   /** The server gives up on a statement after this. */
   readonly statementMs?: number
   readonly connectMs?: number
+  /** The server ends the session when it hears nothing for this long: for one whose mere existence matters. */
+  readonly idleSessionMs?: number
 }
 
 /**
@@ -39,6 +41,7 @@ export const openDb = (options: DbOptions): Db => {
       application_name: options.applicationName,
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: 60_000,
+      ...(options.idleSessionMs === undefined ? {} : { idle_session_timeout: options.idleSessionMs }),
     },
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
     types: {

@@ -11,6 +11,12 @@ import { Loop, type Service } from './service.ts'
  */
 const silentMs = 10_000
 
+/**
+ * A leader that was frozen or cut off without a word would keep its lock for as long as TCP believes in it,
+ * two hours by default, and no conductor would lead. Several polls long, so that a slow one stays.
+ */
+const silentMs = 10_000
+
 export interface LeaderOptions {
   readonly databaseUrl: string
   readonly clock: Clock
@@ -63,6 +69,7 @@ export class Leader implements Service {
       max: 1,
       applicationName: 'drover-leader',
       statementMs: 5_000,
+      idleSessionMs: silentMs,
       idleSessionMs: silentMs,
     })
     try {
