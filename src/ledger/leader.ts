@@ -11,12 +11,6 @@ import { Loop, type Service } from './service.ts'
  */
 const silentMs = 10_000
 
-/**
- * A leader that was frozen or cut off without a word would keep its lock for as long as TCP believes in it,
- * two hours by default, and no conductor would lead. Several polls long, so that a slow one stays.
- */
-const silentMs = 10_000
-
 export interface LeaderOptions {
   readonly databaseUrl: string
   readonly clock: Clock
@@ -69,7 +63,6 @@ export class Leader implements Service {
       max: 1,
       applicationName: 'drover-leader',
       statementMs: 5_000,
-      idleSessionMs: silentMs,
       idleSessionMs: silentMs,
     })
     try {

@@ -22,7 +22,12 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
   const clock = systemClock
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'conductor')
-  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-conductor', statementMs: config.statementMs })
+  const db = openDb({
+    url: databaseUrl,
+    max: 8,
+    applicationName: 'drover-conductor',
+    statementMs: config.statementMs,
+  })
   const bell = await openBell(config, { databaseUrl, log })
   const sealer = createSealer(requireSecretKey(config))
   const services = [
