@@ -15,6 +15,7 @@ import { Loop } from '../src/ledger/service.ts'
 import { createLog, type Logger } from '../src/log.ts'
 import { startTracing } from '../src/telemetry.ts'
 import { ReleaseRequest } from './context.ts'
+import { CpuPool } from './cpu-pool.ts'
 import { createHandlers } from './handlers.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { Listeners } from './listeners.ts'
@@ -32,8 +33,9 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
   const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-worker', statementMs })
   // The self-test's outside world: never in a transaction of the ledger's, so a pool of its own.
   const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test', statementMs })
+  const cpu = new CpuPool()
   const bell = await openBell(config, { databaseUrl, log })
-  const worker = new Worker({ config, db, world, bell, log, clock: systemClock })
+  const worker = new Worker({ config, db, world, cpu, bell, log, clock: systemClock })
   const health = await serveHealth({
     role: 'worker',
     host: config.healthHost,
@@ -49,6 +51,7 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
       await worker.stop()
       await health.close()
       await bell.close()
+      await cpu.close()
       await Promise.all([db.end({ timeout: 5 }), world.end({ timeout: 5 })])
       await tracing.stop()
     },
@@ -66,6 +69,7 @@ interface WorkerOptions {
   readonly config: Config
   readonly db: Db
   readonly world: Db
+  readonly cpu: CpuPool
   readonly bell: Bell
   readonly log: Logger
   readonly clock: Clock
@@ -83,7 +87,7 @@ class Worker {
   constructor(options: WorkerOptions) {
     const { config, db, bell, log, clock } = options
     this.#options = options
-    const { handlers, undoers } = createHandlers(options.world)
+    const { handlers, undoers } = createHandlers(options.world, options.cpu)
     const slots = new Map(
       [...handlers].map(([kind, handler]) => [
         kind,

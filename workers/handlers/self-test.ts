@@ -6,16 +6,18 @@ import { systemClock } from '../../src/clock.ts'
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { DroverError } from '../../src/errors.ts'
 import type { JobContext } from '../context.ts'
+import type { CpuPool } from '../cpu-pool.ts'
 import { done, type Handler, waitFor } from '../handler.ts'
 
 type Payload = z.infer<typeof selfTest.payload>
 
 /** Steps, effects, failures and waits on demand, against a small world of its own outside the ledger. */
-export const createSelfTest = (world: Db): Handler<Payload> => ({
+export const createSelfTest = (world: Db, cpu: CpuPool): Handler<Payload> => ({
   kind: selfTest,
   run: async (ctx) => {
     await makeEffects(ctx, world)
     await takeSteps(ctx)
+    if (ctx.payload.burnMs > 0) await cpu.run('burn', { forMs: ctx.payload.burnMs }, ctx.signal)
     const visits = Number(ctx.checkpointed?.visits ?? 0)
     switch (ctx.payload.outcome) {
       case 'succeed':

@@ -11,6 +11,8 @@ export const selfTest = defineKind({
     outcome: z.enum(['succeed', 'fail', 'fail-once', 'wait']).default('succeed'),
     steps: z.int().min(0).max(1_000).default(0),
     stepMs: z.int().min(0).max(60_000).default(0),
+    /** Keeps a processor busy for this long, in a thread. */
+    burnMs: z.int().min(0).max(60_000).default(0),
     /** Effects written outside the ledger, each with an intent before and a checkpoint after. */
     effects: z.int().min(0).max(100).default(0),
   }),

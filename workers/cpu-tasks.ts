@@ -1,0 +1,15 @@
+import { createHash } from 'node:crypto'
+
+/** What may take long on the processor. Each is a pure function of its input, run in a thread. */
+export const cpuTasks = {
+  /** Hashes for about this long: the self-test's way to keep a processor busy. */
+  burn: ({ forMs }: { forMs: number }): { rounds: number } => {
+    const until = performance.now() + forMs
+    let rounds = 0
+    for (let hash = Buffer.alloc(32); performance.now() < until; rounds += 1)
+      hash = createHash('sha256').update(hash).digest()
+    return { rounds }
+  },
+} as const
+
+export type CpuTasks = typeof cpuTasks
