@@ -17,7 +17,7 @@ const run = () => {
 }
 
 try {
-  setUp(['redis-server'])
+  await setUp(['redis-server'])
   run()
 } catch (error) {
   if (!(error instanceof NotReady)) throw error

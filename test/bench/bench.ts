@@ -16,7 +16,7 @@ const main = async (): Promise<number> => {
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const)
   process.once(signal, () => {
-    closeAll().finally(() => process.exit(130))
+    void closeAll().finally(() => process.exit(130))
   })
 
 try {

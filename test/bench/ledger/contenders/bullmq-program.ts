@@ -23,5 +23,5 @@ worker.on('error', (error) => console.error(error))
 await worker.waitUntilReady()
 sayReady()
 process.once('SIGTERM', () => {
-  worker.close(true).finally(() => process.exit(0))
+  void worker.close(true).finally(() => process.exit(0))
 })

@@ -20,5 +20,5 @@ const runner = await run({
 })
 sayReady()
 process.once('SIGTERM', () => {
-  runner.stop().finally(() => process.exit(0))
+  void runner.stop().finally(() => process.exit(0))
 })

@@ -17,5 +17,5 @@ for (let at = 0; at < settings.workers; at += 1) {
 }
 sayReady()
 process.once('SIGTERM', () => {
-  boss.stop({ graceful: false, wait: false }).finally(() => process.exit(0))
+  void boss.stop({ graceful: false, wait: false }).finally(() => process.exit(0))
 })

@@ -23,5 +23,5 @@ const role = await runWorker(readConfig(process.env))
 process.send?.({ type: 'running', port: role.port })
 process.on('disconnect', () => process.exit(1))
 process.once('SIGTERM', () => {
-  role.stop().finally(() => process.exit(0))
+  void role.stop().finally(() => process.exit(0))
 })
