@@ -5,7 +5,7 @@ import { writeCheckpoint } from '../db/queries/write-checkpoint.ts'
 import { type JobKind, readPayload } from '../src/domain/job/kind.ts'
 import { DroverError, FencedError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
-import { type EffectResult, type EffectSpec, performEffect } from '../src/ledger/effects.ts'
+import { type EffectResult, type EffectSpec, type LeaseHolder, performEffect } from '../src/ledger/effects.ts'
 import type { Logger } from '../src/log.ts'
 
 /** Thrown at a safe point of a worker that is going away: the job goes back, uncharged. */
@@ -44,6 +44,7 @@ export class JobContext<Payload = unknown> {
   #progress: Progress | undefined
   #progressIsNew = false
   #draining = false
+  #lookAtLease: (() => void) | undefined
   #payload: { readonly value: Payload } | undefined
 
   constructor(options: ContextOptions<Payload>) {
@@ -94,11 +95,16 @@ export class JobContext<Payload = unknown> {
 
   /** A side effect outside Postgres: intent, call, record. */
   effect(spec: EffectSpec): Promise<EffectResult> {
-    return performEffect(
-      this.db,
-      { jobId: this.job.id, epoch: this.job.leaseEpoch, signal: this.signal },
-      spec,
-    )
+    return performEffect(this.db, this.holder(), spec)
+  }
+
+  /** Who acts, and may act only while the lease holds; `signal` says what else stops it. */
+  holder(signal = this.signal): LeaseHolder {
+    const confirm = () => {
+      this.#lookAtLease?.()
+      signal.throwIfAborted()
+    }
+    return { jobId: this.job.id, epoch: this.job.leaseEpoch, signal, confirm }
   }
 
   /** A change of the domain that holds only if the lease does. */
@@ -141,6 +147,11 @@ export class JobContext<Payload = unknown> {
   /** For the worker: asks the handler to let go at its next safe point. */
   drain(): void {
     this.#draining = true
+  }
+
+  /** For the worker: `look` fences the context when the clock says that the lease may be over. */
+  keptBy(look: () => void): void {
+    this.#lookAtLease = look
   }
 
   /** For the worker: the lease is lost. */

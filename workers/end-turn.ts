@@ -116,7 +116,7 @@ const cancel = async (ctx: JobContext, options: EndTurnOptions, reason: string):
 
 /** The job's own signal may be aborted by the cancel we are carrying out: only a lost lease stops the undoing. */
 const undo = (ctx: JobContext, options: EndTurnOptions) =>
-  undoEffects(ctx.job.id, { ...options, signal: ctx.lost })
+  undoEffects(ctx.job.id, { ...options, holder: ctx.holder(ctx.lost) })
 
 const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
   to: 'waiting',

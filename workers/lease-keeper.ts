@@ -74,7 +74,9 @@ export class LeaseKeeper implements Service {
   start(): void {
     this.#beats.start()
     this.#cancels.start()
-    this.#guard ??= setInterval(() => this.#stopUnsafe(), lookMs)
+    this.#guard ??= setInterval(() => {
+      for (const kept of this.#kept.values()) this.#stopUnsafe(kept)
+    }, lookMs)
   }
 
   async stop(): Promise<void> {
@@ -93,7 +95,9 @@ export class LeaseKeeper implements Service {
 
   /** From now on the job's lease is renewed. `claimedAtMs` is from before the claim was sent. */
   keep(ctx: JobContext, claimedAtMs: number): void {
-    this.#kept.set(ctx.job.id, { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare })
+    const kept = { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare }
+    this.#kept.set(ctx.job.id, kept)
+    ctx.keptBy(() => this.#stopUnsafe(kept))
   }
 
   drop(ctx: JobContext): void {
@@ -136,9 +140,8 @@ export class LeaseKeeper implements Service {
       this.#kept.get(request.id)?.ctx.abort(new CancelRequest(request.cancelReason ?? 'cancelled'))
   }
 
-  #stopUnsafe(): void {
-    const now = this.#options.clock.monotonicMs()
-    for (const kept of this.#kept.values()) if (now > kept.safeUntilMs) this.#fence(kept)
+  #stopUnsafe(kept: Kept): void {
+    if (this.#options.clock.monotonicMs() > kept.safeUntilMs) this.#fence(kept)
   }
 
   #fence(kept: Kept): void {

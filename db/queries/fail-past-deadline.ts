@@ -19,9 +19,11 @@ export const failPastDeadline = async (tx: Tx, limit: number): Promise<OverdueJo
         'message', 'The job did not end by its deadline; it was ' || o.state || ' then.',
         'remedy', 'Retry it with a later deadline, after looking at what it waited for.')
     from overdue o where j.id = o.id
-    returning j.id, j.tokens, j.subject_type, j.subject_id, o.state as from_state
+    returning j.id, j.tokens, j.subject_type, j.subject_id, j.lease_epoch, o.state as from_state
   ), told as (
-    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
-    select 'job.failed', subject_type, subject_id, id, 'conductor', from_state, 'failed', 'deadline-passed' from failed
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
+    select 'job.failed', subject_type, subject_id, id, 'conductor', from_state, 'failed', 'deadline-passed',
+      case when from_state = 'running' then jsonb_build_object('epoch', lease_epoch) end
+    from failed
   )
   select id, tokens from failed`

@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { inOrder } from './in-order.ts'
 
 export interface JobFinish {
   readonly id: string
@@ -20,19 +21,22 @@ export const finishJobs = async (
   finishes: readonly JobFinish[],
   actor: string,
 ): Promise<ReadonlySet<string>> => {
+  const ordered = inOrder(finishes)
   const rows = await db<{ id: string }[]>`
     with ended as (
       update job j set state = 'succeeded', result = f.result::jsonb, error = null, lease_until = null,
         finished_at = now()
       from unnest(
-        ${finishes.map((f) => f.id)}::uuid[], ${finishes.map((f) => f.epoch)}::bigint[],
-        ${finishes.map((f) => f.result)}::text[]
+        ${ordered.map((f) => f.id)}::uuid[], ${ordered.map((f) => f.epoch)}::bigint[],
+        ${ordered.map((f) => f.result)}::text[]
       ) as f(id, epoch, result)
       where j.id = f.id and j.lease_epoch = f.epoch and j.state = 'running'
-      returning j.id, j.subject_type, j.subject_id
+      returning j.id, j.subject_type, j.subject_id, j.lease_epoch
     ), told as (
-      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state)
-      select 'job.succeeded', subject_type, subject_id, id, ${actor}, 'running', 'succeeded' from ended
+      insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
+      select 'job.succeeded', subject_type, subject_id, id, ${actor}, 'running', 'succeeded',
+        jsonb_build_object('epoch', lease_epoch)
+      from ended
     )
     select id from ended`
   return new Set(rows.map((row) => row.id))

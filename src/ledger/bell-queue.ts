@@ -1,5 +1,6 @@
 import type { JobsOptions, WorkerOptions } from 'bullmq'
 import { type BellListener, bellId, type HeardBell, type Ring } from './bell.ts'
+import { crashPoint } from './crash-point.ts'
 
 /** BullMQ's own retries are off: attempts, backoff and deadlines belong to Postgres. */
 const bellOptions: JobsOptions = {
@@ -44,6 +45,7 @@ interface StoppableWorker {
   concurrency: number
   pause(doNotWaitActive?: boolean): Promise<void>
   close(force?: boolean): Promise<void>
+  on(event: 'completed', listener: () => void): unknown
 }
 
 /** Adds rings to one queue in one call. Urgent ones go to the head, the most urgent last and so first. */
@@ -61,17 +63,20 @@ export const ringQueue = async (queue: RingableQueue, rings: readonly Ring[]): P
 export const pendingIn = async (queue: RingableQueue): Promise<ReadonlySet<string>> =>
   new Set(await queue.getRanges(['waiting', 'prioritized', 'delayed'], 0, -1))
 
-export const listenerOf = (worker: StoppableWorker): BellListener => ({
-  setSlots: (slots) => {
-    worker.concurrency = slots
-  },
-  quiet: async () => {
-    await worker.pause(true)
-  },
-  close: async () => {
-    await worker.close()
-  },
-  abandon: async () => {
-    await worker.close(true)
-  },
-})
+export const listenerOf = (worker: StoppableWorker): BellListener => {
+  worker.on('completed', () => crashPoint('after-ack'))
+  return {
+    setSlots: (slots) => {
+      worker.concurrency = slots
+    },
+    quiet: async () => {
+      await worker.pause(true)
+    },
+    close: async () => {
+      await worker.close()
+    },
+    abandon: async () => {
+      await worker.close(true)
+    },
+  }
+}

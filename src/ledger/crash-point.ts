@@ -9,6 +9,8 @@ export type CrashPoint =
   | 'after-intent'
   | 'before-effect'
   | 'after-effect'
+  | 'before-undo'
+  | 'after-undo'
   | 'before-checkpoint'
   | 'after-checkpoint'
   | 'before-finish'

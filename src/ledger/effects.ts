@@ -34,6 +34,11 @@ export interface LeaseHolder {
   readonly epoch: number
   /** Aborted when the lease is lost, the job is cancelled or the worker must let go. */
   readonly signal: AbortSignal
+  /**
+   * Throws when `signal` is aborted or, by the clock, the lease may be over: a process that was frozen wakes up
+   * in the middle of a line, before any of its timers could abort anything.
+   */
+  readonly confirm: () => void
 }
 
 /**
@@ -50,9 +55,9 @@ export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpe
     const seen = await spec.observe(holder.signal)
     if (seen.found) return record(db, holder, effect, seen.externalId ?? null, true)
   }
-  // The lease may have gone while we looked: then nobody may act on what we saw.
-  holder.signal.throwIfAborted()
   crashPoint('before-effect')
+  // The lease may have gone while we looked: then nobody may act on what we saw.
+  holder.confirm()
   const done = await spec.act(holder.signal)
   crashPoint('after-effect')
   return record(db, holder, effect, done?.externalId ?? null, false)

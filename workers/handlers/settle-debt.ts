@@ -17,7 +17,7 @@ export const createSettleDebt = (
       db: ctx.db,
       undoers,
       actor: `job/${ctx.job.id}`,
-      signal: ctx.signal,
+      holder: ctx.holder(),
       log: ctx.log,
     })
     return done({ outcome: undone ? 'undone' : 'still a debt' })
