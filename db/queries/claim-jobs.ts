@@ -1,5 +1,6 @@
 import type { Queryable } from '../client.ts'
 import type { JobRow } from '../schema/job.ts'
+import { inOrder } from './in-order.ts'
 
 /** What a worker needs to know to run a job it has claimed. */
 export type ClaimedJob = Pick<
@@ -40,11 +41,13 @@ export const claimJobs = async (
   db: Queryable,
   asked: readonly ClaimAsk[],
   by: { workerId: string; leaseMs: number },
-): Promise<ClaimedJob[]> => db<ClaimedJob[]>`
+): Promise<ClaimedJob[]> => {
+  const ordered = inOrder(asked)
+  return db<ClaimedJob[]>`
   with asked as (
     select * from unnest(
-      ${asked.map((a) => a.id)}::uuid[], ${asked.map((a) => a.generation)}::int[],
-      ${asked.map((a) => a.version)}::smallint[]
+      ${ordered.map((a) => a.id)}::uuid[], ${ordered.map((a) => a.generation)}::int[],
+      ${ordered.map((a) => a.version)}::smallint[]
     ) as a(id, generation, version)
   ), claimed as (
     update job j set
@@ -67,3 +70,4 @@ export const claimJobs = async (
     from claimed
   )
   select * from claimed`
+}

@@ -1,12 +1,14 @@
 import type { Queryable } from '../client.ts'
+import { inOrder } from './in-order.ts'
 
 /** Notes that bells are out. One that was followed or taken back in the meantime has another `publish`. */
 export const markRung = async (
   db: Queryable,
   rung: readonly { id: string; publish: number }[],
 ): Promise<void> => {
+  const ordered = inOrder(rung)
   await db`
     update job j set bell = 'rung', publish = j.publish + 1, published_at = now()
-    from unnest(${rung.map((r) => r.id)}::uuid[], ${rung.map((r) => r.publish)}::int[]) as r(id, publish)
+    from unnest(${ordered.map((r) => r.id)}::uuid[], ${ordered.map((r) => r.publish)}::int[]) as r(id, publish)
     where j.id = r.id and j.publish = r.publish and j.state = 'ready' and j.bell = 'due'`
 }

@@ -1,4 +1,4 @@
-import type { Db, Tx } from '../../db/client.ts'
+import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
 import { type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
@@ -40,6 +40,11 @@ export const finishGroup = async (
   finishes: readonly JobFinish[],
   actor: string,
 ): Promise<readonly boolean[]> => {
-  const accepted = await finishJobs(db, finishes, actor)
+  const finish = () => finishJobs(db, finishes, actor)
+  // All of these outcomes would be lost, and their jobs run again, for one lock that was taken out of order.
+  const accepted = await finish().catch((error: unknown) => {
+    if (!isDeadlock(error)) throw error
+    return finish()
+  })
   return finishes.map((finish) => accepted.has(finish.id))
 }
