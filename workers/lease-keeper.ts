@@ -96,6 +96,8 @@ export class LeaseKeeper implements Service {
   /** From now on the job's lease is renewed. `claimedAtMs` is from before the claim was sent. */
   keep(ctx: JobContext, claimedAtMs: number): void {
     const kept = { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare }
+    // A run of the same job that is still under way here has lost it, or there would have been no claim.
+    this.#kept.get(ctx.job.id)?.ctx.fence()
     this.#kept.set(ctx.job.id, kept)
     ctx.keptBy(() => this.#stopUnsafe(kept))
   }
