@@ -13,6 +13,8 @@ export interface TcpProxy {
   drop(): void
   /** Half-open: everything stays connected, new connections too, and not a byte passes, until `heal`. */
   blackhole(): void
+  /** The connections open now stay open and silent for ever; new ones work. As after a firewall forgot them. */
+  strand(): void
   /** Everything passes again; bytes held back by `blackhole` too, like packets sent again. */
   heal(): void
   /** Every chunk takes this much longer, in each direction. */
@@ -23,6 +25,7 @@ export interface TcpProxy {
 interface Pair {
   readonly client: Socket
   upstream: Socket | undefined
+  stranded?: boolean
 }
 
 /** Starts a proxy on a free loopback port in front of `targetPort`; it is closed at the end of the test or file. */
@@ -77,9 +80,18 @@ class LoopbackProxy implements TcpProxy {
     }
   }
 
+  strand(): void {
+    for (const pair of this.#pairs) {
+      pair.stranded = true
+      pair.client.pause()
+      pair.upstream?.pause()
+    }
+  }
+
   heal(): void {
     this.#mode = 'open'
     for (const pair of this.#pairs) {
+      if (pair.stranded) continue
       if (!pair.upstream) this.#join(pair)
       pair.client.resume()
       pair.upstream?.resume()
@@ -126,7 +138,7 @@ class LoopbackProxy implements TcpProxy {
       this.#later(() => {
         if (!to.writable || to.write(chunk)) return
         from.pause()
-        to.once('drain', () => this.#mode === 'open' && from.resume())
+        to.once('drain', () => this.#mode === 'open' && !pair.stranded && from.resume())
       }),
     )
     from.once('end', () => this.#later(() => to.end()))

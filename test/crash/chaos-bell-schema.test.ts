@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { isDeadlock } from '../../db/client.ts'
+import { addLoad, allEnded, countStates, expectWhole, largestGap, someDone } from '../support/load.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { expectAlive, startRoles } from '../support/roles.ts'
+
+const { db, url } = await createDatabase()
+const { conductors, workers } = await startRoles({
+  DATABASE_URL: url,
+  DROVER_SECRET_KEY: '5e'.repeat(32),
+  DROVER_LEASE_MS: '5000',
+})
+
+/** Statements of the bell lock its tables in another order than the drop does. */
+const dropSchema = async (): Promise<void> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await db`drop schema bullmq cascade`
+      return
+    } catch (error) {
+      if (!isDeadlock(error) || tries === 10) throw error
+    }
+  }
+}
+
+test("dropping the bell's schema in Postgres under load: nothing is lost, no effect is repeated", async () => {
+  const ids = await addLoad(db, { jobs: 600, steps: 1, stepMs: 40, effects: 1 })
+  await someDone(db, ids, 60)
+  await dropSchema()
+  const { succeeded = 0 } = await countStates(db, ids)
+  expect(succeeded).toBeLessThan(ids.length)
+  const endedMs = await allEnded(db, ids)
+  await expectWhole(db, ids, 1)
+  expectAlive(...conductors, ...workers)
+  const gapMs = await largestGap(db, ids)
+  console.info(`schema dropped: all done ${endedMs} ms later; no job started for ${gapMs} ms at most`)
+})
+
+test('a truncated bell store: what stood in line is rung again', async () => {
+  const ids = await addLoad(db, { jobs: 400, steps: 1, stepMs: 40, effects: 1 })
+  await someDone(db, ids, 40)
+  await db`truncate bullmq.job cascade`
+  await allEnded(db, ids)
+  await expectWhole(db, ids, 1)
+  expectAlive(...conductors, ...workers)
+})

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { addLoad, allEnded, countStates, expectWhole, largestGap, someDone } from '../support/load.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { startRedis } from '../support/redis.ts'
+import { expectAlive, startRoles } from '../support/roles.ts'
+
+const { db, url } = await createDatabase()
+const redis = await startRedis({ persistence: 'none' })
+const { conductors, workers } = await startRoles({
+  DATABASE_URL: url,
+  REDIS_URL: redis.url,
+  DROVER_SECRET_KEY: '5e'.repeat(32),
+  DROVER_LEASE_MS: '5000',
+})
+const roles = [...conductors, ...workers]
+
+test('FLUSHALL under load: all work resumes, nothing is lost, no effect is repeated', async () => {
+  const ids = await addLoad(db, { jobs: 600, steps: 1, stepMs: 40, effects: 1 })
+  await someDone(db, ids, 60)
+  const before = await countStates(db, ids)
+  expect(await redis.send('FLUSHALL')).toBe('+OK')
+  const endedMs = await allEnded(db, ids)
+  expect(before.succeeded, 'the load must not have been over before the flush').toBeLessThan(ids.length)
+  await expectWhole(db, ids, 1)
+  expectAlive(...roles)
+  const gapMs = await largestGap(db, ids)
+  console.info(`FLUSHALL: all done ${endedMs} ms later; no job started for ${gapMs} ms at most`)
+})
+
+test('FLUSHALL again and again: every bell is rung until its job is done', async () => {
+  const ids = await addLoad(db, { jobs: 600, steps: 1, stepMs: 40, effects: 1 })
+  for (const done of [30, 150, 300, 450]) {
+    await someDone(db, ids, done)
+    await redis.send('FLUSHALL')
+  }
+  await allEnded(db, ids)
+  await expectWhole(db, ids, 1)
+  expectAlive(...roles)
+})
+
+test('Redis killed and restarted without persistence under load: nothing is lost, no effect is repeated', async () => {
+  const ids = await addLoad(db, { jobs: 600, steps: 1, stepMs: 40, effects: 1 })
+  await someDone(db, ids, 60)
+  await redis.kill()
+  const { succeeded = 0 } = await countStates(db, ids)
+  expect(succeeded).toBeLessThan(ids.length)
+  await redis.restart()
+  const endedMs = await allEnded(db, ids)
+  await expectWhole(db, ids, 1)
+  expectAlive(...roles)
+  console.info(`Redis restarted empty: all done ${endedMs} ms later`)
+})
