@@ -44,6 +44,7 @@ export class JobContext<Payload = unknown> {
   #progress: Progress | undefined
   #progressIsNew = false
   #draining = false
+  #ending = false
   #lookAtLease: (() => void) | undefined
   #payload: { readonly value: Payload } | undefined
 
@@ -142,6 +143,15 @@ export class JobContext<Payload = unknown> {
 
   get hasNewProgress(): boolean {
     return this.#progressIsNew
+  }
+
+  /** For the worker: the handler is done and the outcome is on its way. */
+  end(): void {
+    this.#ending = true
+  }
+
+  get ending(): boolean {
+    return this.#ending
   }
 
   /** For the worker: asks the handler to let go at its next safe point. */

@@ -137,6 +137,7 @@ const commit = async (
   settlement: Settlement,
   outcome?: Outcome,
 ): Promise<void> => {
+  ctx.end()
   crashPoint('before-finish')
   await settle(
     options.db,

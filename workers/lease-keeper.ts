@@ -131,8 +131,9 @@ export class LeaseKeeper implements Service {
     const held = new Map(answers.map((answer) => [answer.id, answer]))
     for (const job of kept) {
       const answer = held.get(job.ctx.job.id)
-      if (!answer) this.#fence(job)
-      else job.safeUntilMs = sentAt + leaseMs * safeShare
+      // One whose outcome is on its way may have just ended; the outcome itself is told whether it was fenced.
+      if (!answer && !job.ctx.ending) this.#fence(job)
+      else if (answer) job.safeUntilMs = sentAt + leaseMs * safeShare
       if (answer?.cancelRequested) job.ctx.abort(new CancelRequest(answer.cancelReason ?? 'cancelled'))
     }
   }

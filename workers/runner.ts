@@ -147,6 +147,7 @@ export class Runner {
   }
 
   async #finish(ctx: JobContext, result: Record<string, unknown> | undefined): Promise<string> {
+    ctx.end()
     const accepted = await this.#finishes.submit({
       id: ctx.job.id,
       epoch: ctx.job.leaseEpoch,

@@ -37,8 +37,11 @@ export class RedisBell implements Bell {
   }
 
   async prepare(): Promise<void> {
-    const redis = this.#redis()
-    const [, policy] = await this.#bounded(redis.config('GET', 'maxmemory-policy') as Promise<string[]>)
+    const setting = async (name: string) => {
+      const [, value] = await this.#bounded((redis) => redis.config('GET', name) as Promise<string[]>)
+      return value
+    }
+    const policy = await setting('maxmemory-policy')
     if (policy !== undefined && policy !== 'noeviction')
       throw new DroverError({
         code: 'redis-evicts',
@@ -47,18 +50,15 @@ export class RedisBell implements Bell {
         remedy: 'Set maxmemory-policy noeviction in Redis, or give Drover a Redis of its own.',
         field: 'REDIS_URL',
       })
-    const [, appendOnly] = await this.#bounded(redis.config('GET', 'appendonly') as Promise<string[]>)
-    const [, save] = await this.#bounded(redis.config('GET', 'save') as Promise<string[]>)
-    if (appendOnly !== 'yes' && !save)
+    if ((await setting('appendonly')) !== 'yes' && !(await setting('save')))
       this.#options.log.warn(
         'Redis keeps nothing on disk: after its restart every bell is rung again from Postgres',
       )
   }
 
   async identity(): Promise<string> {
-    const redis = this.#redis()
-    await this.#bounded(redis.set(identityKey, randomUUID(), 'NX'))
-    const identity = await this.#bounded(redis.get(identityKey))
+    await this.#bounded((redis) => redis.set(identityKey, randomUUID(), 'NX'))
+    const identity = await this.#bounded((redis) => redis.get(identityKey))
     if (!identity) throw bellAway(this.store, new Error('the identity vanished'))
     return identity
   }
@@ -67,7 +67,7 @@ export class RedisBell implements Bell {
     const kinds = new Set(rings.map((ring) => ring.kind))
     await Promise.all(
       [...kinds].map((kind) =>
-        this.#bounded(
+        this.#bounded(() =>
           ringQueue(
             this.#queue(kind),
             rings.filter((ring) => ring.kind === kind),
@@ -78,7 +78,7 @@ export class RedisBell implements Bell {
   }
 
   pending(kind: string): Promise<ReadonlySet<string>> {
-    return this.#bounded(pendingIn(this.#queue(kind)))
+    return this.#bounded(() => pendingIn(this.#queue(kind)))
   }
 
   async listen(
@@ -104,7 +104,7 @@ export class RedisBell implements Bell {
   }
 
   async check(): Promise<void> {
-    await this.#bounded(this.#redis().ping())
+    await this.#bounded((redis) => redis.ping())
   }
 
   async close(): Promise<void> {
@@ -145,12 +145,35 @@ export class RedisBell implements Bell {
     return redis
   }
 
-  /** Waits for the connection, then for the answer, both within one bound. */
-  async #bounded<T>(work: Promise<T>): Promise<T> {
+  /** The answer within a bound; a connection that is just being made is waited for, one that is lost is not. */
+  async #bounded<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
     try {
-      return await withinMs(callMs, this.store, work)
+      const redis = this.#redis()
+      return await withinMs(
+        callMs,
+        this.store,
+        connected(redis).then(() => work(redis)),
+      )
     } catch (error) {
       throw error instanceof DroverError ? error : bellAway(this.store, error)
     }
   }
 }
+
+/** Waits for a first connection that is under way. */
+const connected = (redis: Redis): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (!['wait', 'connecting', 'connect'].includes(redis.status)) {
+      resolve()
+      return
+    }
+    const settle = (outcome: () => void) => () => {
+      redis.off('ready', ready)
+      redis.off('close', closed)
+      outcome()
+    }
+    const ready = settle(resolve)
+    const closed = settle(() => reject(new Error('the connection was refused')))
+    redis.once('ready', ready)
+    redis.once('close', closed)
+  })

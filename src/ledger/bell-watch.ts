@@ -37,10 +37,11 @@ export const createBellWatch = (options: BellWatchOptions): Loop =>
       await options.bell.prepare()
       const lost = await unringAll(options.db)
       await writeLedgerFact(options.db, identityFact, identity)
-      options.log.warn(
-        { lost },
-        'the bell store is another one than before; every bell that was out is rung again',
-      )
+      if (known !== undefined)
+        options.log.warn(
+          { lost },
+          'the bell store is another one than before; every bell that was out is rung again',
+        )
       options.onLost()
       return false
     },

@@ -66,10 +66,12 @@ export class Loop implements Service {
       } catch (error) {
         if (signal.aborted) return
         failures += 1
-        this.#options.log.warn(
-          { err: error, service: this.name, failures },
-          'a round failed; it will be tried again',
-        )
+        // The 1st, 2nd, 4th, 8th … in a row: an outage of an hour must not bury everything else.
+        if ((failures & (failures - 1)) === 0)
+          this.#options.log.warn(
+            { err: error, service: this.name, failures },
+            'a round failed; it will be tried again',
+          )
         await this.#rest(this.#failurePauseMs(failures))
       }
     }
