@@ -30,7 +30,7 @@ export const enqueueJobs = async (tx: Tx, jobs: readonly JobInsert[]): Promise<R
         ${jobs.map((j) => j.idempotencyKey)}::text[], ${jobs.map((j) => j.payload)}::text[],
         ${jobs.map((j) => j.payloadVersion)}::smallint[], ${jobs.map((j) => j.priority)}::smallint[],
         ${jobs.map((j) => j.lane)}::text[], ${jobs.map((j) => j.runAfterMs)}::float8[],
-        ${jobs.map((j) => j.deadline)}::timestamptz[], ${jobs.map((j) => j.tokens.join(' '))}::text[],
+        ${jobs.map((j) => j.deadline?.toISOString() ?? null)}::timestamptz[], ${jobs.map((j) => j.tokens.join(' '))}::text[],
         ${jobs.map((j) => j.trace)}::text[], ${jobs.map((j) => j.createdBy)}::text[]
       ) as i(id, kind, subject_type, subject_id, idempotency_key, payload, payload_version, priority, lane,
              run_after_ms, deadline, tokens, trace, created_by)
