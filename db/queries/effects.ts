@@ -86,16 +86,18 @@ export const findEffect = async (db: Queryable, effectId: string): Promise<Effec
   return row
 }
 
-/** Jobs that end without a worker leave what they have outside as debt, due at once. */
+/** Jobs that end without a worker leave what they have outside as debt, due after `delayMs`. */
 export const turnEffectsIntoDebt = async (
   tx: Tx,
   jobIds: readonly string[],
-  why: string,
+  debt: { why: string; delayMs: number },
 ): Promise<number> => {
+  const { why, delayMs } = debt
   const [row] = await tx<{ debts: number }[]>`
     with before as (select id, state from effect where job_id = any(${jobIds as string[]}::uuid[])),
     debt as (
-      update effect set state = 'debt', next_try_at = now(), updated_at = now(),
+      update effect set state = 'debt', updated_at = now(),
+        next_try_at = now() + ${delayMs}::float8 * interval '1 millisecond',
         error = jsonb_build_object('code', 'left-behind', 'class', 'transient', 'message', ${why}::text,
           'remedy', 'It is undone by itself as soon as a worker and the platform are there.')
       where job_id = any(${jobIds as string[]}::uuid[]) and state in ('intended', 'done')

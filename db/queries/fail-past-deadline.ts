@@ -3,6 +3,8 @@ import type { Tx } from '../client.ts'
 export interface OverdueJob {
   readonly id: string
   readonly tokens: string[]
+  /** Whether a worker was running it. */
+  readonly ran: boolean
 }
 
 /**
@@ -26,4 +28,4 @@ export const failPastDeadline = async (tx: Tx, limit: number): Promise<OverdueJo
       case when from_state = 'running' then jsonb_build_object('epoch', lease_epoch) end
     from failed
   )
-  select id, tokens from failed`
+  select id, tokens, from_state = 'running' as ran from failed`

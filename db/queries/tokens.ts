@@ -51,15 +51,19 @@ export interface TokenWaiter {
   readonly tokens: string[]
 }
 
-/** Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. */
+/**
+ * Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. Those who
+ * also need one of `full` are left out: they would only stand before others.
+ */
 export const findTokenWaiters = async (
   tx: Tx,
   tokens: readonly string[],
+  full: readonly string[],
   limit: number,
 ): Promise<TokenWaiter[]> => tx<TokenWaiter[]>`
   select id, tokens from job j
   where state = 'waiting' and wait_reason = 'token' and tokens && ${tokens as string[]}::text[]
-    and wait_signal = 'token' and not exists (
+    and not tokens && ${full as string[]}::text[] and wait_signal = 'token' and not exists (
       select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
   order by priority desc, deadline, wait_since, id limit ${limit}`
 
@@ -80,20 +84,35 @@ export const waitForTokens = async (
     select 'job.waiting', subject_type, subject_id, id, ${wait.actor}, 'ready', 'waiting', ${wait.detail} from parked`
 }
 
-/** A waiter got all its tokens: it is due, and holds them until its claim. */
+/**
+ * A waiter got all its tokens: it is due, and holds them until its claim. One that somebody else is about to
+ * change is passed over: who holds tokens' locks must never wait for a job.
+ */
 export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
   const rows = await tx`
-    with admitted as (
-      update job set state = 'ready', bell = 'due', run_after = now(), wait_until = null, wait_signal = null,
-        wait_since = null
-      where id = ${jobId}::uuid and state = 'waiting' and wait_reason = 'token'
-      returning id, subject_type, subject_id
+    with free as (
+      select id from job where id = ${jobId}::uuid and state = 'waiting' and wait_signal = 'token'
+      for update skip locked
+    ), admitted as (
+      update job j set state = 'ready', bell = 'due', run_after = now(), wait_until = null, wait_signal = null
+      from free where j.id = free.id returning j.id, subject_type, subject_id
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
       select 'job.woken', subject_type, subject_id, id, 'admission', 'waiting', 'ready', 'tokens-granted' from admitted
     )
     select id from admitted`
   return rows.length === 1
+}
+
+/** Jobs that were let in long ago and that no worker has taken, locked until the transaction ends. */
+export const lockIdleReservations = async (tx: Tx, olderMs: number, limit: number): Promise<string[]> => {
+  const rows = await tx<{ id: string }[]>`
+    select id from job
+    where state = 'ready' and id in (
+      select job_id from token_hold
+      where epoch = 0 and acquired_at < now() - ${olderMs}::float8 * interval '1 millisecond')
+    limit ${limit} for update skip locked`
+  return rows.map((row) => row.id)
 }
 
 /** Every token that somebody waits for: what the conductor looks at when a limit was raised. */

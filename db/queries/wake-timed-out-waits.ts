@@ -1,14 +1,17 @@
 import type { Queryable } from '../client.ts'
 
-/** Waits whose deadline has passed go on: the handler sees that nobody came. */
+/**
+ * Waits whose deadline has passed go on: the handler sees that nobody came. One that stood in line for tokens
+ * asks again and keeps its place.
+ */
 export const wakeTimedOutWaits = async (db: Queryable, limit: number): Promise<number> => {
   const [row] = await db<{ woken: number }[]>`
     with late as (
       select id, wait_reason from job where state = 'waiting' and wait_until <= now() order by wait_until
       limit ${limit} for update skip locked
     ), woken as (
-      update job j set state = 'ready', bell = 'due', run_after = now(), wait_since = null, wait_until = null,
-        wait_signal = null
+      update job j set state = 'ready', bell = 'due', run_after = now(), wait_until = null,
+        wait_signal = null, wait_since = case when j.wait_signal = 'token' then j.wait_since end
       from late l where j.id = l.id returning j.id, j.subject_type, j.subject_id, l.wait_reason
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)

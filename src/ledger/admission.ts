@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../db/client.ts'
 import { claimJobWithTokens } from '../../db/queries/claim-job-with-tokens.ts'
 import type { ClaimAsk, ClaimedJob } from '../../db/queries/claim-jobs.ts'
+import { lockReadyJob } from '../../db/queries/lock-ready-job.ts'
 import {
   admitWaiter,
   countTokenHolds,
@@ -8,11 +9,13 @@ import {
   findTokensHeldBy,
   findTokenWaiters,
   holdTokens,
+  lockIdleReservations,
   lockTokens,
   readAdmissionLimits,
   releaseTokens,
   waitForTokens,
 } from '../../db/queries/tokens.ts'
+import { unringJobs } from '../../db/queries/unring-jobs.ts'
 import { tokenLimit } from '../domain/job/token.ts'
 
 /** How many waiters one pass looks at: enough to fill what one release frees, bounded for the lock's sake. */
@@ -29,7 +32,8 @@ export const fullTokens = (
 
 /**
  * Claims a job that needs tokens: all of them or none. When one is full the job stands in line under that
- * token's name, and the next release looks at the line first.
+ * token's name, and the next release looks at the line first. The job's row is locked before any token, as
+ * everywhere; whoever holds tokens' locks never waits for a row.
  */
 export const claimWithTokens = (
   db: Db,
@@ -37,26 +41,31 @@ export const claimWithTokens = (
   by: { workerId: string; leaseMs: number },
 ): Promise<ClaimedJob | undefined> =>
   db.begin(async (tx) => {
+    // Another bell may have brought it to another worker by now: then its tokens are that one's, not ours.
+    const job = await lockReadyJob(tx, asked)
+    if (!job) return undefined
     await lockTokens(tx, asked.tokens)
     const held = new Set(await findTokensHeldBy(tx, asked.id))
     const missing = asked.tokens.filter((token) => !held.has(token))
-    if (missing.length > 0) {
-      const full = fullTokens(missing, await countTokenHolds(tx, missing), await readAdmissionLimits(tx))
-      if (full.length > 0) {
-        await waitForTokens(tx, {
-          jobId: asked.id,
-          generation: asked.generation,
-          detail: `waits for ${full.join(', ')}`,
-          actor: `worker/${by.workerId}`,
-          untilMs: askAgainMs,
-        })
-        return undefined
-      }
-      await holdTokens(tx, asked.id, 0, missing)
+    const full = fullTokens(missing, await countTokenHolds(tx, missing), await readAdmissionLimits(tx))
+    // A cancelled job only undoes what it did; to wait for admission for that would keep it from ending.
+    if (full.length > 0 && !job.cancelRequested) {
+      await waitForTokens(tx, {
+        jobId: asked.id,
+        generation: asked.generation,
+        detail: `waits for ${full.join(', ')}`,
+        actor: `worker/${by.workerId}`,
+        untilMs: askAgainMs,
+      })
+      return undefined
     }
+    if (full.length === 0) await holdTokens(tx, asked.id, 0, missing)
     const claimed = await claimJobWithTokens(tx, asked, by)
-    if (!claimed) await releaseAndAdmit(tx, [asked.id])
-    return claimed
+    if (claimed) return claimed
+    // Paused a moment ago: others may have the tokens meanwhile, and the bell is rung again later.
+    await releaseAndAdmit(tx, [asked.id])
+    await unringJobs(tx, [asked.id], 0)
+    return undefined
   }) as Promise<ClaimedJob | undefined>
 
 /** Takes the tokens of ended jobs back and hands them to the line, in one transaction with what ended them. */
@@ -69,8 +78,12 @@ export const releaseAndAdmit = async (tx: Tx, jobIds: readonly string[]): Promis
  * Lets in who stands in line for these tokens, in order, each all or nothing. A waiter that cannot get all
  * does not hold the others back: nothing that is stuck elsewhere stalls this token.
  */
-export const admitWaiters = async (tx: Tx, tokens: readonly string[]): Promise<number> => {
-  const waiters = await findTokenWaiters(tx, tokens, waitersPerPass)
+export const admitWaiters = async (
+  tx: Tx,
+  tokens: readonly string[],
+  knownFull: readonly string[] = [],
+): Promise<number> => {
+  const waiters = await findTokenWaiters(tx, tokens, knownFull, waitersPerPass)
   if (waiters.length === 0) return 0
   const wanted = [...new Set(waiters.flatMap((waiter) => waiter.tokens))]
   await lockTokens(tx, wanted)
@@ -87,10 +100,27 @@ export const admitWaiters = async (tx: Tx, tokens: readonly string[]): Promise<n
   return admitted
 }
 
-/** The conductor's look at every line: a limit was raised, a lane resumed, a release was cut short. */
+/**
+ * The conductor's look at every line: a limit was raised, a lane resumed, a release was cut short, or more wait
+ * for something else than one pass looks at. Full tokens are left out, so the cost follows what is free.
+ */
 export const readmitAll = async (db: Db): Promise<number> => {
   const awaited = await findAwaitedTokens(db)
+  if (awaited.length === 0) return 0
+  const full = fullTokens(awaited, await countTokenHolds(db, awaited), await readAdmissionLimits(db))
   let admitted = 0
-  for (const token of awaited) admitted += (await db.begin((tx) => admitWaiters(tx, [token]))) as number
+  for (const token of awaited)
+    if (!full.includes(token)) admitted += (await db.begin((tx) => admitWaiters(tx, [token], full))) as number
   return admitted
 }
+
+/**
+ * Takes tokens back from jobs that were let in but that no worker took for `olderMs`: their lane was paused, or
+ * nobody serves their kind any more. They ask again when a worker comes; until then others have their turn.
+ */
+export const lapseReservations = async (db: Db, olderMs: number): Promise<number> =>
+  (await db.begin(async (tx) => {
+    const idle = await lockIdleReservations(tx, olderMs, waitersPerPass)
+    await releaseAndAdmit(tx, idle)
+    return idle.length
+  })) as number

@@ -8,7 +8,7 @@ import type { Clock } from '../clock.ts'
 import { limits } from '../config.ts'
 import { backoffMs, defaultRetryPolicy } from '../domain/job/retry.ts'
 import type { Logger } from '../log.ts'
-import { readmitAll, releaseAndAdmit } from './admission.ts'
+import { lapseReservations, readmitAll, releaseAndAdmit } from './admission.ts'
 import { crashPoint } from './crash-point.ts'
 import { enqueue } from './enqueue.ts'
 import { Loop, type Service } from './service.ts'
@@ -24,6 +24,7 @@ export interface SweepOptions {
 
 const sweepBatch = 500
 const expireMs = 250
+const reservedMs = 15_000
 const debtPauseMs = 60_000
 const debtCapMs = 3_600_000
 
@@ -34,7 +35,8 @@ export const sweepLeases = async (db: Db): Promise<number> => {
     const jobs = await expireLeases(tx, { lostMax: defaultRetryPolicy.lostMax, limit: sweepBatch })
     if (jobs.length > 0) crashPoint('conductor-mid-sweep')
     const failed = jobs.filter((job) => job.state === 'failed').map((job) => job.id)
-    if (failed.length > 0) await turnEffectsIntoDebt(tx, failed, 'the job failed while no worker held it')
+    const why = 'the job failed while no worker held it'
+    if (failed.length > 0) await turnEffectsIntoDebt(tx, failed, { why, delayMs: 0 })
     await releaseAndAdmit(
       tx,
       jobs.filter((job) => job.tokens.length > 0).map((job) => job.id),
@@ -45,12 +47,18 @@ export const sweepLeases = async (db: Db): Promise<number> => {
   return expired as number
 }
 
-/** Fails what did not end in time; what it left outside becomes debt. */
-export const sweepDeadlines = async (db: Db): Promise<number> =>
+/**
+ * Fails what did not end in time; what it left outside becomes debt. A handler that was running hears of it with
+ * its next heartbeat and may be in the middle of a call until then, so its debts rest for `graceMs`.
+ */
+export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =>
   (await db.begin(async (tx) => {
     const overdue = await failPastDeadline(tx, sweepBatch)
-    const ids = overdue.map((job) => job.id)
-    if (ids.length > 0) await turnEffectsIntoDebt(tx, ids, 'the job did not end by its deadline')
+    for (const ran of [true, false]) {
+      const ids = overdue.filter((job) => job.ran === ran).map((job) => job.id)
+      const why = 'the job did not end by its deadline'
+      if (ids.length > 0) await turnEffectsIntoDebt(tx, ids, { why, delayMs: ran ? graceMs : 0 })
+    }
     await releaseAndAdmit(
       tx,
       overdue.filter((job) => job.tokens.length > 0).map((job) => job.id),
@@ -99,9 +107,12 @@ export const createSweeps = (options: SweepOptions): Service[] => {
     })
   return [
     sweep('leases', expireMs, () => sweepLeases(options.db)),
-    sweep('deadlines', limits.conductorTickMs, () => sweepDeadlines(options.db)),
+    sweep('deadlines', limits.conductorTickMs, () => sweepDeadlines(options.db, options.silentMs)),
     sweep('waits', limits.conductorTickMs, () => wakeTimedOutWaits(options.db, sweepBatch)),
-    sweep('admission', limits.conductorTickMs, () => readmitAll(options.db)),
+    sweep('admission', limits.conductorTickMs, async () => {
+      await lapseReservations(options.db, reservedMs)
+      return readmitAll(options.db)
+    }),
     sweep('debts', limits.conductorTickMs, () => sweepDebts(options.db)),
     sweep(
       'workers',

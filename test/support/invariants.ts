@@ -232,7 +232,8 @@ const tokens = async (db: Queryable): Promise<string[]> => {
       where ((j.state = 'running' and h.epoch = j.lease_epoch) or (j.state = 'ready' and h.epoch = 0)) is not true
     union all select format('tokens: job %s runs without %s', j.id, t)
       from job j, unnest(j.tokens) t
-      where j.state = 'running' and not exists (select from token_hold h where h.job_id = j.id and h.token = t)`
+      where j.state = 'running' and j.cancel_requested_at is null
+        and not exists (select from token_hold h where h.job_id = j.id and h.token = t)`
   return [
     ...sentences(idle),
     ...held
