@@ -1,6 +1,9 @@
 import type { Tx } from '../client.ts'
 
-/** Starts a new generation of an ended job: budgets afresh, checkpoint kept. The caller holds its lock. */
+/**
+ * Starts a new generation of an ended job: budgets afresh, checkpoint kept. The caller holds its lock. `publish`
+ * grows, so that the relay's late mark of a bell of the generation before misses.
+ */
 export const redriveJob = async (tx: Tx, jobId: string, by: string): Promise<number> => {
   const [row] = await tx<{ generation: number }[]>`
     with before as (select id, state from job where id = ${jobId}::uuid),
@@ -8,7 +11,8 @@ export const redriveJob = async (tx: Tx, jobId: string, by: string): Promise<num
       update job set state = 'ready', bell = 'due', generation = generation + 1, run_after = now(),
         attempt = 0, environment_attempt = 0, lost = 0, finished_at = null, started_at = null, error = null,
         deadline = null, cancel_requested_at = null, cancel_requested_by = null, cancel_reason = null,
-        published_at = null
+        published_at = null, publish = publish + 1,
+        wait_reason = null, wait_detail = null, wait_since = null, wait_until = null, wait_signal = null
       where id = ${jobId}::uuid returning id, subject_type, subject_id, generation
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)

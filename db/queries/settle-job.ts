@@ -18,6 +18,14 @@ export interface JobSettlement {
   readonly wait?: { reason: string; detail: string; untilMs: number; signal: string | null } | null
 }
 
+/** Whether somebody wants this running job cancelled. Locks it, so that the answer holds until the commit. */
+export const isCancelRequested = async (tx: Tx, job: { id: string; epoch: number }): Promise<boolean> => {
+  const [row] = await tx<{ requested: boolean }[]>`
+    select cancel_requested_at is not null as requested from job
+    where id = ${job.id}::uuid and lease_epoch = ${job.epoch} and state = 'running' for update`
+  return row?.requested ?? false
+}
+
 /** Ends a running job's turn in any way but a plain success, only while its epoch holds. */
 export const settleJob = async (tx: Tx, s: JobSettlement): Promise<boolean> => {
   const delayMs = s.delayMs ?? 0

@@ -1,6 +1,6 @@
 import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
-import { type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
+import { isCancelRequested, type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
 import { mayBecome } from '../domain/job/state.ts'
 import { FencedError } from '../errors.ts'
@@ -17,7 +17,7 @@ export const settle = async (db: Db, settlement: JobSettlement, change?: DomainC
   if (!mayBecome('running', settlement.event, settlement.to))
     throw new Error(`A running job cannot become ${settlement.to} by ${settlement.event}.`)
   await db.begin(async (tx) => {
-    const final = await endWaitBeforeItBegins(tx, settlement)
+    const final = await endWaitBeforeItBegins(tx, settlement).then((s) => hurryCanceled(tx, s))
     // The fence first: it locks the row, so the domain's change runs under a lease that cannot move.
     if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
     await change?.(tx)
@@ -32,6 +32,13 @@ const endWaitBeforeItBegins = async (tx: Tx, settlement: JobSettlement): Promise
   await lockSignal(tx, signal)
   if (!(await wasSignalled(tx, signal, settlement.id))) return settlement
   return { ...settlement, to: 'ready', wait: null, reason: `${signal} came while the wait began` }
+}
+
+/** A job that somebody wants cancelled neither waits nor rests before its next turn: that turn ends it. */
+const hurryCanceled = async (tx: Tx, settlement: JobSettlement): Promise<JobSettlement> => {
+  const rests = settlement.to === 'waiting' || (settlement.delayMs ?? 0) > 0
+  if (!rests || !(await isCancelRequested(tx, settlement))) return settlement
+  return { ...settlement, to: 'ready', wait: null, delayMs: 0 }
 }
 
 /** Ends plain successes in one statement. Answers for each whether it was accepted (false: fenced). */
