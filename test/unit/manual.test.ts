@@ -1,0 +1,113 @@
+import { existsSync } from 'node:fs'
+import { posix } from 'node:path'
+import { expect, test } from 'vitest'
+import { jobKinds } from '../../src/domain/job/registry.ts'
+import { tokenClasses } from '../../src/domain/job/token.ts'
+import { settings } from '../../src/domain/settings.ts'
+import { codeFiles, readSource, repositoryFiles } from './sources.ts'
+
+const documents = repositoryFiles.filter((path) => path.endsWith('.md'))
+
+/** The first cell of every row of every table below a heading of level two, as far as it is code. */
+const named = (path: string, heading: string): string[] => {
+  const [, below = ''] = readSource(path).split(`\n## ${heading}\n`)
+  const [text = ''] = below.split('\n## ')
+  return [...text.matchAll(/^\| `([^`]+)`/gm)].map((match) => match[1] ?? '')
+}
+
+test.each([
+  ['Runtime', 'dependencies'],
+  ['Optional', 'optionalDependencies'],
+  ['Development', 'devDependencies'],
+])('docs/dependencies.md explains each of the packages: %s', (heading, group) => {
+  const manifest = JSON.parse(readSource('package.json')) as Record<string, Record<string, string>>
+  expect(named('docs/dependencies.md', heading).sort()).toEqual(Object.keys(manifest[group] ?? {}).sort())
+})
+
+/** What the code reads from the environment, by whatever words. */
+const environmentOfCode = (): string[] => {
+  const schema =
+    /const environment = z\.object\(\{([\s\S]*?)\n\}\)/.exec(readSource('src/config.ts'))?.[1] ?? ''
+  const ours = codeFiles.filter((path) => /^(src|workers|db)\//.test(path))
+  return [
+    ...[...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? ''),
+    ...ours.flatMap((path) =>
+      [...readSource(path).matchAll(/\benv\.([A-Z][A-Z0-9_]+)/g)].map((match) => match[1] ?? ''),
+    ),
+  ].filter((name) => !['PATH', 'HOME'].includes(name))
+}
+
+test('docs/configuration.md lists every environment variable that the code reads, and no other', () => {
+  const documented = ['Environment', 'For tests alone'].flatMap((heading) =>
+    named('docs/configuration.md', heading),
+  )
+  expect(documented.length).toBeGreaterThan(15)
+  expect(documented.sort()).toEqual([...new Set(environmentOfCode())].sort())
+})
+
+test('docs/configuration.md lists every setting with its default, and no other', () => {
+  const text = readSource('docs/configuration.md')
+  const kinds = new Set(jobKinds.map((kind) => `concurrency-${kind.kind}`))
+  const expected = settings.map(({ name, default: value, unit }) => `| \`${name}\` | ${value} ${unit} |`)
+  expect(named('docs/configuration.md', 'Settings').sort()).toEqual(settings.map(({ name }) => name).sort())
+  expect(expected.filter((row) => !text.includes(row))).toEqual([])
+  expect(settings.filter(({ name }) => kinds.has(name)).length).toBe(kinds.size)
+})
+
+test('docs/configuration.md lists every class of admission tokens with its limit', () => {
+  const text = readSource('docs/configuration.md')
+  const rows = Object.entries(tokenClasses).map(([name, { limit }]) => `| \`${name}\` | ${limit} |`)
+  expect(rows.filter((row) => !text.includes(row))).toEqual([])
+  expect(named('docs/configuration.md', 'Admission limits').sort()).toEqual(Object.keys(tokenClasses).sort())
+})
+
+test('docs/observability.md lists every metric of ours', () => {
+  const metrics = codeFiles
+    .filter((path) => /^(src|workers)\//.test(path))
+    .flatMap((path) => [...readSource(path).matchAll(/\b(?:counter|gauge|histogram)\(\s*'([a-z_]+)'/g)])
+    .map((match) => `drover_${match[1]}`)
+  expect(metrics.length).toBeGreaterThan(3)
+  expect(named('docs/observability.md', 'Metrics').sort()).toEqual([...new Set(metrics)].sort())
+})
+
+/** Links of a document to files of ours, as paths from the root. */
+const linksOf = (path: string): string[] =>
+  [...readSource(path).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map((match) => match[1] ?? '')
+    .filter((target) => !/^[a-z]+:|^#/.test(target))
+    .map((target) => posix.join(posix.dirname(path), target.replace(/#.*$/, '')))
+
+test('every link between documents leads to a file that exists', () => {
+  expect(documents.length).toBeGreaterThan(5)
+  const broken = documents.flatMap((path) =>
+    linksOf(path)
+      .filter((target) => !existsSync(new URL(`../../${target}`, import.meta.url)))
+      .map((target) => `${path}: ${target}`),
+  )
+  expect(broken).toEqual([])
+})
+
+test('every npm script that a document names exists', () => {
+  const { scripts } = JSON.parse(readSource('package.json')) as { scripts: Record<string, string> }
+  const unknown = documents.flatMap((path) =>
+    [...readSource(path).matchAll(/\bnpm run ([a-z][a-z:-]*)/g)]
+      .map((match) => match[1] ?? '')
+      .filter((name) => !Object.hasOwn(scripts, name))
+      .map((name) => `${path}: ${name}`),
+  )
+  expect(unknown).toEqual([])
+})
+
+test('every file of ours that a document names in backticks exists', () => {
+  const known = new Set(repositoryFiles)
+  const folders = new Set(
+    repositoryFiles.flatMap((path) => path.split('/').map((_, at, parts) => parts.slice(0, at).join('/'))),
+  )
+  const unknown = documents.flatMap((path) =>
+    [...readSource(path).matchAll(/`((?:src|workers|db|test|docs)\/[\w./-]*)`/g)]
+      .map((match) => (match[1] ?? '').replace(/\/$/, ''))
+      .filter((name) => !known.has(name) && !folders.has(name))
+      .map((name) => `${path}: ${name}`),
+  )
+  expect(unknown).toEqual([])
+})
