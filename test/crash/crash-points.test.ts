@@ -1,0 +1,102 @@
+import { expect, test } from 'vitest'
+import { requestCancel } from '../../src/ledger/cancel.ts'
+import type { CrashPoint } from '../../src/ledger/crash-point.ts'
+import { ending, onEachFleet } from '../support/fleet.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { expectWhole } from '../support/load.ts'
+import { until } from '../support/wait.ts'
+
+/** Each point a worker passes on the way of a plain job, and the pass on which it dies there. */
+const points: readonly (readonly [CrashPoint, number])[] = [
+  ['before-claim', 1],
+  ['after-claim', 2],
+  ['before-intent', 2],
+  ['after-intent', 2],
+  ['before-effect', 1],
+  ['after-effect', 2],
+  ['before-checkpoint', 2],
+  ['after-checkpoint', 3],
+  ['before-finish', 1],
+  ['after-finish', 2],
+  ['before-ack', 1],
+  ['after-ack', 2],
+]
+
+/** Enough work for both workers, whoever is quicker. */
+const work = { effects: 2, steps: 2, stepMs: 60 }
+
+await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
+  test.each(points)('at %s (pass %i): no job is lost and no effect repeated', async (point, pass) => {
+    const armed = await fleet.worker(`kill:${point}@${pass}`)
+    const ids = await fleet.add(12, work)
+    expect(await ending(armed)).toEqual({ code: null, signal: 'SIGKILL' })
+    await fleet.ended(ids)
+    await expectWhole(fleet.db, ids, work.effects)
+  })
+
+  test('while a wait begins: the job waits once, and goes on', async () => {
+    const armed = await fleet.worker('kill:after-finish')
+    const ids = await fleet.add(6, { effects: 1, outcome: 'wait' })
+    expect((await ending(armed)).signal).toBe('SIGKILL')
+    await fleet.ended(ids)
+    await expectWhole(fleet.db, ids, 1)
+    const waits = await fleet.db<{ waits: number }[]>`
+      select distinct count(*)::int as waits from event
+      where type = 'job.waiting' and job_id = any(${ids}::uuid[]) group by job_id`
+    expect(waits).toEqual([{ waits: 1 }])
+  })
+
+  test('while a retry is put down: the job is tried again', async () => {
+    const armed = await fleet.worker('kill:before-finish')
+    const ids = await fleet.add(6, { effects: 1, outcome: 'fail-once' })
+    expect((await ending(armed)).signal).toBe('SIGKILL')
+    await fleet.ended(ids)
+    await expectWhole(fleet.db, ids, 1)
+  })
+
+  test.each(['before-undo', 'after-undo', 'before-finish'] as const)(
+    'at %s of a cancel: another worker undoes the rest',
+    async (point) => {
+      const armed = await fleet.worker(`kill:${point}`)
+      const ids = await fleet.add(6, { effects: 2, steps: 1, stepMs: 60_000 })
+      await bothAreBusy(2)
+      for (const id of ids) await requestCancel(fleet.db, id, { by: 'test', reason: 'not wanted' })
+      expect((await ending(armed)).signal).toBe('SIGKILL')
+      await fleet.ended(ids)
+      await expectUndone(ids, 'canceled')
+    },
+  )
+
+  test.each(['before-undo', 'after-undo'] as const)(
+    'at %s of a failure: nothing stays outside',
+    async (point) => {
+      const armed = await fleet.worker(`kill:${point}`)
+      const ids = await fleet.add(6, { effects: 2, outcome: 'fail' })
+      expect((await ending(armed)).signal).toBe('SIGKILL')
+      await fleet.ended(ids)
+      await expectUndone(ids, 'failed')
+    },
+  )
+
+  /** Every hand of both workers holds a job whose effects are made. */
+  const bothAreBusy = (effects: number) =>
+    until(
+      async () => {
+        const busy = await fleet.db`
+          select from job where state = 'running' and (checkpoint->>'effects')::int = ${effects}`
+        return busy.length === 4
+      },
+      { what: 'both workers to be busy', withinMs: 60_000 },
+    )
+
+  const expectUndone = async (ids: readonly string[], state: string) => {
+    const states = await fleet.db<{ state: string }[]>`
+      select distinct state from job where id = any(${[...ids]}::uuid[])`
+    expect(states).toEqual([{ state }])
+    const left = await fleet.db`
+      select name from self_test.marker where job_id = any(${[...ids]}::uuid[])
+      union all select name from effect where job_id = any(${[...ids]}::uuid[]) and state <> 'undone'`
+    expect(left).toEqual([])
+    expect(await checkInvariants(fleet.db)).toEqual([])
+  }
+})

@@ -1,0 +1,95 @@
+import { describe } from 'vitest'
+import type { Db } from '../../db/client.ts'
+import type { CrashPoint } from '../../src/ledger/crash-point.ts'
+import { enqueue, type NewJob } from '../../src/ledger/enqueue.ts'
+import { nudge } from '../../src/ledger/nudge.ts'
+import { allEnded } from './load.ts'
+import { createDatabase } from './postgres.ts'
+import type { Exit, TestProcess } from './processes.ts'
+import { startRedis } from './redis.ts'
+import { startConductor, startRoles, startWorker } from './roles.ts'
+import { settles } from './wait.ts'
+
+/** Where a process shall die or freeze, and on which pass: `kill:after-claim`, `stop:before-effect@2`. */
+export type Armed = `${'kill' | 'stop'}:${CrashPoint}` | `${'kill' | 'stop'}:${CrashPoint}@${number}`
+
+export interface FleetOptions {
+  readonly workers?: number
+  readonly conductors?: number
+}
+
+/** A small fleet of real processes with short leases, on one database and one bell. */
+export interface Fleet {
+  readonly db: Db
+  readonly conductors: readonly TestProcess[]
+  readonly workers: readonly TestProcess[]
+  /** One more worker, until the end of the test. */
+  worker(armed?: Armed): Promise<TestProcess>
+  /** One more conductor, until the end of the test. */
+  conductor(armed?: Armed): Promise<TestProcess>
+  /** Adds self-test jobs with this payload and tells the conductor. Returns their ids. */
+  add(count: number, payload: Readonly<Record<string, unknown>>, job?: Partial<NewJob>): Promise<string[]>
+  /** Waits until all of these have ended, in whatever way. */
+  ended(ids: readonly string[]): Promise<void>
+}
+
+/** Short, so that a test waits a second for what takes a quarter of a minute in production. */
+export const fleetLeaseMs = 1_500
+/** Few hands: a worker beside another one gets its share of a dozen jobs. */
+const slots = 2
+const endMs = 60_000
+
+/**
+ * Describes the same tests once per bell, each time with a fleet that is started once for all of them. Call it
+ * at the top of a file.
+ */
+export const onEachFleet = async (
+  title: string,
+  options: FleetOptions,
+  tests: (fleet: Fleet) => void,
+): Promise<void> => {
+  for (const bell of ['postgres', 'redis'] as const) {
+    const { db, url } = await createDatabase()
+    const redis = bell === 'redis' ? await startRedis() : undefined
+    const env = {
+      DATABASE_URL: url,
+      ...(redis ? { REDIS_URL: redis.url } : {}),
+      DROVER_SECRET_KEY: '5e'.repeat(32),
+      DROVER_LEASE_MS: String(fleetLeaseMs),
+      DROVER_CONCURRENCY: `self-test=${slots}`,
+    }
+    const armedEnv = (armed?: Armed) => (armed === undefined ? env : { ...env, DROVER_CRASH_POINTS: armed })
+    const roles = await startRoles(env, options)
+    const fleet: Fleet = {
+      ...roles,
+      db,
+      worker: (armed) => startWorker(armedEnv(armed)),
+      conductor: (armed) => startConductor(armedEnv(armed)),
+      add: (count, payload, job) => addJobs(db, count, payload, job),
+      ended: async (ids) => void (await allEnded(db, ids, endMs)),
+    }
+    describe(`${title}, on the ${bell} bell`, () => tests(fleet))
+  }
+}
+
+/** How an armed process ended. One that never reaches its point fails the test here. */
+export const ending = (armed: TestProcess): Promise<Exit> =>
+  settles(armed.exited, { what: 'the armed process to reach its point and die', withinMs: endMs })
+
+const addJobs = async (
+  db: Db,
+  count: number,
+  payload: Readonly<Record<string, unknown>>,
+  job: Partial<NewJob> = {},
+): Promise<string[]> => {
+  const jobs = Array.from({ length: count }, (_, at) => ({
+    kind: 'self-test',
+    payload,
+    subject: { type: 'self-test', id: String(at) },
+    createdBy: 'test',
+    ...job,
+  }))
+  const added = (await db.begin((tx) => enqueue(tx, jobs))) as { id: string }[]
+  nudge(db)
+  return added.map(({ id }) => id)
+}
