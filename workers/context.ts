@@ -35,14 +35,15 @@ export interface ContextOptions<Payload> {
 /** All that a handler may touch of the ledger. Everything it writes here is fenced by the job's epoch. */
 export class JobContext<Payload = unknown> {
   readonly job: ClaimedJob
-  readonly log: Logger
   readonly db: Db
+  readonly #parentLog: Logger
   readonly #kind: JobKind<Payload>
   readonly #abort = new AbortController()
   readonly #lost = new AbortController()
   #checkpoint: Record<string, unknown> | null
   #progress: Progress | undefined
   #progressIsNew = false
+  #log: Logger | undefined
   #draining = false
   #ending = false
   #lookAtLease: (() => void) | undefined
@@ -52,8 +53,19 @@ export class JobContext<Payload = unknown> {
     this.db = options.db
     this.job = options.job
     this.#kind = options.kind
-    this.log = options.log
+    this.#parentLog = options.log
     this.#checkpoint = options.job.checkpoint
+  }
+
+  /** Every line of it carries the job, its subject and its trace. Made when it is first used: most jobs say nothing. */
+  get log(): Logger {
+    this.#log ??= this.#parentLog.child({
+      job: this.job.id,
+      kind: this.job.kind,
+      subject: `${this.job.subjectType}/${this.job.subjectId}`,
+      ...(this.job.trace === null ? {} : { trace: this.job.trace.split('-')[1] }),
+    })
+    return this.#log
   }
 
   /** What the job was asked with, lifted to the version this code knows. */

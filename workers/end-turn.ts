@@ -5,7 +5,6 @@ import { decideRetry } from '../src/domain/job/retry.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { settle } from '../src/ledger/settle.ts'
-import type { Logger } from '../src/log.ts'
 import { CancelRequest, type JobContext, ReleaseRequest } from './context.ts'
 import type { Handler, Outcome, Undoer } from './handler.ts'
 import { undoEffects } from './undo-effects.ts'
@@ -18,7 +17,6 @@ export type Ending =
 
 export interface EndTurnOptions {
   readonly db: Db
-  readonly log: Logger
   readonly undoers: ReadonlyMap<string, Undoer>
   readonly handler: Handler
   readonly actor: string
@@ -59,7 +57,7 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
   }
   const error = isDbAway(thrown) ? databaseAway(thrown) : asDroverError(thrown)
   const decision = decideRetry(error.class, ctx.job, options.handler.kind.retry, Math.random())
-  options.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
+  ctx.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
   if (!decision.retry) return fail(ctx, options, error, decision.charge)
   await commit(ctx, options, {
     to: 'ready',
@@ -116,7 +114,7 @@ const cancel = async (ctx: JobContext, options: EndTurnOptions, reason: string):
 
 /** The job's own signal may be aborted by the cancel we are carrying out: only a lost lease stops the undoing. */
 const undo = (ctx: JobContext, options: EndTurnOptions) =>
-  undoEffects(ctx.job.id, { ...options, holder: ctx.holder(ctx.lost) })
+  undoEffects(ctx.job.id, { ...options, log: ctx.log, holder: ctx.holder(ctx.lost) })
 
 const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
   to: 'waiting',

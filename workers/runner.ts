@@ -96,12 +96,8 @@ export class Runner {
   }
 
   async #run(handler: Handler, job: ClaimedJob, claimedAtMs: number): Promise<void> {
-    const log = this.#options.log.child({
-      job: job.id,
-      kind: job.kind,
-      subject: `${job.subjectType}/${job.subjectId}`,
-    })
-    const ctx = new JobContext({ db: this.#options.db, job, kind: handler.kind, log })
+    const { db, log } = this.#options
+    const ctx = new JobContext({ db, job, kind: handler.kind, log })
     this.#options.keeper.keep(ctx, claimedAtMs)
     jobsRunning.inc({ kind: job.kind })
     const startedMs = this.#options.clock.monotonicMs()
@@ -127,7 +123,7 @@ export class Runner {
         // The common end shares a statement with its siblings; every other end has a transaction of its own.
         if (ending.type === 'done' && !ending.change && ctx.job.tokens.length === 0)
           return this.#finish(ctx, ending.result)
-        return endTurn(ctx, ending, { db, log: ctx.log, undoers, handler, actor: this.#actor })
+        return endTurn(ctx, ending, { db, undoers, handler, actor: this.#actor })
       })
     } catch (error) {
       if (!(error instanceof FencedError)) throw error

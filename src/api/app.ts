@@ -10,12 +10,12 @@ import type { ApiDeps, ApiEnv } from './env.ts'
 import { answerError } from './errors.ts'
 import { login } from './login.ts'
 import { describeApi } from './openapi.ts'
-import { docsScript, stylesheet } from './pages.ts'
+import { docsScript, icon, stylesheet } from './pages.ts'
 import { hostGuard } from './peers.ts'
 import { problem } from './problem.ts'
 import { TokenBuckets } from './rate-limit.ts'
 import { checkReadiness } from './readiness.ts'
-import { limitRate, limitUrl, trackRequest } from './request.ts'
+import { limitRate, limitUrl, traceRequest, trackRequest } from './request.ts'
 import { effects } from './resources/effects.ts'
 import { events } from './resources/events.ts'
 import { kinds } from './resources/job-kinds.ts'
@@ -75,6 +75,7 @@ const guard = (app: OpenAPIHono<ApiEnv>, deps: ApiDeps, authenticator: Authentic
     keys: deps.limits.buckets,
   })
   app.use(trackRequest(deps))
+  app.use(traceRequest)
   app.use(securityHeaders)
   app.use(hostGuard(deps.host))
   app.use(limitUrl(deps.limits.urlBytes))
@@ -109,6 +110,7 @@ const serveHealthPages = (app: OpenAPIHono<ApiEnv>, deps: ApiDeps): void => {
 
 const assets: Readonly<Record<string, { type: string; text: string }>> = {
   'api.css': { type: 'text/css; charset=utf-8', text: stylesheet },
+  'icon.svg': { type: 'image/svg+xml', text: icon },
   'docs.js': { type: 'text/javascript; charset=utf-8', text: docsScript },
 }
 

@@ -9,8 +9,23 @@ interface StreamOptions extends EventFilter {
   readonly after: EventCursor | 'start' | 'now'
 }
 
-/** Sends events as they come, with comments in between so that nobody on the way takes silence for death. */
-export const streamEvents = (c: Context<ApiEnv>, deps: ApiDeps, options: StreamOptions): Response => {
+/** What a stream's body gets: a way to send, and when to stop. */
+export interface OpenStream {
+  /** Resolves when the reader has taken it; a reader that is too slow ends the stream. */
+  readonly send: (text: string) => Promise<void>
+  readonly end: () => void
+  readonly ended: AbortSignal
+}
+
+/**
+ * A stream of server-sent events, open until its reader goes, is too slow, or the process stops; with comments
+ * in between, so that nobody on the way takes silence for death. `begin` starts it and gives what undoes that.
+ */
+export const openStream = (
+  c: Context<ApiEnv>,
+  deps: Pick<ApiDeps, 'streams' | 'limits'>,
+  begin: (stream: OpenStream) => () => void,
+): Response => {
   const ended = deps.streams.enter(c.get('actor').name)
   const log = c.get('log')
   // Proxies that buffer would hold events back.
@@ -20,7 +35,7 @@ export const streamEvents = (c: Context<ApiEnv>, deps: ApiDeps, options: StreamO
     async (stream) => {
       stream.onAbort(() => ended.abort())
       try {
-        await run(stream, deps, options, ended)
+        await run(stream, deps, begin, ended)
       } finally {
         deps.streams.leave(ended)
         ended.abort()
@@ -32,8 +47,8 @@ export const streamEvents = (c: Context<ApiEnv>, deps: ApiDeps, options: StreamO
 
 const run = async (
   stream: SSEStreamingApi,
-  deps: ApiDeps,
-  options: StreamOptions,
+  deps: Pick<ApiDeps, 'limits'>,
+  begin: (stream: OpenStream) => () => void,
   ended: AbortController,
 ): Promise<void> => {
   const send = async (text: string) => {
@@ -41,17 +56,23 @@ const run = async (
     if (!(await withinMs(stream.write(text), deps.limits.slowReaderMs))) ended.abort()
   }
   await send('retry: 1000\n: connected\n\n')
-  const unsubscribe = deps.events.subscribe(
-    { types: options.types, subject: options.subject, after: options.after, onEnd: () => ended.abort() },
-    async (events) => {
-      for (const piece of pieces(events)) await send(piece)
-    },
-  )
+  const undo = begin({ send, end: () => ended.abort(), ended: ended.signal })
   const heartbeat = setInterval(() => void send(': still here\n\n'), deps.limits.heartbeatMs)
   await aborted(ended.signal)
   clearInterval(heartbeat)
-  unsubscribe()
+  undo()
 }
+
+/** Sends events as they come. */
+export const streamEvents = (c: Context<ApiEnv>, deps: ApiDeps, options: StreamOptions): Response =>
+  openStream(c, deps, ({ send, end }) =>
+    deps.events.subscribe(
+      { types: options.types, subject: options.subject, after: options.after, onEnd: end },
+      async (events) => {
+        for (const piece of pieces(events)) await send(piece)
+      },
+    ),
+  )
 
 /** The web's streams count chunks, not bytes: only small chunks keep what is buffered for one reader small. */
 const pieceLength = 64 * 1024

@@ -17,6 +17,7 @@ export const page = ({ title, body, scripts = [] }: Page): string => `<!doctype 
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>${escapeHtml(title)} · Drover</title>
+<link rel="icon" href="/assets/icon.svg" type="image/svg+xml">
 <link rel="stylesheet" href="/assets/api.css">
 ${scripts.map((name) => `<script src="/assets/${name}" defer></script>`).join('\n')}
 </head>
@@ -29,6 +30,12 @@ ${body}
 </main>
 </body>
 </html>
+`
+
+/** Three carts in a row, the first one ahead. Every page names it, or browsers would ask for one of their own. */
+export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">
+<rect width="32" height="32" rx="7" fill="#0b5f63"/><path d="M6 9h12M6 16h20M6 23h12" stroke="#fff" stroke-width="3.5"
+ stroke-linecap="round"/></svg>
 `
 
 /** The looks of login and docs: system fonts, enough contrast in both schemes, visible focus. */

@@ -1,7 +1,7 @@
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { v7 as uuidv7 } from 'uuid'
-import { counter, histogram } from '../telemetry.ts'
+import { counter, histogram, withRemoteParent, withSpan } from '../telemetry.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { problem } from './problem.ts'
 import type { TokenBuckets } from './rate-limit.ts'
@@ -40,6 +40,13 @@ export const trackRequest = (deps: ApiDeps) =>
       'answered',
     )
   })
+
+/** A span for each request, as a child of the caller's: a job keeps it, and its work shows beneath it. */
+export const traceRequest = createMiddleware<ApiEnv>(async (c, next) => {
+  await withRemoteParent(c.req.header('traceparent'), () =>
+    withSpan(`${c.req.method} request`, { 'drover.request': c.get('requestId') }, next),
+  )
+})
 
 /** Refuses a URL that no request of ours needs. Node itself refuses headers that are too large (serve.ts). */
 export const limitUrl = (maxBytes: number) =>

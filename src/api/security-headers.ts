@@ -25,7 +25,8 @@ export const securityHeaders = createMiddleware<ApiEnv>(async (c, next) => {
   if (!headers.has('Content-Security-Policy')) headers.set('Content-Security-Policy', policy)
   headers.set('X-Content-Type-Options', 'nosniff')
   headers.set('X-Frame-Options', 'DENY')
-  headers.set('Referrer-Policy', 'no-referrer')
+  // Not no-referrer: with that, browsers send `Origin: null` with our own forms, which looks like another site.
+  headers.set('Referrer-Policy', 'same-origin')
   headers.set('Cross-Origin-Opener-Policy', 'same-origin')
   headers.set('Cross-Origin-Resource-Policy', 'same-origin')
   if (!headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')

@@ -5,13 +5,14 @@ import { openDb } from '../../db/client.ts'
 import { anyAccessToken } from '../../db/queries/find-access-token.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { createConsole } from '../console/console.ts'
 import { DroverError } from '../errors.ts'
 import type { RunningRole } from '../health.ts'
 import { openBell } from '../ledger/bell.ts'
 import { EventFeed } from '../ledger/event-feed.ts'
 import { createLog, type Logger } from '../log.ts'
 import { createSealer } from '../seal.ts'
-import { startProcessMetrics } from '../telemetry.ts'
+import { startProcessMetrics, startTracing } from '../telemetry.ts'
 import { apiLimits } from './api-limits.ts'
 import { createApi } from './app.ts'
 import type { ApiDeps } from './env.ts'
@@ -40,7 +41,8 @@ export const runApi = async (config: Config): Promise<RunningRole> => {
   const db = openDb({ url: databaseUrl, max: poolMax, applicationName: 'drover-api', statementMs, connectMs })
   const events = new EventFeed({ db, clock: systemClock, log })
   const streams = new Streams(apiLimits)
-  const closers: (() => Promise<unknown>)[] = [() => db.end({ timeout: 5 })]
+  const tracing = await startTracing(config, 'api')
+  const closers: (() => Promise<unknown>)[] = [() => db.end({ timeout: 5 }), () => tracing.stop()]
   try {
     // Where the API is started alone (containers), nobody else stores the preset before it listens.
     if (config.adminToken !== undefined) await ensureAdminToken(db, config.adminToken)
@@ -60,7 +62,7 @@ export const runApi = async (config: Config): Promise<RunningRole> => {
       events,
       streams,
     }
-    const server = createHttpServer(deps)
+    const server = createHttpServer({ ...deps, console: createConsole(deps) })
     await listen(server, config)
     events.start()
     closers.unshift(() => events.stop())

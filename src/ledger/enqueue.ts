@@ -8,6 +8,7 @@ import { findKind } from '../domain/job/registry.ts'
 import type { JobState } from '../domain/job/state.ts'
 import { parseToken } from '../domain/job/token.ts'
 import { DroverError } from '../errors.ts'
+import { currentTraceparent } from '../telemetry.ts'
 
 export interface NewJob {
   readonly kind: string
@@ -23,6 +24,7 @@ export interface NewJob {
   readonly deadline?: Date
   readonly tokens?: readonly string[]
   readonly createdBy: string
+  /** W3C traceparent; by default that of the span the caller is in. */
   readonly trace?: string
 }
 
@@ -132,7 +134,7 @@ const toInsert = (job: NewJob): JobInsert => {
     runAfterMs: job.runAfterMs ?? 0,
     deadline: job.deadline ?? null,
     tokens,
-    trace: job.trace ?? null,
+    trace: job.trace ?? currentTraceparent() ?? null,
     createdBy: job.createdBy,
   }
 }

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../../db/client.ts'
 import { countLane } from '../../../db/queries/count-jobs.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { jobStates } from '../../domain/job/state.ts'
@@ -95,20 +96,31 @@ const jobsOf = (body: z.infer<typeof newSelfTest>, lane: string, createdBy: stri
   }))
 }
 
+/** Commits the jobs of a self-test; the name of their lane comes back. Call `nudge` after the commit. */
+export const startSelfTest = async (
+  tx: Tx,
+  asked: z.input<typeof newSelfTest>,
+  by: string,
+): Promise<string> => {
+  const body = newSelfTest.parse(asked)
+  const lane = `batch/self-test-${uuidv7()}`
+  await enqueue(tx, jobsOf(body, lane, by))
+  await insertAuditEvent(tx, {
+    type: 'self-test.started',
+    subject: { type: 'self-test', id: lane },
+    actor: by,
+    detail: body,
+  })
+  return lane
+}
+
 export const selfTests = (deps: ApiDeps) =>
   newResource()
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
-        const lane = `batch/self-test-${uuidv7()}`
-        await enqueue(tx, jobsOf(body, lane, by))
-        await insertAuditEvent(tx, {
-          type: 'self-test.started',
-          subject: { type: 'self-test', id: lane },
-          actor: by,
-          detail: body,
-        })
+        const lane = await startSelfTest(tx, body, by)
         return {
           status: 202 as const,
           body: { lane, jobs: body.jobs },
