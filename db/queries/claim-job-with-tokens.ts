@@ -15,7 +15,7 @@ export const claimJobWithTokens = async (
         claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null,
         wait_since = null
       where j.id = ${asked.id}::uuid and j.generation = ${asked.generation} and j.state = 'ready'
-        and j.run_after <= now() and j.payload_version <= ${asked.version}
+        and j.run_after < now() + interval '1 millisecond' and j.payload_version <= ${asked.version}
         and not exists (
           select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
         )

@@ -35,7 +35,8 @@ export interface ClaimAsk {
 /**
  * Claims by id, many at once: whoever is first wins, and with the claim comes a new lease epoch. Jobs that
  * need tokens are left out; they are claimed one by one under the tokens' locks. `publish` grows so that the
- * next ring gets a bell id that was never used, even when the relay has not marked this one yet.
+ * next ring gets a bell id that was never used, even when the relay has not marked this one yet. Moments are
+ * stored rounded to the millisecond, so "due now" may lie half of one ahead.
  */
 export const claimJobs = async (
   db: Queryable,
@@ -55,7 +56,8 @@ export const claimJobs = async (
       lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
       claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
     from asked a
-    where j.id = a.id and j.generation = a.generation and j.state = 'ready' and j.run_after <= now()
+    where j.id = a.id and j.generation = a.generation and j.state = 'ready'
+        and j.run_after < now() + interval '1 millisecond'
       and j.payload_version <= a.version and j.tokens = '{}'
       and not exists (
         select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
