@@ -13,7 +13,8 @@ export interface EffectIntent {
 }
 
 /**
- * Writes an intent, or finds the one that an earlier try left. An effect that was undone is intended anew.
+ * Writes an intent, or finds the one that an earlier try left. An effect that was undone is intended anew; so is
+ * one that was waived, but under its old id: what a person took over may still be there and has to be looked for.
  * The caller has proved the lease in the same transaction.
  */
 export const intendEffect = async (
@@ -29,9 +30,10 @@ export const intendEffect = async (
       epoch = excluded.epoch, updated_at = now(),
       undo = case when effect.state in ('undone', 'waived') then excluded.undo else effect.undo end,
       external_id = case when effect.state in ('undone', 'waived') then null else effect.external_id end,
-      id = case when effect.state in ('undone', 'waived') then excluded.id else effect.id end,
+      id = case when effect.state = 'undone' then excluded.id else effect.id end,
       state = case when effect.state in ('undone', 'waived') then 'intended' else effect.state end,
-      error = null
+      attempts = case when effect.state in ('undone', 'waived') then 0 else effect.attempts end,
+      waived_by = null, waived_reason = null, error = null
     returning *, id = ${intent.id}::uuid as is_new`
   if (!row) throw new Error(`Job ${intent.jobId} vanished while its lease was held.`)
   const { isNew, ...effect } = row
