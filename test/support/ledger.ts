@@ -95,7 +95,7 @@ export const expire = async (db: Db, ...ids: string[]): Promise<void> => {
 
 /** Makes a held job due, as if its time had passed. */
 export const makeDue = async (db: Db, ...ids: string[]): Promise<void> => {
-  await db`update job set run_after = now(), bell = 'due' where id = any(${ids}::uuid[]) and state = 'ready'`
+  await db`update job set run_after = now() - interval '1 millisecond', bell = 'due' where id = any(${ids}::uuid[]) and state = 'ready'`
 }
 
 export const handlerOf = (run: Run, undoers: Undoers = new Map()): Handler => ({
@@ -118,7 +118,7 @@ export const end = (
   const undoers = options.undoers ?? new Map()
   const handler = handlerOf(() => Promise.reject(new Error('This handler is never run.')))
   const ctx = options.ctx ?? contextOf(db, job)
-  return endTurn(ctx, ending, { db, log: quietLog, undoers, handler, actor: 'worker/test' })
+  return endTurn(ctx, ending, { db, undoers, handler, actor: 'worker/test' })
 }
 
 export interface TestWorker {
