@@ -193,6 +193,6 @@ test('every answer carries the headers that keep browsers honest', async () => {
     expect(headers.get('content-security-policy')).not.toContain('unsafe-inline')
     expect(headers.get('x-content-type-options')).toBe('nosniff')
     expect(headers.get('x-frame-options')).toBe('DENY')
-    expect(headers.get('referrer-policy')).toBe('no-referrer')
+    expect(headers.get('referrer-policy')).toBe('same-origin')
   }
 })
