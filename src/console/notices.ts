@@ -1,0 +1,18 @@
+/** What a page says after a button was pressed. By code, so that a link cannot put words into our mouth. */
+const notices: Readonly<Record<string, string>> = {
+  retried: 'The job is ready to run again.',
+  'retried-all': 'The jobs are ready to run again.',
+  canceled: 'The job is canceled.',
+  requested: 'The job was asked to end. Its worker undoes first what it did outside.',
+  ended: 'The job had ended already; nothing was changed.',
+  'not-ended': 'The job has not ended, so there is nothing to run again.',
+  succeeded: 'The job has succeeded and is not run again.',
+  'in-debt': 'What the job left outside is being undone; it cannot run again before.',
+  waived: 'The effect is waived.',
+  'not-waivable': 'The effect could not be waived: only a debt can be.',
+  started: 'The self-test is under way.',
+  resumed: 'It goes on.',
+}
+
+export const noticeText = (code: string | null): string | undefined =>
+  code !== null && Object.hasOwn(notices, code) ? notices[code] : undefined

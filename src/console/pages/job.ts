@@ -1,0 +1,143 @@
+import { html } from 'hono/html'
+import { getJob } from '../../../db/queries/get-job.ts'
+import { listEffects } from '../../../db/queries/list-effects.ts'
+import { listJobEvents } from '../../../db/queries/list-job-events.ts'
+import { uuidKey } from '../../api/page.ts'
+import { notFound } from '../../api/problem.ts'
+import { viewJobEvent } from '../../api/resources/event-view.ts'
+import { viewJob } from '../../api/resources/job-view.ts'
+import { isTerminal } from '../../domain/job/state.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
+import {
+  ago,
+  badge,
+  button,
+  definition,
+  duration,
+  type Html,
+  jobProgress,
+  jsonBlock,
+  shortId,
+} from '../view.ts'
+import { effectTable } from './effect-table.ts'
+
+type Job = Awaited<ReturnType<typeof viewJob>>
+
+const eventsShown = 100
+const effectsShown = 50
+
+/** One job: what it is doing, why it is not, what happened to it, and what a person can do about it. */
+export const jobPage = async (context: PageContext): Promise<Page> => {
+  const { deps, nowMs } = context
+  const id = context.params.id ?? ''
+  const row = uuidKey.test(id) ? await getJob(deps.db, id) : undefined
+  if (!row) throw notFound('job', id.slice(0, 60))
+  const [job, events, effects] = await Promise.all([
+    viewJob(deps.db, row, deps.leaseMs),
+    listJobEvents(deps.db, id, { after: undefined, limit: eventsShown }),
+    listEffects(deps.db, { jobId: id }, { before: undefined, limit: effectsShown }),
+  ])
+  return {
+    title: `${job.kind} ${shortId(id)}`,
+    announce: `The job is ${job.state}.`,
+    wakesOn: (event) => event.job === id,
+    parts: [
+      { id: 'state', html: stateHtml(context, job) },
+      { id: 'timeline', title: 'What happened', html: timeline(events.map(viewJobEvent), nowMs) },
+      {
+        id: 'effects',
+        title: 'What it did outside',
+        html: effectTable({
+          label: 'Effects of this job',
+          effects,
+          nowMs,
+          empty: 'Nothing outside the database.',
+          waiveBack: mayOperate(context) ? `/jobs/${id}` : undefined,
+          withJob: false,
+        }),
+      },
+      { id: 'facts', title: 'Facts', html: facts(job, nowMs) },
+    ],
+  }
+}
+
+const stateHtml = (context: PageContext, job: Job): Html => html`<div class="card is-${job.state}">
+<p class="state-line">${badge(job.state)} ${stateSentence(job, context.nowMs)}</p>
+${job.state === 'running' ? jobProgress(job.progress) : ''}
+${job.wait === null ? '' : waitHtml(job.wait, context.nowMs)}
+${job.error === null || job.state === 'succeeded' ? '' : errorHtml(job.error, job.state)}
+${job.cancel === null || isTerminal(job.state) ? '' : html`<p>${job.cancel.by} asked it to end ${ago(job.cancel.requestedAt, context.nowMs)}: ${job.cancel.reason}</p>`}
+${mayOperate(context) ? buttons(job) : ''}</div>`
+
+const stateSentence = (job: Job, nowMs: number): Html => {
+  const tries = job.attempt > 1 ? ` (try ${job.attempt})` : ''
+  switch (job.state) {
+    case 'running':
+      return html`since ${ago(job.startedAt, nowMs)}${tries}, on worker <code>${shortId(job.workerId ?? '')}</code>`
+    case 'ready':
+      return html`to start${job.attempt > 0 ? `, after ${job.attempt} tries` : ''}`
+    case 'waiting':
+      return html``
+    case 'succeeded':
+    case 'failed':
+    case 'canceled':
+      return html`${ago(job.finishedAt, nowMs)}${tookText(job)}${tries}`
+  }
+}
+
+const tookText = (job: Job): string =>
+  job.startedAt === null || job.finishedAt === null
+    ? ''
+    : `, after ${duration(Date.parse(job.finishedAt) - Date.parse(job.startedAt))}`
+
+const waitHtml = (wait: NonNullable<Job['wait']>, nowMs: number): Html => html`<div id="wait">
+<p><strong>Why it does not run:</strong> ${wait.detail}</p>
+${definition([
+  ['Since', ago(wait.since, nowMs)],
+  ['At the latest', wait.until === null ? 'no limit' : ago(wait.until, nowMs)],
+  ['Ends when', wait.endsWhen],
+])}</div>`
+
+const errorHtml = (
+  error: NonNullable<Job['error']>,
+  state: string,
+): Html => html`<div id="error" class="problem">
+<p><strong>${state === 'failed' ? 'Why it failed' : 'The last error'}:</strong> ${error.message}</p>
+<p><strong>What to do:</strong> ${error.remedy}</p>
+<p class="dim">Code <code>${error.code}</code>, class ${error.class}${error.field ? html`, field <code>${error.field}</code>` : ''}</p></div>`
+
+const buttons = (job: Job): Html => {
+  if (job.state === 'failed' || job.state === 'canceled')
+    return html`<div class="buttons">${button({ action: `/jobs/${job.id}/retry`, text: 'Retry' })}</div>`
+  if (isTerminal(job.state) || job.cancel !== null) return html``
+  return html`<div class="buttons">${button({ action: `/jobs/${job.id}/cancel`, text: 'Cancel the job', kind: 'danger' })}</div>`
+}
+
+const timeline = (events: readonly ReturnType<typeof viewJobEvent>[], nowMs: number): Html =>
+  events.length === 0
+    ? html`<p class="empty">Its events were removed after their time.</p>`
+    : html`<ol class="timeline">${events.map(
+        (event) => html`<li data-key="${event.id}"><span class="when">${ago(event.at, nowMs)}</span>
+<span class="what">${event.type.replace(/^job\./, '')}${event.to !== null && event.to !== event.type.replace(/^job\./, '') ? html` <span class="dim">→ ${event.to}</span>` : ''}</span>
+<span class="by dim">${event.actor}</span>${event.reason === null ? '' : html` <span class="why">${event.reason}</span>`}</li>`,
+      )}</ol>`
+
+const facts = (job: Job, nowMs: number): Html => html`${definition([
+  ['Id', html`<code>${job.id}</code>`],
+  [
+    'Subject',
+    html`<a href="/jobs?subject=${encodeURIComponent(`${job.subject.type}/${job.subject.id}`)}">${job.subject.type}/${job.subject.id}</a>`,
+  ],
+  ['Lane', html`<a href="/jobs?lane=${encodeURIComponent(job.lane)}">${job.lane}</a>`],
+  ['Priority', job.priority],
+  ['Created', html`${ago(job.createdAt, nowMs)} by ${job.createdBy}`],
+  ['Deadline', job.deadline === null ? 'none' : ago(job.deadline, nowMs)],
+  ['Generation', job.generation],
+  ['Tries', `${job.attempt}, environment ${job.environmentAttempt}, lost ${job.lost}`],
+  ['Tokens', job.tokens.length === 0 ? 'none' : job.tokens.join(', ')],
+  ['Trace', job.trace === null ? 'none' : html`<code>${job.trace}</code>`],
+])}
+${jsonBlock(`Payload (version ${job.payloadVersion})`, job.payload)}
+${job.result === null ? '' : jsonBlock('Result', job.result)}
+${job.error?.detail === undefined ? '' : jsonBlock('Details of the error', job.error.detail)}
+<p class="dim">The same for programs: <a href="/v1/jobs/${job.id}">/v1/jobs/${job.id}</a></p>`

@@ -1,0 +1,237 @@
+import { html } from 'hono/html'
+import { countDebts } from '../../../db/queries/count-debts.ts'
+import { countJobsByKind, type KindCount } from '../../../db/queries/count-jobs.ts'
+import { countWaits, oldestReadyJobs, type WaitCount } from '../../../db/queries/count-waits.ts'
+import { getJob } from '../../../db/queries/get-job.ts'
+import { type JobLine, listJobs } from '../../../db/queries/list-jobs.ts'
+import {
+  countBatches,
+  countOpenJobsByLane,
+  type LaneCount,
+  listRecentBatches,
+} from '../../../db/queries/list-lanes.ts'
+import { listPauses } from '../../../db/queries/list-pauses.ts'
+import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
+import { listWebhooks } from '../../../db/queries/webhook-rows.ts'
+import { checkReadiness } from '../../api/readiness.ts'
+import { viewJob } from '../../api/resources/job-view.ts'
+import { jobKinds } from '../../domain/job/registry.ts'
+import { type Batch, batchesOf } from '../batches.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, table } from '../view.ts'
+import { type Warning, warningsOf } from '../warnings.ts'
+
+const batchesShown = 6
+const runningShown = 8
+/** How many of the jobs that ended last are asked for the batch they belong to. */
+const recentJobs = 500
+const processesMax = 200
+
+/** Everything that a person wants to know first, on one page. */
+export const overviewPage = async (context: PageContext): Promise<Page> => {
+  const { deps, nowMs } = context
+  const { db } = deps
+  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness] =
+    await Promise.all([
+      countJobsByKind(db),
+      countOpenJobsByLane(db),
+      countWaits(db),
+      listJobs(db, { state: 'running' }, { before: undefined, limit: runningShown }),
+      listWorkers(db, { live: true, role: undefined }, { before: undefined, limit: processesMax }),
+      countDebts(db),
+      listPauses(db),
+      listWebhooks(db, { before: undefined, limit: 200 }),
+      checkReadiness(deps),
+    ])
+  const [batches, ready] = await Promise.all([readBatches(context, openLanes), explainReady(context)])
+  const warnings = warningsOf({
+    notReady: readiness.ready ? [] : readiness.reasons,
+    processes,
+    leaseMs: deps.leaseMs,
+    counts,
+    pauses,
+    debts: debts.debts,
+    webhooks,
+  })
+  return {
+    title: 'Overview',
+    announce: announcement(batches, warnings),
+    parts: [
+      { id: 'warnings', html: warningsHtml(context, warnings) },
+      { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
+      { id: 'batches', title: 'Batches', html: batchesHtml(context, batches) },
+      { id: 'running', title: 'Running now', html: runningHtml(running, counts, nowMs) },
+      { id: 'waiting', title: 'What waits, and why', html: waitingHtml({ waits, ready, counts, nowMs }) },
+      { id: 'kinds', title: 'Jobs by kind', html: kindsHtml(counts) },
+    ],
+  }
+}
+
+const readBatches = async ({ deps, nowMs }: PageContext, open: readonly LaneCount[]): Promise<Batch[]> => {
+  const underWay = [...new Set(open.map(({ lane }) => lane))].filter((lane) => lane.startsWith('batch/'))
+  const recent = await listRecentBatches(deps.db, recentJobs, batchesShown)
+  // The newest names sort last, and the newest are what a person has just started.
+  const lanes = [...new Set([...underWay.sort().reverse().slice(0, batchesShown), ...recent])]
+  return batchesOf(await countBatches(deps.db, lanes), nowMs).slice(0, batchesShown)
+}
+
+interface ReadyKind {
+  readonly kind: string
+  readonly id: string
+  readonly wait: NonNullable<Awaited<ReturnType<typeof viewJob>>['wait']>
+}
+
+/** For each kind with ready jobs, why the one that is ready for longest does not run: the API's own words. */
+const explainReady = async ({ deps }: PageContext): Promise<ReadyKind[]> => {
+  const oldest = await oldestReadyJobs(deps.db)
+  const explained = await Promise.all(
+    oldest.map(async ({ kind, id }) => {
+      const job = await getJob(deps.db, id)
+      const wait = job ? (await viewJob(deps.db, job, deps.leaseMs)).wait : null
+      return wait === null ? [] : [{ kind, id, wait }]
+    }),
+  )
+  return explained.flat()
+}
+
+/** In quarters, so that a screen reader hears of a batch four times and not four times a second. */
+const announcement = (batches: readonly Batch[], warnings: readonly Warning[]): string =>
+  [
+    ...warnings.map((warning) => warning.text),
+    ...batches
+      .filter((batch) => !batch.done || batch.counts.failed)
+      .map((batch) =>
+        batch.done
+          ? `${batch.lane} is done, ${batch.counts.failed} failed.`
+          : `${batch.lane}: ${Math.floor((batch.ended / batch.jobs) * 4) * 25} percent.`,
+      ),
+  ].join(' ')
+
+const warningsHtml = (context: PageContext, warnings: readonly Warning[]): Html =>
+  warnings.length === 0
+    ? html`<p class="all-well">Nothing needs you.</p>`
+    : html`<h2 class="sr">Warnings</h2><ul class="warnings">${warnings.map(
+        (warning) => html`<li data-key="${warning.id}"><span>${warning.text}</span>
+${warning.href === undefined ? '' : html`<a href="${warning.href}">${warning.linkText}</a>`}
+${warning.pause !== undefined && mayOperate(context) ? resumeForm(warning.pause) : ''}</li>`,
+      )}</ul>`
+
+const resumeForm = (pause: NonNullable<Warning['pause']>): Html => html`<form method="post" class="verb"
+ action="/pauses/${pause.scope}/resume"><input type="hidden" name="name" value="${pause.name}">
+<button type="submit">Resume<span class="sr"> ${pause.scope} ${pause.name}</span></button></form>`
+
+const sumOf = (counts: readonly KindCount[], state: string): number =>
+  counts.filter((count) => count.state === state).reduce((sum, count) => sum + count.jobs, 0)
+
+const numbersHtml = (facts: {
+  counts: readonly KindCount[]
+  processes: readonly WorkerLine[]
+  debts: number
+  leaseMs: number
+}): Html => {
+  const workers = facts.processes.filter((p) => p.role === 'worker' && p.silentMs <= facts.leaseMs)
+  const slots = workers.reduce((sum, w) => sum + Object.values(w.slots).reduce((a, b) => a + b, 0), 0)
+  const numbers: readonly [string, number | string, string, string][] = [
+    ['Running', sumOf(facts.counts, 'running'), '/jobs?state=running', 'running'],
+    ['Ready', sumOf(facts.counts, 'ready'), '/jobs?state=ready', 'ready'],
+    ['Waiting', sumOf(facts.counts, 'waiting'), '/jobs?state=waiting', 'waiting'],
+    ['Failed', sumOf(facts.counts, 'failed'), '/failed', 'failed'],
+    ['Debts', facts.debts, '/effects?state=debt', 'debt'],
+    [`Workers, ${slots} slots`, workers.length, '/workers', 'workers'],
+  ]
+  return html`<ul class="numbers">${numbers.map(
+    ([name, value, href, state]) =>
+      html`<li data-key="${state}"><a href="${href}" class="is-${state}${value === 0 ? ' is-none' : ''}"><span class="number">${value}</span>
+<span class="name">${name}</span></a></li>`,
+  )}</ul>`
+}
+
+const batchesHtml = (context: PageContext, batches: readonly Batch[]): Html => html`${
+  batches.length === 0
+    ? html`<p class="empty">No batch runs. A self-test sends jobs that touch nothing through the whole fleet.</p>`
+    : html`<ul class="batches">${batches.map((batch) => batchHtml(batch, context.nowMs))}</ul>`
+}
+${mayOperate(context) ? button({ action: '/self-tests', text: 'Run a self-test' }) : ''}`
+
+const batchHtml = (batch: Batch, nowMs: number): Html => {
+  const percent = batch.jobs === 0 ? 100 : Math.floor((batch.ended / batch.jobs) * 100)
+  return html`<li data-key="${batch.lane}"${batch.done ? html` class="done"` : ''}>
+<p class="batch-head"><a href="/jobs?lane=${encodeURIComponent(batch.lane)}">${batch.lane}</a>
+<span class="percent">${batch.done ? 'done' : `${percent} %`}</span></p>
+${stackedBar(batch.lane, batch.counts, batch.jobs)}
+<p class="batch-foot"><span><strong>${batch.ended}</strong> of ${batch.jobs} ended</span>
+${legend(batch.counts)}<span class="dim">${paceOf(batch, nowMs)}</span></p></li>`
+}
+
+const legend = (counts: Readonly<Record<string, number>>): Html =>
+  html`${['succeeded', 'failed', 'canceled', 'running', 'waiting', 'ready']
+    .filter((state) => (counts[state] ?? 0) > 0)
+    .map((state) => html`<span class="key is-${state}">${counts[state]} ${state}</span>`)}`
+
+const paceOf = (batch: Batch, nowMs: number): Html => {
+  if (batch.done)
+    return html`in ${duration((batch.lastAt?.getTime() ?? 0) - batch.firstAt.getTime())}, ended ${ago(batch.lastAt, nowMs)}`
+  const eta = batch.etaMs === undefined ? '' : `, about ${duration(batch.etaMs)} left`
+  return html`${batch.perSecond.toFixed(batch.perSecond < 10 ? 1 : 0)} jobs/s${eta}`
+}
+
+const runningHtml = (jobs: readonly JobLine[], counts: readonly KindCount[], nowMs: number): Html => {
+  const more = sumOf(counts, 'running') - jobs.length
+  return html`${table({
+    label: 'Running jobs',
+    head: ['Job', 'Kind', 'About', 'Since', 'Progress'],
+    empty: 'Nothing runs.',
+    rows: jobs.map(
+      (job) => html`<tr data-key="${job.id}"><td>${jobLink(job.id)}</td><td>${job.kind}</td>
+<td class="long">${job.subjectType}/${job.subjectId}</td><td class="nowrap">${ago(job.startedAt, nowMs)}</td>
+<td>${jobProgress(job.progress)}</td></tr>`,
+    ),
+  })}
+${more > 0 ? html`<p><a href="/jobs?state=running">And ${more} more</a></p>` : ''}`
+}
+
+const waitingHtml = (facts: {
+  waits: readonly WaitCount[]
+  ready: readonly ReadyKind[]
+  counts: readonly KindCount[]
+  nowMs: number
+}): Html => {
+  const readyOf = (kind: string) =>
+    sumOf(
+      facts.counts.filter((count) => count.kind === kind),
+      'ready',
+    )
+  const waits = facts.waits.map(
+    (wait) => html`<tr data-key="wait-${wait.kind}-${wait.reason}"><td class="nowrap">${wait.kind}</td>
+<td class="nowrap">${wait.jobs} waiting</td><td>${wait.reason}</td><td class="nowrap">${ago(wait.since, facts.nowMs)}</td>
+<td>its cause goes, ${ago(wait.until, facts.nowMs)} at the latest</td><td>${jobLink(wait.example)}</td></tr>`,
+  )
+  const ready = facts.ready.map(
+    ({ kind, id, wait }) => html`<tr data-key="ready-${kind}"><td class="nowrap">${kind}</td>
+<td class="nowrap">${readyOf(kind)} ready</td><td>${wait.detail}</td><td class="nowrap">${ago(wait.since, facts.nowMs)}</td>
+<td>${wait.endsWhen}</td><td>${jobLink(id)}</td></tr>`,
+  )
+  return table({
+    label: 'What waits',
+    head: ['Kind', 'Jobs', 'Why', 'Since', 'Ends when', 'For example'],
+    empty: 'Nothing waits.',
+    rows: [...waits, ...ready],
+  })
+}
+
+const shownStates = ['ready', 'running', 'waiting', 'failed'] as const
+
+const kindsHtml = (counts: readonly KindCount[]): Html =>
+  table({
+    label: 'Jobs by kind and state',
+    head: ['Kind', ...shownStates],
+    empty: 'There are no kinds.',
+    rows: jobKinds.map(({ kind, title }) => {
+      const cells = shownStates.map((state) => {
+        const jobs = counts.find((count) => count.kind === kind && count.state === state)?.jobs ?? 0
+        const path = state === 'failed' ? `/failed?kind=${kind}` : `/jobs?kind=${kind}&state=${state}`
+        return html`<td class="count">${jobs === 0 ? html`<span class="dim">0</span>` : html`<a href="${path}">${jobs}</a>`}</td>`
+      })
+      return html`<tr data-key="${kind}"><th scope="row"><a href="/jobs?kind=${kind}" title="${title}">${kind}</a></th>${cells}</tr>`
+    }),
+  })

@@ -1,0 +1,103 @@
+import { type Context, Hono } from 'hono'
+import { deletePause } from '../../db/queries/pauses.ts'
+import type { ApiDeps, ApiEnv } from '../api/env.ts'
+import { localPath } from '../api/login.ts'
+import { uuidKey } from '../api/page.ts'
+import { notFound, problem } from '../api/problem.ts'
+import { startSelfTest } from '../api/resources/self-tests.ts'
+import { requireRole } from '../api/route.ts'
+import { requestCancel } from '../ledger/cancel.ts'
+import { waiveEffect } from '../ledger/effects.ts'
+import { nudge } from '../ledger/nudge.ts'
+import { redrive } from '../ledger/redrive.ts'
+
+/** At most as many as one page shows. */
+const retryMax = 200
+const reasonMax = 500
+
+/**
+ * What the buttons do. Plain form posts: they work without scripts, and the guard of the whole app refuses
+ * those that come from a page of another site.
+ */
+export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
+  const app = new Hono<ApiEnv>()
+  const operator = requireRole('operator')
+  app.post('/jobs/:id/retry', operator, async (c) => {
+    const id = idOf(c)
+    const { outcome } = await redrive(deps.db, id, { by: c.get('actor').name })
+    if (outcome === 'not-found') throw notFound('job', id)
+    return back(c, await fields(c), `/jobs/${id}`, outcome === 'ready' ? 'retried' : outcome)
+  })
+  app.post('/jobs/:id/cancel', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    const reason = textOf(form, 'reason') || 'canceled by a person'
+    const { outcome } = await requestCancel(deps.db, id, { by: c.get('actor').name, reason })
+    if (outcome === 'not-found') throw notFound('job', id)
+    return back(c, form, `/jobs/${id}`, outcome)
+  })
+  app.post('/failed/retry', operator, async (c) => {
+    const form = await fields(c)
+    const ids = [form.id ?? []]
+      .flat()
+      .filter((id): id is string => typeof id === 'string' && uuidKey.test(id))
+    for (const id of ids.slice(0, retryMax)) await redrive(deps.db, id, { by: c.get('actor').name })
+    return back(c, form, '/failed', 'retried-all')
+  })
+  app.post('/effects/:id/waive', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    const reason = textOf(form, 'reason')
+    if (reason === '')
+      throw problem('validation-failed', 'Say why nobody has to undo it any more.', { field: 'reason' })
+    const waived = await waiveEffect(deps.db, id, { by: c.get('actor').name, reason })
+    return back(c, form, '/effects', waived ? 'waived' : 'not-waivable')
+  })
+  app.post('/pauses/:scope/resume', operator, async (c) => {
+    const form = await fields(c)
+    const scope = c.req.param('scope') === 'lane' ? 'lane' : 'kind'
+    const name = textOf(form, 'name')
+    const by = c.get('actor').name
+    if (!(await deps.db.begin((tx) => deletePause(tx, { scope, name }, by)))) throw notFound('pause', name)
+    nudge(deps.db)
+    return back(c, form, '/', 'resumed')
+  })
+  app.post('/self-tests', operator, async (c) => {
+    const asked = { jobs: 200, failing: 4, failingOnce: 6, steps: 4, stepMs: 150 }
+    await deps.db.begin((tx) => startSelfTest(tx, asked, c.get('actor').name))
+    nudge(deps.db)
+    return back(c, await fields(c), '/', 'started')
+  })
+  return app
+}
+
+type Fields = Readonly<Record<string, string | File | (string | File)[]>>
+
+const formType = /^(application\/x-www-form-urlencoded|multipart\/form-data)/i
+
+const fields = async (c: Context<ApiEnv>): Promise<Fields> => {
+  const type = c.req.header('content-type') ?? ''
+  // A form without fields has a body of nothing, and some browsers then name no type.
+  if (type === '') return {}
+  if (!formType.test(type)) throw problem('media-type', 'The buttons of the console send forms.')
+  return await c.req.parseBody({ all: true })
+}
+
+const textOf = (form: Fields, name: string): string => {
+  const value = form[name]
+  return typeof value === 'string' ? value.trim().slice(0, reasonMax) : ''
+}
+
+const idOf = (c: Context<ApiEnv>): string => {
+  const id = c.req.param('id') ?? ''
+  if (!uuidKey.test(id)) throw notFound('thing', id.slice(0, 60))
+  return id
+}
+
+/** Back to the page with the button, which then says what happened; a reload does nothing twice. */
+const back = (c: Context<ApiEnv>, form: Fields, fallback: string, notice: string): Response => {
+  const asked = textOf(form, 'back')
+  const url = new URL(localPath(asked === '' ? fallback : asked), 'http://drover.invalid')
+  url.searchParams.set('notice', notice)
+  return c.redirect(url.pathname + url.search, 303)
+}

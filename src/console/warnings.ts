@@ -1,0 +1,86 @@
+import type { KindCount } from '../../db/queries/count-jobs.ts'
+import type { PauseLine } from '../../db/queries/list-pauses.ts'
+import type { WorkerLine } from '../../db/queries/list-workers.ts'
+import type { WebhookLine } from '../../db/queries/webhook-rows.ts'
+
+export interface Warning {
+  readonly id: string
+  readonly text: string
+  /** Where to look, on this console. */
+  readonly href?: string
+  readonly linkText?: string
+  /** What a button next to it would resume. */
+  readonly pause?: PauseLine
+}
+
+export interface WarningFacts {
+  /** Why the API is not ready; empty when it is. */
+  readonly notReady: readonly string[]
+  readonly processes: readonly WorkerLine[]
+  readonly leaseMs: number
+  readonly counts: readonly KindCount[]
+  readonly pauses: readonly PauseLine[]
+  readonly debts: number
+  readonly webhooks: readonly WebhookLine[]
+}
+
+/** What a person should look at, the worst first. Pure. */
+export const warningsOf = (facts: WarningFacts): Warning[] => [
+  ...facts.notReady.map((text, at) => ({ id: `not-ready-${at}`, text })),
+  ...fleetWarnings(facts),
+  ...facts.pauses.map((pause) => ({
+    id: `pause-${pause.scope}-${pause.name}`,
+    text: `The ${pause.scope} ${pause.name} is paused by ${pause.pausedBy}: ${pause.reason}. ${pause.running} of its jobs still run.`,
+    pause,
+  })),
+  ...(facts.debts > 0
+    ? [
+        {
+          id: 'debts',
+          text: `${facts.debts} ${facts.debts === 1 ? 'effect' : 'effects'} outside must still be undone.`,
+          href: '/effects?state=debt',
+          linkText: 'Look at the debts',
+        },
+      ]
+    : []),
+  ...facts.webhooks
+    .filter((webhook) => webhook.state === 'active' && webhook.failures > 0)
+    .map((webhook) => ({
+      id: `webhook-${webhook.id}`,
+      text: `The webhook ${webhook.name} has failed ${webhook.failures} times in a row: ${webhook.lastError ?? 'no reason given'}`,
+    })),
+]
+
+const fleetWarnings = (facts: WarningFacts): Warning[] => {
+  const heard = facts.processes.filter((process) => process.silentMs <= facts.leaseMs)
+  const silent = facts.processes.length - heard.length
+  const alive = (role: string) => heard.some((process) => process.role === role)
+  const versions = [...new Set(heard.map((process) => process.version))].sort()
+  const open = facts.counts
+    .filter((count) => count.state === 'ready')
+    .reduce((sum, { jobs }) => sum + jobs, 0)
+  const look = { href: '/workers', linkText: 'Look at the fleet' }
+  return [
+    ...(alive('worker')
+      ? []
+      : [
+          {
+            id: 'no-worker',
+            text: `No worker is alive: ${open} jobs are ready and none will start.`,
+            ...look,
+          },
+        ]),
+    ...(silent > 0
+      ? [
+          {
+            id: 'silent',
+            text: `${silent} ${silent === 1 ? 'process has' : 'processes have'} gone silent.`,
+            ...look,
+          },
+        ]
+      : []),
+    ...(versions.length > 1
+      ? [{ id: 'versions', text: `The fleet runs several versions: ${versions.join(', ')}.`, ...look }]
+      : []),
+  ]
+}
