@@ -1,8 +1,25 @@
 #!/usr/bin/env node
-// The `drover` command. Roles are started by src/main.ts; everything else is the command line of the API.
+// The `drover` command. Roles are started by src/main.ts; everything else asks a running Drover over HTTP, and
+// loads none of its code.
 import { enableTypeScript, requireNode } from '../standalone/runtime.mjs'
 
 requireNode()
 await enableTypeScript()
-const { main } = await import('../main.ts')
-await main(process.argv.slice(2))
+const args = process.argv.slice(2)
+if (['up', 'api', 'worker', 'conductor', 'migrate'].includes(args[0])) {
+  const { main } = await import('../main.ts')
+  await main(args)
+} else {
+  const { runCli } = await import('./run.ts')
+  const stop = new AbortController()
+  process.once('SIGINT', () => stop.abort())
+  process.once('SIGTERM', () => stop.abort())
+  // `drover events --follow | head` closes the pipe: that is the end, not an error.
+  process.stdout.on('error', (error) => process.exit(error.code === 'EPIPE' ? 0 : 1))
+  process.exitCode = await runCli(args, {
+    env: process.env,
+    stdout: process.stdout,
+    stderr: process.stderr,
+    signal: stop.signal,
+  })
+}

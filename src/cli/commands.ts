@@ -1,0 +1,34 @@
+import type { Command } from './command.ts'
+import { doctorCommands } from './commands/doctor.ts'
+import { effectCommands } from './commands/effects.ts'
+import { eventCommands } from './commands/events.ts'
+import { jobCommands } from './commands/jobs.ts'
+import { pauseCommands } from './commands/pauses.ts'
+import { selfTestCommands } from './commands/self-test.ts'
+import { settingCommands } from './commands/settings.ts'
+import { tokenCommands } from './commands/tokens.ts'
+import { webhookCommands } from './commands/webhooks.ts'
+import { workerCommands } from './commands/workers.ts'
+
+/** Everything that speaks to the API, in the order of the help. */
+export const commands: readonly Command[] = [
+  ...jobCommands,
+  ...pauseCommands,
+  ...effectCommands,
+  ...workerCommands,
+  ...eventCommands,
+  ...webhookCommands,
+  ...tokenCommands,
+  ...settingCommands,
+  ...selfTestCommands,
+  ...doctorCommands,
+]
+
+/** What src/main.ts starts; the help and the completion name them too. */
+export const roles: Readonly<Record<string, string>> = {
+  up: 'everything on this machine, with an embedded Postgres unless DATABASE_URL is set (npm start)',
+  api: 'the HTTP API, the console and Bull Board',
+  worker: 'does the jobs; start as many as you like, on any machine',
+  conductor: 'rings the bell, ends lost leases; one works, the others stand by',
+  migrate: 'brings the database to this version, then ends',
+}

@@ -1,0 +1,33 @@
+import type { Command } from '../command.ts'
+import { field, since } from '../output.ts'
+import { listCommand } from './lists.ts'
+
+export const workerCommands: readonly Command[] = [
+  listCommand({
+    name: 'workers',
+    summary: 'The processes of the fleet',
+    covers: 'GET /v1/workers',
+    path: '/v1/workers',
+    empty: 'No process fits.',
+    filters: {
+      live: {
+        type: 'string',
+        value: 'true|false',
+        choices: ['true', 'false'],
+        summary: 'only those that live, or the others',
+      },
+      role: { type: 'string', value: 'role', summary: 'only of this role' },
+    },
+    columns: [
+      field('id'),
+      field('role'),
+      { title: 'state', value: (row) => (row.live || row.stoppedAt ? row.state : 'silent') },
+      field('host'),
+      field('pid', 'pid', { right: true }),
+      field('version'),
+      field('running', 'running', { right: true }),
+      since('heartbeatAt', 'heard of'),
+      since('startedAt', 'started'),
+    ],
+  }),
+]

@@ -1,0 +1,144 @@
+import { parseArgs } from 'node:util'
+import { version } from '../config.ts'
+import { ApiRefusal, Client, Unreachable } from './client.ts'
+import { type Command, exitCodes, type Io, UsageError, type Values } from './command.ts'
+import { commands, roles } from './commands.ts'
+import { completionScript, type Shell, shells } from './completion.ts'
+import { readConnection } from './connection.ts'
+import { commandHelp, nounHelp, overviewHelp } from './help.ts'
+import { cellText, Output } from './output.ts'
+
+/** Ctrl-C, as shells count it. */
+const interrupted = 130
+
+/** Runs one command line (without `node` and the program); the promise is its exit code and never rejects. */
+export const runCli = async (args: readonly string[], io: Io): Promise<number> => {
+  try {
+    return await dispatch(args, io)
+  } catch (thrown) {
+    if (io.signal.aborted) return interrupted
+    const { lines, code } = explain(thrown)
+    for (const line of lines) io.stderr.write(`${line}\n`)
+    return code
+  }
+}
+
+const dispatch = async (args: readonly string[], io: Io): Promise<number> => {
+  const [word = 'help', ...rest] = args
+  if (word === 'help' || word === '--help' || word === '-h') return help(rest, io)
+  if (word === 'version' || word === '--version') {
+    io.stdout.write(`${version}\n`)
+    return exitCodes.ok
+  }
+  if (word === 'completion') return completion(rest, io)
+  const found = findCommand(args)
+  if (!found) throw unknown(args)
+  const { command, rest: own } = found
+  const { values, positionals } = parse(command, own)
+  if (values.help) {
+    io.stdout.write(commandHelp(command))
+    return exitCodes.ok
+  }
+  requireArguments(command, positionals)
+  requireChoices(command, values)
+  const client = new Client(readConnection(io.env), io.signal)
+  const output = new Output(io, values.json === true)
+  return (await command.run({ args: positionals, values, client, output, io })) ?? exitCodes.ok
+}
+
+/** The command with the most words that the line begins with. */
+const findCommand = (args: readonly string[]): { command: Command; rest: string[] } | undefined => {
+  for (const length of [2, 1]) {
+    const name = args.slice(0, length).join(' ')
+    const command = commands.find((candidate) => candidate.name === name)
+    if (command) return { command, rest: args.slice(length) }
+  }
+  return undefined
+}
+
+const help = (words: readonly string[], io: Io): number => {
+  const found = words.length === 0 ? undefined : findCommand(words)
+  const text =
+    words.length === 0 ? overviewHelp() : found ? commandHelp(found.command) : nounHelp(words[0] ?? '')
+  if (text === undefined) throw unknown(words)
+  io.stdout.write(text)
+  return exitCodes.ok
+}
+
+const completion = ([shell]: readonly string[], io: Io): number => {
+  if (!(shells as readonly (string | undefined)[]).includes(shell))
+    throw new UsageError(`Which shell? drover completion ${shells.join('|')}`)
+  io.stdout.write(
+    completionScript(shell as Shell, commands, [...Object.keys(roles), 'completion', 'help', 'version']),
+  )
+  return exitCodes.ok
+}
+
+const unknown = (args: readonly string[]): UsageError => {
+  const verbs = nounHelp(args[0] ?? '')
+  if (verbs !== undefined)
+    return new UsageError(
+      `${args[1] === undefined || args[1].startsWith('-') ? `"${args[0]}" needs a verb` : `There is no "${args[0]} ${args[1]}"`}:\n${verbs.trimEnd()}`,
+    )
+  return new UsageError(`There is no command "${args[0]}". Try: drover help`)
+}
+
+const parse = (command: Command, args: string[]): { values: Values; positionals: string[] } => {
+  const options = Object.fromEntries(
+    Object.entries(command.options ?? {}).map(([name, { type, short, multiple }]) => [
+      name,
+      { type, ...(short === undefined ? {} : { short }), ...(multiple === undefined ? {} : { multiple }) },
+    ]),
+  )
+  try {
+    const { values, positionals } = parseArgs({
+      args,
+      allowPositionals: true,
+      options: { ...options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+    })
+    return { values: values as Values, positionals }
+  } catch (error) {
+    const [first = ''] = (error as Error).message.split('. ')
+    throw new UsageError(`${first}. Try: drover ${command.name} --help`)
+  }
+}
+
+const requireArguments = (command: Command, given: readonly string[]): void => {
+  const wanted = command.args ?? []
+  const missing = wanted.filter((arg, at) => !arg.optional && !given[at]).map((arg) => `<${arg.name}>`)
+  if (missing.length > 0)
+    throw new UsageError(
+      `drover ${command.name} needs ${missing.join(' and ')}. Try: drover ${command.name} --help`,
+    )
+  if (given.length > wanted.length)
+    throw new UsageError(
+      `drover ${command.name} does not take "${given[wanted.length]}". Try: drover ${command.name} --help`,
+    )
+}
+
+const requireChoices = (command: Command, values: Values): void => {
+  for (const [name, option] of Object.entries(command.options ?? {})) {
+    const value = values[name]
+    if (option.choices && typeof value === 'string' && !option.choices.includes(value))
+      throw new UsageError(`--${name} must be one of ${option.choices.join(', ')}, not "${value}".`)
+  }
+}
+
+/** What went wrong as lines for a person: what happened, then what to do. */
+const explain = (thrown: unknown): { lines: string[]; code: number } => {
+  if (thrown instanceof UsageError) return { lines: [thrown.message], code: exitCodes.usage }
+  if (thrown instanceof Unreachable)
+    return { lines: [thrown.message, thrown.remedy], code: exitCodes.unreachable }
+  if (thrown instanceof ApiRefusal) {
+    const fields =
+      thrown.errors.length > 1 ? thrown.errors.map(({ field, message }) => `  ${field}: ${message}`) : []
+    const lines = [`${thrown.message} (${thrown.code})`, ...fields, thrown.remedy]
+    const notAllowed = thrown.status === 401 || thrown.status === 403
+    return { lines: lines.map(printable), code: notAllowed ? exitCodes.unreachable : exitCodes.failed }
+  }
+  const error = thrown instanceof Error ? thrown : new Error(String(thrown))
+  return { lines: [error.stack ?? error.message, 'This is a defect in Drover.'], code: exitCodes.failed }
+}
+
+const printable = (line: string): string =>
+  line.startsWith('  ') ? `  ${cellText(line.trim())}` : cellText(line)
