@@ -57,7 +57,7 @@ export const claimJobs = async (
       claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
     from asked a
     where j.id = a.id and j.generation = a.generation and j.state = 'ready'
-        and j.run_after < now() + interval '1 millisecond'
+      and j.run_after < now() + interval '1 millisecond'
       and j.payload_version <= a.version and j.tokens = '{}'
       and not exists (
         select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)

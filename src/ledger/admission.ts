@@ -105,13 +105,16 @@ export const admitWaiters = async (
  * for something else than one pass looks at. Full tokens are left out, so the cost follows what is free.
  */
 export const readmitAll = async (db: Db): Promise<number> => {
-  const awaited = await findAwaitedTokens(db)
-  if (awaited.length === 0) return 0
-  const full = fullTokens(awaited, await countTokenHolds(db, awaited), await readAdmissionLimits(db))
-  let admitted = 0
-  for (const token of awaited)
-    if (!full.includes(token)) admitted += (await db.begin((tx) => admitWaiters(tx, [token], full))) as number
-  return admitted
+  for (let admitted = 0; ; ) {
+    const awaited = await findAwaitedTokens(db)
+    const full = fullTokens(awaited, await countTokenHolds(db, awaited), await readAdmissionLimits(db))
+    const open = awaited.filter((token) => !full.includes(token))
+    if (open.length === 0) return admitted
+    // All lines at once: one by one, a later waiter could be let in before an earlier one of another line.
+    const more = (await db.begin((tx) => admitWaiters(tx, open, full))) as number
+    if (more === 0) return admitted
+    admitted += more
+  }
 }
 
 /**
