@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { checkInvariants } from '../support/invariants.ts'
+import { createDatabase } from '../support/postgres.ts'
+import { LedgerDriver } from './ledger-driver.ts'
+import { type Ending, LedgerModel, type ModelJob, type Step } from './ledger-model.ts'
+
+const { db } = await createDatabase()
+const runs = Number(process.env.RUNS ?? 150)
+const seed = process.env.SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.SEED)
+
+const pick = fc.nat(11)
+const lane = fc.constantFrom('one', 'two')
+const tokens = fc.constantFrom<string[][]>([], [], ['link/a'], ['link/b'], ['link/a', 'link/b'])
+const how = fc.constantFrom<Ending[]>(
+  'succeed',
+  'fail',
+  'failInDebt',
+  'retry',
+  'waitA',
+  'waitB',
+  'release',
+  'cancel',
+)
+const onJob = fc.constantFrom(
+  'cancel',
+  'redrive',
+  'expire',
+  'deadline',
+  'timeOut',
+  'makeDue',
+  'ring',
+  'waive',
+)
+const asHolder = fc.constantFrom('effect', 'heartbeat', 'checkpoint')
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({ verb: fc.constant('enqueue'), tokens, lane, priority: fc.constantFrom(0, 0, 5) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      verb: fc.constant('enqueueKey'),
+      key: fc.constantFrom('k', 'l'),
+      steps: fc.nat(1),
+    }),
+  },
+  { weight: 10, arbitrary: fc.record({ verb: fc.constant('claim'), pick }) },
+  { weight: 8, arbitrary: fc.record({ verb: fc.constant('finish'), pick, how }) },
+  { weight: 5, arbitrary: fc.record({ verb: asHolder, pick }) },
+  { weight: 10, arbitrary: fc.record({ verb: onJob, pick }) },
+  { weight: 1, arbitrary: fc.record({ verb: fc.constantFrom('pause', 'resume'), lane }) },
+  { weight: 2, arbitrary: fc.record({ verb: fc.constant('signal'), name: fc.constantFrom('a', 'b') }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      verb: fc.constant('limit'),
+      token: fc.constantFrom('link/a', 'link/b'),
+      capacity: fc.nat(2),
+    }),
+  },
+  { weight: 1, arbitrary: fc.record({ verb: fc.constantFrom('lapse', 'flush') }) },
+) as fc.Arbitrary<Step>
+
+const shown = ({
+  state,
+  bell,
+  generation,
+  epoch,
+  environmentAttempt,
+  lost,
+  cancelRequested,
+  effect,
+  held,
+  story,
+  waitReason,
+}: ModelJob) => ({
+  ...{ state, bell, generation, epoch, environmentAttempt, lost, cancelRequested, effect, held, story },
+  waitReason: state === 'waiting' ? waitReason : null,
+})
+
+const run = async (steps: readonly Step[]): Promise<void> => {
+  await db`truncate job, event, effect, token_hold, pause, signal, admission_limit`
+  const model = new LedgerModel()
+  const driver = new LedgerDriver(db, model)
+  for (const taken of steps) {
+    const answers = await driver.take(taken)
+    expect(answers.real, `the answer to ${JSON.stringify(taken)}`).toBe(answers.model)
+    expect(await driver.read(), `the ledger after ${JSON.stringify(taken)}`).toEqual(model.jobs.map(shown))
+  }
+  const capacity = await db`select 1 from admission_limit`
+  // A limit that was lowered takes nothing away, so only without one is "too many" a violation.
+  const violations = await checkInvariants(db)
+  expect(violations.filter((what) => capacity.length === 0 || !/is held \d+ times/.test(what))).toEqual([])
+}
+
+test(`whatever is done to the ledger, in any order, it is what the model says (SEED=${seed} RUNS=${runs})`, async () => {
+  await fc.assert(fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30, size: 'max' }), run), {
+    seed,
+    numRuns: runs,
+    interruptAfterTimeLimit: 150_000,
+    markInterruptAsFailure: false,
+    endOnFailure: false,
+  })
+})
