@@ -21,6 +21,8 @@ export interface DbOptions {
   readonly connectMs?: number
   /** The server ends the session when it hears nothing for this long: for one whose mere existence matters. */
   readonly idleSessionMs?: number
+  /** The server ends a transaction in which it hears nothing for this long: others wait for its locks. */
+  readonly idleInTransactionMs?: number
 }
 
 /**
@@ -40,7 +42,7 @@ export const openDb = (options: DbOptions): Db => {
     connection: {
       application_name: options.applicationName,
       statement_timeout: statementMs,
-      idle_in_transaction_session_timeout: 60_000,
+      idle_in_transaction_session_timeout: options.idleInTransactionMs ?? 60_000,
       ...(options.idleSessionMs === undefined ? {} : { idle_session_timeout: options.idleSessionMs }),
     },
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
@@ -75,6 +77,7 @@ const awayCodes = new Set([
   '08000',
   '08003',
   '08006',
+  '25P03',
   '53300',
 ])
 

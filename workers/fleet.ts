@@ -29,8 +29,15 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
   const log = createLog({ role: 'worker', level: config.logLevel })
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'worker')
-  const { statementMs } = config
-  const db = openDb({ url: databaseUrl, max: 8, applicationName: 'drover-worker', statementMs })
+  const { leaseMs, statementMs } = config
+  const db = openDb({
+    url: databaseUrl,
+    max: 8,
+    applicationName: 'drover-worker',
+    statementMs,
+    // A worker that freezes in a transaction must not hold its job's row for longer than the lease held the job.
+    idleInTransactionMs: leaseMs,
+  })
   // The self-test's outside world: never in a transaction of the ledger's, so a pool of its own.
   const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test', statementMs })
   const cpu = new CpuPool()

@@ -6,6 +6,7 @@ export type CrashPoint =
   | 'before-claim'
   | 'after-claim'
   | 'before-intent'
+  | 'mid-intent'
   | 'after-intent'
   | 'before-effect'
   | 'after-effect'

@@ -66,6 +66,7 @@ export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpe
 const intend = async (db: Db, holder: LeaseHolder, spec: EffectSpec) =>
   (await db.begin(async (tx) => {
     if (!(await holdLease(tx, holder.jobId, holder.epoch))) throw new FencedError(holder.jobId, holder.epoch)
+    crashPoint('mid-intent')
     return intendEffect(tx, {
       id: uuidv7(),
       jobId: holder.jobId,
