@@ -11,6 +11,7 @@ const points: readonly (readonly [CrashPoint, number])[] = [
   ['before-claim', 1],
   ['after-claim', 2],
   ['before-intent', 2],
+  ['mid-intent', 2],
   ['after-intent', 2],
   ['before-effect', 1],
   ['after-effect', 2],
