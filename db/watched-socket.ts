@@ -1,4 +1,5 @@
 import { connect, type Socket } from 'node:net'
+import { holdClose } from './held-close.ts'
 
 interface Endpoint {
   readonly host: readonly string[]
@@ -34,7 +35,7 @@ export const watchedSocket = (endpoint: Endpoint, options: WatchedSocketOptions)
     return write(...args)
   }) as Socket['write']
   socket.on('data', answered)
-  socket.on('close', answered)
+  holdClose(socket, answered)
   return socket
 }
 
