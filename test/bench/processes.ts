@@ -58,11 +58,19 @@ export const startProcess = (options: StartOptions): StartedProcess => {
   return { pid, child, output: () => output, signal: (name) => void child.kill(name), stop }
 }
 
-/** Resolves at the first message of the process; fails when it ends before that. */
+const readyWithinMs = 60_000
+
+/** Resolves at the first message of the process; fails when it ends before that, or says nothing for long. */
 export const firstMessage = (title: string, started: StartedProcess): Promise<unknown> =>
   new Promise((resolve, reject) => {
-    started.child.once('message', resolve)
-    started.child.once('exit', (code) =>
-      reject(new Error(`${title} ended with ${code} before it was ready.\n${started.output()}`)),
-    )
+    const fail = (what: string) => reject(new Error(`${title} ${what}.\n${started.output()}`))
+    const late = setTimeout(() => fail(`was not ready in ${readyWithinMs} ms`), readyWithinMs)
+    started.child.once('message', (message) => {
+      clearTimeout(late)
+      resolve(message)
+    })
+    started.child.once('exit', (code) => {
+      clearTimeout(late)
+      fail(`ended with ${code} before it was ready`)
+    })
   })

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { type Db, openDb } from '../../../db/client.ts'
 import { migrateDb } from '../../../db/migrate.ts'
@@ -99,10 +100,9 @@ const startRole = async (
     title: role,
     command: process.execPath,
     args: [
-      ...(cpuProf === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${cpuProf}`]),
       ...(cpuProf === undefined
         ? []
-        : [`--cpu-prof-name=${options.database}-${role}-${nextProfile()}.cpuprofile`]),
+        : ['--cpu-prof', `--cpu-prof-dir=${join(cpuProf, `${options.database}-${role}-${nextProfile()}`)}`]),
       ...['--import', 'tsx', fileURLToPath(new URL(program, import.meta.url))],
       ...(probed ? [] : [role]),
     ],
