@@ -7,6 +7,7 @@ import { DroverError, FencedError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { type EffectResult, type EffectSpec, type LeaseHolder, performEffect } from '../src/ledger/effects.ts'
 import type { Logger } from '../src/log.ts'
+import { StopSignal } from './stop-signal.ts'
 
 /** Thrown at a safe point of a worker that is going away: the job goes back, uncharged. */
 export class ReleaseRequest extends Error {
@@ -38,8 +39,8 @@ export class JobContext<Payload = unknown> {
   readonly db: Db
   readonly #parentLog: Logger
   readonly #kind: JobKind<Payload>
-  readonly #abort = new AbortController()
-  readonly #lost = new AbortController()
+  readonly #stop = new StopSignal()
+  readonly #lost = new StopSignal()
   #checkpoint: Record<string, unknown> | null
   #progress: Progress | undefined
   #progressIsNew = false
@@ -76,12 +77,21 @@ export class JobContext<Payload = unknown> {
 
   /** Aborted when the lease is lost, the job is cancelled, or the worker can wait no longer. */
   get signal(): AbortSignal {
-    return this.#abort.signal
+    return this.#stop.signal
   }
 
   /** Aborted only when the lease is lost: from then on nothing may be written or undone here. */
   get lost(): AbortSignal {
     return this.#lost.signal
+  }
+
+  get isLost(): boolean {
+    return this.#lost.stopped
+  }
+
+  /** Why the handler was stopped, if it was. */
+  get stopReason(): Error | undefined {
+    return this.#stop.reason
   }
 
   /** What an earlier try, or this one, has recorded last. */
@@ -91,13 +101,13 @@ export class JobContext<Payload = unknown> {
 
   /** Lets go here if the worker is going away or the job was cancelled: nothing is half done at this line. */
   safePoint(): void {
-    this.signal.throwIfAborted()
+    this.#stop.throwIfStopped()
     if (this.#draining) throw new ReleaseRequest('the worker is going away')
   }
 
   /** Records how far the work has come; the next try starts from it. A safe point. */
   async checkpoint(state: Record<string, unknown>): Promise<void> {
-    this.signal.throwIfAborted()
+    this.#stop.throwIfStopped()
     crashPoint('before-checkpoint')
     const accepted = await writeCheckpoint(this.db, this.job.id, this.job.leaseEpoch, JSON.stringify(state))
     if (!accepted) throw new FencedError(this.job.id, this.job.leaseEpoch)
@@ -122,7 +132,7 @@ export class JobContext<Payload = unknown> {
 
   /** A change of the domain that holds only if the lease does. */
   async transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value> {
-    this.signal.throwIfAborted()
+    this.#stop.throwIfStopped()
     return (await this.db.begin(async (tx) => {
       if (!(await holdLease(tx, this.job.id, this.job.leaseEpoch)))
         throw new FencedError(this.job.id, this.job.leaseEpoch)
@@ -179,13 +189,13 @@ export class JobContext<Payload = unknown> {
   /** For the worker: the lease is lost. */
   fence(): void {
     const reason = new FencedError(this.job.id, this.job.leaseEpoch)
-    this.#lost.abort(reason)
-    this.#abort.abort(reason)
+    this.#lost.stop(reason)
+    this.#stop.stop(reason)
   }
 
   /** For the worker: stops the handler now, by its signal. */
   abort(reason: Error): void {
-    this.#abort.abort(reason)
+    this.#stop.stop(reason)
   }
 
   #readPayload(): Payload {

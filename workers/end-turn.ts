@@ -43,8 +43,8 @@ export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnO
 }
 
 const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptions): Promise<string> => {
-  const stopped: unknown = ctx.signal.aborted ? ctx.signal.reason : thrown
-  if (ctx.lost.aborted || thrown instanceof FencedError) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
+  const stopped: unknown = ctx.stopReason ?? thrown
+  if (ctx.isLost || thrown instanceof FencedError) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
   if (stopped instanceof CancelRequest) return cancel(ctx, options, stopped.message)
   if (stopped instanceof ReleaseRequest || thrown instanceof ReleaseRequest) {
     await commit(ctx, options, {

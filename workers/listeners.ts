@@ -1,5 +1,6 @@
 import type { Db } from '../db/client.ts'
 import { hasSilentBell } from '../db/queries/has-silent-bell.ts'
+import { unringJobs } from '../db/queries/unring-jobs.ts'
 import type { Clock } from '../src/clock.ts'
 import type { Bell, BellListener, HeardBell } from '../src/ledger/bell.ts'
 import { Loop, type Service } from '../src/ledger/service.ts'
@@ -83,6 +84,11 @@ export class Listeners implements Service {
   }
 
   async #follow(kind: string, bell: HeardBell): Promise<void> {
+    // It was on its way when we went quiet. Somebody else has to hear it, and soon.
+    if (this.#quiet) {
+      await unringJobs(this.#options.db, [bell.id], 0)
+      return
+    }
     this.#busy.set(kind, (this.#busy.get(kind) ?? 0) + 1)
     this.#heardAt.set(kind, this.#options.clock.monotonicMs())
     try {

@@ -75,22 +75,26 @@ export class Runner {
   }
 
   async #claim(ask: ClaimAsk): Promise<ClaimedJob | undefined> {
-    const patience = AbortSignal.timeout(claimPatienceMs)
-    const answer = await this.#whileAway(patience, () => this.#claims.submit(ask))
+    const { clock } = this.#options
+    const until = clock.monotonicMs() + claimPatienceMs
+    const answer = await this.#whileAway(
+      () => clock.monotonicMs() < until,
+      () => this.#claims.submit(ask),
+    )
     if (answer.outcome === 'claimed') return answer.job
     if (answer.outcome === 'not-ours') return undefined
     const { db, workerId, leaseMs } = this.#options
     return claimWithTokens(db, { ...ask, tokens: answer.tokens }, { workerId, leaseMs })
   }
 
-  /** Tries a write again while Postgres is away, until `patience` ends: the work is done, only the word is missing. */
-  async #whileAway<Value>(patience: AbortSignal, write: () => Promise<Value>): Promise<Value> {
+  /** Tries a write again while Postgres is away, as long as it is worth it: the work is done, only the word is missing. */
+  async #whileAway<Value>(patient: () => boolean, write: () => Promise<Value>): Promise<Value> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await write()
       } catch (error) {
-        if (!isDbAway(error) || patience.aborted) throw error
-        await this.#options.clock.sleep(backoffMs(tries + 1, 100, 1_000, Math.random()), patience)
+        if (!isDbAway(error) || !patient()) throw error
+        await this.#options.clock.sleep(backoffMs(tries + 1, 100, 1_000, Math.random()))
       }
     }
   }
@@ -119,12 +123,15 @@ export class Runner {
     const ending = await this.#work(handler, ctx)
     const { db, undoers } = this.#options
     try {
-      return await this.#whileAway(ctx.lost, async () => {
-        // The common end shares a statement with its siblings; every other end has a transaction of its own.
-        if (ending.type === 'done' && !ending.change && ctx.job.tokens.length === 0)
-          return this.#finish(ctx, ending.result)
-        return endTurn(ctx, ending, { db, undoers, handler, actor: this.#actor })
-      })
+      return await this.#whileAway(
+        () => !ctx.isLost,
+        () => {
+          // The common end shares a statement with its siblings; every other end has a transaction of its own.
+          if (ending.type === 'done' && !ending.change && ctx.job.tokens.length === 0)
+            return this.#finish(ctx, ending.result)
+          return endTurn(ctx, ending, { db, undoers, handler, actor: this.#actor })
+        },
+      )
     } catch (error) {
       if (!(error instanceof FencedError)) throw error
       ctx.log.warn({ epoch: ctx.job.leaseEpoch }, 'the outcome was refused: another worker owns the job')
