@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
-import { Redis, type RedisOptions } from 'ioredis'
+import { Redis } from 'ioredis'
 import { DroverError } from '../errors.ts'
 import { type Logger, withoutUserinfo } from '../log.ts'
 import {
@@ -83,8 +83,7 @@ export class RedisBell implements Bell {
     onBell: (bell: HeardBell) => Promise<void>,
   ): Promise<BellListener> {
     // Waits for a lost Redis as long as it takes: a worker has nothing better to do.
-    // Acks of jobs that end together share a packet: a write for each was a third of a worker's time.
-    const connection = this.#connect({ maxRetriesPerRequest: null, enableAutoPipelining: true })
+    const connection = this.#connect({ maxRetriesPerRequest: null })
     this.#listeners.push(connection)
     const worker = new Worker(kind, processBell(onBell), {
       ...listenerOptions,
@@ -142,9 +141,7 @@ export class RedisBell implements Bell {
     return this.#producer
   }
 
-  #connect(
-    options: Pick<RedisOptions, 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'enableAutoPipelining'>,
-  ): Redis {
+  #connect(options: { enableOfflineQueue?: boolean; maxRetriesPerRequest: number | null }): Redis {
     const redis = new Redis(this.#options.url, {
       ...options,
       connectTimeout: callMs,

@@ -24,7 +24,7 @@ export interface HeardBell {
 export interface BellListener {
   /** How many bells it follows at once. */
   setSlots(slots: number): void
-  /** Takes no more bells; what was taken goes on. */
+  /** Asks for no more bells; what was taken goes on. One that is on its way at this moment may still come. */
   quiet(): Promise<void>
   /** Waits for what was taken, then lets the connection go. */
   close(): Promise<void>
