@@ -41,10 +41,17 @@ export const board = (deps: ApiDeps): Hono<ApiEnv> => {
     if (response.status >= 500) return away(request)
     const headers = new Headers(response.headers)
     headers.set('Content-Security-Policy', boardPolicy)
-    return new Response(response.body, { status: response.status, headers })
+    if (!(headers.get('Content-Type') ?? '').startsWith('text/html'))
+      return new Response(response.body, { status: response.status, headers })
+    headers.delete('Content-Length')
+    return new Response(withoutForeignLinks(await response.text()), { status: response.status, headers })
   }
   return app
 }
+
+/** Bull Board asks another company for its fonts. Nobody but us shall learn that somebody looks at the queues. */
+const withoutForeignLinks = (html: string): string =>
+  html.replace(/<link\b[^>]*\bhref="https?:\/\/[^>]*>/g, '')
 
 const build = (bell: NonNullable<ApiDeps['bell']>): Hono => {
   const adapter = new HonoAdapter(serveStatic)
