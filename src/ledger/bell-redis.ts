@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
-import { Redis } from 'ioredis'
+import { Redis, type RedisOptions } from 'ioredis'
 import { DroverError } from '../errors.ts'
 import { type Logger, withoutUserinfo } from '../log.ts'
 import {
@@ -83,7 +83,8 @@ export class RedisBell implements Bell {
     onBell: (bell: HeardBell) => Promise<void>,
   ): Promise<BellListener> {
     // Waits for a lost Redis as long as it takes: a worker has nothing better to do.
-    const connection = this.#connect({ maxRetriesPerRequest: null })
+    // Acks of jobs that end together share a packet: a write for each was a third of a worker's time.
+    const connection = this.#connect({ maxRetriesPerRequest: null, enableAutoPipelining: true })
     this.#listeners.push(connection)
     const worker = new Worker(kind, processBell(onBell), {
       ...listenerOptions,
@@ -141,7 +142,9 @@ export class RedisBell implements Bell {
     return this.#producer
   }
 
-  #connect(options: { enableOfflineQueue?: boolean; maxRetriesPerRequest: number | null }): Redis {
+  #connect(
+    options: Pick<RedisOptions, 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'enableAutoPipelining'>,
+  ): Redis {
     const redis = new Redis(this.#options.url, {
       ...options,
       connectTimeout: callMs,
