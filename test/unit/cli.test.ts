@@ -1,0 +1,177 @@
+import { execFileSync } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { checkClock, checkNode, checkVersions } from '../../src/cli/commands/doctor.ts'
+import { commands } from '../../src/cli/commands.ts'
+import { completionScript } from '../../src/cli/completion.ts'
+import { readConnection } from '../../src/cli/connection.ts'
+import { cellText, field, tableLines } from '../../src/cli/output.ts'
+import { progressBar } from '../../src/cli/progress-bar.ts'
+import { runCli } from '../../src/cli/run.ts'
+import { version } from '../../src/config.ts'
+import { atEnd } from '../support/cleanup.ts'
+import { tempDir } from '../support/temp.ts'
+
+const run = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const code = await runCli(args, { env, stdout, stderr, signal: new AbortController().signal })
+  return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
+}
+
+test.each([
+  [['nonsense'], 'There is no command "nonsense"'],
+  [['jobs'], '"jobs" needs a verb'],
+  [['jobs', 'fly'], 'There is no "jobs fly"'],
+  [['jobs', 'show'], 'needs <id>'],
+  [['jobs', 'show', 'one', 'two'], 'does not take "two"'],
+  [['jobs', 'list', '--sideways'], "Unknown option '--sideways'"],
+  [['jobs', 'list', '--state', 'asleep'], '--state must be one of ready'],
+  [['jobs', 'list', '--limit', 'many'], '--limit must be a number'],
+  [['jobs', 'add', 'self-test'], '--subject is required'],
+  [['jobs', 'add', 'self-test', '--subject', 'a/b', '--payload', '{'], '--payload must be JSON'],
+  [['pause', 'planet', 'earth', '--reason', 'x'], 'The scope is kind or lane'],
+  [['limits', 'set', 'batch', 'lots'], 'The value must be a number'],
+  [['completion', 'tcsh'], 'Which shell?'],
+  [['help', 'nonsense'], 'There is no command'],
+])('a wrong line (drover %j) ends with exit code 2 and says what is wrong', async (args, words) => {
+  const { code, stdout, stderr } = await run(args, { DROVER_URL: 'http://127.0.0.1:9' })
+  expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
+  expect(stderr).toContain(words)
+})
+
+test.each(['ftp://somewhere', 'somewhere'])(
+  'the address %s is refused before anything is asked',
+  async (url) => {
+    const { code, stderr } = await run(['kinds'], { DROVER_URL: url })
+    expect(code).toBe(2)
+    expect(stderr).toContain('DROVER_URL must')
+  },
+)
+
+test('every command has help that names its arguments and options', async () => {
+  const overview = (await run(['help'])).stdout
+  for (const command of commands) {
+    expect(overview).toContain(command.name)
+    const { code, stdout } = await run([...command.name.split(' '), '--help'])
+    expect(code).toBe(0)
+    for (const { name } of command.args ?? []) expect(stdout).toContain(`<${name}>`)
+    for (const name of Object.keys(command.options ?? {})) expect(stdout).toContain(`--${name}`)
+  }
+})
+
+/** Something that answers like an API; gives its address. */
+const answering = async (status: number, body: unknown): Promise<string> => {
+  const server = createServer((_request, response) => {
+    response.writeHead(status, { 'content-type': 'application/problem+json' })
+    response.end(JSON.stringify(body))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => new Promise((resolve) => server.close(resolve)))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test.each([
+  [401, 3],
+  [403, 3],
+  [404, 1],
+  [409, 1],
+  [422, 1],
+  [500, 1],
+])('a refusal with status %i is printed with its remedy, exit code %i', async (status, expected) => {
+  const url = await answering(status, { code: 'some-code', detail: 'It is so.', remedy: 'Do it better.' })
+  const { code, stdout, stderr } = await run(['kinds'], { DROVER_URL: url })
+  expect({ code, stdout, stderr }).toEqual({
+    code: expected,
+    stdout: '',
+    stderr: 'It is so. (some-code)\nDo it better.\n',
+  })
+})
+
+test('an API that is not there gives exit code 3 and says how to find it', async () => {
+  const { code, stderr } = await run(['doctor', '--json'], {
+    DROVER_URL: 'http://127.0.0.1:65111',
+    HOME: '/nowhere',
+  })
+  expect(code).toBe(3)
+  expect(stderr).toBe('')
+  const other = await run(['kinds'], { DROVER_URL: 'http://127.0.0.1:65111', HOME: '/nowhere' })
+  expect(other.code).toBe(3)
+  expect(other.stderr).toContain('Set DROVER_URL')
+})
+
+test('the token of this machine is never sent to another one', async () => {
+  const dir = await tempDir('cli')
+  writeFileSync(join(dir, 'local.token'), 'drv_local\n')
+  const env = { DROVER_DATA_DIR: dir }
+  expect(readConnection(env)).toMatchObject({ url: 'http://127.0.0.1:7070', token: 'drv_local' })
+  expect(readConnection({ ...env, DROVER_URL: 'http://localhost:80' }).token).toBe('drv_local')
+  for (const url of ['https://drover.example.org', 'http://127.0.0.1.example.org', 'http://10.0.0.1:7070'])
+    expect(readConnection({ ...env, DROVER_URL: url }).token).toBeUndefined()
+  expect(readConnection({ ...env, DROVER_TOKEN: 'drv_mine' })).toMatchObject({ token: 'drv_mine' })
+})
+
+test('text of others cannot steer the terminal', () => {
+  expect(cellText('a\u001b[2Jb\r\nc\u009bd')).toBe('a [2Jb  c d')
+  expect(cellText(null)).toBe('-')
+  expect(cellText({ a: 1 })).toBe('{"a":1}')
+})
+
+test('columns stand under each other, numbers to the right', () => {
+  const rows = [
+    { name: 'a', count: 5, deep: { er: 'x' } },
+    { name: 'longer', count: 1_000, deep: null },
+  ]
+  const columns = [field('name'), field('count', 'count', { right: true }), field('deep.er', 'deep')]
+  expect(tableLines(columns, rows)).toEqual(['NAME    COUNT  DEEP', 'a           5  x', 'longer   1000  -'])
+})
+
+test('the bar shows share, rate and the time that is left', () => {
+  expect(progressBar(0, 10, 0)).toBe(`[${'·'.repeat(24)}]  0/10  0.0/s`)
+  expect(progressBar(50, 100, 10_000)).toBe(`[${'#'.repeat(12)}${'·'.repeat(12)}]  50/100  5.0/s  ETA 10 s`)
+  expect(progressBar(100, 100, 10_000)).toBe(`[${'#'.repeat(24)}]  100/100  10.0/s`)
+})
+
+test('doctor knows an old Node, a clock that is wrong, and a fleet of several versions', () => {
+  const worker = { role: 'worker', live: true, version, stoppedAt: null }
+  expect(checkNode('20.19.0').verdict).toBe('ok')
+  expect(checkNode('20.18.9').verdict).toBe('fail')
+  expect(checkNode('24.0.0').verdict).toBe('ok')
+  const now = Date.parse('2026-11-18T12:00:00Z')
+  expect(checkClock('Wed, 18 Nov 2026 12:00:00 GMT', now + 900).verdict).toBe('ok')
+  expect(checkClock('Wed, 18 Nov 2026 11:59:50 GMT', now).verdict).toBe('warn')
+  expect(checkClock(null, now).verdict).toBe('warn')
+  expect(checkVersions([worker]).verdict).toBe('ok')
+  expect(checkVersions([]).verdict).toBe('fail')
+  expect(checkVersions([worker, { ...worker, version: '9.9.9' }]).verdict).toBe('warn')
+  expect(checkVersions([worker, { ...worker, live: false }]).text).toContain('1 silent')
+})
+
+const complete = (line: string): string[] => {
+  const words = line.split(' ')
+  const script = `${completionScript('bash', commands, ['up', 'help'])}
+COMP_WORDS=(${words.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${words.length - 1}
+_drover; printf '%s\\n' "\${COMPREPLY[@]}"`
+  return execFileSync('bash', ['-c', script], { encoding: 'utf8' }).split('\n').filter(Boolean)
+}
+
+test('the shell offers nouns, verbs, options and the values that an option takes', () => {
+  expect(complete('drover job')).toEqual(['jobs'])
+  expect(complete('drover jobs re')).toEqual(['retry'])
+  expect(complete('drover jobs list --st')).toEqual(['--state'])
+  expect(complete('drover jobs list --state f')).toEqual(['failed'])
+  expect(complete('drover jobs show some-id --w')).toEqual(['--wait'])
+  expect(complete('drover self-test --fail')).toEqual(['--failing', '--failing-once'])
+  expect(complete('drover self-test s')).toEqual(['show'])
+  expect(complete('drover u')).toEqual(['up'])
+})
+
+test('the scripts for zsh and fish name every command', () => {
+  for (const shell of ['zsh', 'fish'] as const) {
+    const script = completionScript(shell, commands, ['help'])
+    for (const { name } of commands) for (const word of name.split(' ')) expect(script).toContain(word)
+  }
+})
