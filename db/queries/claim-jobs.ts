@@ -50,6 +50,8 @@ export const claimJobs = async (
       ${ordered.map((a) => a.id)}::uuid[], ${ordered.map((a) => a.generation)}::int[],
       ${ordered.map((a) => a.version)}::smallint[]
     ) as a(id, generation, version)
+  ), paused as materialized (
+    select scope, name from pause
   ), claimed as (
     update job j set
       state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
@@ -60,7 +62,7 @@ export const claimJobs = async (
       and j.run_after < now() + interval '1 millisecond'
       and j.payload_version <= a.version and j.tokens = '{}'
       and not exists (
-        select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
+        select from paused p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
       )
     returning j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
       j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,

@@ -55,6 +55,18 @@ export const markEffectDone = async (
   return rows.length === 1
 }
 
+/**
+ * An undo begins: from here on nobody knows whether the effect stands, and a checkpoint that counts on it is
+ * void. Without this, a try after a crash in the middle, or a redrive, would build on what is gone.
+ */
+export const beginUndo = async (tx: Tx, effect: { id: string; jobId: string }): Promise<void> => {
+  await tx`
+    with unsure as (
+      update effect set state = 'intended', updated_at = now() where id = ${effect.id}::uuid and state = 'done'
+    )
+    update job set checkpoint = null where id = ${effect.jobId}::uuid and checkpoint is not null`
+}
+
 /** Records that an effect was undone, or that it could not be: then it is a debt, due after `delayMs`. */
 export const settleEffect = async (
   db: Queryable,

@@ -17,7 +17,8 @@ export interface KindWindow {
 /**
  * What to ring next, per kind as far as its window has room. Order: priority, then deadline, then lanes in
  * turn, a lane with many bells out coming later. The lanes are found by hopping over the index `job_due`, and
- * each gives only its share of the room, so the cost follows the lanes and the room, not the backlog.
+ * each gives only its share of the room, so the cost follows the lanes and the room, not the backlog: the inner
+ * `order by` is the index's own, to the letter, or each look would sort the whole lane.
  */
 export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[]): Promise<DueJob[]> => db<
   DueJob[]
@@ -47,7 +48,7 @@ export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[])
     from open_lane l, lateral (
       select id, generation, publish, priority, deadline from job
       where state = 'ready' and bell = 'due' and kind = l.kind and lane = l.lane
-      order by priority desc, id limit l.room / l.lanes + 8) j
+      order by priority desc nulls last, id limit l.room / l.lanes + 8) j
   ), ranked as (
     select *, row_number() over (partition by kind order by priority desc, deadline, turn, lane) as place
     from candidate
