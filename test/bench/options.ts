@@ -17,6 +17,8 @@ export interface BenchOptions {
   /** Worker processes and jobs at once in each, on our side. */
   readonly workers: number
   readonly concurrency: number
+  /** The same with the bell on Postgres, where more at once is slower. */
+  readonly concurrencyPostgres: number
   readonly modes: readonly string[]
   readonly latencySamples: number
   readonly leaseMs: number
@@ -54,7 +56,8 @@ const spec = {
   batch: { type: 'string', default: '500' },
   producers: { type: 'string', default: '2' },
   workers: { type: 'string', default: '2' },
-  concurrency: { type: 'string', default: '100' },
+  concurrency: { type: 'string', default: '200' },
+  'concurrency-postgres': { type: 'string', default: '25' },
   samples: { type: 'string' },
   'lease-ms': { type: 'string' },
   'cpu-prof': { type: 'string' },
@@ -70,7 +73,8 @@ suites: ${suites.join(', ')}
   --modes <live,drain>      what the end-to-end part times
   --rounds <n> --jobs <n> --batch <n> --producers <n> --samples <n>
   --workers <n>             our worker processes
-  --concurrency <n>         jobs at once in each of our worker processes
+  --concurrency <n>         jobs at once in each of our worker processes, bell on Redis
+  --concurrency-postgres <n>  the same, bell on Postgres
   --lease-ms <n>            our lease, for the part that kills a worker
   --cpu-prof <folder>       write CPU profiles of our processes
   --statements              show which of our statements cost Postgres most
@@ -93,6 +97,7 @@ export const readOptions = (argv: readonly string[], env: NodeJS.ProcessEnv = pr
     suite,
     only: list(values.only),
     contenders: list(values.contenders),
+    concurrencyPostgres: number('--concurrency-postgres', values['concurrency-postgres']),
     modes: list(values.modes),
     rounds: number('--rounds', values.rounds ?? defaults.rounds),
     jobs: number('--jobs', values.jobs ?? defaults.jobs, 10),

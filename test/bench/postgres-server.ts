@@ -28,6 +28,7 @@ const settings = {
 } as const
 
 export interface PostgresServer {
+  readonly pid: number
   readonly version: string
   readonly settings: Readonly<Record<string, string>>
   /** Superuser statements outside any contender's database. */
@@ -72,6 +73,7 @@ export const startPostgres = async (options: { statements: boolean }): Promise<P
   })
   if (options.statements) await admin`create extension pg_stat_statements`
   return {
+    pid: server.pid,
     version,
     settings,
     admin,

@@ -14,6 +14,7 @@ export interface StartOptions {
 }
 
 export interface StartedProcess {
+  readonly title: string
   readonly pid: number
   readonly child: ChildProcess
   /** The last lines it wrote to standard output and standard error. */
@@ -55,7 +56,14 @@ export const startProcess = (options: StartOptions): StartedProcess => {
     await exited
     clearTimeout(kill)
   })
-  return { pid, child, output: () => output, signal: (name) => void child.kill(name), stop }
+  return {
+    title: options.title,
+    pid,
+    child,
+    output: () => output,
+    signal: (name) => void child.kill(name),
+    stop,
+  }
 }
 
 const readyWithinMs = 60_000

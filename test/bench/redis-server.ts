@@ -15,6 +15,7 @@ const settings = {
 } as const
 
 export interface RedisServer {
+  readonly pid: number
   readonly version: string
   readonly settings: Readonly<Record<string, string>>
   readonly url: string
@@ -40,5 +41,5 @@ export const startRedis = async (): Promise<RedisServer> => {
   const version = await until(async () => /redis_version:(\S+)/.exec(await client.info('server'))?.[1], {
     what: `Redis to answer\n${server.output()}`,
   })
-  return { version, settings, url, flush: async () => void (await client.flushall()) }
+  return { pid: server.pid, version, settings, url, flush: async () => void (await client.flushall()) }
 }

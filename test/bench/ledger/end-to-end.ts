@@ -3,6 +3,7 @@ import { say, sayBar, saySection, sayTable, shortNumber } from '../report.ts'
 import { median, pauseMs, rotated } from '../samples.ts'
 import type { Bench, Contender, RunningContender } from './contender.ts'
 import { contenders as everybody } from './contenders/contenders.ts'
+import { sayCpu, startMeter } from './cpu-meter.ts'
 import { sayStatements } from './statements.ts'
 
 type Mode = 'live' | 'drain'
@@ -38,6 +39,7 @@ export const runEndToEnd = async (bench: Bench): Promise<void> => {
     }
   }
   sayMedians(samples, contenders, wanted)
+  sayCpu(options.jobs)
   if (wanted.includes('live')) sayBars(samples)
   if (options.statements) sayStatements()
 }
@@ -73,8 +75,11 @@ const runOnce = async (
     // The drain run is never left out: the statistics are taken while its jobs are loaded.
     const drainMs = await timeDrain(running, bench.options)
     if (wanted.includes('drain')) rates.push(['drain', perSecond(bench.options, drainMs)])
-    if (wanted.includes('live'))
+    if (wanted.includes('live')) {
+      const meter = startMeter(bench, running)
       rates.push(['live', perSecond(bench.options, await timeLive(running, bench.options))])
+      meter(contender.name)
+    }
   } finally {
     await running.close()
     await bench.postgres.dropDatabase(database)

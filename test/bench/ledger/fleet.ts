@@ -5,6 +5,7 @@ import { type Db, openDb } from '../../../db/client.ts'
 import { migrateDb } from '../../../db/migrate.ts'
 import { type EnqueuedJob, enqueue } from '../../../src/ledger/enqueue.ts'
 import { nudge } from '../../../src/ledger/nudge.ts'
+import type { BenchOptions } from '../options.ts'
 import type { PostgresServer } from '../postgres-server.ts'
 import { firstMessage, type StartedProcess, startProcess } from '../processes.ts'
 import type { Bench } from './contender.ts'
@@ -93,7 +94,7 @@ const startRole = async (
   url: string,
   role: Role,
 ): Promise<StartedProcess> => {
-  const { cpuProf, leaseMs, concurrency } = bench.options
+  const { cpuProf, leaseMs } = bench.options
   const probed = role === 'worker' && options.probe === true
   const program = probed ? './contenders/probed-worker-program.ts' : '../../../src/main.ts'
   const started = startProcess({
@@ -112,7 +113,7 @@ const startRole = async (
       DATABASE_URL: url,
       ...(options.bell === 'redis' ? { REDIS_URL: bench.redis.url } : {}),
       DROVER_SECRET_KEY: secretKey,
-      DROVER_CONCURRENCY: `self-test=${options.concurrency ?? concurrency}`,
+      DROVER_CONCURRENCY: `self-test=${options.concurrency ?? usualConcurrency(bench.options, options.bell)}`,
       DROVER_LEASE_MS: String(leaseMs),
       DROVER_DRAIN_MS: '1000',
       DROVER_LOG_LEVEL: 'warn',
@@ -123,6 +124,10 @@ const startRole = async (
   if (!isRunning(message)) throw new Error(`The ${role} did not start: ${JSON.stringify(message)}`)
   return started
 }
+
+/** How many jobs each worker runs at once: what serves the store best. */
+export const usualConcurrency = (options: BenchOptions, bell: BellStore): number =>
+  bell === 'redis' ? options.concurrency : options.concurrencyPostgres
 
 const secretKey = randomBytes(32).toString('hex')
 let profiles = 0

@@ -1,12 +1,12 @@
 import type { Contender } from '../contender.ts'
-import { type BellStore, startFleet } from '../fleet.ts'
+import { type BellStore, startFleet, usualConcurrency } from '../fleet.ts'
 import { takeStatements } from '../statements.ts'
 
 const contender = (bell: BellStore, title: string): Contender => ({
   name: `ours-${bell}`,
   title,
-  settings: ({ workers, concurrency }) =>
-    `1 conductor, ${workers} workers with ${concurrency} jobs at once each; enqueue in transactions`,
+  settings: (options) =>
+    `1 conductor, ${options.workers} workers with ${usualConcurrency(options, bell)} jobs at once each; enqueue in transactions`,
   open: async (bench, database) => {
     const fleet = await startFleet(bench, { bell, database })
     let total = 0
