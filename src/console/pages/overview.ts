@@ -22,6 +22,8 @@ import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, tab
 import { type Warning, warningsOf } from '../warnings.ts'
 
 const batchesShown = 6
+/** Of those that are done: enough to see how the last one ended. */
+const doneShown = 2
 const runningShown = 8
 /** How many of the jobs that ended last are asked for the batch they belong to. */
 const recentJobs = 500
@@ -72,7 +74,9 @@ const readBatches = async ({ deps, nowMs }: PageContext, open: readonly LaneCoun
   const recent = await listRecentBatches(deps.db, recentJobs, batchesShown)
   // The newest names sort last, and the newest are what a person has just started.
   const lanes = [...new Set([...underWay.sort().reverse().slice(0, batchesShown), ...recent])]
-  return batchesOf(await countBatches(deps.db, lanes), nowMs).slice(0, batchesShown)
+  const batches = batchesOf(await countBatches(deps.db, lanes), nowMs)
+  const done = batches.filter((batch) => batch.done).slice(0, doneShown)
+  return [...batches.filter((batch) => !batch.done), ...done].slice(0, batchesShown)
 }
 
 interface ReadyKind {
