@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../db/client.ts'
-import { findOpenEffects, settleEffect } from '../db/queries/effects.ts'
+import { beginUndo, findOpenEffects, settleEffect } from '../db/queries/effects.ts'
 import { holdLease } from '../db/queries/hold-lease.ts'
 import type { EffectRow } from '../db/schema/effect.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
@@ -43,7 +43,7 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
   const { actor, holder } = options
   try {
     // Asked of Postgres, not only of the clock: a worker that undoes by mistake breaks what another one finished.
-    await fenced(options, async () => {})
+    await fenced(options, (tx) => beginUndo(tx, effect))
     crashPoint('before-undo')
     holder.confirm()
     if (effect.undo !== null) await findUndoer(effect, options)(effect, undoSignal(holder.signal))

@@ -315,6 +315,11 @@ const corruptions: readonly Corruption[] = [
     /^world: .* is gone, but its effect is done/,
   ],
   [
+    'a success without its effects',
+    async (tx) => tx`update job set payload = '{"effects": 2}' where ${id('succeeded')(tx)}`,
+    /^world: job .* succeeded with 1 of its 2 effects/,
+  ],
+  [
     'a thing outside that no call made',
     async (tx) => tx`insert into self_test.marker (name, job_id) values ('stray', ${jobs.ready}::uuid)`,
     /^world: stray is there, but nobody called/,

@@ -273,6 +273,10 @@ const world = async (db: Queryable): Promise<string[]> =>
         from effect e join job j on j.id = e.job_id
         where e.kind = 'self-test-marker' and e.state = 'done' and j.state = 'succeeded'
           and not exists (select from self_test.marker m where m.name = e.name)
+      union all select format('world: job %s succeeded with %s of its %s effects', j.id, count(e.id), j.payload->>'effects')
+        from job j left join effect e on e.job_id = j.id and e.kind = 'self-test-marker' and e.state = 'done'
+        where j.kind = 'self-test' and j.state = 'succeeded'
+        group by j.id having count(e.id) < (j.payload->>'effects')::int
       union all select format('world: %s was made at %s, before its intent', c.name, c.at) from self_test.call c
         where c.action in ('made', 'found') and exists (select from job j where j.id = c.job_id)
           and not exists (select from effect e where e.job_id = c.job_id and e.kind = 'self-test-marker'
