@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // The `drover` command. Roles are started by src/main.ts; everything else asks a running Drover over HTTP, and
 // loads none of its code.
-import { enableTypeScript, requireNode } from '../standalone/runtime.mjs'
+import { enableTypeScript, requireNode } from '../node-version.mjs'
 
 requireNode()
 await enableTypeScript()

@@ -18,6 +18,11 @@ import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from '
 const prefix = '{drover}'
 const identityKey = `${prefix}:identity`
 const callMs = 3_000
+/**
+ * Written to and silent for this long: the connection is half open, and TCP itself would wait a quarter of an
+ * hour. A listener may have to wait the ten seconds that BullMQ lets Redis block.
+ */
+const silentMs = { producer: 2 * callMs, listener: 15_000 }
 
 export interface RedisBellOptions {
   readonly url: string
@@ -84,7 +89,11 @@ export class RedisBell implements Bell {
   ): Promise<BellListener> {
     // Waits for a lost Redis as long as it takes: a worker has nothing better to do.
     // Acks of jobs that end together share a packet: a write for each was a third of a worker's time.
-    const connection = this.#connect({ maxRetriesPerRequest: null, enableAutoPipelining: true })
+    const connection = this.#connect({
+      maxRetriesPerRequest: null,
+      enableAutoPipelining: true,
+      socketTimeout: silentMs.listener,
+    })
     this.#listeners.push(connection)
     const worker = new Worker(kind, processBell(onBell), {
       ...listenerOptions,
@@ -138,12 +147,19 @@ export class RedisBell implements Bell {
 
   /** Fails at once while Redis is away: nothing of ours may queue up behind it. */
   #redis(): Redis {
-    this.#producer ??= this.#connect({ enableOfflineQueue: false, maxRetriesPerRequest: 1 })
+    this.#producer ??= this.#connect({
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 1,
+      socketTimeout: silentMs.producer,
+    })
     return this.#producer
   }
 
   #connect(
-    options: Pick<RedisOptions, 'enableOfflineQueue' | 'maxRetriesPerRequest' | 'enableAutoPipelining'>,
+    options: Pick<
+      RedisOptions,
+      'enableOfflineQueue' | 'maxRetriesPerRequest' | 'enableAutoPipelining' | 'socketTimeout'
+    >,
   ): Redis {
     const redis = new Redis(this.#options.url, {
       ...options,

@@ -2,7 +2,7 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { ensureInstalled } from './install.mjs'
-import { enableTypeScript, requireNode } from './runtime.mjs'
+import { enableTypeScript, requireNode } from '../node-version.mjs'
 
 requireNode()
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
