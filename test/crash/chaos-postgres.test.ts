@@ -66,6 +66,8 @@ for (const bell of ['postgres', 'redis'] as const) {
       expect(await starts(db, ids)).toBe(1)
     })
 
+    // The bell has no part in it, and it takes a whole lease: once is enough.
+    if (bell === 'postgres') return
     test('a result that was ready while Postgres was away is fenced once the lease is over', async () => {
       const ids = await addLoad(db, { jobs: 1, steps: 1, stepMs: 1_000 })
       await running(db, ids)

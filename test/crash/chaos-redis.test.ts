@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { cpuShares } from '../support/cpu.ts'
 import { addLoad, allEnded, countStates, expectWhole, largestGap, someDone } from '../support/load.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startRedis } from '../support/redis.ts'
@@ -44,9 +45,15 @@ test('Redis killed and restarted without persistence under load: nothing is lost
   await redis.kill()
   const { succeeded = 0 } = await countStates(db, ids)
   expect(succeeded).toBeLessThan(ids.length)
+  const shares = await cpuShares(
+    roles.map((role) => role.pid),
+    2_000,
+  )
   await redis.restart()
   const endedMs = await allEnded(db, ids)
   await expectWhole(db, ids, 1)
   expectAlive(...roles)
-  console.info(`Redis restarted empty: all done ${endedMs} ms later`)
+  const percent = shares.map((share) => `${Math.round(share * 100)} %`).join(', ')
+  console.info(`Redis restarted empty: all done ${endedMs} ms later; processor while away: ${percent}`)
+  expect(Math.max(...shares), 'a role that spins while Redis is away').toBeLessThan(0.5)
 })

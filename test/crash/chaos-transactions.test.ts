@@ -86,7 +86,7 @@ test('connections that are lost at any moment of many small statements leave a p
     const burst = Array.from({ length: 20 }, (_, at) =>
       at % 3 === 0 ? db.begin((tx) => tx`select ${at}::int`) : db`select ${at}::int`,
     )
-    await Promise.race(burst.slice(0, 1 + (round)))
+    await Promise.race(burst.slice(0, 1 + round))
       .catch(() => undefined)
       .then(() => proxy.drop())
     await settles(Promise.allSettled(burst), { what: 'every statement to end one way or the other' })
