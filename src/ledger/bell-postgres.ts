@@ -25,6 +25,7 @@ const schema = 'bullmq'
 /** Spells `BELL`. */
 const identityLock = 0x42454c4c
 const callMs = 5_000
+const closeMs = 1_000
 /** Connections for short statements; each listener holds one more for its LISTEN. */
 const workingConnections = 10
 
@@ -38,6 +39,7 @@ export class PostgresBell implements Bell {
   readonly store = 'postgres'
   readonly #options: PostgresBellOptions
   readonly #queues = new Map<string, PostgresQueue>()
+  readonly #clients = new Set<pg.PoolClient>()
   #pool: pg.Pool | undefined
 
   constructor(options: PostgresBellOptions) {
@@ -123,8 +125,13 @@ export class PostgresBell implements Bell {
 
   async close(): Promise<void> {
     await this.#forgetQueues()
-    await this.#pool?.end().catch(() => {})
+    const pool = this.#pool
     this.#pool = undefined
+    if (!pool) return
+    // A listener that was abandoned while it connected never gives its connection back, and the pool waits for it.
+    await withinMs(closeMs, this.store, pool.end()).catch(() => {})
+    await Promise.all([...this.#clients].map((client) => client.end().catch(() => {})))
+    this.#clients.clear()
   }
 
   #queue(kind: string): PostgresQueue {
@@ -165,6 +172,8 @@ export class PostgresBell implements Bell {
         options: `-c search_path=${schema}`,
         application_name: 'drover-bell',
       })
+      this.#pool.on('connect', (client) => this.#clients.add(client))
+      this.#pool.on('remove', (client) => this.#clients.delete(client))
       // Every queue and listener adds one.
       this.#pool.setMaxListeners(0)
       this.#pool.on('error', (error) => this.#options.log.debug({ err: error }, 'bell connection'))

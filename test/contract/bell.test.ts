@@ -170,6 +170,16 @@ describe.each(stores)('the bell on $name', (store) => {
     letGo()
   })
 
+  test('closes although listeners were abandoned in the middle of connecting', async () => {
+    const own = store.open()
+    await own.prepare()
+    const listeners = await Promise.all(
+      Array.from({ length: 6 }, () => own.listen('final-verify', 1, () => Promise.resolve())),
+    )
+    await Promise.all(listeners.map((listener) => listener.abandon()))
+    await settles(own.close(), { what: 'the bell to close', withinMs: 20_000 })
+  })
+
   test('more slots while it listens let it take more at once', async () => {
     const kind = 'final-verify'
     const { heard, listener, letGo } = await listen(kind, { slots: 1, hold: true })
