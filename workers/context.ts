@@ -156,11 +156,12 @@ export class JobContext<Payload = unknown> {
     this.#progressIsNew = true
   }
 
-  /** For the heartbeat: the latest progress, once. */
-  takeProgress(): Progress | undefined {
-    if (!this.#progressIsNew) return undefined
-    this.#progressIsNew = false
-    return this.#progress
+  /** For the heartbeat and the end: the latest progress as JSON text, once; null when it is known already. */
+  takeProgress(): string | null {
+    if (!this.#progressIsNew) return null
+    // The end may have to be written twice over: it keeps what it tells.
+    this.#progressIsNew = this.#ending
+    return JSON.stringify(this.#progress)
   }
 
   get hasNewProgress(): boolean {

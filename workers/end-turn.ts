@@ -139,7 +139,13 @@ const commit = async (
   crashPoint('before-finish')
   await settle(
     options.db,
-    { id: ctx.job.id, epoch: ctx.job.leaseEpoch, actor: options.actor, ...settlement },
+    {
+      id: ctx.job.id,
+      epoch: ctx.job.leaseEpoch,
+      actor: options.actor,
+      progress: ctx.takeProgress(),
+      ...settlement,
+    },
     outcome?.change,
   )
   crashPoint('after-finish')

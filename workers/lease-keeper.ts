@@ -117,14 +117,7 @@ export class LeaseKeeper implements Service {
     const kept = [...this.#kept.values()]
     const answers = await heartbeatJobs(
       db,
-      kept.map(({ ctx }) => {
-        const progress = ctx.takeProgress()
-        return {
-          id: ctx.job.id,
-          epoch: ctx.job.leaseEpoch,
-          progress: progress ? JSON.stringify(progress) : null,
-        }
-      }),
+      kept.map(({ ctx }) => ({ id: ctx.job.id, epoch: ctx.job.leaseEpoch, progress: ctx.takeProgress() })),
       leaseMs,
     )
     this.#beatenAt = sentAt

@@ -155,6 +155,7 @@ export class Runner {
       id: ctx.job.id,
       epoch: ctx.job.leaseEpoch,
       result: result === undefined ? null : JSON.stringify(result),
+      progress: ctx.takeProgress(),
     })
     if (!accepted) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
     return 'succeeded'

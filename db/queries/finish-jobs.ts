@@ -6,6 +6,8 @@ export interface JobFinish {
   readonly epoch: number
   /** JSON text, or null. */
   readonly result: string | null
+  /** JSON text of the progress that no heartbeat has carried yet, or null. */
+  readonly progress?: string | null
 }
 
 /**
@@ -25,11 +27,11 @@ export const finishJobs = async (
   const rows = await db<{ id: string }[]>`
     with ended as (
       update job j set state = 'succeeded', result = f.result::jsonb, error = null, lease_until = null,
-        finished_at = now()
+        progress = coalesce(f.progress::jsonb, j.progress), finished_at = now()
       from unnest(
         ${ordered.map((f) => f.id)}::uuid[], ${ordered.map((f) => f.epoch)}::bigint[],
-        ${ordered.map((f) => f.result)}::text[]
-      ) as f(id, epoch, result)
+        ${ordered.map((f) => f.result)}::text[], ${ordered.map((f) => f.progress ?? null)}::text[]
+      ) as f(id, epoch, result, progress)
       where j.id = f.id and j.lease_epoch = f.epoch and j.state = 'running'
       returning j.id, j.subject_type, j.subject_id, j.lease_epoch
     ), told as (

@@ -12,6 +12,7 @@ export interface JobSettlement {
   /** JSON text. */
   readonly result?: string | null
   readonly error?: string | null
+  readonly progress?: string | null
   readonly charge?: 'attempt' | 'environmentAttempt' | 'none'
   /** For `ready`: when it is due again. */
   readonly delayMs?: number
@@ -37,6 +38,7 @@ export const settleJob = async (tx: Tx, s: JobSettlement): Promise<boolean> => {
         run_after = case when ${s.to} = 'ready' then now() + ${delayMs}::float8 * interval '1 millisecond' else run_after end,
         attempt = attempt + ${s.charge === 'attempt' ? 1 : 0},
         environment_attempt = environment_attempt + ${s.charge === 'environmentAttempt' ? 1 : 0},
+        progress = coalesce(${s.progress ?? null}::text::jsonb, progress),
         result = coalesce(${s.result ?? null}::text::jsonb, result),
         error = case when ${s.to} = 'succeeded' then null else coalesce(${s.error ?? null}::text::jsonb, error) end,
         wait_reason = ${s.wait?.reason ?? null}, wait_detail = ${s.wait?.detail ?? null},

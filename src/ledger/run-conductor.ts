@@ -9,6 +9,7 @@ import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
 import { createLog } from '../log.ts'
 import { createSealer } from '../seal.ts'
 import { startTracing } from '../telemetry.ts'
+import { backlogMetrics } from './backlog-metrics.ts'
 import { openBell, prepareBell } from './bell.ts'
 import { Conductor } from './conductor.ts'
 import { retentionService } from './retention.ts'
@@ -34,6 +35,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     sealEventsService({ db, sealer, clock, log }),
     new Webhooks({ db, sealer, clock, log }),
     retentionService({ db, clock, log }),
+    backlogMetrics({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
   const registration = {
