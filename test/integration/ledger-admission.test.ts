@@ -270,6 +270,6 @@ test('fullTokens names exactly the tokens without room', () => {
   expect(fullTokens(['link/a', 'link/b', 'link/c', 'link/d'], holds, limits)).toEqual(['link/a', 'link/c'])
 })
 
-test('after all of this the whole ledger obeys its laws', async () => {
+test('after admission in every order the whole ledger obeys its laws', async () => {
   expect(await checkInvariants(db)).toEqual([])
 })

@@ -276,6 +276,6 @@ describe('a debt', () => {
   })
 })
 
-test('after all of this the whole ledger obeys its laws', async () => {
+test('after effects and debts of every kind the whole ledger obeys its laws', async () => {
   expect(await checkInvariants(db)).toEqual([])
 })

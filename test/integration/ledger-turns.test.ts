@@ -312,6 +312,6 @@ describe('a worker', () => {
   })
 })
 
-test('after all of this the whole ledger obeys its laws', async () => {
+test('after turns of every kind the whole ledger obeys its laws', async () => {
   expect(await checkInvariants(db)).toEqual([])
 })
