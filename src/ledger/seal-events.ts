@@ -21,12 +21,16 @@ export interface SealEventsOptions {
   readonly eventsMax?: number
 }
 
+/** Under load the seals follow at their own pace (25,000 events a second at most) and leave the rest to live work. */
+const betweenSealsMs = 200
+const eventsPerSeal = 5_000
+
 /** Seals what became final since the last time, in the background of the conductor. */
 export const sealEventsService = (options: SealEventsOptions): Loop =>
   new Loop({
     name: 'seal-events',
     intervalMs: options.intervalMs ?? 2_000,
-    runOnce: async () => (await sealEvents(options)) === 'sealed',
+    runOnce: async () => ((await sealEvents(options)) === 'sealed' ? betweenSealsMs : false),
     clock: options.clock,
     log: options.log,
   })
@@ -38,7 +42,7 @@ export const sealEventsService = (options: SealEventsOptions): Loop =>
 export const sealEvents = async (
   options: Pick<SealEventsOptions, 'db' | 'sealer' | 'eventsMax'>,
 ): Promise<'sealed' | 'nothing'> => {
-  const range = await nextSealRange(options.db, options.eventsMax ?? 1_000)
+  const range = await nextSealRange(options.db, options.eventsMax ?? eventsPerSeal)
   if (!range) return 'nothing'
   const digest = await digestRange(options.db, range)
   const mac = options.sealer.mac(sealText(range, digest, digest.nowMs))
