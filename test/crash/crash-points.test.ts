@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import type { CrashPoint } from '../../src/ledger/crash-point.ts'
-import { ending, onEachFleet } from '../support/fleet.ts'
+import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { expectWhole } from '../support/load.ts'
 import { until } from '../support/wait.ts'
@@ -25,6 +25,28 @@ const points: readonly (readonly [CrashPoint, number])[] = [
 
 /** Enough work for both workers, whoever is quicker. */
 const work = { effects: 2, steps: 2, stepMs: 60 }
+
+/** Every hand of both workers holds a job whose effects are made. */
+const bothAreBusy = (fleet: Fleet, effects: number) =>
+  until(
+    async () => {
+      const busy = await fleet.db`
+        select from job where state = 'running' and (checkpoint->>'effects')::int = ${effects}`
+      return busy.length === 4
+    },
+    { what: 'both workers to be busy', withinMs: 60_000 },
+  )
+
+const expectUndone = async (fleet: Fleet, ids: readonly string[], state: string) => {
+  const states = await fleet.db<{ state: string }[]>`
+    select distinct state from job where id = any(${[...ids]}::uuid[])`
+  expect(states).toEqual([{ state }])
+  const left = await fleet.db`
+    select name from self_test.marker where job_id = any(${[...ids]}::uuid[])
+    union all select name from effect where job_id = any(${[...ids]}::uuid[]) and state <> 'undone'`
+  expect(left).toEqual([])
+  expect(await checkInvariants(fleet.db)).toEqual([])
+}
 
 await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
   test.each(points)('at %s (pass %i): no job is lost and no effect repeated', async (point, pass) => {
@@ -60,11 +82,11 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     async (point) => {
       const armed = await fleet.worker(`kill:${point}`)
       const ids = await fleet.add(6, { effects: 2, steps: 1, stepMs: 60_000 })
-      await bothAreBusy(2)
+      await bothAreBusy(fleet, 2)
       for (const id of ids) await requestCancel(fleet.db, id, { by: 'test', reason: 'not wanted' })
       expect((await ending(armed)).signal).toBe('SIGKILL')
       await fleet.ended(ids)
-      await expectUndone(ids, 'canceled')
+      await expectUndone(fleet, ids, 'canceled')
     },
   )
 
@@ -75,29 +97,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
       const ids = await fleet.add(6, { effects: 2, outcome: 'fail' })
       expect((await ending(armed)).signal).toBe('SIGKILL')
       await fleet.ended(ids)
-      await expectUndone(ids, 'failed')
+      await expectUndone(fleet, ids, 'failed')
     },
   )
-
-  /** Every hand of both workers holds a job whose effects are made. */
-  const bothAreBusy = (effects: number) =>
-    until(
-      async () => {
-        const busy = await fleet.db`
-          select from job where state = 'running' and (checkpoint->>'effects')::int = ${effects}`
-        return busy.length === 4
-      },
-      { what: 'both workers to be busy', withinMs: 60_000 },
-    )
-
-  const expectUndone = async (ids: readonly string[], state: string) => {
-    const states = await fleet.db<{ state: string }[]>`
-      select distinct state from job where id = any(${[...ids]}::uuid[])`
-    expect(states).toEqual([{ state }])
-    const left = await fleet.db`
-      select name from self_test.marker where job_id = any(${[...ids]}::uuid[])
-      union all select name from effect where job_id = any(${[...ids]}::uuid[]) and state <> 'undone'`
-    expect(left).toEqual([])
-    expect(await checkInvariants(fleet.db)).toEqual([])
-  }
 })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import type { JobRow } from '../../db/schema/job.ts'
-import { onEachFleet } from '../support/fleet.ts'
+import { type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { expectWhole } from '../support/load.ts'
 import type { TestProcess } from '../support/processes.ts'
@@ -18,57 +18,53 @@ const isStopped = (pid: number): boolean => {
 const frozen = (armed: TestProcess) =>
   until(() => isStopped(armed.pid), { what: 'the process to freeze at its point', withinMs: 60_000 })
 
+/** All that the ledger and the world outside know of these jobs, to the last field. */
+const everything = async (fleet: Fleet, ids: readonly string[]) => {
+  const jobs = [...ids]
+  return {
+    jobs: await fleet.db<JobRow[]>`select * from job where id = any(${jobs}::uuid[]) order by id`,
+    effects: await fleet.db<
+      EffectRow[]
+    >`select * from effect where job_id = any(${jobs}::uuid[]) order by id`,
+    events: await fleet.db`select * from event where job_id = any(${jobs}::uuid[]) order by xid, id`,
+    calls: await fleet.db`select * from self_test.call where job_id = any(${jobs}::uuid[]) order by id`,
+    markers: await fleet.db`select * from self_test.marker where job_id = any(${jobs}::uuid[]) order by name`,
+  }
+}
+
+/** The worker's id in the ledger, by which it signs. */
+const signature = async (fleet: Fleet, worker: TestProcess): Promise<string> => {
+  const [row] = await fleet.db<{ id: string }[]>`
+    select id from worker where pid = ${worker.pid} order by started_at desc limit 1`
+  return row?.id ?? ''
+}
+
+/** It says so itself, and then has done with the job whatever it wanted to. */
+const awake = async (zombie: TestProcess, jobs: number) => {
+  zombie.resume()
+  await until(() => zombie.lines.filter((line) => line.includes('the outcome was refused')).length >= jobs, {
+    what: 'the zombie to notice that it is one',
+    withinMs: 60_000,
+  })
+}
+
+/** What the zombie may not have done after somebody else took its jobs over. */
+const expectSilent = async (fleet: Fleet, zombie: TestProcess, id: string) => {
+  const worker = await signature(fleet, zombie)
+  const late = await fleet.db`
+    with taken as (select min(at) as at from event where job_id = ${id}::uuid and type = 'job.lost')
+    select type as what from event, taken
+      where job_id = ${id}::uuid and actor = ${`worker/${worker}`} and event.at >= taken.at
+    union all select action from self_test.call, taken
+      where job_id = ${id}::uuid and pid = ${zombie.pid} and call.at >= taken.at
+    union all select 'field' from job where id = ${id}::uuid and (worker_id = ${worker}::uuid or lease_epoch < 2)
+    union all select 'effect' from effect, taken
+      where job_id = ${id}::uuid and epoch < 2 and state in ('intended', 'done') and updated_at >= taken.at`
+  expect(late).toEqual([])
+  expect(await checkInvariants(fleet.db)).toEqual([])
+}
+
 await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) => {
-  /** All that the ledger and the world outside know of these jobs, to the last field. */
-  const everything = async (ids: readonly string[]) => {
-    const jobs = [...ids]
-    return {
-      jobs: await fleet.db<JobRow[]>`select * from job where id = any(${jobs}::uuid[]) order by id`,
-      effects: await fleet.db<
-        EffectRow[]
-      >`select * from effect where job_id = any(${jobs}::uuid[]) order by id`,
-      events: await fleet.db`select * from event where job_id = any(${jobs}::uuid[]) order by xid, id`,
-      calls: await fleet.db`select * from self_test.call where job_id = any(${jobs}::uuid[]) order by id`,
-      markers:
-        await fleet.db`select * from self_test.marker where job_id = any(${jobs}::uuid[]) order by name`,
-    }
-  }
-
-  /** The worker's id in the ledger, by which it signs. */
-  const signature = async (worker: TestProcess): Promise<string> => {
-    const [row] = await fleet.db<{ id: string }[]>`
-      select id from worker where pid = ${worker.pid} order by started_at desc limit 1`
-    return row?.id ?? ''
-  }
-
-  /** It says so itself, and then has done with the job whatever it wanted to. */
-  const awake = async (zombie: TestProcess, jobs: number) => {
-    zombie.resume()
-    await until(
-      () => zombie.lines.filter((line) => line.includes('the outcome was refused')).length >= jobs,
-      {
-        what: 'the zombie to notice that it is one',
-        withinMs: 60_000,
-      },
-    )
-  }
-
-  /** What the zombie may not have done after somebody else took its jobs over. */
-  const expectSilent = async (zombie: TestProcess, id: string) => {
-    const worker = await signature(zombie)
-    const late = await fleet.db`
-      with taken as (select min(at) as at from event where job_id = ${id}::uuid and type = 'job.lost')
-      select type as what from event, taken
-        where job_id = ${id}::uuid and actor = ${`worker/${worker}`} and event.at >= taken.at
-      union all select action from self_test.call, taken
-        where job_id = ${id}::uuid and pid = ${zombie.pid} and call.at >= taken.at
-      union all select 'field' from job where id = ${id}::uuid and (worker_id = ${worker}::uuid or lease_epoch < 2)
-      union all select 'effect' from effect, taken
-        where job_id = ${id}::uuid and epoch < 2 and state in ('intended', 'done') and updated_at >= taken.at`
-    expect(late).toEqual([])
-    expect(await checkInvariants(fleet.db)).toEqual([])
-  }
-
   test.each([
     'before-intent',
     'mid-intent',
@@ -83,10 +79,10 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
     await frozen(zombie)
     const other = await fleet.worker()
     await fleet.ended([id])
-    const before = await everything([id])
+    const before = await everything(fleet, [id])
     await awake(zombie, 1)
-    expect(await everything([id])).toEqual(before)
-    await expectSilent(zombie, id)
+    expect(await everything(fleet, [id])).toEqual(before)
+    await expectSilent(fleet, zombie, id)
     await expectWhole(fleet.db, [id], 2)
     await other.stop()
     const more = await fleet.add(3, { effects: 1 })
@@ -103,12 +99,12 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
       await frozen(zombie)
       const other = await fleet.worker()
       await fleet.ended([id])
-      const before = await everything([id])
+      const before = await everything(fleet, [id])
       await awake(zombie, 1)
-      expect(await everything([id])).toEqual(before)
+      expect(await everything(fleet, [id])).toEqual(before)
       expect(before.jobs.map((job) => job.state)).toEqual(['failed'])
       expect(before.effects.map((effect) => effect.state)).toEqual(['undone', 'undone'])
-      await expectSilent(zombie, id)
+      await expectSilent(fleet, zombie, id)
       await other.stop()
       expectAlive(zombie)
     },
@@ -128,10 +124,10 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
     zombie.suspend()
     const other = await fleet.worker()
     await fleet.ended(ids)
-    const before = await everything(ids)
+    const before = await everything(fleet, ids)
     await awake(zombie, ids.length)
-    expect(await everything(ids)).toEqual(before)
-    for (const id of ids) await expectSilent(zombie, id)
+    expect(await everything(fleet, ids)).toEqual(before)
+    for (const id of ids) await expectSilent(fleet, zombie, id)
     await expectWhole(fleet.db, ids, 2)
     await other.stop()
     expectAlive(zombie)
