@@ -9,16 +9,32 @@ export type Step =
       readonly priority: number
     }
   | { readonly verb: 'enqueueKey'; readonly key: string; readonly steps: number }
-  | {
-      readonly verb: 'claim' | 'cancel' | 'redrive' | 'expire' | 'deadline' | 'timeOut' | 'makeDue' | 'ring'
-      readonly pick: number
-    }
-  | { readonly verb: 'finish'; readonly pick: number; readonly how: Ending }
-  | { readonly verb: 'effect' | 'heartbeat' | 'checkpoint' | 'waive'; readonly pick: number }
+  | JobStep
+  | HolderStep
   | { readonly verb: 'pause' | 'resume'; readonly lane: string }
   | { readonly verb: 'signal'; readonly name: string }
   | { readonly verb: 'limit'; readonly token: string; readonly capacity: number }
   | { readonly verb: 'lapse' | 'flush' }
+
+/** Done to a job. */
+export interface JobStep {
+  readonly verb:
+    | 'claim'
+    | 'cancel'
+    | 'redrive'
+    | 'expire'
+    | 'deadline'
+    | 'timeOut'
+    | 'makeDue'
+    | 'ring'
+    | 'waive'
+  readonly pick: number
+}
+
+/** Done by whoever once got a claim, and may be a zombie since. */
+export type HolderStep =
+  | { readonly verb: 'finish'; readonly pick: number; readonly how: Ending }
+  | { readonly verb: 'effect' | 'heartbeat' | 'checkpoint'; readonly pick: number }
 
 export type Ending = 'succeed' | 'fail' | 'failInDebt' | 'retry' | 'waitA' | 'waitB' | 'release' | 'cancel'
 
