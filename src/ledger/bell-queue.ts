@@ -16,6 +16,8 @@ export const listenerOptions = {
   // A stalled bell is delivered again as often as it takes; how often a job may be lost is Postgres' to say.
   maxStalledCount: 1_000_000,
   runRetryDelay: 500,
+  // Seconds. A frozen worker may have swallowed the wake-up that was meant for another one, who then looks itself.
+  drainDelay: 1,
   removeOnComplete: { age: 3_600, count: 500 },
   removeOnFail: { age: 86_400, count: 1_000 },
 } as const satisfies Partial<WorkerOptions>
