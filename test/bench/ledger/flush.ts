@@ -9,7 +9,7 @@ interface FlushResult {
   readonly out: number
   /** Until no job waits for a bell that is gone. */
   readonly noticedMs: number
-  /** Until claims go on after the longest pause in them. */
+  /** Until every worker has taken a job since then. */
   readonly resumedMs: number
   readonly doneMs: number
   readonly lost: number
@@ -24,7 +24,7 @@ export const runFlush = async (bench: Bench): Promise<void> => {
   const jobs = Math.max(100, Math.ceil(bench.options.jobs / 4))
   saySection(`Bell store emptied under load: ${jobs} jobs with one effect each, ${rounds} rounds`)
   say('When a quarter is done the store is emptied (FLUSHALL; drop schema bullmq cascade). noticed: no job')
-  say('waits for a lost bell any more; resumed: claims go on after the longest pause in them.')
+  say('waits for a lost bell any more; resumed: every worker has taken a job since then.')
   for (const bell of bells) {
     const results: FlushResult[] = []
     for (let round = 0; round < rounds; round += 1) {
@@ -63,7 +63,7 @@ const runOnce = async (
     return {
       out: out.length,
       noticedMs,
-      resumedMs: await pauseEnd(fleet.db, flushed?.at ?? new Date()),
+      resumedMs: await allWorkersBackMs(fleet.db, flushed?.at ?? new Date(), noticedMs, doneMs),
       doneMs,
       lost: jobs - finished,
       repeated: await countRepeated(fleet.db),
@@ -114,18 +114,24 @@ const untilFinished = async (db: Db, wanted: number): Promise<number> => {
   }
 }
 
-/** Where the longest pause between two claims ends, of those that began in the ten seconds after the flush. */
-const pauseEnd = async (db: Db, flushed: Date): Promise<number> => {
-  const [row] = await db<{ ms: number | null }[]>`
-    with claim as (
-      select at, lead(at) over (order by at) as next from (
-        select distinct at from event where type = 'job.running' and at >= ${flushed}
-        union select ${flushed}::timestamptz) e
-    )
-    select extract(epoch from next - ${flushed}::timestamptz)::float8 * 1000 as ms from claim
-    where next is not null and at < ${flushed}::timestamptz + interval '10 seconds'
-    order by next - at desc limit 1`
-  return row?.ms ?? 0
+/**
+ * When the last of the workers took its first job after all lost bells were noticed, from the flush on. A
+ * worker that takes none any more counts as long as it all took.
+ */
+const allWorkersBackMs = async (
+  db: Db,
+  flushed: Date,
+  noticedMs: number,
+  doneMs: number,
+): Promise<number> => {
+  const [row] = await db<{ ms: number | null; silent: number }[]>`
+    select max(extract(epoch from first.at - ${flushed}::timestamptz)::float8 * 1000) as ms,
+      count(*) filter (where first.at is null)::int as silent
+    from worker w left join lateral (
+      select min(e.at) as at from event e where e.type = 'job.running' and e.actor = 'worker/' || w.id
+        and e.at >= ${flushed}::timestamptz + ${noticedMs}::float8 * interval '1 millisecond') first on true
+    where w.role = 'worker'`
+  return row && row.silent === 0 && row.ms !== null ? row.ms : doneMs
 }
 
 const countRepeated = async (db: Db): Promise<number> => {
