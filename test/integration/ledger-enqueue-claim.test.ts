@@ -222,7 +222,7 @@ describe('a fenced worker', () => {
     expect(worker.keeper.contexts()).toEqual([now])
   })
 
-  test('a claim waits for a transaction that proved its lease, so that nobody acts in between', async () => {
+  test('a lease that a transaction has proved is not taken back before that transaction ends', async () => {
     const id = await addOne(db)
     const ctx = contextOf(db, await mustClaim(db, id))
     await expire(db, id)

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
 import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
+import { defineKind } from '../../src/domain/job/kind.ts'
 import { defaultRetryPolicy, type ErrorClass } from '../../src/domain/job/retry.ts'
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { DroverError } from '../../src/errors.ts'
@@ -301,13 +303,20 @@ describe('a worker', () => {
     })
   })
 
-  test('reads an older payload as its newest version, and fails one that it cannot read for good', async () => {
+  test('lifts an older payload, and fails one that it cannot read for good', async () => {
+    const kind = defineKind({
+      kind: 'self-test',
+      title: 'The next version',
+      version: 2,
+      payload: z.strictObject({ rounds: z.int() }),
+      upgrades: { 1: (older) => ({ rounds: (older as { steps: unknown }).steps }) },
+    })
     const [good, bad] = [await addOne(db, { payload: { steps: 3 } }), await addOne(db)]
     await db`update job set payload = '{"steps": "many"}'::jsonb where id = ${bad}::uuid`
-    const worker = createWorker(db, (ctx) => Promise.resolve(done({ payload: ctx.payload })))
+    const worker = createWorker(db, (ctx) => Promise.resolve(done({ payload: ctx.payload })), { kind })
     await worker.follow(good)
     await worker.follow(bad)
-    expect((await jobOf(db, good)).result).toMatchObject({ payload: { steps: 3, outcome: 'succeed' } })
+    expect(await jobOf(db, good)).toMatchObject({ payloadVersion: 1, result: { payload: { rounds: 3 } } })
     expect(await jobOf(db, bad)).toMatchObject({ state: 'failed', error: { code: 'payload-unreadable' } })
   })
 })

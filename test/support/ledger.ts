@@ -4,6 +4,7 @@ import type { ClaimedJob } from '../../db/queries/claim-jobs.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import type { JobRow } from '../../db/schema/job.ts'
 import { systemClock } from '../../src/clock.ts'
+import type { JobKind } from '../../src/domain/job/kind.ts'
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { claimWithTokens } from '../../src/ledger/admission.ts'
 import { claimGroup } from '../../src/ledger/claim.ts'
@@ -98,8 +99,8 @@ export const makeDue = async (db: Db, ...ids: string[]): Promise<void> => {
   await db`update job set run_after = now() - interval '1 millisecond', bell = 'due' where id = any(${ids}::uuid[]) and state = 'ready'`
 }
 
-export const handlerOf = (run: Run, undoers: Undoers = new Map()): Handler => ({
-  kind: selfTest,
+export const handlerOf = (run: Run, undoers: Undoers = new Map(), kind: JobKind = selfTest): Handler => ({
+  kind,
   run,
   undoers: Object.fromEntries(undoers),
 })
@@ -133,13 +134,13 @@ export interface TestWorker {
 export const createWorker = (
   db: Db,
   run: Run,
-  options: { undoers?: Undoers; leaseMs?: number } = {},
+  options: { undoers?: Undoers; leaseMs?: number; kind?: JobKind } = {},
 ): TestWorker => {
   const id = uuidv7()
   const base = { db, workerId: id, leaseMs: options.leaseMs ?? leaseMs, clock: systemClock, log: quietLog }
   const keeper = new LeaseKeeper(base)
   const undoers = options.undoers ?? new Map()
-  const handlers = new Map([['self-test', handlerOf(run, undoers)]])
+  const handlers = new Map([['self-test', handlerOf(run, undoers, options.kind)]])
   const runner = new Runner({ ...base, keeper, handlers, undoers })
   return {
     id,
