@@ -68,7 +68,7 @@ for (const bell of ['postgres', 'redis'] as const) {
 
     // The bell has no part in it, and it takes a whole lease: once is enough.
     if (bell === 'postgres') return
-    test('a result that was ready while Postgres was away is fenced once the lease is over', async () => {
+    test('once the lease is over, a result that was ready while Postgres was away counts for the last claim alone', async () => {
       const ids = await addLoad(db, { jobs: 1, steps: 1, stepMs: 1_000 })
       await running(db, ids)
       const printed = workers.map((worker) => worker.lines.length)
@@ -81,7 +81,8 @@ for (const bell of ['postgres', 'redis'] as const) {
       await postgres.start()
       await allEnded(db, ids)
       await expectWhole(db, ids)
-      expect(await starts(db, ids)).toBe(2)
+      // A statement that was under way when the lease ended may still arrive before anybody else claims.
+      expect(await endedByLastClaim(db, ids)).toBe(true)
       expectAlive(...roles)
     })
   })
@@ -97,4 +98,12 @@ const starts = async (db: Db, ids: readonly string[]): Promise<number> => {
   const [row] = await db<{ starts: number }[]>`
     select count(*)::int as starts from event where type = 'job.running' and job_id = any(${ids as string[]}::uuid[])`
   return row?.starts ?? 0
+}
+
+const endedByLastClaim = async (db: Db, ids: readonly string[]): Promise<boolean> => {
+  const [row] = await db<{ same: boolean }[]>`
+    select (select actor from event where type = 'job.succeeded' and job_id = any(${ids as string[]}::uuid[]))
+      = (select actor from event where type = 'job.running' and job_id = any(${ids as string[]}::uuid[])
+         order by (detail ->> 'epoch')::bigint desc limit 1) as same`
+  return row?.same ?? false
 }

@@ -15,8 +15,13 @@ await onEachBell('a worker that is told something', (bell) => {
     const { conductors, workers } = await startRoles(bell.env, { workers: 1 })
     const [leaving] = workers
     if (!leaving) throw new Error('No worker was started.')
-    const ids = await addLoad(db, { jobs: 60, steps: 15, stepMs: 100, effects: 1 })
-    await someDone(db, ids, 5)
+    const ids = await addLoad(db, { jobs: 40, steps: 25, stepMs: 100, effects: 1 })
+    await someDone(db, ids, 1)
+    // Jobs end together: between two waves nothing runs that could be released.
+    await until(async () => ((await countStates(db, ids)).running ?? 0) >= 8, {
+      what: 'the next wave to run',
+      withinMs: 30_000,
+    })
     const exit = leaving.stop(40_000)
     const staying = await startWorker(bell.env)
     expect(await exit).toEqual({ code: 0, signal: null })

@@ -8,7 +8,7 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/standalo
 import { forgetChild, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
 import { databaseUrl } from './shared-postgres.ts'
-import { makeTempDir } from './temp.ts'
+import { freePort, makeTempDir } from './temp.ts'
 import { until } from './wait.ts'
 
 export interface TestDatabase {
@@ -74,18 +74,18 @@ export const startOwnPostgres = async (
 ): Promise<OwnPostgres> => {
   const dir = await makeTempDir('own-postgres')
   const run = inject('run')
-  const launch = async (port?: number): Promise<EmbeddedPostgres> => {
+  const launch = async (port: number): Promise<EmbeddedPostgres> => {
     const server = await startEmbeddedPostgres({
       dataDir: dir,
       log: createLog({ role: 'test-postgres', level: 'error' }),
       settings: { shared_buffers: '64MB', ...options.settings },
-      ...(port === undefined ? {} : { port }),
+      port,
     })
     noteChild(run, server.pid, 'postgres')
     void server.ended.then(() => forgetChild(run, server.pid))
     return server
   }
-  let server = await launch()
+  let server = await launch(await freePort())
   atEnd(async () => {
     await server.stop('immediate')
     await rm(dir, { recursive: true, force: true })

@@ -18,14 +18,24 @@ export const tempDir = async (purpose = 'test'): Promise<string> => {
   return dir
 }
 
+/** Below what systems give to outgoing connections: those would take the port of a server that a test stopped. */
+const ports = { from: 15_000, to: 32_000 }
+
 /** A loopback port that was free a moment ago. Whoever listens on it must be ready to lose the race and ask again. */
-export const freePort = (): Promise<number> =>
+export const freePort = async (): Promise<number> => {
+  for (let tries = 1; ; tries += 1) {
+    const port = ports.from + Math.floor(Math.random() * (ports.to - ports.from))
+    try {
+      return await listenOnce(port)
+    } catch (error) {
+      if (tries === 20) throw error
+    }
+  }
+}
+
+const listenOnce = (port: number): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer()
     server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      const port = typeof address === 'object' && address ? address.port : 0
-      server.close(() => resolve(port))
-    })
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(port)))
   })
