@@ -132,6 +132,7 @@ create table public.job (
   created_by text not null,
   created_at timestamp(3) with time zone not null default now(),
   claimed_at timestamp(3) with time zone,
+  claimed_in pg_snapshot,
   started_at timestamp(3) with time zone,
   finished_at timestamp(3) with time zone,
   constraint job_bell CHECK ((bell = ANY (ARRAY['held'::text, 'due'::text, 'rung'::text]))),
@@ -171,6 +172,7 @@ create table public.setting (
 create table public.signal (
   name text not null,
   at timestamp(3) with time zone not null,
+  xid xid8 not null default pg_current_xact_id(),
   constraint signal_pkey PRIMARY KEY (name)
 );
 

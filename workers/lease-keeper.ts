@@ -143,7 +143,7 @@ export class LeaseKeeper implements Service {
   #fence(kept: Kept): void {
     // A job that ended between the beat and its answer is not lost, only gone from the table.
     if (kept.ctx.isLost || this.#kept.get(kept.ctx.job.id) !== kept) return
-    kept.ctx.log.warn('the lease is lost; the handler is stopped and writes nothing more')
+    kept.ctx.log.warn('the lease is lost; the handler is stopped')
     kept.ctx.fence()
   }
 }

@@ -131,7 +131,8 @@ CREATE TABLE "pause" (
 --> statement-breakpoint
 CREATE TABLE "signal" (
 	"name" text PRIMARY KEY NOT NULL,
-	"at" timestamp (3) with time zone NOT NULL
+	"at" timestamp (3) with time zone NOT NULL,
+	"xid" "xid8" DEFAULT pg_current_xact_id() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "token_hold" (
@@ -197,6 +198,7 @@ CREATE TABLE "job" (
 	"created_by" text NOT NULL,
 	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"claimed_at" timestamp (3) with time zone,
+	"claimed_in" "pg_snapshot",
 	"started_at" timestamp (3) with time zone,
 	"finished_at" timestamp (3) with time zone,
 	CONSTRAINT "job_state" CHECK ("job"."state" in ('ready', 'running', 'waiting', 'succeeded', 'failed', 'canceled')),

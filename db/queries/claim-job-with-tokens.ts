@@ -12,7 +12,7 @@ export const claimJobWithTokens = async (
       update job j set
         state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
         lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
-        claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null,
+        claimed_at = now(), claimed_in = pg_current_snapshot(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null,
         wait_since = null
       where j.id = ${asked.id}::uuid and j.generation = ${asked.generation} and j.state = 'ready'
         and j.run_after < now() + interval '1 millisecond' and j.payload_version <= ${asked.version}

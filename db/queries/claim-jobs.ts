@@ -56,7 +56,7 @@ export const claimJobs = async (
     update job j set
       state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
       lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
-      claimed_at = now(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
+      claimed_at = now(), claimed_in = pg_current_snapshot(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
     from asked a
     where j.id = a.id and j.generation = a.generation and j.state = 'ready'
       and j.run_after < now() + interval '1 millisecond'

@@ -79,7 +79,8 @@ export const settleEffect = async (
     with before as (select id, state from effect where id = ${settled.id}::uuid),
     settled as (
       update effect set state = ${settled.outcome}, updated_at = now(),
-        attempts = attempts + ${debt ? 1 : 0}, error = ${debt?.error ?? null}::text::jsonb,
+        -- A try to settle a debt was counted when it was taken up.
+        attempts = attempts + case when ${debt ? 'debt' : 'undone'} = 'debt' and state <> 'debt' then 1 else 0 end, error = ${debt?.error ?? null}::text::jsonb,
         next_try_at = case when ${settled.outcome} = 'debt'
                            then now() + ${debt?.delayMs ?? 0}::float8 * interval '1 millisecond' end
       where id = ${settled.id}::uuid and state in ('intended', 'done', 'debt')

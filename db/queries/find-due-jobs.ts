@@ -48,7 +48,7 @@ export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[])
     from open_lane l, lateral (
       select id, generation, publish, priority, deadline from job
       where state = 'ready' and bell = 'due' and kind = l.kind and lane = l.lane
-      order by priority desc nulls last, id limit l.room / l.lanes + 8) j
+      order by priority desc nulls last, id limit l.room / l.lanes + 1 + 256 / (l.lanes * l.lanes)) j
   ), ranked as (
     select *, row_number() over (partition by kind order by priority desc, deadline, turn, lane) as place
     from candidate

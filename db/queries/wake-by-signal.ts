@@ -14,7 +14,7 @@ export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise
   const [row] = await tx<{ woken: number }[]>`
     with sent as (
       insert into signal (name, at) values (${name}, clock_timestamp())
-      on conflict (name) do update set at = excluded.at
+      on conflict (name) do update set at = excluded.at, xid = excluded.xid
     ), woken as (
       update job set state = 'ready', bell = 'due', run_after = now(), wait_since = null, wait_until = null,
         wait_signal = null
@@ -30,9 +30,13 @@ export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise
   return row?.woken ?? 0
 }
 
-/** Whether the signal was sent since the job was claimed: then its wait is over before it begins. */
+/**
+ * Whether the signal was sent by a transaction that the job's claim could not see: then its wait is over before it
+ * begins. Clocks would not do: a signal's time is older than its commit, and a claim may fall in between.
+ */
 export const wasSignalled = async (tx: Tx, name: string, jobId: string): Promise<boolean> => {
   const rows = await tx`
-    select 1 from signal s join job j on j.id = ${jobId}::uuid where s.name = ${name} and s.at >= j.claimed_at`
+    select 1 from signal s join job j on j.id = ${jobId}::uuid
+    where s.name = ${name} and not pg_visible_in_snapshot(s.xid, j.claimed_in)`
   return rows.length === 1
 }

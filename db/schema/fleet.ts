@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm'
 import { bigint, check, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
-import { moment } from './columns.ts'
+import { moment, xid8 } from './columns.ts'
 
 /** Every process of the fleet, by its own word, refreshed while it lives. */
 export const worker = pgTable(
@@ -52,6 +52,7 @@ export const tokenHold = pgTable(
 export const signal = pgTable('signal', {
   name: text('name').primaryKey(),
   at: moment('at').notNull(),
+  xid: xid8('xid').notNull().default(sql`pg_current_xact_id()`),
 })
 
 /** No new claims for a kind or a lane; what runs goes on. */

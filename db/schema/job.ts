@@ -11,7 +11,7 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import { moment } from './columns.ts'
+import { moment, snapshot } from './columns.ts'
 
 /**
  * One unit of work for a worker. This row is the truth; what the bell store holds is a hint.
@@ -61,6 +61,8 @@ export const job = pgTable(
     createdBy: text('created_by').notNull(),
     createdAt: moment('created_at').notNull().defaultNow(),
     claimedAt: moment('claimed_at'),
+    /** What the claim could see: a signal it could not see must end the wait that this run decides on. */
+    claimedIn: snapshot('claimed_in'),
     startedAt: moment('started_at'),
     finishedAt: moment('finished_at'),
   },

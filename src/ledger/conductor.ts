@@ -6,7 +6,7 @@ import { createBellWatch, createSilentBellSweep } from './bell-watch.ts'
 import { Leader } from './leader.ts'
 import { dueChannel } from './nudge.ts'
 import { createPromoter, Relay } from './relay.ts'
-import type { Service } from './service.ts'
+import type { Loop, Service } from './service.ts'
 import { createSweeps } from './sweeps.ts'
 
 const unlistenMs = 500
@@ -31,6 +31,7 @@ export class Conductor implements Service {
   readonly #options: ConductorOptions
   readonly #leader: Leader
   readonly #relay: Relay
+  readonly #promoter: Loop
   readonly #duties: readonly Service[]
   #unlisten: (() => Promise<void>) | undefined
 
@@ -40,9 +41,10 @@ export class Conductor implements Service {
     const silentMs = options.leaseMs
     const onDue = () => this.#relay.wake()
     this.#relay = new Relay({ db, bell, clock, log, silentMs })
+    this.#promoter = createPromoter({ db, bell, clock, log, silentMs, onDue })
     this.#duties = [
       this.#relay,
-      createPromoter({ db, bell, clock, log, silentMs, onDue }),
+      this.#promoter,
       createBellWatch({ db, bell, clock, log, onLost: onDue }),
       createSilentBellSweep({ db, bell, clock, log, onLost: onDue, olderMs: options.leaseMs }),
       ...createSweeps({ db, clock, log, silentMs, onDue }),
@@ -69,7 +71,11 @@ export class Conductor implements Service {
     this.#leader.start()
     // A hint only: without it the relay finds work at its next poll.
     this.#options.db
-      .listen(dueChannel, () => this.#relay.wake())
+      .listen(dueChannel, () => {
+        this.#relay.wake()
+        // It may be due in a blink: the promoter looks when.
+        this.#promoter.wake()
+      })
       .then(
         ({ unlisten }) => {
           this.#unlisten = unlisten

@@ -6,7 +6,8 @@ import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
 import { loseSilentWorkers } from '../../db/queries/workers.ts'
 import type { Clock } from '../clock.ts'
 import { limits } from '../config.ts'
-import { backoffMs, defaultRetryPolicy } from '../domain/job/retry.ts'
+import { jobKinds } from '../domain/job/registry.ts'
+import { backoffMs } from '../domain/job/retry.ts'
 import type { Logger } from '../log.ts'
 import { lapseReservations, readmitAll, releaseAndAdmit } from './admission.ts'
 import { crashPoint } from './crash-point.ts'
@@ -28,11 +29,13 @@ const reservedMs = 15_000
 const debtPauseMs = 60_000
 const debtCapMs = 3_600_000
 
+const lostMax: ReadonlyMap<string, number> = new Map(jobKinds.map((kind) => [kind.kind, kind.retry.lostMax]))
+
 /** Takes jobs back from workers that fell silent, and hands on what they held. */
 export const sweepLeases = async (db: Db): Promise<number> => {
   crashPoint('conductor-before-sweep')
   const expired = await db.begin(async (tx) => {
-    const jobs = await expireLeases(tx, { lostMax: defaultRetryPolicy.lostMax, limit: sweepBatch })
+    const jobs = await expireLeases(tx, { lostMax, limit: sweepBatch })
     if (jobs.length > 0) crashPoint('conductor-mid-sweep')
     const failed = jobs.filter((job) => job.state === 'failed').map((job) => job.id)
     const why = 'the job failed while no worker held it'

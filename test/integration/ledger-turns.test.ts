@@ -113,6 +113,26 @@ describe('retries', () => {
     }
     expect(await jobOf(db, id)).toMatchObject({ state: 'failed', error: { code: 'worker-lost' } })
   })
+
+  test('a job that gets further between the losses is not the suspect', async () => {
+    const id = await addOne(db)
+    for (let lost = 1; lost <= defaultRetryPolicy.lostMax + 2; lost += 1) {
+      await contextOf(db, await mustClaim(db, id)).checkpoint({ block: lost })
+      await expire(db, id)
+      await sweepLeases(db)
+    }
+    expect(await jobOf(db, id)).toMatchObject({ state: 'ready', lost: 1 })
+  })
+
+  test('a job that comes to the same place before each loss stays the suspect', async () => {
+    const id = await addOne(db)
+    for (let lost = 1; lost <= defaultRetryPolicy.lostMax; lost += 1) {
+      await contextOf(db, await mustClaim(db, id)).checkpoint({ block: 7 })
+      await expire(db, id)
+      await sweepLeases(db)
+    }
+    expect(await stateOf(db, id)).toBe('failed')
+  })
 })
 
 describe('waits', () => {
@@ -149,6 +169,20 @@ describe('waits', () => {
       waitUntil: null,
     })
     await end(db, await mustClaim(db, id), wait('between'))
+    expect(await stateOf(db, id)).toBe('waiting')
+  })
+
+  test('a signal that was sent before the claim but committed after it is not lost', async () => {
+    const id = await addOne(db)
+    let job: Awaited<ReturnType<typeof mustClaim>> | undefined
+    await db.begin(async (tx) => {
+      await sendSignal(tx, 'late', 'test')
+      job = await mustClaim(db, id)
+    })
+    if (!job) throw new Error('The job was not claimed.')
+    await end(db, job, wait('late'))
+    expect(await stateOf(db, id)).toBe('ready')
+    await end(db, await mustClaim(db, id), wait('late'))
     expect(await stateOf(db, id)).toBe('waiting')
   })
 

@@ -139,7 +139,7 @@ describe('retention of events', () => {
 
 test('the rest: signals, kept answers, processes that are gone', async () => {
   const { db } = await createDatabase()
-  await db`insert into signal values ('old', now() - interval '61 minutes'), ('new', now() - interval '59 minutes')`
+  await db`insert into signal (name, at) values ('old', now() - interval '61 minutes'), ('new', now() - interval '59 minutes')`
   await db`insert into api_request (actor, key, digest, created_at)
     values ('a', 'old', '', now() - interval '25 hours'), ('a', 'new', '', now() - interval '23 hours')`
   await db`
