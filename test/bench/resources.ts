@@ -14,9 +14,15 @@ export const onClose = (close: Close): Close => {
   return once
 }
 
-/** Closes what is still open, newest first, so that a server outlives whoever uses it. */
+/**
+ * Closes what is still open, newest first, so that a server outlives whoever uses it. One that cannot be closed
+ * is named and does not keep the others open.
+ */
 export const closeAll = async (): Promise<void> => {
-  for (const close of [...open].reverse()) await close()
+  for (const close of [...open].reverse())
+    await close().catch((error: Error) => {
+      process.stderr.write(`could not be closed: ${error.message}\n`)
+    })
 }
 
 /** A process that must not outlive this one, whatever happens to it. */
