@@ -23,6 +23,11 @@ export interface DbOptions {
   readonly idleSessionMs?: number
   /** The server ends a transaction in which it hears nothing for this long: others wait for its locks. */
   readonly idleInTransactionMs?: number
+  /**
+   * Plans each statement once a connection. For pools whose statements go by keys and arrays: there the plan never
+   * depends on the values, and planning anew took longer than a claim.
+   */
+  readonly planOnce?: boolean
 }
 
 /**
@@ -43,6 +48,7 @@ export const openDb = (options: DbOptions): Db => {
       application_name: options.applicationName,
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: options.idleInTransactionMs ?? 60_000,
+      ...(options.planOnce ? { plan_cache_mode: 'force_generic_plan' } : {}),
       ...(options.idleSessionMs === undefined ? {} : { idle_session_timeout: options.idleSessionMs }),
     },
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },

@@ -34,6 +34,7 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
     url: databaseUrl,
     max: 8,
     applicationName: 'drover-worker',
+    planOnce: true,
     statementMs,
     // A worker that freezes in a transaction must not hold its job's row for longer than the lease held the job.
     idleInTransactionMs: leaseMs,

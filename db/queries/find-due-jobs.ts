@@ -19,6 +19,9 @@ export interface KindWindow {
  * turn, a lane with many bells out coming later. The lanes are found by hopping over the index `job_due`, and
  * each gives only its share of the room, so the cost follows the lanes and the room, not the backlog: the inner
  * `order by` is the index's own, to the letter, or each look would sort the whole lane.
+ *
+ * The hop asks for a range of kinds that holds one kind, and orders by kind and lane: with an equality the planner
+ * takes the index on `lane` alone and walks over every ended job of the lane.
  */
 export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[]): Promise<DueJob[]> => db<
   DueJob[]
@@ -30,12 +33,13 @@ export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[])
     from unnest(${windows.map((w) => w.kind)}::text[], ${windows.map((w) => w.window)}::int[]) as w(kind, room)
   ), lane as (
     (select r.kind, first.lane from room r, lateral (
-      select j.lane from job j where j.state = 'ready' and j.bell = 'due' and j.kind = r.kind
-      order by j.lane limit 1) first where r.room > 0)
+      select j.lane from job j where j.state = 'ready' and j.bell = 'due' and j.kind >= r.kind and j.kind <= r.kind
+      order by j.kind, j.lane limit 1) first where r.room > 0)
     union all
     select l.kind, next.lane from lane l, lateral (
-      select j.lane from job j where j.state = 'ready' and j.bell = 'due' and j.kind = l.kind and j.lane > l.lane
-      order by j.lane limit 1) next
+      select j.lane from job j
+      where j.state = 'ready' and j.bell = 'due' and (j.kind, j.lane) > (l.kind, l.lane) and j.kind <= l.kind
+      order by j.kind, j.lane limit 1) next
   ), open_lane as (
     select l.kind, l.lane, r.room, count(*) over (partition by l.kind) as lanes,
       coalesce((select bells from rung where rung.kind = l.kind and rung.lane = l.lane), 0) as bells

@@ -5,7 +5,9 @@ import { crashPoint } from './crash-point.ts'
 /** BullMQ's own retries are off: attempts, backoff and deadlines belong to Postgres. */
 const bellOptions: JobsOptions = {
   attempts: 1,
-  removeOnComplete: { age: 3_600, count: 500 },
+  // A bell that was followed has nothing more to tell: what became of the job is in Postgres. Keeping the last 500
+  // cost Redis a third of its time, and the Postgres store more than half of its rate.
+  removeOnComplete: true,
   removeOnFail: { age: 86_400, count: 1_000 },
 }
 
@@ -18,7 +20,7 @@ export const listenerOptions = {
   runRetryDelay: 500,
   // Seconds. A frozen worker may have swallowed the wake-up that was meant for another one, who then looks itself.
   drainDelay: 1,
-  removeOnComplete: { age: 3_600, count: 500 },
+  removeOnComplete: { count: 0 },
   removeOnFail: { age: 86_400, count: 1_000 },
 } as const satisfies Partial<WorkerOptions>
 

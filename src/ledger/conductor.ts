@@ -10,6 +10,8 @@ import type { Loop, Service } from './service.ts'
 import { createSweeps } from './sweeps.ts'
 
 const unlistenMs = 500
+/** A bell that is in no line any more after this was taken by a worker that died before its claim. */
+const silentBellMs = 2_000
 
 export interface ConductorOptions {
   readonly db: Db
@@ -46,7 +48,7 @@ export class Conductor implements Service {
       this.#relay,
       this.#promoter,
       createBellWatch({ db, bell, clock, log, onLost: onDue }),
-      createSilentBellSweep({ db, bell, clock, log, onLost: onDue, olderMs: options.leaseMs }),
+      createSilentBellSweep({ db, bell, clock, log, onLost: onDue, olderMs: silentBellMs }),
       ...createSweeps({ db, clock, log, silentMs, onDue }),
       ...(options.services ?? []),
     ]

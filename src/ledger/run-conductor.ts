@@ -27,6 +27,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     url: databaseUrl,
     max: 8,
     applicationName: 'drover-conductor',
+    planOnce: true,
     statementMs: config.statementMs,
   })
   const bell = await openBell(config, { databaseUrl, log })
