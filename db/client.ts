@@ -85,6 +85,15 @@ const awayCodes = new Set([
   '08006',
   '25P03',
   '53300',
+  // It is there but cannot serve: a statement or lock that took too long, a deadlock, a standby, a full disk.
+  '57014',
+  '57P05',
+  '55P03',
+  '40P01',
+  '40001',
+  '25006',
+  '53100',
+  '53200',
 ])
 
 const codeOf = (error: unknown): string | undefined =>

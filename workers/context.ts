@@ -7,6 +7,7 @@ import { DroverError, FencedError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { type EffectResult, type EffectSpec, type LeaseHolder, performEffect } from '../src/ledger/effects.ts'
 import type { Logger } from '../src/log.ts'
+import { storableJson } from '../src/storable.ts'
 import { StopSignal } from './stop-signal.ts'
 
 /** Thrown at a safe point of a worker that is going away: the job goes back, uncharged. */
@@ -109,7 +110,7 @@ export class JobContext<Payload = unknown> {
   async checkpoint(state: Record<string, unknown>): Promise<void> {
     this.#stop.throwIfStopped()
     crashPoint('before-checkpoint')
-    const accepted = await writeCheckpoint(this.db, this.job.id, this.job.leaseEpoch, JSON.stringify(state))
+    const accepted = await writeCheckpoint(this.db, this.job.id, this.job.leaseEpoch, storableJson(state))
     if (!accepted) throw new FencedError(this.job.id, this.job.leaseEpoch)
     this.#checkpoint = state
     crashPoint('after-checkpoint')
@@ -161,7 +162,7 @@ export class JobContext<Payload = unknown> {
     if (!this.#progressIsNew) return null
     // The end may have to be written twice over: it keeps what it tells.
     this.#progressIsNew = this.#ending
-    return JSON.stringify(this.#progress)
+    return storableJson(this.#progress)
   }
 
   get hasNewProgress(): boolean {

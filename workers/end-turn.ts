@@ -5,6 +5,7 @@ import { decideRetry } from '../src/domain/job/retry.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { settle } from '../src/ledger/settle.ts'
+import { storableJson, storableText } from '../src/storable.ts'
 import { CancelRequest, type JobContext, ReleaseRequest } from './context.ts'
 import type { Handler, Outcome, Undoer } from './handler.ts'
 import { undoEffects } from './undo-effects.ts'
@@ -28,7 +29,7 @@ type Settlement = Omit<JobSettlement, 'id' | 'epoch' | 'actor'>
 export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnOptions): Promise<string> => {
   switch (ending.type) {
     case 'done': {
-      const result = ending.result === undefined ? null : JSON.stringify(ending.result)
+      const result = ending.result === undefined ? null : storableJson(ending.result)
       await commit(ctx, options, { to: 'succeeded', event: 'succeed', type: 'job.succeeded', result }, ending)
       return 'succeeded'
     }
@@ -64,7 +65,7 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
     event: 'retry',
     type: 'job.retried',
     reason: error.code,
-    error: JSON.stringify(recordError(error)),
+    error: storableJson(recordError(error)),
     charge: decision.charge,
     delayMs: decision.delayMs,
   })
@@ -95,7 +96,7 @@ const fail = async (
     event: 'fail',
     type: 'job.failed',
     reason: residue.debts > 0 ? `${error.code}, ${residue.debts} effects left as debt` : error.code,
-    error: JSON.stringify(recordError(error)),
+    error: storableJson(recordError(error)),
     charge,
   })
   return 'failed'
@@ -120,10 +121,10 @@ const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
   to: 'waiting',
   event: 'wait',
   type: 'job.waiting',
-  reason: wait.reason,
+  reason: storableText(wait.reason),
   wait: {
-    reason: wait.reason,
-    detail: wait.detail,
+    reason: storableText(wait.reason),
+    detail: storableText(wait.detail),
     untilMs: Math.min(Math.max(wait.forMs, 1), limits.waitMaxMs),
     signal: wait.signal ?? null,
   },

@@ -114,7 +114,8 @@ export class LeaseKeeper implements Service {
   async beat(): Promise<void> {
     const { clock, db, leaseMs } = this.#options
     const sentAt = clock.monotonicMs()
-    const kept = [...this.#kept.values()]
+    // One that is lost already is left to whoever takes it over.
+    const kept = [...this.#kept.values()].filter(({ ctx }) => !ctx.isLost)
     const answers = await heartbeatJobs(
       db,
       kept.map(({ ctx }) => ({ id: ctx.job.id, epoch: ctx.job.leaseEpoch, progress: ctx.takeProgress() })),
@@ -126,7 +127,7 @@ export class LeaseKeeper implements Service {
       const answer = held.get(job.ctx.job.id)
       // One whose outcome is on its way may have just ended; the outcome itself is told whether it was fenced.
       if (!answer && !job.ctx.ending) this.#fence(job)
-      else if (answer) job.safeUntilMs = sentAt + leaseMs * safeShare
+      else if (answer?.extended) job.safeUntilMs = sentAt + leaseMs * safeShare
       if (answer?.cancelRequested) job.ctx.abort(new CancelRequest(answer.cancelReason ?? 'cancelled'))
     }
   }

@@ -12,6 +12,7 @@ import { crashPoint } from '../src/ledger/crash-point.ts'
 import { GroupCommit } from '../src/ledger/group-commit.ts'
 import { finishGroup } from '../src/ledger/settle.ts'
 import type { Logger } from '../src/log.ts'
+import { storableJson } from '../src/storable.ts'
 import { withRemoteParent, withSpan } from '../src/telemetry.ts'
 import { JobContext } from './context.ts'
 import { type Ending, endTurn } from './end-turn.ts'
@@ -61,6 +62,7 @@ export class Runner {
         crashPoint('after-finish')
         return answers
       },
+      apart: (error) => !isDbAway(error),
     })
   }
 
@@ -133,10 +135,27 @@ export class Runner {
         },
       )
     } catch (error) {
-      if (!(error instanceof FencedError)) throw error
-      ctx.log.warn({ epoch: ctx.job.leaseEpoch }, 'the outcome was refused: another worker owns the job')
-      return 'fenced'
+      if (error instanceof FencedError) return this.#fenced(ctx)
+      if (isDbAway(error) || ctx.isLost) throw error
+      // The work may be done, but its outcome cannot be written: that is an error of the job, not a lost worker.
+      ctx.log.error({ err: error }, 'the outcome could not be written; the try counts as failed')
+      return await this.#endAsFailed(handler, ctx, error)
     }
+  }
+
+  async #endAsFailed(handler: Handler, ctx: JobContext, thrown: unknown): Promise<string> {
+    const { db, undoers } = this.#options
+    try {
+      return await endTurn(ctx, { type: 'thrown', thrown }, { db, undoers, handler, actor: this.#actor })
+    } catch (error) {
+      if (error instanceof FencedError) return this.#fenced(ctx)
+      throw error
+    }
+  }
+
+  #fenced(ctx: JobContext): string {
+    ctx.log.warn({ epoch: ctx.job.leaseEpoch }, 'the outcome was refused: another worker owns the job')
+    return 'fenced'
   }
 
   async #work(handler: Handler, ctx: JobContext): Promise<Ending> {
@@ -154,7 +173,7 @@ export class Runner {
     const accepted = await this.#finishes.submit({
       id: ctx.job.id,
       epoch: ctx.job.leaseEpoch,
-      result: result === undefined ? null : JSON.stringify(result),
+      result: result === undefined ? null : storableJson(result),
       progress: ctx.takeProgress(),
     })
     if (!accepted) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)

@@ -7,6 +7,7 @@ import { crashPoint } from '../src/ledger/crash-point.ts'
 import type { LeaseHolder } from '../src/ledger/effects.ts'
 import { debtDelayMs } from '../src/ledger/sweeps.ts'
 import type { Logger } from '../src/log.ts'
+import { storableJson } from '../src/storable.ts'
 import type { Undoer } from './handler.ts'
 
 /** How long one undo may take before it becomes a debt; debts are tried again without a job waiting for them. */
@@ -63,7 +64,7 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
         id: effect.id,
         actor,
         outcome: 'debt',
-        error: JSON.stringify(recordError(error)),
+        error: storableJson(recordError(error)),
         delayMs: debtDelayMs(effect.attempts + 1, Math.random()),
       }),
     )

@@ -16,9 +16,9 @@ export const claimJobWithTokens = async (
         wait_since = null
       where j.id = ${asked.id}::uuid and j.generation = ${asked.generation} and j.state = 'ready'
         and j.run_after < now() + interval '1 millisecond' and j.payload_version <= ${asked.version}
-        and not exists (
+        and (j.cancel_requested_at is not null or not exists (
           select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
-        )
+        ))
       returning j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
         j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,
         j.deadline, j.created_by, j.cancel_requested_at is not null as cancel_requested

@@ -31,7 +31,9 @@ export const intendEffect = async (
       undo = case when effect.state in ('undone', 'waived') then excluded.undo else effect.undo end,
       external_id = case when effect.state in ('undone', 'waived') then null else effect.external_id end,
       id = case when effect.state = 'undone' then excluded.id else effect.id end,
-      state = case when effect.state in ('undone', 'waived') then 'intended' else effect.state end,
+      -- A debt of a job that runs is its undoing cut short: it is intended again, and looked for before it is made.
+      state = case when effect.state in ('undone', 'waived', 'debt') then 'intended' else effect.state end,
+      next_try_at = null,
       attempts = case when effect.state in ('undone', 'waived') then 0 else effect.attempts end,
       waived_by = null, waived_reason = null, error = null
     returning *, id = ${intent.id}::uuid as is_new`
@@ -134,7 +136,7 @@ export interface DueDebt {
 }
 
 /**
- * Debts whose next try has come and on which nobody works now. `attempts` grows with each, so that the job of
+ * Debts of ended jobs whose next try has come and on which nobody works now. `attempts` grows with each, so that the job of
  * every try has a key of its own.
  */
 export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): Promise<DueDebt[]> => tx<
@@ -143,6 +145,7 @@ export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): 
   update effect e set attempts = e.attempts + 1,
     next_try_at = now() + ${nextDelayMs}::float8 * interval '1 millisecond'
   from (select id from effect where state = 'debt' and next_try_at <= now()
+          and not exists (select from job j where j.id = effect.job_id and j.finished_at is null)
           and not exists (select from job j where j.subject_type = 'effect' and j.subject_id = effect.id::text
                           and j.finished_at is null)
         order by next_try_at limit ${limit} for update skip locked) due
@@ -158,7 +161,11 @@ export const waiveOpenEffect = async (
     waived as (
       update effect set state = 'waived', waived_by = ${waiver.by}, waived_reason = ${waiver.reason},
         next_try_at = null, updated_at = now()
-      where id = ${waiver.id}::uuid and state = 'debt' returning *
+      where id = ${waiver.id}::uuid and state = 'debt'
+        -- Somebody is undoing it this moment: what a waiver says about it could be untrue before it is read.
+        and not exists (select from job j where j.subject_type = 'effect' and j.subject_id = effect.id::text
+                        and j.finished_at is null)
+      returning *
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
       select 'effect.waived', subject_type, subject_id, job_id, ${waiver.by}, before.state, 'waived', ${waiver.reason},

@@ -18,7 +18,7 @@ export const explainRefusedClaim = async (
 ): Promise<RefusedJob[]> => db<RefusedJob[]>`
   select j.id, j.kind, j.priority, j.lane, j.tokens, j.payload_version > a.version as too_new,
     j.run_after >= now() + interval '1 millisecond' as not_due,
-    exists (
+    j.cancel_requested_at is null and exists (
       select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
     ) as paused
   from unnest(

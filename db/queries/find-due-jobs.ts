@@ -53,6 +53,13 @@ export const findDueJobs = async (db: Queryable, windows: readonly KindWindow[])
       select id, generation, publish, priority, deadline from job
       where state = 'ready' and bell = 'due' and kind = l.kind and lane = l.lane
       order by priority desc nulls last, id limit l.room / l.lanes + 1 + 256 / (l.lanes * l.lanes)) j
+    union all
+    -- A cancelled job with something left outside runs only to undo it: no pause may keep it from that.
+    select j.kind, r.room, j.lane, j.id, j.generation, j.publish, 100::smallint, j.deadline, 0
+    from job j join room r using (kind)
+    where j.cancel_requested_at is not null and j.finished_at is null and j.state = 'ready' and j.bell = 'due'
+      and exists (
+        select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
   ), ranked as (
     select *, row_number() over (partition by kind order by priority desc, deadline, turn, lane) as place
     from candidate

@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
 import type { Db } from '../../db/client.ts'
+import { countLiveRoles } from '../../db/queries/count-live-roles.ts'
 import { countMigrations } from '../../db/queries/count-migrations.ts'
 import type { Readiness } from '../health.ts'
 import type { ApiDeps } from './env.ts'
 
 const checkMs = 1_500
 
-/** Whether work can flow: the database answers and has this version's schema, and the bell store answers. */
-export const checkReadiness = async (deps: Pick<ApiDeps, 'db' | 'bell'>): Promise<Readiness> => {
+/**
+ * Whether work can flow: the database answers and has this version's schema, the bell store answers, and there are
+ * a conductor to ring and a worker to come.
+ */
+export const checkReadiness = async (deps: Pick<ApiDeps, 'db' | 'bell' | 'leaseMs'>): Promise<Readiness> => {
   const checks = [
-    within('The database', checkDatabase(deps.db)),
+    within('The database', checkDatabase(deps.db, deps.leaseMs)),
     ...(deps.bell
       ? [
           within(
@@ -24,12 +28,14 @@ export const checkReadiness = async (deps: Pick<ApiDeps, 'db' | 'bell'>): Promis
   return { ready: reasons.length === 0, reasons }
 }
 
-const checkDatabase = async (db: Db): Promise<string | undefined> => {
+const checkDatabase = async (db: Db, leaseMs: number): Promise<string | undefined> => {
   const done = await countMigrations(db)
-  if (done === wanted) return undefined
-  return done < wanted
-    ? `The database lacks ${wanted - done} of ${wanted} migrations: run \`drover migrate\`.`
-    : undefined
+  if (done < wanted)
+    return `The database lacks ${wanted - done} of ${wanted} migrations: run \`drover migrate\`.`
+  const alive = await countLiveRoles(db, leaseMs)
+  if (alive.conductors === 0) return 'No conductor is alive: jobs are kept, and nobody rings for them.'
+  if (alive.workers === 0) return 'No worker is alive: jobs are kept, and nobody does them.'
+  return undefined
 }
 
 /** A newer schema is fine: migrations keep what the version before needs. */

@@ -16,19 +16,23 @@ import {
   waitForTokens,
 } from '../../db/queries/tokens.ts'
 import { unringJobs } from '../../db/queries/unring-jobs.ts'
-import { tokenLimit } from '../domain/job/token.ts'
+import { parseToken, tokenLimit } from '../domain/job/token.ts'
 
 /** How many waiters one pass looks at: enough to fill what one release frees, bounded for the lock's sake. */
 const waitersPerPass = 64
 /** A waiter that nobody admitted asks again by itself after this: a net under the releases. */
 const askAgainMs = 600_000
 
-/** The tokens of a list that have no room, given who holds what and the limits in force. Pure. */
+/**
+ * The tokens of a list that have no room, given who holds what and the limits in force. A token of a class that
+ * this version does not know is full to it: a newer worker may admit the job. Pure.
+ */
 export const fullTokens = (
   tokens: readonly string[],
   holds: ReadonlyMap<string, number>,
   limits: ReadonlyMap<string, number>,
-): string[] => tokens.filter((token) => (holds.get(token) ?? 0) >= tokenLimit(token, limits))
+): string[] =>
+  tokens.filter((token) => !parseToken(token) || (holds.get(token) ?? 0) >= tokenLimit(token, limits))
 
 /**
  * Claims a job that needs tokens: all of them or none. When one is full the job stands in line under that

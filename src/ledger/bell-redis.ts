@@ -43,10 +43,14 @@ export class RedisBell implements Bell {
 
   async prepare(): Promise<void> {
     const setting = async (name: string) => {
-      const [, value] = await this.#bounded((redis) => redis.config('GET', name) as Promise<string[]>)
+      const [, value] = await this.#bounded((redis) => readSetting(redis, name))
       return value
     }
     const policy = await setting('maxmemory-policy')
+    if (policy === undefined)
+      this.#options.log.warn(
+        'Redis does not show its settings: make sure that maxmemory-policy is noeviction',
+      )
     if (policy !== undefined && policy !== 'noeviction')
       throw new DroverError({
         code: 'redis-evicts',
@@ -102,7 +106,17 @@ export class RedisBell implements Bell {
       concurrency,
     })
     worker.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell listener'))
-    return listenerOf(worker)
+    const listener = listenerOf(worker)
+    // BullMQ leaves a connection that it was given to whoever gave it.
+    const forget = () => {
+      this.#listeners.splice(this.#listeners.indexOf(connection), 1)
+      connection.disconnect()
+    }
+    return {
+      ...listener,
+      close: () => listener.close().finally(forget),
+      abandon: () => listener.abandon().finally(forget),
+    }
   }
 
   queues(): Queue[] {
@@ -184,6 +198,16 @@ export class RedisBell implements Bell {
     } catch (error) {
       throw error instanceof DroverError ? error : bellAway(this.store, error)
     }
+  }
+}
+
+/** A setting, or nothing where the service that runs Redis does not let anybody ask. */
+const readSetting = async (redis: Redis, name: string): Promise<string[]> => {
+  try {
+    return (await redis.config('GET', name)) as string[]
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ReplyError') return []
+    throw error
   }
 }
 

@@ -19,7 +19,8 @@ export interface BellWatchOptions {
 }
 
 const identityFact = 'bell-identity'
-const silentBatch = 1_000
+/** More than the windows of all kinds: bells that are only slow must not hide lost ones. */
+const silentBatch = 50_000
 
 /** Notices a bell store that was flushed, replaced or restored: everything that was out is rung again. */
 export const createBellWatch = (options: BellWatchOptions): Loop =>

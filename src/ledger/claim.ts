@@ -22,10 +22,9 @@ export const claimGroup = async (
 ): Promise<readonly ClaimAnswer[]> => {
   const unique = [...new Map(asked.map((ask) => [ask.id, ask])).values()]
   const claimed = new Map((await claimOnce(db, unique, by)).map((job) => [job.id, job]))
-  const refused = await explain(
-    db,
-    unique.filter((ask) => !claimed.has(ask.id)),
-  )
+  const missed = unique.filter((ask) => !claimed.has(ask.id))
+  // The claims are committed: a failed word about the others must not lose them. Unexplained bells ring again.
+  const refused = await explain(db, missed).catch(() => new Map<string, RefusedJob>())
   return asked.map((ask): ClaimAnswer => {
     const job = claimed.get(ask.id)
     // Two bells for one job in one group: the first gets it.

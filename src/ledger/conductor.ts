@@ -6,7 +6,7 @@ import { createBellWatch, createSilentBellSweep } from './bell-watch.ts'
 import { Leader } from './leader.ts'
 import { dueChannel } from './nudge.ts'
 import { createPromoter, Relay } from './relay.ts'
-import type { Loop, Service } from './service.ts'
+import { Loop, type Service } from './service.ts'
 import { createSweeps } from './sweeps.ts'
 
 const unlistenMs = 500
@@ -32,6 +32,7 @@ export class Conductor implements Service {
   readonly name = 'conductor'
   readonly #options: ConductorOptions
   readonly #leader: Leader
+  readonly #hints: Loop
   readonly #relay: Relay
   readonly #promoter: Loop
   readonly #duties: readonly Service[]
@@ -52,6 +53,17 @@ export class Conductor implements Service {
       ...createSweeps({ db, clock, log, silentMs, onDue }),
       ...(options.services ?? []),
     ]
+    // Hints only: without them the relay finds work at its next poll. Once heard, they come again by themselves.
+    this.#hints = new Loop({
+      name: 'hints',
+      intervalMs: 2_000,
+      clock,
+      log,
+      runOnce: async () => {
+        this.#unlisten ??= (await db.listen(dueChannel, () => this.#hint())).unlisten
+        return false
+      },
+    })
     this.#leader = new Leader({
       databaseUrl: options.databaseUrl,
       clock,
@@ -71,22 +83,17 @@ export class Conductor implements Service {
 
   start(): void {
     this.#leader.start()
-    // A hint only: without it the relay finds work at its next poll.
-    this.#options.db
-      .listen(dueChannel, () => {
-        this.#relay.wake()
-        // It may be due in a blink: the promoter looks when.
-        this.#promoter.wake()
-      })
-      .then(
-        ({ unlisten }) => {
-          this.#unlisten = unlisten
-        },
-        (error: unknown) => this.#options.log.warn({ err: error }, 'no hints from Postgres; the relay polls'),
-      )
+    this.#hints.start()
+  }
+
+  #hint(): void {
+    this.#relay.wake()
+    // It may be due in a blink: the promoter looks when.
+    this.#promoter.wake()
   }
 
   async stop(): Promise<void> {
+    await Promise.race([this.#hints.stop(), this.#options.clock.sleep(unlistenMs)])
     await this.#leader.stop()
     // A Postgres that is away never answers an UNLISTEN; closing the pool ends it as well.
     const { clock } = this.#options

@@ -4,6 +4,7 @@ import { intendEffect, markEffectDone, waiveOpenEffect } from '../../db/queries/
 import { holdLease } from '../../db/queries/hold-lease.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { FencedError } from '../errors.ts'
+import { storableJson } from '../storable.ts'
 import { crashPoint } from './crash-point.ts'
 
 /** What a look outside found. A look that failed throws: unknown is not absent. */
@@ -74,7 +75,7 @@ const intend = async (db: Db, holder: LeaseHolder, spec: EffectSpec) =>
       kind: spec.kind,
       platform: spec.platform,
       name: spec.name,
-      undo: spec.undo === null ? null : JSON.stringify(spec.undo),
+      undo: spec.undo === null ? null : storableJson(spec.undo),
     })
   })) as { effect: EffectRow; isNew: boolean }
 

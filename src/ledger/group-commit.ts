@@ -5,6 +5,8 @@ export interface GroupCommitOptions<Item, Answer> {
   readonly inFlight?: number
   /** Writes a group and answers for each item, in order. */
   readonly flush: (items: readonly Item[]) => Promise<readonly Answer[]>
+  /** Whether a failed group is worth trying item by item: one of them may be what the store refuses. */
+  readonly apart?: (error: unknown) => boolean
 }
 
 interface Waiting<Item, Answer> {
@@ -55,10 +57,22 @@ export class GroupCommit<Item, Answer> {
         waiting.resolve(answers[index] as Answer)
       })
     } catch (error) {
-      for (const waiting of group) waiting.reject(error)
+      if (group.length > 1 && this.#options.apart?.(error)) await this.#flushApart(group)
+      else for (const waiting of group) waiting.reject(error)
     } finally {
       this.#underWay -= 1
       if (this.#queue.length > 0) this.#schedule()
+    }
+  }
+
+  async #flushApart(group: readonly Waiting<Item, Answer>[]): Promise<void> {
+    for (const waiting of group) {
+      try {
+        const [answer] = await this.#options.flush([waiting.item])
+        waiting.resolve(answer as Answer)
+      } catch (error) {
+        waiting.reject(error)
+      }
     }
   }
 }

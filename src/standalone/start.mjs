@@ -1,8 +1,8 @@
 // `npm start`: from a fresh clone to a running Drover. Plain JavaScript, because packages may be missing.
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { ensureInstalled } from './install.mjs'
 import { enableTypeScript, requireNode } from '../node-version.mjs'
+import { ensureInstalled } from './install.mjs'
 
 requireNode()
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')

@@ -1,12 +1,13 @@
 import { connect } from 'node:net'
 import { v7 as uuidv7 } from 'uuid'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { beatWorker } from '../../db/queries/workers.ts'
 import { runApi } from '../../src/api/serve.ts'
 import { readConfig } from '../../src/config.ts'
 import { openBell } from '../../src/ledger/bell.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { freePort } from '../support/temp.ts'
-import { settles, until } from '../support/wait.ts'
+import { settles } from '../support/wait.ts'
 import { log, selfTestJob } from './setup.ts'
 
 const database = await createDatabase()
@@ -113,16 +114,34 @@ test('it stops with a stream open, at once, and twice is fine', async () => {
   await expect(fetch(`${url}/healthz`)).rejects.toThrow()
 })
 
+test('work cannot flow without a conductor and a worker, and /readyz says which is missing', async () => {
+  const { url } = await start()
+  const ready = async () => {
+    const answer = await fetch(`${url}/readyz`)
+    return { status: answer.status, reasons: ((await answer.json()) as { reasons: string[] }).reasons }
+  }
+  const join = (role: string) =>
+    beatWorker(
+      database.db,
+      { id: uuidv7(), role, host: 'here', pid: 1, version: '0', kinds: {}, slots: {} },
+      'active',
+    )
+  const bell = await openBell(configOf(), { databaseUrl: database.url, log })
+  await bell.prepare()
+  await bell.close()
+  expect(await ready()).toMatchObject({ status: 503, reasons: [expect.stringContaining('No conductor')] })
+  await join('conductor')
+  expect(await ready()).toMatchObject({ status: 503, reasons: [expect.stringContaining('No worker')] })
+  await join('worker')
+  expect(await ready()).toEqual({ status: 200, reasons: [] })
+})
+
 test('Bull Board shows the bells, read-only, and nothing but ids', async () => {
   const bell = await openBell(configOf(), { databaseUrl: database.url, log })
   await bell.prepare()
   await bell.ring([{ id: uuidv7(), kind: 'self-test', generation: 1, publish: 0, urgent: false }])
   await bell.close()
   const { url } = await start()
-  await until(async () => (await fetch(`${url}/readyz`)).status === 200, {
-    what: 'the bell store',
-    withinMs: 20_000,
-  })
   const page = await fetch(`${url}/queues`, { headers: { accept: 'text/html' } })
   expect(page.status).toBe(200)
   expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")

@@ -105,4 +105,9 @@ export const effects = (deps: ApiDeps) =>
 const notWaivable = (state: string) =>
   state === 'undone' || state === 'waived'
     ? problem('effect-settled', `The effect is ${state}; nothing is left to waive.`)
-    : problem('not-waivable', `The effect is ${state}: its job still owns it.`)
+    : problem(
+        'not-waivable',
+        state === 'debt'
+          ? 'Somebody tries to undo the effect at this moment; look again in a minute.'
+          : `The effect is ${state}: its job still owns it.`,
+      )

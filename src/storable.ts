@@ -1,0 +1,15 @@
+/**
+ * Text that Postgres can store: a guest or a tool may say anything, and one NUL byte or half a surrogate pair in
+ * one job's result would refuse the whole group it is written with.
+ */
+export const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
+
+/** JSON text that Postgres can store as jsonb, whatever the value holds. */
+export const storableJson = (value: unknown): string =>
+  JSON.stringify(value, (_key, item: unknown) => {
+    if (typeof item === 'string') return storableText(item)
+    if (typeof item === 'bigint') return item.toString()
+    if (typeof item !== 'object' || item === null || Array.isArray(item)) return item
+    if (Object.keys(item).every((key) => key === storableText(key))) return item
+    return Object.fromEntries(Object.entries(item).map(([key, entry]) => [storableText(key), entry]))
+  }) ?? 'null'
