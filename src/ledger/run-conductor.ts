@@ -1,12 +1,12 @@
 import { hostname } from 'node:os'
 import { v7 as uuidv7 } from 'uuid'
-import { openDb } from '../../db/client.ts'
+import { type Db, openDb } from '../../db/client.ts'
 import { ping } from '../../db/queries/ping.ts'
 import { beatWorker, stopWorker } from '../../db/queries/workers.ts'
-import { systemClock } from '../clock.ts'
+import { type Clock, systemClock } from '../clock.ts'
 import { type Config, limits, requireSecretKey, version } from '../config.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
-import { createLog } from '../log.ts'
+import { createLog, type Logger } from '../log.ts'
 import { createSealer } from '../seal.ts'
 import { startTracing } from '../telemetry.ts'
 import { backlogMetrics } from './backlog-metrics.ts'
@@ -39,26 +39,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     backlogMetrics({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
-  const registration = {
-    id: uuidv7(),
-    role: 'conductor',
-    host: hostname(),
-    pid: process.pid,
-    version,
-    kinds: {},
-    slots: {},
-  }
-  const registry = new Loop({
-    name: 'registry',
-    intervalMs: Math.min(limits.heartbeatMs, config.leaseMs / 4),
-    clock,
-    log,
-    failureCapMs: 1_000,
-    runOnce: async () => {
-      await beatWorker(db, registration, 'active')
-      return false
-    },
-  })
+  const registry = createRegistry({ db, clock, log, leaseMs: config.leaseMs })
   const ready = async (): Promise<Readiness> => {
     const reasons: string[] = []
     await ping(db).catch(() => reasons.push('Postgres cannot be reached.'))
@@ -66,7 +47,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     return { ready: reasons.length === 0, reasons }
   }
   await prepareBell(bell, { log, clock, tries: 1 })
-  registry.start()
+  registry.loop.start()
   conductor.start()
   const health = await serveHealth({
     role: 'conductor',
@@ -80,12 +61,37 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     port: health.port,
     stop: async () => {
       await conductor.stop()
-      await registry.stop()
-      await stopWorker(db, registration.id).catch(() => {})
+      await registry.loop.stop()
+      await stopWorker(db, registry.id).catch(() => {})
       await health.close()
       await bell.close()
       await db.end({ timeout: 5 })
       await tracing.stop()
     },
   }
+}
+
+/** Says that this conductor lives, as long as it does. */
+const createRegistry = (options: { db: Db; clock: Clock; log: Logger; leaseMs: number }) => {
+  const registration = {
+    id: uuidv7(),
+    role: 'conductor',
+    host: hostname(),
+    pid: process.pid,
+    version,
+    kinds: {},
+    slots: {},
+  }
+  const loop = new Loop({
+    name: 'registry',
+    intervalMs: Math.min(limits.heartbeatMs, options.leaseMs / 4),
+    clock: options.clock,
+    log: options.log,
+    failureCapMs: 1_000,
+    runOnce: async () => {
+      await beatWorker(options.db, registration, 'active')
+      return false
+    },
+  })
+  return { id: registration.id, loop }
 }

@@ -226,6 +226,7 @@ export class LedgerDriver {
     )
     if (holds && step.verb === 'finish') this.#model.finish(at, step.how)
     if (holds && step.verb === 'effect') this.#model.effect(at)
+    if (holds && step.verb === 'checkpoint') this.#model.checkpoint(at)
     return { real, model: holds ? 'accepted' : 'fenced' }
   }
 

@@ -158,6 +158,11 @@ export class LedgerModel {
     return true
   }
 
+  /** Each run checkpoints something new here, so the job got further and is not what ends its workers. */
+  checkpoint(at: number): void {
+    this.#job(at).lost = 0
+  }
+
   finish(at: number, how: Ending): void {
     const job = this.#job(at)
     const end = how === 'retry' && job.environmentAttempt + 1 >= environmentMax ? 'fail' : how

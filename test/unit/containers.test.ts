@@ -147,10 +147,10 @@ describe('docker-compose.yml', () => {
 
   test('Redis never evicts and keeps an append-only file', () => {
     const words = service('redis').command ?? []
-    const valueOf = (name: string) => words[words.indexOf(name) + 1]
-    expect(valueOf('--maxmemory-policy')).toBe('noeviction')
-    expect(valueOf('--appendonly')).toBe('yes')
-    expect(valueOf('--appendfsync')).toBe('everysec')
+    const following = (name: string) => words[words.indexOf(name) + 1]
+    expect(following('--maxmemory-policy')).toBe('noeviction')
+    expect(following('--appendonly')).toBe('yes')
+    expect(following('--appendfsync')).toBe('everysec')
   })
 })
 

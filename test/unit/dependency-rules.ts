@@ -20,7 +20,7 @@ const composers =
   /^(src\/main\.ts|workers\/fleet\.ts|src\/standalone\/|src\/cli\/|src\/api\/serve\.ts|src\/ledger\/run-conductor\.ts)/
 
 /** What everybody but the domain may use. */
-const ground = /^src\/(errors|log|clock|config|telemetry|health|seal)\.ts$/
+const ground = /^src\/(errors|log|clock|config|telemetry|health|seal|storable)\.ts$/
 
 const rules: readonly Rule[] = [
   { name: 'the domain imports nothing of ours', from: /^src\/domain\//, to: /./, exceptTo: /^src\/domain\// },

@@ -69,7 +69,7 @@ const samples: Record<string, Sample> = {
   },
   'self-test': {
     least: {},
-    filled: { outcome: 'succeed', steps: 0, stepMs: 0, effects: 0 },
+    filled: { outcome: 'succeed', steps: 0, stepMs: 0, burnMs: 0, effects: 0 },
     refused: { steps: { steps: 1_001 }, stepMs: { stepMs: 0.5 }, outcome: { outcome: 'explode' } },
   },
   'settle-debt': {
