@@ -165,12 +165,12 @@ class Worker {
 
   /** Takes no more, waits for what runs, then asks it to let go; released jobs are charged nothing. */
   async stop(): Promise<void> {
-    const { config, clock, db, log } = this.#options
+    const { config, db, log } = this.#options
     this.#draining = true
     this.#stopping.abort()
     log.info({ running: this.#keeper.size }, 'worker drains')
-    await Promise.race([this.#listeners.quiet(), clock.sleep(config.drainMs)])
-    await beatWorker(db, this.#registration, 'draining').catch(() => {})
+    await this.#bounded(this.#listeners.quiet())
+    await this.#bounded(beatWorker(db, this.#registration, 'draining'))
     for (const ctx of this.#keeper.contexts()) ctx.drain()
     await this.#emptied(config.drainMs)
     for (const ctx of this.#keeper.contexts()) ctx.abort(new ReleaseRequest('the drain took too long'))
@@ -180,10 +180,14 @@ class Worker {
         { jobs: this.#keeper.size },
         'handlers did not let go; their jobs go on elsewhere when the lease ends',
       )
-    await this.#keeper.stop()
-    await this.#registry.stop()
-    await Promise.race([this.#listeners.stop(), clock.sleep(letGoMs)])
-    await stopWorker(db, this.#registration.id).catch(() => {})
+    await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop()]))
+    await this.#bounded(this.#listeners.stop())
+    await this.#bounded(stopWorker(db, this.#registration.id))
+  }
+
+  /** A farewell to a store that may be gone: done, failed or not answered, the stop goes on. */
+  async #bounded(farewell: Promise<unknown>): Promise<void> {
+    await Promise.race([farewell.catch(() => {}), this.#options.clock.sleep(letGoMs)])
   }
 
   async #emptied(withinMs: number): Promise<void> {

@@ -30,6 +30,10 @@ export const job = pgTable(
     payload: jsonb('payload').$type<Record<string, unknown>>().notNull(),
     payloadVersion: smallint('payload_version').notNull(),
     state: text('state').notNull().default('ready'),
+    /**
+     * Where a ready job's bell stands. `held`: not due before `run_after`. `due`: the relay should ring. `rung`: a
+     * bell is out. Kept as a column, because an index cannot ask the clock.
+     */
     bell: text('bell').notNull().default('due'),
     priority: smallint('priority').notNull().default(0),
     lane: text('lane').notNull(),

@@ -124,13 +124,15 @@ export class PostgresBell implements Bell {
   }
 
   async close(): Promise<void> {
-    await this.#forgetQueues()
+    // Every farewell is bounded: a connection that a firewall forgot answers none of them.
+    await withinMs(closeMs, this.store, this.#forgetQueues()).catch(() => {})
     const pool = this.#pool
     this.#pool = undefined
     if (!pool) return
     // A listener that was abandoned while it connected never gives its connection back, and the pool waits for it.
     await withinMs(closeMs, this.store, pool.end()).catch(() => {})
-    await Promise.all([...this.#clients].map((client) => client.end().catch(() => {})))
+    const farewells = [...this.#clients].map((client) => client.end().catch(() => {}))
+    await withinMs(closeMs, this.store, Promise.all(farewells)).catch(() => {})
     this.#clients.clear()
   }
 

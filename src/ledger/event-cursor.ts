@@ -1,8 +1,7 @@
-import { type EventCursor, startCursor } from '../../db/queries/read-events-after.ts'
+import type { EventCursor } from '../../db/queries/read-events-after.ts'
 import { DroverError } from '../errors.ts'
 
 export type { EventCursor } from '../../db/queries/read-events-after.ts'
-export { startCursor }
 
 const cursorText = /^(\d{1,5})-(\d{1,20})-(\d{1,16})$/
 const largestEra = 32_767

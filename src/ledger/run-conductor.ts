@@ -17,6 +17,8 @@ import { sealEventsService } from './seal-events.ts'
 import { Loop } from './service.ts'
 import { Webhooks } from './webhooks.ts'
 
+const farewellMs = 5_000
+
 /** Starts a conductor process. Any number may run; one leads. */
 export const runConductor = async (config: Config): Promise<RunningRole> => {
   const log = createLog({ role: 'conductor', level: config.logLevel })
@@ -60,9 +62,11 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     name: 'conductor',
     port: health.port,
     stop: async () => {
-      await conductor.stop()
-      await registry.loop.stop()
-      await stopWorker(db, registry.id).catch(() => {})
+      // A duty may hang on a Postgres that is gone; the process ends with it, and nothing of it needs more.
+      const farewell = (work: Promise<unknown>) =>
+        Promise.race([work.catch(() => {}), clock.sleep(farewellMs)])
+      await farewell(Promise.all([conductor.stop(), registry.loop.stop()]))
+      await farewell(stopWorker(db, registry.id))
       await health.close()
       await bell.close()
       await db.end({ timeout: 5 })

@@ -49,10 +49,3 @@ export const isTerminal = (state: JobState): boolean =>
 
 export const mayBecome = (from: JobState, event: JobEvent, to: JobState): boolean =>
   jobTransitions[from][event]?.includes(to) ?? false
-
-/**
- * Where a ready job's bell stands. `held`: not due before `run_after`. `due`: the relay should ring.
- * `rung`: a bell is out. Kept as a column, because an index cannot ask the clock.
- */
-export const bellStates = ['held', 'due', 'rung'] as const
-export type BellState = (typeof bellStates)[number]
