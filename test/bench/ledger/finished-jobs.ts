@@ -49,6 +49,8 @@ export const runFinishedJobs = async (bench: Bench): Promise<void> => {
 const openSides = async (bench: Bench, finished: number): Promise<Record<Side, Db>> => {
   const open = async (side: Side) =>
     openDb({
+      // As a worker does.
+      planOnce: true,
       url: await createLedger(bench.postgres, `past_${side}`),
       max: 1,
       applicationName: 'drover-bench',
