@@ -64,8 +64,7 @@ export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =
     }
     await releaseAndAdmit(
       tx,
-      // One that ran may still be at it: its tokens lapse when it must have heard (lapseReservations).
-      overdue.filter((job) => job.tokens.length > 0 && !job.ran).map((job) => job.id),
+      overdue.filter((job) => job.tokens.length > 0).map((job) => job.id),
     )
     return overdue.length
   })) as number
