@@ -32,6 +32,24 @@ export interface ClaimAsk {
   readonly version: number
 }
 
+export interface Claimer {
+  readonly workerId: string
+  readonly leaseMs: number
+}
+
+/** What becomes of a row `j` that is claimed, alone or with others. */
+export const underClaim = (db: Queryable, by: Claimer) => db`
+  state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
+  lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
+  claimed_at = now(), claimed_in = pg_current_snapshot(), started_at = coalesce(j.started_at, now()),
+  wait_reason = null, wait_detail = null, wait_since = null`
+
+/** The columns of `ClaimedJob`, of a row `j`. */
+export const claimedColumns = (db: Queryable) => db`
+  j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
+  j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,
+  j.deadline, j.created_by, j.cancel_requested_at is not null as cancel_requested`
+
 /**
  * Claims by id, many at once: whoever is first wins, and with the claim comes a new lease epoch. Jobs that
  * need tokens are left out; they are claimed one by one under the tokens' locks. `publish` grows so that the
@@ -41,7 +59,7 @@ export interface ClaimAsk {
 export const claimJobs = async (
   db: Queryable,
   asked: readonly ClaimAsk[],
-  by: { workerId: string; leaseMs: number },
+  by: Claimer,
 ): Promise<ClaimedJob[]> => {
   const ordered = inOrder(asked)
   return db<ClaimedJob[]>`
@@ -54,9 +72,7 @@ export const claimJobs = async (
     select scope, name from pause
   ), claimed as (
     update job j set
-      state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
-      lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
-      claimed_at = now(), claimed_in = pg_current_snapshot(), started_at = coalesce(j.started_at, now()), wait_reason = null, wait_detail = null
+      ${underClaim(db, by)}
     from asked a
     where j.id = a.id and j.generation = a.generation and j.state = 'ready'
       and j.run_after < now() + interval '1 millisecond'
@@ -64,9 +80,7 @@ export const claimJobs = async (
       and (j.cancel_requested_at is not null or not exists (
         select from paused p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane)
       ))
-    returning j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
-      j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,
-      j.deadline, j.created_by, j.cancel_requested_at is not null as cancel_requested
+    returning ${claimedColumns(db)}
   ), told as (
     insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
     select 'job.running', subject_type, subject_id, id, ${`worker/${by.workerId}`}, 'ready', 'running',

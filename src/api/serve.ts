@@ -4,7 +4,7 @@ import { getRequestListener } from '@hono/node-server'
 import { openDb } from '../../db/client.ts'
 import { anyAccessToken } from '../../db/queries/find-access-token.ts'
 import { systemClock } from '../clock.ts'
-import type { Config } from '../config.ts'
+import { type Config, requireSecretKey } from '../config.ts'
 import { createConsole } from '../console/console.ts'
 import { DroverError } from '../errors.ts'
 import type { RunningRole } from '../health.ts'
@@ -32,11 +32,9 @@ const connectMs = 2_500
  * it starts while the database is away (answering 503) unless it would have to know whether tokens exist.
  */
 export const runApi = async (config: Config): Promise<RunningRole> => {
-  const { databaseUrl, secretKey } = config
+  const { databaseUrl } = config
   if (databaseUrl === undefined) throw missing('DATABASE_URL', 'The API needs a database.')
-  if (secretKey === undefined)
-    throw missing('DROVER_SECRET_KEY', 'The API needs the key that seals secrets and signs sessions.')
-  const sealer = createSealer(secretKey)
+  const sealer = createSealer(requireSecretKey(config))
   const log = createLog({ role: 'api', level: config.logLevel })
   const db = openDb({ url: databaseUrl, max: poolMax, applicationName: 'drover-api', statementMs, connectMs })
   const events = new EventFeed({ db, clock: systemClock, log })

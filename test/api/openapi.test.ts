@@ -41,7 +41,7 @@ test('it is served as OpenAPI 3.1', async () => {
 })
 
 test.each(operations)('$method $path is described in full', ({ method, operation, path }) => {
-  expect(operation.summary).toBeTruthy()
+  expect(operation.summary).toMatch(/^\p{Lu}.{3,}/u)
   expect(operation.tags).toHaveLength(1)
   expect(operation.security).toEqual([{ bearer: [] }, { session: [] }])
   for (const status of ['401', '403', '429', '503', 'default'])

@@ -73,7 +73,7 @@ describe('docker-compose.yml', () => {
 
   test.each(services)('%s has limits on memory, processors, processes and logs', (_name, facts) => {
     expect(facts.mem_limit).toMatch(/\d+[mg]\}?$/)
-    expect(facts.cpus).toBeTruthy()
+    expect(String(facts.cpus)).toMatch(/^(\d+(\.\d+)?|\$\{[A-Z_]+:-\d+(\.\d+)?\})$/)
     expect(facts.pids_limit).toBeGreaterThan(0)
     expect(facts.logging?.options).toMatchObject({ 'max-size': '10m', 'max-file': '5' })
   })
