@@ -23,7 +23,7 @@ export async function* followEvents(
       if (!response.ok || !response.body)
         throw new ApiRefusal(response.status, (await response.json().catch(() => ({}))) as Json)
       heard = true
-      for await (const { id, data } of framesOf(response.body)) {
+      for await (const { id, data } of framesOf(response.body, signal)) {
         last = id ?? last
         yield JSON.parse(data) as Json
       }
@@ -36,24 +36,38 @@ export async function* followEvents(
   }
 }
 
-/** The frames of a stream of server-sent events that carry data; comments keep the line open and say nothing. */
+/**
+ * The frames of a stream of server-sent events that carry data; comments keep the line open and say nothing.
+ * Ends by itself when `signal` does: `fetch` holds its signal weakly, so an abort may no longer reach a body.
+ */
 async function* framesOf(
   body: ReadableStream<Uint8Array>,
+  signal: AbortSignal,
 ): AsyncGenerator<{ id: string | undefined; data: string }> {
+  const reader = body.getReader()
+  const cancel = () => void reader.cancel().catch(() => {})
+  signal.addEventListener('abort', cancel, { once: true })
+  if (signal.aborted) cancel()
+  const decoder = new TextDecoder()
   let rest = ''
-  for await (const text of body.pipeThrough(
-    new TextDecoderStream() as unknown as TransformStream<Uint8Array, string>,
-  )) {
-    const frames = (rest + text).split('\n\n')
-    rest = frames.pop() ?? ''
-    for (const frame of frames) {
-      const lines = frame.split('\n')
-      const fieldOf = (name: string) =>
-        lines
-          .filter((line) => line.startsWith(`${name}:`))
-          .map((line) => line.slice(name.length + 1).trimStart())
-      const data = fieldOf('data').join('\n')
-      if (data !== '') yield { id: fieldOf('id')[0], data }
+  try {
+    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
+      const frames = (rest + decoder.decode(chunk.value, { stream: true })).split('\n\n')
+      rest = frames.pop() ?? ''
+      for (const text of frames) {
+        const frame = readFrame(text)
+        if (frame.data !== '') yield frame
+      }
     }
+  } finally {
+    signal.removeEventListener('abort', cancel)
+    cancel()
   }
+}
+
+const readFrame = (frame: string): { id: string | undefined; data: string } => {
+  const lines = frame.split('\n')
+  const fieldOf = (name: string) =>
+    lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trimStart())
+  return { id: fieldOf('id')[0], data: fieldOf('data').join('\n') }
 }
