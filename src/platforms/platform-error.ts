@@ -1,0 +1,81 @@
+import type { ErrorClass } from '../domain/job/retry.ts'
+import { DroverError } from '../errors.ts'
+
+/**
+ * How a call of a platform failed. A look-up that finds nothing is no failure: it answers `{ found: false }`.
+ *
+ * - `absent`: what should be acted on is not there; nothing happened.
+ * - `refused`: the platform looked and said no; nothing happened.
+ * - `unsupported`: this platform cannot do it at all; nothing was sent.
+ * - `unknown`: no answer, or one that says nothing: it may or may not have happened. Look before acting again.
+ */
+export type Failure = 'absent' | 'refused' | 'unsupported' | 'unknown'
+
+/** Every code a platform may answer with, with its class: one list, so that retries mean the same everywhere. */
+export const platformCodes = {
+  'platform-unreachable': 'environment',
+  'platform-timeout': 'environment',
+  'platform-overloaded': 'environment',
+  /** The answer is too large, of another type, not what the protocol says, or goes on for ever. */
+  'platform-answer-invalid': 'environment',
+  'platform-redirects': 'config',
+  'platform-tls': 'config',
+  /** The certificate is not known yet, or another than the pinned one: a person has to confirm it. */
+  'platform-fingerprint': 'config',
+  'platform-authentication': 'config',
+  'platform-permission': 'config',
+  'platform-session-lost': 'transient',
+  'platform-absent': 'permanent',
+  'platform-refused': 'permanent',
+  'platform-busy': 'transient',
+  'platform-wrong-state': 'permanent',
+  'platform-name-taken': 'conflict',
+  'platform-no-capacity': 'environment',
+  'platform-unsupported': 'permanent',
+  /** A delta cannot be continued: read everything once more. */
+  'platform-cursor-lost': 'transient',
+  'platform-fault': 'transient',
+} as const satisfies Readonly<Record<string, ErrorClass>>
+
+export type PlatformCode = keyof typeof platformCodes
+
+export interface PlatformErrorFacts {
+  readonly code: PlatformCode
+  readonly failure: Failure
+  readonly message: string
+  readonly remedy: string
+  readonly field?: string
+  /** Facts for people and programs. Never a secret, never an answer's body. */
+  readonly detail?: Record<string, unknown>
+}
+
+export class PlatformError extends DroverError {
+  readonly failure: Failure
+
+  constructor(facts: PlatformErrorFacts, options?: { cause?: unknown }) {
+    const { failure, ...rest } = facts
+    super({ ...rest, class: platformCodes[facts.code] }, options)
+    this.name = 'PlatformError'
+    this.failure = failure
+  }
+}
+
+export const isAbsent = (error: unknown): boolean =>
+  error instanceof PlatformError && error.failure === 'absent'
+
+export const isUnsupported = (error: unknown): boolean =>
+  error instanceof PlatformError && error.failure === 'unsupported'
+
+/** Whether what was asked for may have happened all the same: anything but a clear no. */
+export const mayHaveHappened = (error: unknown): boolean =>
+  !(error instanceof PlatformError) || error.failure === 'unknown'
+
+/** The one way to say that a platform cannot do something. */
+export const unsupported = (platform: string, what: string): PlatformError =>
+  new PlatformError({
+    code: 'platform-unsupported',
+    failure: 'unsupported',
+    message: `${platform} cannot ${what}.`,
+    remedy: 'Choose another way: the capabilities of a source or target are listed with it.',
+    detail: { platform, what },
+  })

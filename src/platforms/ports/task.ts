@@ -1,0 +1,40 @@
+import type { Call } from '../call.ts'
+import type { PlatformError } from '../platform-error.ts'
+
+/** A look-up's answer. A look-up that failed throws: unknown is not absent. */
+export type Found<Value> = { readonly found: true; readonly value: Value } | { readonly found: false }
+
+/** How a task that may have been started before a crash is found again; what is given is tried in this order. */
+export interface TaskTrace {
+  /** What `start…` answered, when it was recorded in time. */
+  readonly taskId?: string
+  /** The idempotency name of the call. */
+  readonly name?: string
+  /** The machine it works on, for platforms that list tasks by machine only. */
+  readonly machine?: string
+}
+
+export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed'
+
+export interface TaskStatus {
+  readonly id: string
+  readonly state: TaskState
+  /** 0 to 100; null where the platform does not say. */
+  readonly percent: number | null
+  /** What it made: the ref of a machine, a snapshot. */
+  readonly result: string | null
+  /** Why it failed. */
+  readonly error: PlatformError | null
+}
+
+/** Work that a platform does by itself after it was asked. It goes on when we crash. */
+export interface TaskHandle {
+  readonly id: string
+  status(call: Call): Promise<TaskStatus>
+  /** Resolves with what it made; throws its error. Stops waiting, not the task, when the call ends. */
+  wait(call: Call, onProgress?: (percent: number) => void): Promise<string | null>
+}
+
+export interface TasksOf {
+  findTask(call: Call, trace: TaskTrace): Promise<Found<TaskHandle>>
+}
