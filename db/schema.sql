@@ -92,6 +92,77 @@ create table public.event_seal (
   constraint event_seal_pkey PRIMARY KEY (seq)
 );
 
+create table public.finding (
+  instance_id uuid not null,
+  rule text not null,
+  severity text not null,
+  evidence jsonb not null,
+  waived boolean not null default false,
+  since timestamp(3) with time zone not null default now(),
+  constraint finding_instance_id_rule_pk PRIMARY KEY (instance_id, rule),
+  constraint finding_severity CHECK ((severity = ANY (ARRAY['critical'::text, 'warning'::text, 'info'::text])))
+);
+
+create table public.host (
+  id uuid not null,
+  site_id uuid not null,
+  ref text not null,
+  name text not null,
+  hash text not null,
+  revision bigint not null,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  changed_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  facts jsonb not null,
+  constraint host_pkey PRIMARY KEY (id)
+);
+
+create table public.instance (
+  id uuid not null,
+  site_id uuid not null,
+  ref text not null,
+  name text not null,
+  hash text not null,
+  revision bigint not null,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  changed_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  uuid text not null,
+  location text not null,
+  facts jsonb not null,
+  os_type text not null,
+  distribution text not null,
+  distribution_version text not null,
+  overrides jsonb not null default '{}'::jsonb,
+  version integer not null default 1,
+  tracking jsonb not null default '{}'::jsonb,
+  frozen_by text,
+  pending jsonb,
+  pending_since timestamp(3) with time zone,
+  ignored text,
+  problem jsonb,
+  readiness text not null default 'ready'::text,
+  rules_version integer not null default 0,
+  constraint instance_pkey PRIMARY KEY (id),
+  constraint instance_readiness CHECK ((readiness = ANY (ARRAY['ready'::text, 'warning'::text, 'blocked'::text])))
+);
+
+create table public.instance_identity (
+  kind text not null,
+  value text not null,
+  instance_id uuid not null,
+  constraint instance_identity_kind CHECK ((kind = ANY (ARRAY['mac'::text, 'uuid'::text, 'bios-uuid'::text, 'name'::text]))),
+  constraint instance_identity_kind_value_instance_id_pk PRIMARY KEY (kind, value, instance_id)
+);
+
+create table public.inventory_stage (
+  job_id uuid not null,
+  epoch bigint not null,
+  seq integer not null,
+  items jsonb not null,
+  constraint inventory_stage_job_id_epoch_seq_pk PRIMARY KEY (job_id, epoch, seq)
+);
+
 create table public.job (
   id uuid not null,
   kind text not null,
@@ -150,6 +221,23 @@ create table public.ledger_fact (
   constraint ledger_fact_pkey PRIMARY KEY (name)
 );
 
+create table public.network (
+  id uuid not null,
+  site_id uuid not null,
+  ref text not null,
+  name text not null,
+  hash text not null,
+  revision bigint not null,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  changed_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  location text not null,
+  facts jsonb not null,
+  overrides jsonb not null default '{}'::jsonb,
+  version integer not null default 1,
+  constraint network_pkey PRIMARY KEY (id)
+);
+
 create table public.pause (
   scope text not null,
   name text not null,
@@ -158,6 +246,20 @@ create table public.pause (
   paused_at timestamp(3) with time zone not null default now(),
   constraint pause_scope CHECK ((scope = ANY (ARRAY['kind'::text, 'lane'::text]))),
   constraint pause_scope_name_pk PRIMARY KEY (scope, name)
+);
+
+create table public.project (
+  id uuid not null,
+  site_id uuid not null,
+  ref text not null,
+  name text not null,
+  hash text not null,
+  revision bigint not null,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  changed_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  facts jsonb not null,
+  constraint project_pkey PRIMARY KEY (id)
 );
 
 create table public.setting (
@@ -176,12 +278,90 @@ create table public.signal (
   constraint signal_pkey PRIMARY KEY (name)
 );
 
+create table public.site (
+  id uuid not null,
+  role text not null,
+  name text not null,
+  kind text not null,
+  endpoint text not null,
+  username text not null,
+  secret bytea,
+  ca text not null default ''::text,
+  fingerprint text not null default ''::text,
+  seen_certificate jsonb,
+  settings jsonb not null,
+  connectivity text not null default 'unknown'::text,
+  connectivity_error jsonb,
+  connectivity_since timestamp(3) with time zone not null default now(),
+  checked_at timestamp(3) with time zone,
+  next_check_at timestamp(3) with time zone not null default now(),
+  identity jsonb,
+  capabilities text[] not null default '{}'::text[],
+  revision bigint not null default 0,
+  cursor bytea,
+  sync_job_id uuid,
+  synced_at timestamp(3) with time zone,
+  full_synced_at timestamp(3) with time zone,
+  next_sync_at timestamp(3) with time zone not null default now(),
+  sync_error jsonb,
+  sync_result jsonb,
+  version integer not null default 1,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint site_connectivity CHECK ((connectivity = ANY (ARRAY['unknown'::text, 'ok'::text, 'cannot-connect'::text, 'tls-error'::text, 'confirm-fingerprint'::text, 'authentication-error'::text]))),
+  constraint site_pkey PRIMARY KEY (id),
+  constraint site_role CHECK ((role = ANY (ARRAY['source'::text, 'target'::text])))
+);
+
+create table public.storage (
+  id uuid not null,
+  site_id uuid not null,
+  ref text not null,
+  name text not null,
+  hash text not null,
+  revision bigint not null,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  changed_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  facts jsonb not null,
+  constraint storage_pkey PRIMARY KEY (id)
+);
+
 create table public.token_hold (
   token text not null,
   job_id uuid not null,
   epoch bigint not null,
   acquired_at timestamp(3) with time zone not null default now(),
   constraint token_hold_token_job_id_pk PRIMARY KEY (token, job_id)
+);
+
+create table public.waiver (
+  id uuid not null,
+  rule text not null,
+  instance_id uuid,
+  reason text not null,
+  until timestamp(3) with time zone,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint waiver_pkey PRIMARY KEY (id)
+);
+
+create table public.warning (
+  id uuid not null,
+  type text not null,
+  entity_type text not null,
+  entity_id text not null,
+  entity_name text not null,
+  status text not null default 'new'::text,
+  messages jsonb not null,
+  count integer not null default 1,
+  first_seen_at timestamp(3) with time zone not null default now(),
+  last_seen_at timestamp(3) with time zone not null default now(),
+  acknowledged_by text,
+  acknowledged_at timestamp(3) with time zone,
+  constraint warning_pkey PRIMARY KEY (id),
+  constraint warning_status CHECK ((status = ANY (ARRAY['new'::text, 'acknowledged'::text])))
 );
 
 create table public.webhook (
@@ -256,6 +436,22 @@ CREATE INDEX event_job ON public.event USING btree (job_id, id) WHERE (job_id IS
 
 CREATE INDEX event_subject ON public.event USING btree (subject_type, subject_id, id) WHERE (job_id IS NULL);
 
+CREATE INDEX finding_rule ON public.finding USING btree (rule, instance_id);
+
+CREATE INDEX host_name ON public.host USING btree (site_id, name, id);
+
+CREATE UNIQUE INDEX host_ref ON public.host USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE INDEX instance_changed ON public.instance USING btree (site_id, revision);
+
+CREATE INDEX instance_identity_instance ON public.instance_identity USING btree (instance_id);
+
+CREATE INDEX instance_place ON public.instance USING btree (site_id, location, id);
+
+CREATE UNIQUE INDEX instance_ref ON public.instance USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE INDEX instance_uuid ON public.instance USING btree (uuid);
+
 CREATE INDEX job_cancel ON public.job USING btree (worker_id) WHERE ((cancel_requested_at IS NOT NULL) AND (finished_at IS NULL));
 
 CREATE INDEX job_deadline ON public.job USING btree (deadline) WHERE ((deadline IS NOT NULL) AND (finished_at IS NULL));
@@ -282,7 +478,31 @@ CREATE INDEX job_wait_signal ON public.job USING btree (wait_signal) WHERE (stat
 
 CREATE INDEX job_waiting ON public.job USING btree (wait_until) WHERE (state = 'waiting'::text);
 
+CREATE INDEX network_place ON public.network USING btree (site_id, location, id);
+
+CREATE UNIQUE INDEX network_ref ON public.network USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE UNIQUE INDEX project_ref ON public.project USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE UNIQUE INDEX site_name ON public.site USING btree (role, name);
+
+CREATE INDEX site_next_check ON public.site USING btree (next_check_at);
+
+CREATE INDEX site_next_sync ON public.site USING btree (next_sync_at);
+
+CREATE UNIQUE INDEX storage_ref ON public.storage USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
 CREATE INDEX token_hold_job ON public.token_hold USING btree (job_id);
+
+CREATE INDEX waiver_instance ON public.waiver USING btree (instance_id);
+
+CREATE UNIQUE INDEX waiver_place ON public.waiver USING btree (rule, COALESCE(instance_id, '00000000-0000-0000-0000-000000000000'::uuid));
+
+CREATE INDEX waiver_until ON public.waiver USING btree (until) WHERE (until IS NOT NULL);
+
+CREATE INDEX warning_latest ON public.warning USING btree (last_seen_at);
+
+CREATE UNIQUE INDEX warning_place ON public.warning USING btree (type, entity_type, entity_id);
 
 CREATE UNIQUE INDEX webhook_name ON public.webhook USING btree (name);
 

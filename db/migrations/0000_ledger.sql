@@ -158,6 +158,179 @@ CREATE TABLE "worker" (
 	CONSTRAINT "worker_state" CHECK ("worker"."state" in ('active', 'draining', 'stopped', 'lost'))
 );
 --> statement-breakpoint
+CREATE TABLE "finding" (
+	"instance_id" uuid NOT NULL,
+	"rule" text NOT NULL,
+	"severity" text NOT NULL,
+	"evidence" jsonb NOT NULL,
+	"waived" boolean DEFAULT false NOT NULL,
+	"since" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "finding_instance_id_rule_pk" PRIMARY KEY("instance_id","rule"),
+	CONSTRAINT "finding_severity" CHECK ("finding"."severity" in ('critical', 'warning', 'info'))
+);
+--> statement-breakpoint
+CREATE TABLE "host" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"site_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	"facts" jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "instance" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"site_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	"uuid" text NOT NULL,
+	"location" text NOT NULL,
+	"facts" jsonb NOT NULL,
+	"os_type" text NOT NULL,
+	"distribution" text NOT NULL,
+	"distribution_version" text NOT NULL,
+	"overrides" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"version" integer DEFAULT 1 NOT NULL,
+	"tracking" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"frozen_by" text,
+	"pending" jsonb,
+	"pending_since" timestamp (3) with time zone,
+	"ignored" text,
+	"problem" jsonb,
+	"readiness" text DEFAULT 'ready' NOT NULL,
+	"rules_version" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "instance_readiness" CHECK ("instance"."readiness" in ('ready', 'warning', 'blocked'))
+);
+--> statement-breakpoint
+CREATE TABLE "instance_identity" (
+	"kind" text NOT NULL,
+	"value" text NOT NULL,
+	"instance_id" uuid NOT NULL,
+	CONSTRAINT "instance_identity_kind_value_instance_id_pk" PRIMARY KEY("kind","value","instance_id"),
+	CONSTRAINT "instance_identity_kind" CHECK ("instance_identity"."kind" in ('mac', 'uuid', 'bios-uuid', 'name'))
+);
+--> statement-breakpoint
+CREATE TABLE "inventory_stage" (
+	"job_id" uuid NOT NULL,
+	"epoch" bigint NOT NULL,
+	"seq" integer NOT NULL,
+	"items" jsonb NOT NULL,
+	CONSTRAINT "inventory_stage_job_id_epoch_seq_pk" PRIMARY KEY("job_id","epoch","seq")
+);
+--> statement-breakpoint
+CREATE TABLE "network" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"site_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	"location" text NOT NULL,
+	"facts" jsonb NOT NULL,
+	"overrides" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"version" integer DEFAULT 1 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "project" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"site_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	"facts" jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "site" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"role" text NOT NULL,
+	"name" text NOT NULL,
+	"kind" text NOT NULL,
+	"endpoint" text NOT NULL,
+	"username" text NOT NULL,
+	"secret" "bytea",
+	"ca" text DEFAULT '' NOT NULL,
+	"fingerprint" text DEFAULT '' NOT NULL,
+	"seen_certificate" jsonb,
+	"settings" jsonb NOT NULL,
+	"connectivity" text DEFAULT 'unknown' NOT NULL,
+	"connectivity_error" jsonb,
+	"connectivity_since" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"checked_at" timestamp (3) with time zone,
+	"next_check_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"identity" jsonb,
+	"capabilities" text[] DEFAULT '{}' NOT NULL,
+	"revision" bigint DEFAULT 0 NOT NULL,
+	"cursor" "bytea",
+	"sync_job_id" uuid,
+	"synced_at" timestamp (3) with time zone,
+	"full_synced_at" timestamp (3) with time zone,
+	"next_sync_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"sync_error" jsonb,
+	"sync_result" jsonb,
+	"version" integer DEFAULT 1 NOT NULL,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "site_role" CHECK ("site"."role" in ('source', 'target')),
+	CONSTRAINT "site_connectivity" CHECK ("site"."connectivity" in ('unknown', 'ok', 'cannot-connect', 'tls-error', 'confirm-fingerprint',
+        'authentication-error'))
+);
+--> statement-breakpoint
+CREATE TABLE "storage" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"site_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"hash" text NOT NULL,
+	"revision" bigint NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	"facts" jsonb NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "waiver" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"rule" text NOT NULL,
+	"instance_id" uuid,
+	"reason" text NOT NULL,
+	"until" timestamp (3) with time zone,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "warning" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"type" text NOT NULL,
+	"entity_type" text NOT NULL,
+	"entity_id" text NOT NULL,
+	"entity_name" text NOT NULL,
+	"status" text DEFAULT 'new' NOT NULL,
+	"messages" jsonb NOT NULL,
+	"count" integer DEFAULT 1 NOT NULL,
+	"first_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"last_seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"acknowledged_by" text,
+	"acknowledged_at" timestamp (3) with time zone,
+	CONSTRAINT "warning_status" CHECK ("warning"."status" in ('new', 'acknowledged'))
+);
+--> statement-breakpoint
 CREATE TABLE "job" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"kind" text NOT NULL,
@@ -235,6 +408,26 @@ CREATE INDEX "event_job" ON "event" USING btree ("job_id","id") WHERE "event"."j
 CREATE INDEX "event_subject" ON "event" USING btree ("subject_type","subject_id","id") WHERE "event"."job_id" is null;--> statement-breakpoint
 CREATE INDEX "token_hold_job" ON "token_hold" USING btree ("job_id");--> statement-breakpoint
 CREATE INDEX "worker_heartbeat" ON "worker" USING btree ("heartbeat_at") WHERE "worker"."stopped_at" is null;--> statement-breakpoint
+CREATE INDEX "finding_rule" ON "finding" USING btree ("rule","instance_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "host_ref" ON "host" USING btree ("site_id","ref") WHERE "host"."gone_at" is null;--> statement-breakpoint
+CREATE INDEX "host_name" ON "host" USING btree ("site_id","name","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "instance_ref" ON "instance" USING btree ("site_id","ref") WHERE "instance"."gone_at" is null;--> statement-breakpoint
+CREATE INDEX "instance_uuid" ON "instance" USING btree ("uuid");--> statement-breakpoint
+CREATE INDEX "instance_place" ON "instance" USING btree ("site_id","location","id");--> statement-breakpoint
+CREATE INDEX "instance_changed" ON "instance" USING btree ("site_id","revision");--> statement-breakpoint
+CREATE INDEX "instance_identity_instance" ON "instance_identity" USING btree ("instance_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "network_ref" ON "network" USING btree ("site_id","ref") WHERE "network"."gone_at" is null;--> statement-breakpoint
+CREATE INDEX "network_place" ON "network" USING btree ("site_id","location","id");--> statement-breakpoint
+CREATE UNIQUE INDEX "project_ref" ON "project" USING btree ("site_id","ref") WHERE "project"."gone_at" is null;--> statement-breakpoint
+CREATE UNIQUE INDEX "site_name" ON "site" USING btree ("role","name");--> statement-breakpoint
+CREATE INDEX "site_next_sync" ON "site" USING btree ("next_sync_at");--> statement-breakpoint
+CREATE INDEX "site_next_check" ON "site" USING btree ("next_check_at");--> statement-breakpoint
+CREATE UNIQUE INDEX "storage_ref" ON "storage" USING btree ("site_id","ref") WHERE "storage"."gone_at" is null;--> statement-breakpoint
+CREATE UNIQUE INDEX "waiver_place" ON "waiver" USING btree ("rule",coalesce("instance_id", '00000000-0000-0000-0000-000000000000'::uuid));--> statement-breakpoint
+CREATE INDEX "waiver_instance" ON "waiver" USING btree ("instance_id");--> statement-breakpoint
+CREATE INDEX "waiver_until" ON "waiver" USING btree ("until") WHERE "waiver"."until" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "warning_place" ON "warning" USING btree ("type","entity_type","entity_id");--> statement-breakpoint
+CREATE INDEX "warning_latest" ON "warning" USING btree ("last_seen_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "job_idempotency_key" ON "job" USING btree ("idempotency_key") WHERE "job"."idempotency_key" is not null;--> statement-breakpoint
 CREATE INDEX "job_due" ON "job" USING btree ("kind","lane","priority" DESC NULLS LAST,"id") WHERE "job"."state" = 'ready' and "job"."bell" = 'due';--> statement-breakpoint
 CREATE INDEX "job_held" ON "job" USING btree ("run_after") WHERE "job"."state" = 'ready' and "job"."bell" = 'held';--> statement-breakpoint

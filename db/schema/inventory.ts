@@ -1,0 +1,275 @@
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import type {
+  HostFacts,
+  InstanceFacts,
+  NetworkFacts,
+  ProjectFacts,
+  StorageFacts,
+} from '../../src/domain/inventory/facts.ts'
+import type { RecordedError } from '../../src/errors.ts'
+import { bytea, moment } from './columns.ts'
+
+/** A place that has VMs or takes them: what the API calls a source or a target. */
+export const site = pgTable(
+  'site',
+  {
+    id: uuid('id').primaryKey(),
+    role: text('role').notNull(),
+    name: text('name').notNull(),
+    kind: text('kind').notNull(),
+    endpoint: text('endpoint').notNull(),
+    username: text('username').notNull(),
+    /** The password, sealed (src/seal.ts); null: none was given. */
+    secret: bytea('secret'),
+    ca: text('ca').notNull().default(''),
+    /** Pinned by a person. */
+    fingerprint: text('fingerprint').notNull().default(''),
+    /** What answered instead, for a person to confirm: fingerprint, subject, issuer, validity. */
+    seenCertificate: jsonb('seen_certificate').$type<Record<string, string>>(),
+    /** Limits, intervals and scopes under the API's names. */
+    settings: jsonb('settings').$type<Record<string, unknown>>().notNull(),
+    connectivity: text('connectivity').notNull().default('unknown'),
+    connectivityError: jsonb('connectivity_error').$type<RecordedError>(),
+    connectivitySince: moment('connectivity_since').notNull().defaultNow(),
+    checkedAt: moment('checked_at'),
+    nextCheckAt: moment('next_check_at').notNull().defaultNow(),
+    /** Who answered: product, version, instance id. */
+    identity: jsonb('identity').$type<Record<string, string>>(),
+    capabilities: text('capabilities').array().notNull().default(sql`'{}'`),
+    /** Goes up by one with every sync that changed something: what a plan pins. */
+    revision: bigint('revision', { mode: 'number' }).notNull().default(0),
+    /** Where a delta goes on, sealed: it may hold a session. Null: the next sync is full. */
+    cursor: bytea('cursor'),
+    syncJobId: uuid('sync_job_id'),
+    syncedAt: moment('synced_at'),
+    fullSyncedAt: moment('full_synced_at'),
+    nextSyncAt: moment('next_sync_at').notNull().defaultNow(),
+    syncError: jsonb('sync_error').$type<RecordedError>(),
+    /** What the last sync saw and changed. */
+    syncResult: jsonb('sync_result').$type<Record<string, unknown>>(),
+    /** For If-Match: changes of a person count it up, syncs do not. */
+    version: integer('version').notNull().default(1),
+    createdBy: text('created_by').notNull(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+    updatedAt: moment('updated_at').notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('site_name').on(t.role, t.name),
+    index('site_next_sync').on(t.nextSyncAt),
+    index('site_next_check').on(t.nextCheckAt),
+    check('site_role', sql`${t.role} in ('source', 'target')`),
+    check(
+      'site_connectivity',
+      sql`${t.connectivity} in ('unknown', 'ok', 'cannot-connect', 'tls-error', 'confirm-fingerprint',
+        'authentication-error')`,
+    ),
+  ],
+)
+
+export type SiteRow = typeof site.$inferSelect
+
+/** Columns of everything that a sync reads: what it is, when it last changed, since when it is gone. */
+const synced = () => ({
+  id: uuid('id').primaryKey(),
+  siteId: uuid('site_id').notNull(),
+  /** The platform's id. */
+  ref: text('ref').notNull(),
+  name: text('name').notNull(),
+  /** Of the facts: what did not change is not written again. */
+  hash: text('hash').notNull(),
+  /** The site's revision that changed it last. */
+  revision: bigint('revision', { mode: 'number' }).notNull(),
+  firstSeenAt: moment('first_seen_at').notNull().defaultNow(),
+  changedAt: moment('changed_at').notNull().defaultNow(),
+  /** A tombstone: it was not there any more. */
+  goneAt: moment('gone_at'),
+})
+
+/** One VM of a source. */
+export const instance = pgTable(
+  'instance',
+  {
+    ...synced(),
+    uuid: text('uuid').notNull(),
+    location: text('location').notNull(),
+    facts: jsonb('facts').$type<InstanceFacts>().notNull(),
+    /** Derived from the facts, without overrides. */
+    osType: text('os_type').notNull(),
+    distribution: text('distribution').notNull(),
+    distributionVersion: text('distribution_version').notNull(),
+    overrides: jsonb('overrides').$type<Record<string, unknown>>().notNull().default({}),
+    /** Of the overrides, for If-Match. */
+    version: integer('version').notNull().default(1),
+    /** Per disk key: whether a look at the platform has proved that its changes are tracked. */
+    tracking: jsonb('tracking').$type<Record<string, boolean>>().notNull().default({}),
+    /** Set while a running batch holds it: what changes is kept apart below, and the record stays. */
+    frozenBy: text('frozen_by'),
+    pending: jsonb('pending').$type<InstanceFacts>(),
+    pendingSince: moment('pending_since'),
+    /** Why it is left out: a template, an appliance, a duplicate. Null: it counts. */
+    ignored: text('ignored'),
+    /** Why its last reading failed, while it does. */
+    problem: jsonb('problem').$type<RecordedError>(),
+    readiness: text('readiness').notNull().default('ready'),
+    rulesVersion: integer('rules_version').notNull().default(0),
+  },
+  (t) => [
+    uniqueIndex('instance_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`),
+    index('instance_uuid').on(t.uuid),
+    index('instance_place').on(t.siteId, t.location, t.id),
+    index('instance_changed').on(t.siteId, t.revision),
+    check('instance_readiness', sql`${t.readiness} in ('ready', 'warning', 'blocked')`),
+  ],
+)
+
+export type InstanceRow = typeof instance.$inferSelect
+
+/** What must be unique over the whole fleet, so that a clash is found by one look. */
+export const instanceIdentity = pgTable(
+  'instance_identity',
+  {
+    kind: text('kind').notNull(),
+    value: text('value').notNull(),
+    instanceId: uuid('instance_id').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.kind, t.value, t.instanceId] }),
+    index('instance_identity_instance').on(t.instanceId),
+    check('instance_identity_kind', sql`${t.kind} in ('mac', 'uuid', 'bios-uuid', 'name')`),
+  ],
+)
+
+/** A rule that an instance breaks now. */
+export const finding = pgTable(
+  'finding',
+  {
+    instanceId: uuid('instance_id').notNull(),
+    rule: text('rule').notNull(),
+    severity: text('severity').notNull(),
+    evidence: jsonb('evidence').$type<readonly string[]>().notNull(),
+    waived: boolean('waived').notNull().default(false),
+    since: moment('since').notNull().defaultNow(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.instanceId, t.rule] }),
+    index('finding_rule').on(t.rule, t.instanceId),
+    check('finding_severity', sql`${t.severity} in ('critical', 'warning', 'info')`),
+  ],
+)
+
+/** A person takes the responsibility for a rule that is broken: on one instance, or everywhere. */
+export const waiver = pgTable(
+  'waiver',
+  {
+    id: uuid('id').primaryKey(),
+    rule: text('rule').notNull(),
+    /** Null: the whole fleet. */
+    instanceId: uuid('instance_id'),
+    reason: text('reason').notNull(),
+    until: moment('until'),
+    createdBy: text('created_by').notNull(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+  },
+  (t) => [
+    uniqueIndex('waiver_place').on(
+      t.rule,
+      sql`coalesce(${t.instanceId}, '00000000-0000-0000-0000-000000000000'::uuid)`,
+    ),
+    index('waiver_instance').on(t.instanceId),
+    index('waiver_until').on(t.until).where(sql`${t.until} is not null`),
+  ],
+)
+
+/** A network of a source or a target; a source's can be mapped by hand. */
+export const network = pgTable(
+  'network',
+  {
+    ...synced(),
+    location: text('location').notNull(),
+    facts: jsonb('facts').$type<NetworkFacts>().notNull(),
+    overrides: jsonb('overrides').$type<Record<string, unknown>>().notNull().default({}),
+    version: integer('version').notNull().default(1),
+  },
+  (t) => [
+    uniqueIndex('network_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`),
+    index('network_place').on(t.siteId, t.location, t.id),
+  ],
+)
+
+export type NetworkRow = typeof network.$inferSelect
+
+export const host = pgTable(
+  'host',
+  { ...synced(), facts: jsonb('facts').$type<HostFacts>().notNull() },
+  (t) => [
+    uniqueIndex('host_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`),
+    index('host_name').on(t.siteId, t.name, t.id),
+  ],
+)
+
+export type HostRow = typeof host.$inferSelect
+
+export const storage = pgTable(
+  'storage',
+  { ...synced(), facts: jsonb('facts').$type<StorageFacts>().notNull() },
+  (t) => [uniqueIndex('storage_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`)],
+)
+
+export const project = pgTable(
+  'project',
+  { ...synced(), facts: jsonb('facts').$type<ProjectFacts>().notNull() },
+  (t) => [uniqueIndex('project_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`)],
+)
+
+/** What a running sync has read and nobody may see yet: one transaction at the end makes it the inventory. */
+export const inventoryStage = pgTable(
+  'inventory_stage',
+  {
+    jobId: uuid('job_id').notNull(),
+    epoch: bigint('epoch', { mode: 'number' }).notNull(),
+    seq: integer('seq').notNull(),
+    items: jsonb('items').$type<readonly unknown[]>().notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.jobId, t.epoch, t.seq] })],
+)
+
+/** Something a person should know, said once and counted: repeats merge, and what heals goes by itself. */
+export const warning = pgTable(
+  'warning',
+  {
+    id: uuid('id').primaryKey(),
+    type: text('type').notNull(),
+    entityType: text('entity_type').notNull(),
+    entityId: text('entity_id').notNull(),
+    entityName: text('entity_name').notNull(),
+    status: text('status').notNull().default('new'),
+    messages: jsonb('messages')
+      .$type<readonly { text: string; first_seen_at: string; last_seen_at: string }[]>()
+      .notNull(),
+    count: integer('count').notNull().default(1),
+    firstSeenAt: moment('first_seen_at').notNull().defaultNow(),
+    lastSeenAt: moment('last_seen_at').notNull().defaultNow(),
+    acknowledgedBy: text('acknowledged_by'),
+    acknowledgedAt: moment('acknowledged_at'),
+  },
+  (t) => [
+    uniqueIndex('warning_place').on(t.type, t.entityType, t.entityId),
+    index('warning_latest').on(t.lastSeenAt),
+    check('warning_status', sql`${t.status} in ('new', 'acknowledged')`),
+  ],
+)
+
+export type WarningRow = typeof warning.$inferSelect
