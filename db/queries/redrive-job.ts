@@ -14,6 +14,9 @@ export const redriveJob = async (tx: Tx, jobId: string, by: string): Promise<num
         published_at = null, publish = publish + 1,
         wait_reason = null, wait_detail = null, wait_since = null, wait_until = null, wait_signal = null
       where id = ${jobId}::uuid returning id, subject_type, subject_id, generation
+    ), kept as (
+      -- Tokens that its last run was not yet through with: they are its reservation now.
+      update token_hold set epoch = 0, acquired_at = now() where job_id = ${jobId}::uuid
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
       select 'job.redriven', subject_type, subject_id, id, ${by}, before.state, 'ready',

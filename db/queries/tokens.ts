@@ -104,13 +104,17 @@ export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
   return rows.length === 1
 }
 
-/** Jobs that were let in long ago and that no worker has taken, locked until the transaction ends. */
+/**
+ * Who holds tokens without running, locked until the transaction ends: jobs that were let in long ago and that no
+ * worker has taken, and jobs that ended long ago while their handler was still at it.
+ */
 export const lockIdleReservations = async (tx: Tx, olderMs: number, limit: number): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
     select id from job
-    where state = 'ready' and id in (
-      select job_id from token_hold
-      where epoch = 0 and acquired_at < now() - ${olderMs}::float8 * interval '1 millisecond')
+    where id in (
+        select job_id from token_hold where acquired_at < now() - ${olderMs}::float8 * interval '1 millisecond')
+      and (finished_at < now() - ${olderMs}::float8 * interval '1 millisecond'
+        or state = 'ready' and exists (select from token_hold h where h.job_id = job.id and h.epoch = 0))
     limit ${limit} for update skip locked`
   return rows.map((row) => row.id)
 }

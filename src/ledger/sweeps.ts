@@ -64,7 +64,8 @@ export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =
     }
     await releaseAndAdmit(
       tx,
-      overdue.filter((job) => job.tokens.length > 0).map((job) => job.id),
+      // One that ran may still be at it: its tokens lapse when it must have heard (lapseReservations).
+      overdue.filter((job) => job.tokens.length > 0 && !job.ran).map((job) => job.id),
     )
     return overdue.length
   })) as number
@@ -77,7 +78,7 @@ export const sweepDebts = async (db: Db): Promise<number> =>
       tx,
       debts.map((debt) => ({
         kind: 'settle-debt',
-        payload: { effectId: debt.id },
+        payload: { effect_id: debt.id },
         subject: { type: 'effect', id: debt.id },
         lane: 'debts',
         priority: -10,

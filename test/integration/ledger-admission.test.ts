@@ -184,6 +184,22 @@ describe('a job that was let in', () => {
     expect(await holdsOf(db, late.one)).toEqual([late.behind])
   })
 
+  test('keeps its tokens a while when its deadline passes as it runs: its handler may be at it still', async () => {
+    const one = 'link/deadline'
+    await db.begin((tx) => writeLimit(tx, { name: one, capacity: 1, by: 'test' }))
+    const ran = await addOne(db, { tokens: [one], deadline: new Date(Date.now() + 3_600_000) })
+    await mustClaim(db, ran)
+    const behind = await addOne(db, { tokens: [one] })
+    await claim(db, behind)
+    await db`update job set deadline = now() - interval '1 second' where id = ${ran}::uuid`
+    expect(await sweepDeadlines(db, 60_000)).toBe(1)
+    expect(await holdsOf(db, one)).toEqual([ran])
+    expect(await lapseReservations(db, 60_000)).toBe(0)
+    expect(await lapseReservations(db, -1_000)).toBeGreaterThan(0)
+    await readmitAll(db)
+    expect(await holdsOf(db, one)).toEqual([behind])
+  })
+
   test('gives its tokens on when nobody takes it, and gets them again when somebody does', async () => {
     const { one, next, behind } = await letIn({ lane: 'lapsing' })
     await pauseWork(db, { scope: 'lane', name: 'lapsing', by: 'test', reason: 'test' })

@@ -226,8 +226,10 @@ export class LedgerModel {
   deadline(at: number): void {
     const job = this.#job(at)
     if (isOver(job)) return
+    // Its handler may be at it still: what it holds lapses later.
+    const ran = job.state === 'running'
     this.#failAlone(job)
-    this.#release(job)
+    if (!ran) this.#release(job)
   }
 
   timeOut(at: number): void {
@@ -279,7 +281,7 @@ export class LedgerModel {
   }
 
   lapse(): void {
-    const idle = this.jobs.filter((job) => job.state === 'ready' && job.held.length > 0)
+    const idle = this.jobs.filter((job) => (job.state === 'ready' || isOver(job)) && job.held.length > 0)
     const freed = new Set(idle.flatMap((job) => job.held))
     for (const job of idle) job.held = []
     this.#admit((job) => job.tokens.some((token) => freed.has(token)))
