@@ -1,3 +1,5 @@
+import { PlatformError } from './platform-error.ts'
+
 /** What every call of a platform takes. */
 export interface Call {
   /** Ends the call; what the platform has already begun may still happen (`unknown`). */
@@ -11,20 +13,48 @@ export interface Call {
   readonly name: string
 }
 
+/** A call under way: `signal` fires at its deadline (with `platform-timeout`) or with the caller's own signal. */
+export interface BegunCall {
+  readonly signal: AbortSignal
+  /** Lets go of the timer and of the caller's signal. To be called once, whatever happened. */
+  end(): void
+}
+
+/** For work that outlives one function: a stream. Everything else takes `withinCall`. */
+export const beginCall = (call: Call): BegunCall => {
+  call.signal.throwIfAborted()
+  // Not AbortSignal.any: on Node 20 each use stays attached to the caller's signal for as long as that lives.
+  const ended = new AbortController()
+  const onAbort = () => ended.abort(call.signal.reason)
+  call.signal.addEventListener('abort', onAbort, { once: true })
+  const timer = setTimeout(() => ended.abort(timedOut(call.timeoutMs)), call.timeoutMs)
+  return {
+    signal: ended.signal,
+    end: () => {
+      clearTimeout(timer)
+      call.signal.removeEventListener('abort', onAbort)
+    },
+  }
+}
+
 /** Runs `work` under the call's deadline and its signal, whichever ends first. */
 export const withinCall = async <Result>(
   call: Call,
   work: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> => {
-  call.signal.throwIfAborted()
-  const deadline = new AbortController()
-  const timer = setTimeout(
-    () => deadline.abort(new DOMException(`No answer within ${call.timeoutMs} ms.`, 'TimeoutError')),
-    call.timeoutMs,
-  )
+  const begun = beginCall(call)
   try {
-    return await work(AbortSignal.any([call.signal, deadline.signal]))
+    return await work(begun.signal)
   } finally {
-    clearTimeout(timer)
+    begun.end()
   }
 }
+
+const timedOut = (timeoutMs: number): PlatformError =>
+  new PlatformError({
+    code: 'platform-timeout',
+    failure: 'unknown',
+    message: `The platform did not finish within ${timeoutMs} ms.`,
+    remedy: 'Nothing to do when it is only busy: the call is tried again. Otherwise look at the platform.',
+    detail: { timeout_ms: timeoutMs },
+  })

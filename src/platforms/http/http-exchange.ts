@@ -1,0 +1,203 @@
+import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
+import type { Readable } from 'node:stream'
+import { answerInvalid, asHttpFailure, type Journey, redirects, timedOutWaiting } from './http-failure.ts'
+import type { PlatformEndpoint } from './platform-endpoint.ts'
+import type { VerifiedAgent } from './verified-agent.ts'
+
+/** What is asked of a platform. */
+export interface HttpRequest {
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
+  /** From the root of the server, with its query; the endpoint's own path is not put before it. */
+  readonly path: string
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | Buffer | Readable
+  /** Of a streamed body, where it is known; without it the body goes in chunks. */
+  readonly bodyBytes?: number
+  /** Content types that an answer of success may have; empty: any. */
+  readonly accept?: readonly string[]
+  /** The answer's body may have so many bytes and not one more. */
+  readonly maxBytes?: number
+  /** How long the platform may think before its answer begins, after it has heard everything. */
+  readonly answerMs?: number
+  readonly stallMs?: number
+  readonly stallBytes?: number
+  /**
+   * Asking twice does no harm: it is asked again when a kept connection turns out to be closed. So it is for GET
+   * and HEAD; a query by POST may say so too.
+   */
+  readonly repeatable?: boolean
+}
+
+export interface ExchangeOptions {
+  readonly agent: VerifiedAgent
+  readonly endpoint: PlatformEndpoint
+  readonly request: HttpRequest
+  readonly signal: AbortSignal
+  readonly journey: Journey
+  readonly answerMs: number
+  readonly stallMs: number
+}
+
+/** Sends one request and resolves with the head of its answer, the body still to come. Its errors are typed. */
+export const exchange = async (options: ExchangeOptions): Promise<IncomingMessage> => {
+  const { request, journey } = options
+  try {
+    return checkHead(await sendAndHear(options), request, journey)
+  } catch (thrown) {
+    if (!(thrown instanceof StaleConnection)) throw thrown
+    if (!mayRepeat(request)) throw asHttpFailure(thrown.cause, journey)
+    journey.sent = false
+    return checkHead(await sendAndHear(options), request, journey)
+  }
+}
+
+/** The server had closed a kept connection just as we used it. */
+class StaleConnection extends Error {}
+
+const mayRepeat = ({ method, body, repeatable }: HttpRequest): boolean =>
+  (repeatable ?? (method === 'GET' || method === 'HEAD')) &&
+  (body === undefined || typeof body === 'string' || Buffer.isBuffer(body))
+
+const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
+  new Promise((resolve, reject) => {
+    const { request, journey, signal } = options
+    signal.throwIfAborted()
+    const outgoing = open(options)
+    const timer = watchProgress(outgoing, options)
+    const onAbort = () => {
+      settle()
+      // Node tells a request that still waits for its connection only when that comes: say it now.
+      reject(asHttpFailure(signal.reason, journey))
+      outgoing.destroy()
+    }
+    const settle = () => {
+      clearInterval(timer)
+      signal.removeEventListener('abort', onAbort)
+    }
+    signal.addEventListener('abort', onAbort, { once: true })
+    outgoing.once('socket', (socket) => {
+      journey.sent = !socket.destroyed
+    })
+    // It stays after the answer began: an upload that breaks off then is not worth a crash.
+    outgoing.on('error', (error) => {
+      settle()
+      const stale = outgoing.reusedSocket && isReset(error) && !signal.aborted
+      reject(
+        stale ? new StaleConnection('', { cause: error }) : asHttpFailure(signal.reason ?? error, journey),
+      )
+    })
+    outgoing.once('response', (incoming) => {
+      settle()
+      // Who answers before it has heard everything does not want the rest.
+      incoming.once('close', () => {
+        if (!outgoing.writableFinished) outgoing.destroy()
+      })
+      resolve(incoming)
+    })
+    outgoing.once('upgrade', () =>
+      outgoing.destroy(answerInvalid(journey, 'it wants to change the protocol')),
+    )
+    sendBody(outgoing, request)
+  })
+
+const open = ({ agent, endpoint, request }: ExchangeOptions): ClientRequest => {
+  const { body, bodyBytes } = request
+  const size = typeof body === 'string' || Buffer.isBuffer(body) ? Buffer.byteLength(body) : bodyBytes
+  return httpRequest({
+    agent,
+    host: endpoint.host,
+    port: endpoint.port,
+    method: request.method,
+    path: request.path,
+    setHost: false,
+    headers: {
+      ...request.headers,
+      Host: endpoint.authority,
+      'Accept-Encoding': 'identity',
+      ...(size === undefined ? {} : { 'Content-Length': String(size) }),
+    },
+  })
+}
+
+const sendBody = (outgoing: ClientRequest, { body, bodyBytes }: HttpRequest): void => {
+  if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) {
+    outgoing.end(body)
+    return
+  }
+  let sent = 0
+  body.on('data', (chunk: Buffer | string) => {
+    sent += Buffer.byteLength(chunk)
+    if (bodyBytes !== undefined && sent > bodyBytes)
+      body.destroy(new RangeError(`More than the announced ${bodyBytes} bytes were to be sent.`))
+  })
+  body.once('error', (error) => outgoing.destroy(error))
+  body.once('close', () => {
+    if (!body.readableEnded) outgoing.destroy(new Error('What was to be sent ended too early.'))
+  })
+  body.once('end', () => {
+    if (bodyBytes !== undefined && sent < bodyBytes)
+      outgoing.destroy(
+        new RangeError(`Only ${sent} of the announced ${bodyBytes} bytes were there to be sent.`),
+      )
+  })
+  outgoing.once('close', () => body.destroy())
+  body.pipe(outgoing)
+}
+
+/** Ends an exchange whose platform neither takes what we send nor answers what it took. */
+const watchProgress = (outgoing: ClientRequest, options: ExchangeOptions): NodeJS.Timeout => {
+  const { journey, answerMs, stallMs } = options
+  let taken = -1
+  let since = performance.now()
+  let heardAll = false
+  const look = () => {
+    const written = outgoing.socket?.bytesWritten ?? 0
+    const hasHeard = outgoing.writableFinished
+    // A source that gives us nothing to send is not the platform's fault.
+    const waitsForSource = !outgoing.writableEnded && !outgoing.writableNeedDrain
+    if (written !== taken || hasHeard !== heardAll || (journey.sent && waitsForSource))
+      since = performance.now()
+    taken = written
+    heardAll = hasHeard
+    const patienceMs = hasHeard ? answerMs : stallMs
+    if (!journey.sent || performance.now() - since < patienceMs) return
+    const what = hasHeard ? 'did not begin its answer' : 'took nothing of what we send'
+    outgoing.destroy(timedOutWaiting(journey, what, patienceMs))
+  }
+  return setInterval(look, Math.max(5, Math.min(answerMs, stallMs) / 8))
+}
+
+const checkHead = (incoming: IncomingMessage, request: HttpRequest, journey: Journey): IncomingMessage => {
+  const problem = headProblem(incoming, request, journey)
+  if (!problem) return incoming
+  incoming.on('error', () => {})
+  incoming.destroy()
+  throw problem
+}
+
+const headProblem = (
+  incoming: IncomingMessage,
+  request: HttpRequest,
+  journey: Journey,
+): Error | undefined => {
+  const { statusCode = 0, headers } = incoming
+  if ([301, 302, 303, 307, 308].includes(statusCode)) return redirects(journey, headers.location ?? '')
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (encoding !== 'identity' && encoding !== '')
+    return answerInvalid(journey, 'it is packed, though that was not asked for')
+  const isEmpty = statusCode === 204 || headers['content-length'] === '0' || request.method === 'HEAD'
+  const accept = request.accept ?? []
+  if (statusCode >= 300 || isEmpty || accept.length === 0) return undefined
+  const type = mediaType(incoming)
+  if (accept.includes(type)) return undefined
+  return answerInvalid(
+    journey,
+    `it is ${type === '' ? 'of no known type' : type}, not ${accept.join(' or ')}`,
+  )
+}
+
+export const mediaType = (incoming: IncomingMessage): string =>
+  (incoming.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+
+const isReset = (error: Error): boolean =>
+  ['ECONNRESET', 'EPIPE'].includes(String((error as NodeJS.ErrnoException).code))

@@ -1,0 +1,125 @@
+import { type Failure, PlatformError } from '../platform-error.ts'
+
+/** How far one exchange came: whether its bytes may have reached the platform decides what a failure means. */
+export interface Journey {
+  readonly host: string
+  readonly method: string
+  /** Without the query, which may hold a secret. */
+  readonly path: string
+  sent: boolean
+}
+
+/** Nothing sent: nothing happened. Anything else without an answer: who knows. */
+export const failureOf = (journey: Journey): Failure => (journey.sent ? 'unknown' : 'refused')
+
+/** Any error of a socket, of TLS, of the parser or of the call's end, as the one that the caller is to see. */
+export const asHttpFailure = (thrown: unknown, journey: Journey): Error => {
+  if (thrown instanceof PlatformError) return timelyFailure(thrown, journey)
+  const code = (thrown as { code?: unknown } | undefined)?.code
+  if (typeof code !== 'string') return thrown instanceof Error ? thrown : new Error(String(thrown))
+  if (code.startsWith('HPE_')) return answerInvalid(journey, `it is no HTTP (${code})`, thrown)
+  if (/^(EPROTO$|ERR_SSL_|ERR_TLS_|ERR_OSSL_)/.test(code)) return tlsProblem(journey, code, thrown)
+  if (isNetworkCode(code)) return unreachable(journey, code, thrown)
+  return thrown as Error
+}
+
+/** A deadline that passed before anything was sent is a clear no. */
+const timelyFailure = (error: PlatformError, journey: Journey): PlatformError =>
+  error.code === 'platform-timeout' && error.failure === 'unknown' && !journey.sent
+    ? new PlatformError({
+        code: 'platform-timeout',
+        failure: 'refused',
+        message: `${journey.host} was not reached in time. ${error.message}`,
+        remedy: error.remedy,
+        detail: { ...error.detail, host: journey.host },
+      })
+    : error
+
+export const timedOutWaiting = (journey: Journey, what: string, waitedMs: number): PlatformError =>
+  new PlatformError({
+    code: 'platform-timeout',
+    failure: failureOf(journey),
+    message: `${journey.host} ${what} within ${waitedMs} ms.`,
+    remedy: 'It is tried again. When it stays so, look at the platform and at the network to it.',
+    detail: { ...place(journey), waited_ms: waitedMs },
+  })
+
+export const answerInvalid = (journey: Journey, why: string, cause?: unknown): PlatformError =>
+  new PlatformError(
+    {
+      code: 'platform-answer-invalid',
+      failure: failureOf(journey),
+      message: `The answer of ${journey.host} cannot be used: ${why}.`,
+      remedy: 'Check that the address leads to the platform itself and not to a proxy or another service.',
+      detail: place(journey),
+    },
+    { cause },
+  )
+
+export const redirects = (journey: Journey, location: string): PlatformError => {
+  const to = URL.canParse(location, 'https://unknown')
+    ? new URL(location, `https://${journey.host}`)
+    : undefined
+  const target = to ? to.host : 'somewhere that is no URL'
+  return new PlatformError({
+    code: 'platform-redirects',
+    failure: 'refused',
+    message: `${journey.host} sends us on to ${target}, and credentials are never taken elsewhere.`,
+    remedy:
+      'Give the address of the platform itself. Was it moved, or is there a proxy or a login page before it?',
+    field: 'endpoint',
+    detail: { ...place(journey), redirects_to: target },
+  })
+}
+
+const tlsProblem = (journey: Journey, code: string, cause: unknown): PlatformError =>
+  new PlatformError(
+    {
+      code: 'platform-tls',
+      failure: failureOf(journey),
+      message: `No secure connection with ${journey.host} could be made (${code}).`,
+      remedy: 'Check the port, and that the platform speaks TLS 1.2 or newer there.',
+      field: 'endpoint',
+      detail: { ...place(journey), reason: code },
+    },
+    { cause },
+  )
+
+const unreachable = (journey: Journey, code: string, cause: unknown): PlatformError =>
+  new PlatformError(
+    {
+      code: 'platform-unreachable',
+      failure: failureOf(journey),
+      message: journey.sent
+        ? `${journey.host} broke off before its answer was whole (${code}).`
+        : `${journey.host} cannot be reached (${code}).`,
+      remedy: 'Check that the platform runs, its address and port, and the network and firewalls between.',
+      detail: { ...place(journey), reason: code },
+    },
+    { cause },
+  )
+
+const place = ({ host, method, path }: Journey) => ({ host, method, path })
+
+const networkCodes = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'ECONNABORTED',
+  'EPIPE',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'EAI_NODATA',
+  'EAI_NONAME',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENETDOWN',
+  'EADDRNOTAVAIL',
+  'ETIMEDOUT',
+  'EMFILE',
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_SOCKET_CLOSED',
+])
+
+const isNetworkCode = (code: string): boolean => networkCodes.has(code)

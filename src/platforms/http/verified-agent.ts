@@ -1,0 +1,100 @@
+import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http'
+import { connect as connectPlain, isIP, type Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { connect as connectSecure, TLSSocket } from 'node:tls'
+import { distrust, type SeenCertificate, seenCertificate, type Trust } from './certificate.ts'
+import { asHttpFailure, type Journey, timedOutWaiting } from './http-failure.ts'
+import { isLoopbackAddress, type PlatformEndpoint, plainOverNetwork } from './platform-endpoint.ts'
+
+export interface ConnectOptions {
+  readonly endpoint: PlatformEndpoint
+  readonly trust: Trust
+  readonly connectTimeoutMs: number
+}
+
+/** A free connection is given up after this, before servers with short patience close it under our next request. */
+const freeSocketMs = 4_000
+
+/**
+ * Keeps connections alive, and hands one over only after the server has shown the right certificate: until then
+ * not one byte of a request exists on it.
+ */
+export class VerifiedAgent extends Agent {
+  readonly #options: ConnectOptions
+
+  constructor(options: ConnectOptions) {
+    super({ keepAlive: true, timeout: freeSocketMs })
+    this.#options = options
+  }
+
+  override createConnection(
+    _options: ClientRequestArgs & AgentOptions,
+    done?: (error: Error | null, socket: Duplex) => void,
+  ): undefined {
+    connectVerified(this.#options).then(
+      (socket) => done?.(null, socket),
+      // Node's types ask for a socket even where there is none.
+      (error: Error) => (done as ((error: Error) => void) | undefined)?.(error),
+    )
+  }
+}
+
+/** Looks at the certificate and hangs up; nothing is asked. Nothing to see where there is no TLS. */
+export const lookAtCertificate = async (options: ConnectOptions): Promise<SeenCertificate | undefined> => {
+  const socket = await connectSocket(options)
+  const seen = socket instanceof TLSSocket ? seenCertificate(socket) : undefined
+  socket.destroy()
+  return seen
+}
+
+const connectVerified = async (options: ConnectOptions): Promise<Socket> => {
+  const socket = await connectSocket(options)
+  const problem =
+    socket instanceof TLSSocket
+      ? distrust(socket, options.trust, options.endpoint.authority)
+      : strayedFromLoopback(socket)
+  if (!problem) return socket
+  socket.destroy()
+  throw problem
+}
+
+const connectSocket = (options: ConnectOptions): Promise<Socket> =>
+  new Promise((resolve, reject) => {
+    const { endpoint, connectTimeoutMs } = options
+    const journey: Journey = { host: endpoint.authority, method: 'CONNECT', path: endpoint.path, sent: false }
+    const socket = endpoint.secure ? beginTls(options) : connectPlain(endpoint.port, endpoint.host)
+    const settle = () => {
+      clearTimeout(timer)
+      socket.removeListener('error', fail)
+    }
+    const fail = (error: Error) => {
+      settle()
+      socket.on('error', () => {})
+      socket.destroy()
+      reject(asHttpFailure(error, journey))
+    }
+    const timer = setTimeout(
+      () => fail(timedOutWaiting(journey, 'did not let us connect', connectTimeoutMs)),
+      connectTimeoutMs,
+    )
+    socket.once('error', fail)
+    socket.once(endpoint.secure ? 'secureConnect' : 'connect', () => {
+      settle()
+      resolve(socket)
+    })
+  })
+
+/** Node is told not to judge: it would end the connection without showing the certificate. `distrust` judges. */
+const beginTls = ({ endpoint, trust }: ConnectOptions): TLSSocket =>
+  connectSecure({
+    host: endpoint.host,
+    port: endpoint.port,
+    servername: isIP(endpoint.host) === 0 ? endpoint.host : '',
+    rejectUnauthorized: false,
+    ALPNProtocols: ['http/1.1'],
+    ...(trust.ca === '' ? {} : { ca: trust.ca }),
+  })
+
+/** `localhost` is a name like others: somebody may have given it another address. */
+const strayedFromLoopback = (socket: Socket): Error | undefined =>
+  isLoopbackAddress(socket.remoteAddress ?? '') ? undefined : plainOverNetwork()
