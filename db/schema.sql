@@ -140,7 +140,9 @@ create table public.instance (
   pending jsonb,
   pending_since timestamp(3) with time zone,
   ignored text,
+  ignored_detail text,
   problem jsonb,
+  notes jsonb not null default '[]'::jsonb,
   readiness text not null default 'ready'::text,
   rules_version integer not null default 0,
   constraint instance_pkey PRIMARY KEY (id),
@@ -158,9 +160,18 @@ create table public.instance_identity (
 create table public.inventory_stage (
   job_id uuid not null,
   epoch bigint not null,
-  seq integer not null,
-  items jsonb not null,
-  constraint inventory_stage_job_id_epoch_seq_pk PRIMARY KEY (job_id, epoch, seq)
+  kind text not null,
+  ref text not null,
+  action text not null,
+  record_id uuid,
+  base text,
+  hash text,
+  name text not null,
+  facts jsonb,
+  more jsonb,
+  constraint inventory_stage_action CHECK ((action = ANY (ARRAY['seen'::text, 'gone'::text, 'problem'::text, 'insert'::text, 'update'::text, 'return'::text, 'pend'::text, 'settle'::text]))),
+  constraint inventory_stage_job_id_epoch_kind_ref_pk PRIMARY KEY (job_id, epoch, kind, ref),
+  constraint inventory_stage_kind CHECK ((kind = ANY (ARRAY['instance'::text, 'network'::text, 'host'::text, 'storage'::text, 'project'::text])))
 );
 
 create table public.job (
@@ -212,6 +223,15 @@ create table public.job (
   constraint job_pkey PRIMARY KEY (id),
   constraint job_state CHECK ((state = ANY (ARRAY['ready'::text, 'running'::text, 'waiting'::text, 'succeeded'::text, 'failed'::text, 'canceled'::text]))),
   constraint job_wait CHECK (((state <> 'waiting'::text) OR ((wait_reason IS NOT NULL) AND (wait_since IS NOT NULL) AND (wait_until IS NOT NULL))))
+);
+
+create table public.job_search (
+  job_id uuid not null,
+  kind text not null,
+  lane text not null,
+  subject_type text not null,
+  subject_id text not null,
+  constraint job_search_pkey PRIMARY KEY (job_id)
 );
 
 create table public.ledger_fact (
@@ -304,6 +324,7 @@ create table public.site (
   full_synced_at timestamp(3) with time zone,
   next_sync_at timestamp(3) with time zone not null default now(),
   sync_error jsonb,
+  sync_failures integer not null default 0,
   sync_result jsonb,
   version integer not null default 1,
   created_by text not null,
@@ -438,9 +459,13 @@ CREATE INDEX event_subject ON public.event USING btree (subject_type, subject_id
 
 CREATE INDEX finding_rule ON public.finding USING btree (rule, instance_id);
 
+CREATE INDEX finding_waived ON public.finding USING btree (instance_id) WHERE waived;
+
 CREATE INDEX host_name ON public.host USING btree (site_id, name, id);
 
 CREATE UNIQUE INDEX host_ref ON public.host USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE INDEX instance_attention ON public.instance USING btree (site_id) WHERE ((ignored IS NOT NULL) OR (problem IS NOT NULL) OR (notes <> '[]'::jsonb));
 
 CREATE INDEX instance_changed ON public.instance USING btree (site_id, revision);
 
@@ -449,6 +474,10 @@ CREATE INDEX instance_identity_instance ON public.instance_identity USING btree 
 CREATE INDEX instance_place ON public.instance USING btree (site_id, location, id);
 
 CREATE UNIQUE INDEX instance_ref ON public.instance USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE INDEX instance_rules ON public.instance USING btree (rules_version) WHERE (gone_at IS NULL);
+
+CREATE INDEX instance_site_ref ON public.instance USING btree (site_id, ref);
 
 CREATE INDEX instance_uuid ON public.instance USING btree (uuid);
 
@@ -466,13 +495,15 @@ CREATE INDEX job_held ON public.job USING btree (run_after) WHERE ((state = 'rea
 
 CREATE UNIQUE INDEX job_idempotency_key ON public.job USING btree (idempotency_key) WHERE (idempotency_key IS NOT NULL);
 
-CREATE INDEX job_lane ON public.job USING btree (lane);
-
 CREATE INDEX job_leased ON public.job USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE INDEX job_rung ON public.job USING btree (kind, lane) WHERE ((state = 'ready'::text) AND (bell = 'rung'::text));
 
-CREATE INDEX job_subject ON public.job USING btree (subject_type, subject_id);
+CREATE INDEX job_search_kind ON public.job_search USING btree (kind, job_id);
+
+CREATE INDEX job_search_lane ON public.job_search USING btree (lane, job_id);
+
+CREATE INDEX job_search_subject ON public.job_search USING btree (subject_type, subject_id, job_id);
 
 CREATE INDEX job_wait_signal ON public.job USING btree (wait_signal) WHERE (state = 'waiting'::text);
 

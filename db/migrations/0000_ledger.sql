@@ -205,7 +205,9 @@ CREATE TABLE "instance" (
 	"pending" jsonb,
 	"pending_since" timestamp (3) with time zone,
 	"ignored" text,
+	"ignored_detail" text,
 	"problem" jsonb,
+	"notes" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"readiness" text DEFAULT 'ready' NOT NULL,
 	"rules_version" integer DEFAULT 0 NOT NULL,
 	CONSTRAINT "instance_readiness" CHECK ("instance"."readiness" in ('ready', 'warning', 'blocked'))
@@ -222,9 +224,18 @@ CREATE TABLE "instance_identity" (
 CREATE TABLE "inventory_stage" (
 	"job_id" uuid NOT NULL,
 	"epoch" bigint NOT NULL,
-	"seq" integer NOT NULL,
-	"items" jsonb NOT NULL,
-	CONSTRAINT "inventory_stage_job_id_epoch_seq_pk" PRIMARY KEY("job_id","epoch","seq")
+	"kind" text NOT NULL,
+	"ref" text NOT NULL,
+	"action" text NOT NULL,
+	"record_id" uuid,
+	"base" text,
+	"hash" text,
+	"name" text NOT NULL,
+	"facts" jsonb,
+	"more" jsonb,
+	CONSTRAINT "inventory_stage_job_id_epoch_kind_ref_pk" PRIMARY KEY("job_id","epoch","kind","ref"),
+	CONSTRAINT "inventory_stage_kind" CHECK ("inventory_stage"."kind" in ('instance', 'network', 'host', 'storage', 'project')),
+	CONSTRAINT "inventory_stage_action" CHECK ("inventory_stage"."action" in ('seen', 'gone', 'problem', 'insert', 'update', 'return', 'pend', 'settle'))
 );
 --> statement-breakpoint
 CREATE TABLE "network" (
@@ -282,6 +293,7 @@ CREATE TABLE "site" (
 	"full_synced_at" timestamp (3) with time zone,
 	"next_sync_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"sync_error" jsonb,
+	"sync_failures" integer DEFAULT 0 NOT NULL,
 	"sync_result" jsonb,
 	"version" integer DEFAULT 1 NOT NULL,
 	"created_by" text NOT NULL,
@@ -381,6 +393,14 @@ CREATE TABLE "job" (
 	CONSTRAINT "job_end" CHECK (("job"."state" in ('succeeded', 'failed', 'canceled')) = ("job"."finished_at" is not null))
 );
 --> statement-breakpoint
+CREATE TABLE "job_search" (
+	"job_id" uuid PRIMARY KEY NOT NULL,
+	"kind" text NOT NULL,
+	"lane" text NOT NULL,
+	"subject_type" text NOT NULL,
+	"subject_id" text NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "self_test"."marker" (
 	"name" text PRIMARY KEY NOT NULL,
 	"job_id" uuid NOT NULL,
@@ -409,12 +429,16 @@ CREATE INDEX "event_subject" ON "event" USING btree ("subject_type","subject_id"
 CREATE INDEX "token_hold_job" ON "token_hold" USING btree ("job_id");--> statement-breakpoint
 CREATE INDEX "worker_heartbeat" ON "worker" USING btree ("heartbeat_at") WHERE "worker"."stopped_at" is null;--> statement-breakpoint
 CREATE INDEX "finding_rule" ON "finding" USING btree ("rule","instance_id");--> statement-breakpoint
+CREATE INDEX "finding_waived" ON "finding" USING btree ("instance_id") WHERE "finding"."waived";--> statement-breakpoint
 CREATE UNIQUE INDEX "host_ref" ON "host" USING btree ("site_id","ref") WHERE "host"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "host_name" ON "host" USING btree ("site_id","name","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "instance_ref" ON "instance" USING btree ("site_id","ref") WHERE "instance"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "instance_uuid" ON "instance" USING btree ("uuid");--> statement-breakpoint
 CREATE INDEX "instance_place" ON "instance" USING btree ("site_id","location","id");--> statement-breakpoint
 CREATE INDEX "instance_changed" ON "instance" USING btree ("site_id","revision");--> statement-breakpoint
+CREATE INDEX "instance_site_ref" ON "instance" USING btree ("site_id","ref");--> statement-breakpoint
+CREATE INDEX "instance_rules" ON "instance" USING btree ("rules_version") WHERE "instance"."gone_at" is null;--> statement-breakpoint
+CREATE INDEX "instance_attention" ON "instance" USING btree ("site_id") WHERE "instance"."ignored" is not null or "instance"."problem" is not null or "instance"."notes" <> '[]'::jsonb;--> statement-breakpoint
 CREATE INDEX "instance_identity_instance" ON "instance_identity" USING btree ("instance_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "network_ref" ON "network" USING btree ("site_id","ref") WHERE "network"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "network_place" ON "network" USING btree ("site_id","location","id");--> statement-breakpoint
@@ -437,7 +461,8 @@ CREATE INDEX "job_waiting" ON "job" USING btree ("wait_until") WHERE "job"."stat
 CREATE INDEX "job_wait_signal" ON "job" USING btree ("wait_signal") WHERE "job"."state" = 'waiting';--> statement-breakpoint
 CREATE INDEX "job_cancel" ON "job" USING btree ("worker_id") WHERE "job"."cancel_requested_at" is not null and "job"."finished_at" is null;--> statement-breakpoint
 CREATE INDEX "job_deadline" ON "job" USING btree ("deadline") WHERE "job"."deadline" is not null and "job"."finished_at" is null;--> statement-breakpoint
-CREATE INDEX "job_subject" ON "job" USING btree ("subject_type","subject_id");--> statement-breakpoint
-CREATE INDEX "job_lane" ON "job" USING btree ("lane");--> statement-breakpoint
 CREATE INDEX "job_finished" ON "job" USING btree ("finished_at") WHERE "job"."finished_at" is not null;--> statement-breakpoint
-CREATE INDEX "job_failed" ON "job" USING btree ("id") WHERE "job"."state" = 'failed';
+CREATE INDEX "job_failed" ON "job" USING btree ("id") WHERE "job"."state" = 'failed';--> statement-breakpoint
+CREATE INDEX "job_search_kind" ON "job_search" USING btree ("kind","job_id");--> statement-breakpoint
+CREATE INDEX "job_search_lane" ON "job_search" USING btree ("lane","job_id");--> statement-breakpoint
+CREATE INDEX "job_search_subject" ON "job_search" USING btree ("subject_type","subject_id","job_id");

@@ -27,7 +27,7 @@ export const countLane = async (
 ): Promise<{ states: Record<string, number>; firstAt: Date | null; lastAt: Date | null }> => {
   const rows = await db<{ state: string; jobs: number; firstAt: Date | null; lastAt: Date | null }[]>`
     select state, count(*)::int as jobs, min(created_at) as first_at, max(finished_at) as last_at
-    from job where lane = ${lane} group by state`
+    from job_search s join job j on j.id = s.job_id where s.lane = ${lane} group by state`
   const moments = (pick: (row: (typeof rows)[number]) => Date | null) =>
     rows.map(pick).filter((at) => at !== null)
   const first = moments((row) => row.firstAt).sort((a, b) => a.getTime() - b.getTime())[0]

@@ -43,7 +43,10 @@ export const enqueueJobs = async (tx: Tx, jobs: readonly JobInsert[]): Promise<R
              created_by
       from input
       on conflict (idempotency_key) where idempotency_key is not null do nothing
-      returning id, subject_type, subject_id, created_by
+      returning id, kind, lane, subject_type, subject_id, created_by
+    ), found_by as (
+      insert into job_search (job_id, kind, lane, subject_type, subject_id)
+      select id, kind, lane, subject_type, subject_id from inserted
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, to_state)
       select 'job.created', subject_type, subject_id, id, created_by, 'ready' from inserted

@@ -29,7 +29,11 @@ export interface JobLine {
   readonly finishedAt: Date | null
 }
 
-/** Jobs, the newest first. The id is the sort key: it grows with time and never changes. */
+/**
+ * Jobs, the newest first. The id is the sort key: it grows with time and never changes. A job's lane, subject and,
+ * where no short list of a state serves better, its kind are looked up in `job_search`, so that a page of few among
+ * millions reads few.
+ */
 export const listJobs = async (
   db: Queryable,
   filter: JobFilter,
@@ -37,15 +41,31 @@ export const listJobs = async (
 ): Promise<JobLine[]> => db<JobLine[]>`
   select id, kind, subject_type, subject_id, state, priority, lane, attempt, generation, wait_reason, progress,
     error, created_by, created_at, started_at, finished_at
-  from job
+  from ${source(db, filter, page.before)}
   where ${inState(db, filter.state)}
     and ${filter.kind === undefined ? db`true` : db`kind = ${filter.kind}`}
     and ${filter.lane === undefined ? db`true` : db`lane = ${filter.lane}`}
     and ${filter.subject === undefined ? db`true` : db`subject_type = ${filter.subject.type} and subject_id = ${filter.subject.id}`}
-    and ${filter.createdAfter === undefined ? db`true` : createdAfter(db, filter.createdAfter)}
+    and ${filter.createdAfter === undefined ? db`true` : db`created_at >= ${filter.createdAfter}`}
     and ${filter.createdBefore === undefined ? db`true` : db`created_at < ${filter.createdBefore}`}
-    and ${page.before === undefined ? db`true` : db`id < ${page.before}::uuid`}
+    and ${idRange(db, db`id`, filter, page.before)}
   order by id desc limit ${page.limit}`
+
+/** States of which few jobs are at a time, each with a partial index of its own. */
+const shortStates: readonly (JobState | undefined)[] = ['ready', 'running', 'waiting', 'failed']
+
+const source = (db: Queryable, filter: JobFilter, before: string | undefined) => {
+  const { kind, lane, subject, state } = filter
+  const found = (key: ReturnType<typeof db>) => db`(
+    select j.* from (
+      select job_id from job_search where ${key} and ${idRange(db, db`job_id`, filter, before)} order by job_id desc
+    ) found, lateral (select * from job where job.id = found.job_id) j
+  ) job`
+  if (subject !== undefined) return found(db`subject_type = ${subject.type} and subject_id = ${subject.id}`)
+  if (lane !== undefined) return found(db`lane = ${lane}`)
+  if (kind !== undefined && !shortStates.includes(state)) return found(db`kind = ${kind}`)
+  return db`job`
+}
 
 /** Says each state in the words of the partial index that serves it. */
 const inState = (db: Queryable, state: JobState | undefined) => {
@@ -67,14 +87,24 @@ const inState = (db: Queryable, state: JobState | undefined) => {
 }
 
 /**
- * An id holds the millisecond of its making, so the id's index also bounds the time; without that bound a
- * page that finds little would read the whole table. A day of slack for the clocks of those who made the ids.
+ * An id holds the millisecond of its making, so the order of ids also bounds the time; without that bound a page
+ * that finds little would read the whole table. A day of slack for the clocks of those who made the ids.
  */
-const createdAfter = (db: Queryable, after: Date) => {
-  const slackMs = 24 * 3_600_000
-  const hex = Math.max(0, after.getTime() - slackMs)
+const idRange = (
+  db: Queryable,
+  id: ReturnType<Queryable>,
+  filter: JobFilter,
+  before: string | undefined,
+) => db`(true
+  ${before === undefined ? db`` : db`and ${id} < ${before}::uuid`}
+  ${filter.createdAfter === undefined ? db`` : db`and ${id} >= ${idAt(filter.createdAfter, -slackMs)}::uuid`}
+  ${filter.createdBefore === undefined ? db`` : db`and ${id} < ${idAt(filter.createdBefore, slackMs)}::uuid`})`
+
+const slackMs = 24 * 3_600_000
+
+const idAt = (moment: Date, shiftMs: number): string => {
+  const hex = Math.max(0, moment.getTime() + shiftMs)
     .toString(16)
     .padStart(12, '0')
-  const floor = `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
-  return db`created_at >= ${after} and id >= ${floor}::uuid`
+  return `${hex.slice(0, 8)}-${hex.slice(8)}-7000-8000-000000000000`
 }

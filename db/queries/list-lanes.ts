@@ -37,6 +37,7 @@ export interface BatchCount extends LaneCount {
 export const countBatches = async (db: Queryable, lanes: readonly string[]): Promise<BatchCount[]> => db<
   BatchCount[]
 >`
-  select lane, state, count(*)::int as jobs, min(created_at) as first_at, max(finished_at) as last_at,
+  select j.lane, state, count(*)::int as jobs, min(created_at) as first_at, max(finished_at) as last_at,
     count(*) filter (where finished_at > now() - interval '10 seconds')::int as recent
-  from job where lane = any(${lanes as string[]}::text[]) group by lane, state`
+  from job_search s join job j on j.id = s.job_id
+  where s.lane = any(${lanes as string[]}::text[]) group by j.lane, state`

@@ -21,6 +21,8 @@ export const pruneJobs = async (
       for update skip locked
     ), effects as (
       delete from effect using doomed where effect.job_id = doomed.id
+    ), found_by as (
+      delete from job_search using doomed where job_search.job_id = doomed.id
     ), jobs as (
       delete from job using doomed where job.id = doomed.id returning 1
     )

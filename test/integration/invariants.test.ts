@@ -123,6 +123,16 @@ type Corruption = readonly [name: string, corrupt: (tx: Tx) => Promise<unknown>,
 
 const corruptions: readonly Corruption[] = [
   [
+    'a job that is not found by its lane',
+    async (tx) => tx`update job_search set lane = 'elsewhere' where ${ofJob('ready')(tx)}`,
+    /^search: /,
+  ],
+  [
+    'a job that nothing finds',
+    async (tx) => tx`delete from job_search where ${ofJob('running')(tx)}`,
+    /^search: /,
+  ],
+  [
     'a running job without a lease',
     async (tx) => tx`update job set lease_until = null where ${id('running')(tx)}`,
     /^rest: .* running without a lease/,

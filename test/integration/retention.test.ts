@@ -26,6 +26,9 @@ const addJobs = async (
       'test', case when ${endedDaysAgo ?? null}::int is null then null
         else now() - ${endedDaysAgo ?? 0}::int * interval '1 day' end
     from generate_series(1, ${count}::int) n`
+  await db`
+    insert into job_search (job_id, kind, lane, subject_type, subject_id)
+    select id, kind, lane, subject_type, subject_id from job on conflict do nothing`
 }
 
 const addEffect = async (db: Db, key: string, state: string): Promise<void> => {
@@ -58,6 +61,7 @@ describe('retention of jobs', () => {
     await addEffect(db, 'old-5', 'waived')
     expect(await pruneAll(db, 10)).toBe(5)
     expect(await keysLeft(db)).toEqual(['failed-1', 'old-1', 'old-2', 'ready-1', 'young-1', 'young-2'])
+    expect(await db`select 1 from job_search where job_id not in (select id from job)`).toHaveLength(0)
     const effects = await db`select state from effect order by state`
     expect(effects.map((effect) => effect.state)).toEqual(['debt', 'intended'])
     await db`update effect set state = 'waived'`

@@ -107,7 +107,7 @@ const shown = ({
 })
 
 const run = async (first: readonly Step[], more: readonly Step[]): Promise<void> => {
-  await db`truncate job, event, effect, token_hold, pause, signal, admission_limit`
+  await db`truncate job, job_search, event, effect, token_hold, pause, signal, admission_limit`
   const model = new LedgerModel()
   const driver = new LedgerDriver(db, model)
   for (const taken of [...first, ...more]) {

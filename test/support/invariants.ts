@@ -27,6 +27,7 @@ export const findViolations = async (db: Queryable, options: InvariantOptions = 
   const overdueMs = options.overdueMs ?? 30_000
   for (const rule of [
     () => jobsAtRest(db, overdueMs),
+    () => search(db),
     () => histories(db),
     () => turns(db),
     () => outcomes(db),
@@ -40,6 +41,15 @@ export const findViolations = async (db: Queryable, options: InvariantOptions = 
 }
 
 const sentences = (rows: readonly { what: string }[]): string[] => rows.map((row) => row.what)
+
+/** Every job is found by what it is, and nothing else is. */
+const search = async (db: Queryable): Promise<string[]> =>
+  sentences(
+    await db<{ what: string }[]>`
+      select format('search: job %s is not found by its kind, lane and subject', coalesce(j.id, s.job_id)) as what
+      from job j full join job_search s on s.job_id = j.id
+      where (j.kind, j.lane, j.subject_type, j.subject_id) is distinct from (s.kind, s.lane, s.subject_type, s.subject_id)`,
+  )
 
 /** Every job is over, or somebody or something will take it further. */
 const jobsAtRest = async (db: Queryable, overdueMs: number): Promise<string[]> => {
