@@ -231,7 +231,7 @@ create table public.job_search (
   lane text not null,
   subject_type text not null,
   subject_id text not null,
-  constraint job_search_pkey PRIMARY KEY (job_id)
+  constraint job_search_kind_job_id_pk PRIMARY KEY (kind, job_id)
 );
 
 create table public.ledger_fact (
@@ -498,8 +498,6 @@ CREATE UNIQUE INDEX job_idempotency_key ON public.job USING btree (idempotency_k
 CREATE INDEX job_leased ON public.job USING btree (lease_until) WHERE (lease_until IS NOT NULL);
 
 CREATE INDEX job_rung ON public.job USING btree (kind, lane) WHERE ((state = 'ready'::text) AND (bell = 'rung'::text));
-
-CREATE INDEX job_search_kind ON public.job_search USING btree (kind, job_id);
 
 CREATE INDEX job_search_lane ON public.job_search USING btree (lane, job_id);
 

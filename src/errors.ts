@@ -50,7 +50,7 @@ export class FencedError extends DroverError {
       class: 'transient',
       message: `Job ${jobId} is no longer held at epoch ${epoch}; another worker may own it.`,
       remedy: 'Nothing to do: the current owner goes on with the job.',
-      detail: { jobId, epoch },
+      detail: { job_id: jobId, epoch },
     })
     this.name = 'FencedError'
   }

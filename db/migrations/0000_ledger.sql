@@ -394,11 +394,12 @@ CREATE TABLE "job" (
 );
 --> statement-breakpoint
 CREATE TABLE "job_search" (
-	"job_id" uuid PRIMARY KEY NOT NULL,
+	"job_id" uuid NOT NULL,
 	"kind" text NOT NULL,
 	"lane" text NOT NULL,
 	"subject_type" text NOT NULL,
-	"subject_id" text NOT NULL
+	"subject_id" text NOT NULL,
+	CONSTRAINT "job_search_kind_job_id_pk" PRIMARY KEY("kind","job_id")
 );
 --> statement-breakpoint
 CREATE TABLE "self_test"."marker" (
@@ -463,6 +464,5 @@ CREATE INDEX "job_cancel" ON "job" USING btree ("worker_id") WHERE "job"."cancel
 CREATE INDEX "job_deadline" ON "job" USING btree ("deadline") WHERE "job"."deadline" is not null and "job"."finished_at" is null;--> statement-breakpoint
 CREATE INDEX "job_finished" ON "job" USING btree ("finished_at") WHERE "job"."finished_at" is not null;--> statement-breakpoint
 CREATE INDEX "job_failed" ON "job" USING btree ("id") WHERE "job"."state" = 'failed';--> statement-breakpoint
-CREATE INDEX "job_search_kind" ON "job_search" USING btree ("kind","job_id");--> statement-breakpoint
 CREATE INDEX "job_search_lane" ON "job_search" USING btree ("lane","job_id");--> statement-breakpoint
 CREATE INDEX "job_search_subject" ON "job_search" USING btree ("subject_type","subject_id","job_id");

@@ -11,7 +11,7 @@ export const pruneJobs = async (
 ): Promise<number> => {
   const [pruned] = await db<{ jobs: number }[]>`
     with doomed as (
-      select id from job
+      select id, kind from job
       where finished_at < now() - least(${options.days}::int, ${options.failedDays}::int) * interval '1 day'
         and finished_at < now() - interval '1 day'
           * (case when state = 'failed' then ${options.failedDays}::int else ${options.days}::int end)
@@ -22,7 +22,7 @@ export const pruneJobs = async (
     ), effects as (
       delete from effect using doomed where effect.job_id = doomed.id
     ), found_by as (
-      delete from job_search using doomed where job_search.job_id = doomed.id
+      delete from job_search s using doomed where s.kind = doomed.kind and s.job_id = doomed.id
     ), jobs as (
       delete from job using doomed where job.id = doomed.id returning 1
     )

@@ -53,7 +53,7 @@ export const settleJob = async (tx: Tx, s: JobSettlement): Promise<boolean> => {
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
       select ${s.type}, subject_type, subject_id, id, ${s.actor}, 'running', ${s.to}, ${s.reason ?? null},
         jsonb_strip_nulls(jsonb_build_object('epoch', ${s.epoch}::bigint, 'error', ${s.error ?? null}::text::jsonb,
-          'delayMs', nullif(${delayMs}::float8, 0)))
+          'delay_ms', nullif(${delayMs}::float8, 0)))
       from settled
     )
     select id from settled`

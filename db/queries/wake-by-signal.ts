@@ -23,7 +23,7 @@ export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
       select 'job.woken', subject_type, subject_id, id, ${actor}, 'waiting', 'ready', 'signal',
-        jsonb_build_object('signal', ${name}::text, 'waitedFor', wait_reason)
+        jsonb_build_object('signal', ${name}::text, 'waited_for', wait_reason)
       from woken
     )
     select count(*)::int as woken from woken`

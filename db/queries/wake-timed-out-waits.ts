@@ -16,7 +16,7 @@ export const wakeTimedOutWaits = async (db: Queryable, limit: number): Promise<n
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
       select 'job.woken', subject_type, subject_id, id, 'conductor', 'waiting', 'ready', 'wait-deadline',
-        jsonb_build_object('waitedFor', wait_reason)
+        jsonb_build_object('waited_for', wait_reason)
       from woken
     )
     select count(*)::int as woken from woken`

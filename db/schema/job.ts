@@ -6,6 +6,7 @@ import {
   integer,
   jsonb,
   pgTable,
+  primaryKey,
   smallint,
   text,
   uniqueIndex,
@@ -109,14 +110,14 @@ export type JobRow = typeof job.$inferSelect
 export const jobSearch = pgTable(
   'job_search',
   {
-    jobId: uuid('job_id').primaryKey(),
+    jobId: uuid('job_id').notNull(),
     kind: text('kind').notNull(),
     lane: text('lane').notNull(),
     subjectType: text('subject_type').notNull(),
     subjectId: text('subject_id').notNull(),
   },
   (t) => [
-    index('job_search_kind').on(t.kind, t.jobId),
+    primaryKey({ columns: [t.kind, t.jobId] }),
     index('job_search_lane').on(t.lane, t.jobId),
     index('job_search_subject').on(t.subjectType, t.subjectId, t.jobId),
   ],

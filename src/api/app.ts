@@ -25,6 +25,8 @@ import { limits as admissionLimits } from './resources/limits.ts'
 import { pauses } from './resources/pauses.ts'
 import { selfTests } from './resources/self-tests.ts'
 import { settings } from './resources/settings.ts'
+import { sourceVerbs, targetVerbs } from './resources/site-verbs.ts'
+import { sources, targets } from './resources/sites.ts'
 import { tokens } from './resources/tokens.ts'
 import { webhookVerbs } from './resources/webhook-verbs.ts'
 import { webhooks } from './resources/webhooks.ts'
@@ -47,6 +49,10 @@ const resources = [
   settings,
   admissionLimits,
   selfTests,
+  ...sources,
+  sourceVerbs,
+  ...targets,
+  targetVerbs,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

@@ -12,7 +12,7 @@ const info = {
     'Every failure is a problem document (RFC 9457) with a stable `code` and a `remedy`.',
     'Every POST takes an `Idempotency-Key`: the same request again gets the stored answer, marked',
     '`Idempotency-Replayed: true`. Changes of a thing with an ETag need it in `If-Match`.',
-    'Lists come in pages: give `nextCursor` back as `cursor`.',
+    'Lists come in pages: give `next_cursor` back as `cursor`.',
     'A role may do what the roles before it may: viewer, operator, admin; see `x-role`.',
   ].join(' '),
 }
@@ -27,6 +27,8 @@ const tags = [
   { name: 'Tokens', description: 'Who may do what.' },
   { name: 'Settings', description: 'What can be changed while the fleet runs.' },
   { name: 'Limits', description: 'Admission: how many may use one thing at once.' },
+  { name: 'Sources', description: 'Where virtual machines are now.' },
+  { name: 'Targets', description: 'Where virtual machines go.' },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]
 

@@ -15,14 +15,14 @@ export const pageQuery = z.object({
     .string()
     .max(400)
     .optional()
-    .openapi({ description: '`nextCursor` of the page before; opaque, stable while rows are added.' }),
+    .openapi({ description: '`next_cursor` of the page before; opaque, stable while rows are added.' }),
 })
 
 export const pageOf = <S extends z.ZodType>(item: S, name: string) =>
   z
     .object({
       items: z.array(item),
-      nextCursor: z.string().nullable().openapi({ description: 'null on the last page.' }),
+      next_cursor: z.string().nullable().openapi({ description: 'null on the last page.' }),
     })
     .openapi(name)
 
@@ -49,17 +49,19 @@ export const readCursor = (list: string, pattern: RegExp, cursor: string | undef
 }
 
 export const uuidKey = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+/** `nameSchema`, as the key of a cursor. */
+export const nameKey = /^[A-Za-z0-9][A-Za-z0-9._-]{0,62}$/
 export const eventKey = /^\d{1,5}-\d{1,20}-\d{1,19}$/
 
 /** Cuts a list that was read one longer than asked, and says where it goes on. */
 export const toPage = <Row, Item>(
   rows: readonly Row[],
   options: { list: string; limit: number; key: (row: Row) => string; item: (row: Row) => Item },
-): { items: Item[]; nextCursor: string | null } => {
+): { items: Item[]; next_cursor: string | null } => {
   const shown = rows.slice(0, options.limit)
   const last = shown.at(-1)
   return {
     items: shown.map(options.item),
-    nextCursor: rows.length > options.limit && last ? writeCursor(options.list, options.key(last)) : null,
+    next_cursor: rows.length > options.limit && last ? writeCursor(options.list, options.key(last)) : null,
   }
 }

@@ -78,6 +78,26 @@ export const problemCodes = {
     'Effect cannot be waived now',
     'Cancel the job or wait for its end, then waive.',
   ),
+  'site-in-use': facts(
+    409,
+    'Source or target is in use',
+    'Wait for what the message names, or cancel it; then remove it.',
+  ),
+  'site-not-connected': facts(
+    409,
+    'Source or target is not connected',
+    'Mend the connection, then check it with `:check`.',
+  ),
+  'nothing-to-confirm': facts(
+    409,
+    'No certificate waits for confirmation',
+    'Check the connection with `:check`; look at `connectivity`.',
+  ),
+  'fingerprint-differs': facts(
+    409,
+    'Another certificate was seen',
+    'Read the source or target again and compare the fingerprint with what its server shows.',
+  ),
   'version-mismatch': facts(
     412,
     'Changed by somebody else',
@@ -105,13 +125,18 @@ export const problemCodes = {
   'cursor-invalid': facts(
     422,
     'Cursor is not valid',
-    'Use `nextCursor` of the page before, unchanged, or none.',
+    'Use `next_cursor` of the page before, unchanged, or none.',
   ),
   'text-not-storable': facts(422, 'Text cannot be stored', 'Remove NUL characters and unpaired surrogates.'),
   'url-not-allowed': facts(
     422,
     'URL is not allowed',
     'Use https, or http to a loopback address, with no user name in it.',
+  ),
+  'password-required': facts(
+    422,
+    'The password is required',
+    'Give the password with the new address: a stored one is never sent to another address.',
   ),
   'if-match-required': facts(428, 'If-Match is required', 'Read it first and send its ETag in If-Match.'),
   'too-many-requests': facts(429, 'Too many requests', 'Wait for the time in Retry-After.'),

@@ -63,7 +63,7 @@ export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
     return back(c, form, '/', 'resumed')
   })
   app.post('/self-tests', operator, async (c) => {
-    const asked = { jobs: 200, failing: 4, failingOnce: 6, steps: 4, stepMs: 150 }
+    const asked = { jobs: 200, failing: 4, failing_once: 6, steps: 4, step_ms: 150 }
     await deps.db.begin((tx) => startSelfTest(tx, asked, c.get('actor').name))
     nudge(deps.db)
     return back(c, await fields(c), '/', 'started')

@@ -86,8 +86,8 @@ const mismatch = (key: string, jobId: string): DroverError =>
     class: 'conflict',
     message: `The idempotency key "${key}" belongs to job ${jobId}, which was asked for with something else.`,
     remedy: 'Send the same request again, or use a new key for a new request.',
-    field: 'idempotencyKey',
-    detail: { jobId },
+    field: 'idempotency_key',
+    detail: { job_id: jobId },
   })
 
 const compare = (a: string | null, b: string | null): number => ((a ?? '') < (b ?? '') ? -1 : a === b ? 0 : 1)

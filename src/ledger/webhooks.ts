@@ -184,7 +184,7 @@ const webhookBody = (event: FeedEvent): Record<string, unknown> => ({
   type: event.type,
   at: event.at.toISOString(),
   subject: event.subject,
-  job: event.job,
+  job_id: event.job,
   actor: event.actor,
   from: event.from,
   to: event.to,

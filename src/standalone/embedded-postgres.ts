@@ -239,7 +239,7 @@ const notStarted = (problem: string, logFile: string, from: number): DroverError
     class: 'environment',
     message: `The embedded Postgres did not start: ${problem}.${said === '' ? '' : ` It says: ${said}`}`,
     remedy: `Look into ${logFile}; set DATABASE_URL to use another Postgres.`,
-    detail: { logFile },
+    detail: { log_file: logFile },
   })
 }
 

@@ -150,9 +150,9 @@ describe('tokens', () => {
   })
 
   test('an expiry in the past is refused', async () => {
-    const json = { name: 'late', role: 'viewer', expiresAt: '2020-01-01T00:00:00Z' }
+    const json = { name: 'late', role: 'viewer', expires_at: '2020-01-01T00:00:00Z' }
     const refused = await clientOf(deps())('POST', '/v1/tokens', { json })
-    expect([refused.status, refused.body.field]).toEqual([422, 'expiresAt'])
+    expect([refused.status, refused.body.field]).toEqual([422, 'expires_at'])
   })
 
   test('the first start makes an admin token, the next one none', async () => {

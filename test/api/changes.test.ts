@@ -32,7 +32,7 @@ describe.each([
     const first = await call(method, path, { json: one, headers: { 'if-match': etag } })
     expect(first.status, first.text).toBe(200)
     expect(first.body).toMatchObject(one)
-    expect(first.body.updatedBy).toBe('local')
+    expect(first.body.updated_by).toBe('local')
     const late = await call(method, path, { json: two, headers: { 'if-match': etag } })
     expect([late.status, late.body.code]).toEqual([412, 'version-mismatch'])
     const current = (await call('GET', path)).headers.get('etag') ?? ''

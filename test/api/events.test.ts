@@ -67,7 +67,7 @@ test('events come in pages after a cursor, filtered by type and subject', async 
     },
     { what: 'the event to be readable' },
   )
-  expect(first.body.items[0]).toMatchObject({ type: 'job.created', jobId: id, actor: 'local', to: 'ready' })
+  expect(first.body.items[0]).toMatchObject({ type: 'job.created', job_id: id, actor: 'local', to: 'ready' })
   const rest = await call('GET', `/v1/events?after=${first.body.next}`)
   expect(rest.body.items.map((event) => event.type)).toEqual(['job.canceled'])
   expect(rest.body.end).toBe(true)
@@ -84,7 +84,7 @@ test('events come in pages after a cursor, filtered by type and subject', async 
 test('the hash chain can be checked', async () => {
   const report = await call('GET', '/v1/events/:verify')
   expect(report.status, report.text).toBe(200)
-  expect(report.body).toMatchObject({ ok: true, firstBroken: null })
+  expect(report.body).toMatchObject({ ok: true, first_broken: null })
   expect((await call('GET', '/v1/events/:verify?head=nonsense')).body.field).toBe('head')
 })
 

@@ -9,7 +9,7 @@ const { db } = database
 const call = clientOf(depsOver(db))
 
 beforeEach(async () => {
-  await db`truncate job, event, effect, worker, pause, token_hold, admission_limit`
+  await db`truncate job, job_search, event, effect, worker, pause, token_hold, admission_limit`
 })
 
 const create = async (change: Record<string, unknown> = {}): Promise<string> => {
@@ -47,7 +47,7 @@ test('a job is accepted with 202 and its place, and is shown in full', async () 
     subject: { type: 'self-test', id: 'one' },
     priority: 5,
     lane: 'default',
-    createdBy: 'local',
+    created_by: 'local',
     payload: { outcome: 'succeed', steps: 0 },
     cancel: null,
     effects: { open: 0, debts: 0 },
@@ -57,13 +57,13 @@ test('a job is accepted with 202 and its place, and is shown in full', async () 
 
 test('a payload that does not fit its kind is refused with every field', async () => {
   const refused = await call('POST', '/v1/jobs', {
-    json: { ...selfTestJob, payload: { steps: -1, stepMs: 'fast', colour: 'red' } },
+    json: { ...selfTestJob, payload: { steps: -1, step_ms: 'fast', colour: 'red' } },
   })
   expect(refused.status).toBe(422)
   expect(refused.body.code).toBe('payload-invalid')
   expect(refused.body.errors.map((error) => error.field).sort()).toEqual([
     'payload.colour',
-    'payload.stepMs',
+    'payload.step_ms',
     'payload.steps',
   ])
 })
@@ -90,7 +90,7 @@ const importOf = (path: string) => ({
 
 test('a ready job without a worker says so, and with one too old that it is too old', async () => {
   const id = await create()
-  expect(await waitOf(id)).toMatchObject({ reason: 'no-worker', endsWhen: 'A worker starts.' })
+  expect(await waitOf(id)).toMatchObject({ reason: 'no-worker', ends_when: 'A worker starts.' })
   await db`update job set payload_version = 2 where id = ${id}::uuid`
   await startWorker({ 'self-test': 1 })
   expect(await waitOf(id)).toMatchObject({ reason: 'workers-too-old' })
@@ -105,16 +105,16 @@ test('a ready job with a worker waits for a slot', async () => {
 
 test('a job before its time says when it is due', async () => {
   await startWorker({ 'self-test': 1 })
-  const id = await create({ runAfterMs: 3_600_000 })
+  const id = await create({ run_after_ms: 3_600_000 })
   const { body } = await call('GET', `/v1/jobs/${id}`)
-  expect(body.wait).toMatchObject({ reason: 'not-due', until: body.runAfter })
+  expect(body.wait).toMatchObject({ reason: 'not-due', until: body.run_after })
 })
 
 test.each(['kind', 'lane'] as const)('a paused %s is named with who paused it and why', async (scope) => {
   const id = await create({ lane: 'batch/wave-1' })
   const name = scope === 'kind' ? 'self-test' : 'batch/wave-1'
   const paused = await call('POST', '/v1/pauses', { json: { scope, name, reason: 'upgrade' } })
-  expect(paused.body).toMatchObject({ scope, name, running: 0, pausedBy: 'local' })
+  expect(paused.body).toMatchObject({ scope, name, running: 0, paused_by: 'local' })
   expect(await waitOf(id)).toMatchObject({
     reason: `${scope}-paused`,
     detail: expect.stringContaining('upgrade'),
@@ -146,8 +146,8 @@ test('a job that waits for a token sees its holders and its place in the line', 
   })
   const limit = await call('GET', `/v1/limits/${encodeURIComponent(token)}`)
   expect(limit.body).toMatchObject({ capacity: 8, origin: 'default', holds: 1, waiters: 2 })
-  expect(limit.body.line).toMatchObject([{ jobId: first }, { jobId: second }])
-  expect(limit.body.holders).toMatchObject([{ jobId: holder }])
+  expect(limit.body.line).toMatchObject([{ job_id: first }, { job_id: second }])
+  expect(limit.body.holders).toMatchObject([{ job_id: holder }])
 })
 
 test('a list is filtered by state, kind, lane, subject and time', async () => {
@@ -165,9 +165,9 @@ test('a list is filtered by state, kind, lane, subject and time', async () => {
   for (const state of ['running', 'waiting', 'succeeded', 'failed', 'canceled'])
     expect(await ids(`state=${state}`)).toEqual([])
   expect(await ids('state=ready&kind=self-test')).toEqual([two, one])
-  expect(await ids('createdAfter=2026-01-01T00:00:00Z')).toHaveLength(2)
-  expect(await ids('createdAfter=2999-01-01T00:00:00Z')).toEqual([])
-  expect(await ids('createdBefore=2026-01-01T00:00:00Z')).toEqual([])
+  expect(await ids('created_after=2026-01-01T00:00:00Z')).toHaveLength(2)
+  expect(await ids('created_after=2999-01-01T00:00:00Z')).toEqual([])
+  expect(await ids('created_before=2026-01-01T00:00:00Z')).toEqual([])
 })
 
 test('pages neither repeat nor miss a job while new ones are added', async () => {
@@ -178,7 +178,7 @@ test('pages neither repeat nor miss a job while new ones are added', async () =>
   while (cursor !== null) {
     const { body } = await call('GET', `/v1/jobs?limit=3${cursor && `&cursor=${cursor}`}`)
     seen.push(...body.items.map((job) => job.id))
-    cursor = body.nextCursor
+    cursor = body.next_cursor
     await create()
   }
   expect(seen).toEqual(made.reverse())
@@ -192,7 +192,7 @@ test.each(['nonsense', 'am9icyAuLi8uLg', 'ZWZmZWN0cyAwMTk5YzBkZS0wMDAwLTcwMDAtOD
   },
 )
 
-test.each(['limit=0', 'limit=201', 'limit=ten', 'state=asleep', 'subject=x', 'createdAfter=yesterday'])(
+test.each(['limit=0', 'limit=201', 'limit=ten', 'state=asleep', 'subject=x', 'created_after=yesterday'])(
   'a query that is not valid is refused: %s',
   async (query) => {
     const refused = await call('GET', `/v1/jobs?${query}`)
@@ -237,9 +237,9 @@ test('events of a job come in pages', async () => {
   await call('POST', `/v1/jobs/${id}/:cancel`)
   await call('POST', `/v1/jobs/${id}/:retry`)
   const first = await call('GET', `/v1/jobs/${id}/events?limit=2`)
-  const second = await call('GET', `/v1/jobs/${id}/events?limit=2&cursor=${first.body.nextCursor}`)
+  const second = await call('GET', `/v1/jobs/${id}/events?limit=2&cursor=${first.body.next_cursor}`)
   expect(second.body.items.map((event) => event.type)).toEqual(['job.redriven'])
-  expect(second.body.nextCursor).toBeNull()
+  expect(second.body.next_cursor).toBeNull()
 })
 
 test.each(['', '/events', '/effects'])('a job that is not there is 404: /v1/jobs/{id}%s', async (rest) => {
@@ -264,7 +264,7 @@ test('a verb that does not exist is no verb that does', async () => {
 
 test('kinds are listed with their schema, pause and counts', async () => {
   await create()
-  await create({ runAfterMs: 60_000 })
+  await create({ run_after_ms: 60_000 })
   await call('POST', '/v1/pauses', { json: { scope: 'kind', name: 'self-test', reason: 'x' } })
   const { body } = await call('GET', '/v1/job-kinds')
   const kinds = new Map(body.items.map((item) => [item.kind, item]))
@@ -279,7 +279,7 @@ test('kinds are listed with their schema, pause and counts', async () => {
 })
 
 test('a self-test is accepted as one lane and shows how far it is', async () => {
-  const made = await call('POST', '/v1/self-tests', { json: { jobs: 30, failing: 2, failingOnce: 3 } })
+  const made = await call('POST', '/v1/self-tests', { json: { jobs: 30, failing: 2, failing_once: 3 } })
   expect([made.status, made.body.jobs]).toEqual([202, 30])
   const place = made.headers.get('location') ?? ''
   expect((await call('GET', place)).body).toMatchObject({

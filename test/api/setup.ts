@@ -53,10 +53,10 @@ export interface Body {
   readonly next: string
   readonly end: boolean
   readonly value: number
-  readonly nextCursor: string | null
+  readonly next_cursor: string | null
   readonly items: readonly Body[]
   readonly errors: readonly { readonly field: string; readonly message: string }[]
-  readonly wait: { readonly reason: string; readonly endsWhen: string; readonly detail: string }
+  readonly wait: { readonly reason: string; readonly ends_when: string; readonly detail: string }
   readonly reasons: readonly string[]
   readonly [other: string]: unknown
 }

@@ -39,9 +39,9 @@ test('a self-test batch moves to its end before the eyes, without a reload', asy
   const { lane } = await fleet.ask<{ lane: string }>('POST', '/v1/self-tests', {
     jobs: 60,
     failing: 3,
-    failingOnce: 4,
+    failing_once: 4,
     steps: 3,
-    stepMs: 150,
+    step_ms: 150,
   })
   const batch = page.locator('.batches li', { hasText: lane })
   await batch.waitFor()
@@ -85,7 +85,7 @@ test('a failed job says why and what to do, and its button runs it again', async
 })
 
 test('a running job is canceled by its button, and the page shows its end by itself', async () => {
-  const { id } = await addJob(fleet, { steps: 1_000, stepMs: 100 })
+  const { id } = await addJob(fleet, { steps: 1_000, step_ms: 100 })
   const page = await signedIn(browser, fleet, `/jobs/${id}`)
   await page.locator('#state .badge.is-running').waitFor()
   await page.getByRole('button', { name: 'Cancel the job' }).click()

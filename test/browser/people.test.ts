@@ -9,7 +9,7 @@ const fleet = await startFleet()
 const browser = await startBrowser()
 const failed = await addJob(fleet, { outcome: 'fail' })
 await addJob(fleet, { outcome: 'fail' })
-await fleet.ask('POST', '/v1/self-tests', { jobs: 5, steps: 1, stepMs: 10 })
+await fleet.ask('POST', '/v1/self-tests', { jobs: 5, steps: 1, step_ms: 10 })
 
 const pages = ['/', '/jobs', '/failed', '/effects', '/workers', '/events', `/jobs/${failed.id}`]
 
@@ -90,7 +90,7 @@ test('what has the focus keeps it while the page around it changes', async () =>
   await page.evaluate(`window.changed = 0
     new MutationObserver(() => { window.changed += 1 })
       .observe(document.getElementById('parts'), { subtree: true, childList: true, characterData: true })`)
-  await fleet.ask('POST', '/v1/self-tests', { jobs: 30, failing: 1, steps: 2, stepMs: 100 })
+  await fleet.ask('POST', '/v1/self-tests', { jobs: 30, failing: 1, steps: 2, step_ms: 100 })
   const changes = () => page.evaluate<number>('window.changed')
   await until(async () => (await changes()) > 5, { what: 'the page to change', withinMs: patienceMs })
   expect(await page.evaluate('document.activeElement.textContent')).toBe('final-verify')

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { ending, onEachFleet } from '../support/fleet.ts'
 import { expectWhole } from '../support/load.ts'
 
-const work = { effects: 1, steps: 2, stepMs: 60 }
+const work = { effects: 1, steps: 2, step_ms: 60 }
 
 await onEachFleet('kill -9 of the conductor', { workers: 1, conductors: 0 }, (fleet) => {
   test.each([

@@ -24,7 +24,7 @@ const points: readonly (readonly [CrashPoint, number])[] = [
 ]
 
 /** Enough work for both workers, whoever is quicker. */
-const work = { effects: 2, steps: 2, stepMs: 60 }
+const work = { effects: 2, steps: 2, step_ms: 60 }
 
 /** Every hand of both workers holds a job whose effects are made. */
 const bothAreBusy = (fleet: Fleet, effects: number) =>
@@ -81,7 +81,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     'at %s of a cancel: another worker undoes the rest',
     async (point) => {
       const armed = await fleet.worker(`kill:${point}`)
-      const ids = await fleet.add(6, { effects: 2, steps: 1, stepMs: 60_000 })
+      const ids = await fleet.add(6, { effects: 2, steps: 1, step_ms: 60_000 })
       await bothAreBusy(fleet, 2)
       for (const id of ids) await requestCancel(fleet.db, id, { by: 'test', reason: 'not wanted' })
       expect((await ending(armed)).signal).toBe('SIGKILL')

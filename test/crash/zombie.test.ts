@@ -112,7 +112,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
 
   test('at no point in particular: the lease goes, the handler is stopped and nothing is written', async () => {
     const zombie = await fleet.worker()
-    const ids = await fleet.add(2, { effects: 2, steps: 1, stepMs: 2_000 })
+    const ids = await fleet.add(2, { effects: 2, steps: 1, step_ms: 2_000 })
     await until(
       async () => {
         const half =

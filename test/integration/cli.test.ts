@@ -95,7 +95,7 @@ test('a job that fails gives exit code 1, is retried, and canceled while it runs
   expect(failed.stdout).toMatch(/error +This job was asked to fail[\s\S]*remedy +Nothing to do/)
   const [, id = ''] = /^id +(\S+)/m.exec(failed.stdout) ?? []
   expect((await run(['jobs', 'retry', id, '--wait'])).stdout).toMatch(/generation 2/)
-  const long = await addJob({ steps: 1_000, stepMs: 100 })
+  const long = await addJob({ steps: 1_000, step_ms: 100 })
   const canceled = await run(['jobs', 'cancel', long.id, '--reason', 'not needed', '--wait'])
   expect(canceled).toMatchObject({ code: 0 })
   expect(canceled.stdout).toMatch(/state +canceled/)
@@ -114,7 +114,7 @@ test('a self-test is followed to its end, and one that does not end as asked giv
 })
 
 test('a kind is drained by pause --wait, shown as paused, and resumed', async () => {
-  const job = await addJob({ steps: 3, stepMs: 100 }, '--lane', 'drained')
+  const job = await addJob({ steps: 3, step_ms: 100 }, '--lane', 'drained')
   const paused = await run(['pause', 'lane', 'drained', '--reason', 'upgrade', '--wait'])
   expect(paused).toMatchObject({ code: 0 })
   expect(paused.stdout).toContain('0 of its jobs still run')
@@ -227,7 +227,7 @@ test('events are followed as they happen, a line of JSON each, until Ctrl-C', as
 test('an interrupted wait ends at once, and the job goes on', async () => {
   const stop = new AbortController()
   atEnd(() => stop.abort())
-  const { id } = await addJob({ steps: 20, stepMs: 100 })
+  const { id } = await addJob({ steps: 20, step_ms: 100 })
   const waiting = run(['jobs', 'show', id, '--wait'], { signal: stop.signal })
   stop.abort()
   expect((await settles(waiting, { what: 'the wait to end' })).code).toBe(130)

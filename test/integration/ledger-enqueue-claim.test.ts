@@ -73,8 +73,8 @@ describe('enqueue', () => {
   test('the same key with another payload or kind is a conflict that names the first job', async () => {
     const id = await addOne(db, { idempotencyKey: 'taken', payload: { steps: 1 } })
     const error = await refusal(addOne(db, { idempotencyKey: 'taken', payload: { steps: 3 } }))
-    expect(error).toMatchObject({ code: 'idempotency-mismatch', class: 'conflict', detail: { jobId: id } })
-    const other = { kind: 'settle-debt', payload: { effectId: id }, idempotencyKey: 'taken' }
+    expect(error).toMatchObject({ code: 'idempotency-mismatch', class: 'conflict', detail: { job_id: id } })
+    const other = { kind: 'settle-debt', payload: { effect_id: id }, idempotencyKey: 'taken' }
     expect(await refusal(addOne(db, other))).toMatchObject({ code: 'idempotency-mismatch' })
   })
 

@@ -99,7 +99,7 @@ test('a debt that somebody is settling cannot be waived under their hands', asyn
   await settleEffect(db, { id: effect.id, actor: 'test', outcome: 'debt', error: '{}', delayMs: 0 })
   const settling = await addOne(db, {
     kind: 'settle-debt',
-    payload: { effectId: effect.id },
+    payload: { effect_id: effect.id },
     subject: { type: 'effect', id: effect.id },
   })
   const waive = () => db.begin((tx) => waiveOpenEffect(tx, { id: effect.id, by: 'me', reason: 'by hand' }))

@@ -206,7 +206,7 @@ describe('waits', () => {
     expect(await wakeTimedOutWaits(db, 100)).toBe(1)
     const [event] =
       await db`select reason, detail from event where job_id = ${id}::uuid and type = 'job.woken'`
-    expect(event).toEqual({ reason: 'wait-deadline', detail: { waitedFor: 'guest' } })
+    expect(event).toEqual({ reason: 'wait-deadline', detail: { waited_for: 'guest' } })
   })
 
   test('a cancel that comes while the handler decides to wait, or to try again, is carried out next', async () => {

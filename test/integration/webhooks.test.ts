@@ -105,7 +105,7 @@ describe('webhooks', () => {
       type: 'thing.changed',
       at: expect.stringMatching(/^\d{4}-.*Z$/),
       subject: { type: 'thing', id: 'one' },
-      job: null,
+      job_id: null,
       actor: 'test',
       from: null,
       to: null,

@@ -162,16 +162,16 @@ describe('the compose file on a real container engine, on stand-in base images',
     const { lane } = await startJobs({
       jobs: 300,
       failing: 5,
-      failingOnce: 10,
+      failing_once: 10,
       steps: 2,
-      stepMs: 20,
+      step_ms: 20,
       effects: 1,
     })
     await allEnded(lane, { succeeded: 295, failed: 5 })
   })
 
   test('a killed worker container loses no job', async () => {
-    const { lane } = await startJobs({ jobs: 400, steps: 10, stepMs: 150, effects: 2 })
+    const { lane } = await startJobs({ jobs: 400, steps: 10, step_ms: 150, effects: 2 })
     await until(async () => ((await progress(lane)).counts.running ?? 0) > 0, { what: 'jobs to run' })
     const [victim = ''] = await fleet.containers('worker')
     await engine.podman(['kill', '--signal=KILL', victim])
@@ -180,7 +180,7 @@ describe('the compose file on a real container engine, on stand-in base images',
   })
 
   test('jobs committed while Redis is dead run when it is back', async () => {
-    const { lane: before } = await startJobs({ jobs: 400, steps: 10, stepMs: 100, effects: 1 })
+    const { lane: before } = await startJobs({ jobs: 400, steps: 10, step_ms: 100, effects: 1 })
     await until(async () => ((await progress(before)).counts.running ?? 0) > 0, { what: 'jobs to run' })
     const redis = await only('redis')
     await fleet.compose(['kill', '-s', 'KILL', 'redis'])
@@ -195,7 +195,7 @@ describe('the compose file on a real container engine, on stand-in base images',
 
   test('a worker that is told to stop drains and exits with 0', async () => {
     const [name = ''] = await fleet.containers('worker')
-    const { lane } = await startJobs({ jobs: 60, steps: 5, stepMs: 100 })
+    const { lane } = await startJobs({ jobs: 60, steps: 5, step_ms: 100 })
     await engine.podman(['stop', '--time=40', name])
     const { State } = await fleet.inspect<{ State: { ExitCode: number } }>(name)
     expect(State.ExitCode).toBe(0)

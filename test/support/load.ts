@@ -23,7 +23,7 @@ export const addLoad = async (db: Db, options: LoadOptions): Promise<string[]> =
       tx,
       Array.from({ length: jobs }, () => ({
         kind: 'self-test',
-        payload: { steps, stepMs, effects },
+        payload: { steps, step_ms: stepMs, effects },
         subject: { type: 'self-test', id: uuidv7() },
         lane,
         priority,

@@ -136,7 +136,7 @@ test('the bar shows share, rate and the time that is left', () => {
 })
 
 test('doctor knows an old Node, a clock that is wrong, and a fleet of several versions', () => {
-  const worker = { role: 'worker', live: true, version, stoppedAt: null }
+  const worker = { role: 'worker', live: true, version, stopped_at: null }
   expect(checkNode('20.19.0').verdict).toBe('ok')
   expect(checkNode('20.18.9').verdict).toBe('fail')
   expect(checkNode('24.0.0').verdict).toBe('ok')

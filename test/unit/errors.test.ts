@@ -40,6 +40,6 @@ test('what is recorded of an error has its facts, no stack, and no empty fields'
 test('a fenced error names the job and the epoch and asks nobody for anything', () => {
   const error = new FencedError('job-1', 7)
   expect(error).toBeInstanceOf(DroverError)
-  expect(error).toMatchObject({ code: 'fenced', detail: { jobId: 'job-1', epoch: 7 } })
+  expect(error).toMatchObject({ code: 'fenced', detail: { job_id: 'job-1', epoch: 7 } })
   expect(error.remedy).toMatch(/nothing to do/i)
 })

@@ -22,16 +22,16 @@ const samples: Record<string, Sample> = {
     refused: { mode: { source: 'vc-1', mode: 'half' }, source: { source: '../etc' } },
   },
   'place-instance': {
-    least: { batch: 'b', entryId: id, instanceId: id, revision: 0 },
-    filled: { batch: 'b', entryId: id, instanceId: id, revision: 0 },
+    least: { batch: 'b', entry_id: id, instance_id: id, revision: 0 },
+    filled: { batch: 'b', entry_id: id, instance_id: id, revision: 0 },
     refused: {
-      revision: { batch: 'b', entryId: id, instanceId: id, revision: -1 },
-      entryId: { batch: 'b', entryId: 'x', instanceId: id, revision: 1 },
+      revision: { batch: 'b', entry_id: id, instance_id: id, revision: -1 },
+      entry_id: { batch: 'b', entry_id: 'x', instance_id: id, revision: 1 },
     },
   },
   'import-ova': {
-    least: { target: 't', image: 'i', from: { type: 'upload', uploadId: id } },
-    filled: { target: 't', image: 'i', from: { type: 'upload', uploadId: id }, requireManifest: false },
+    least: { target: 't', image: 'i', from: { type: 'upload', upload_id: id } },
+    filled: { target: 't', image: 'i', from: { type: 'upload', upload_id: id }, require_manifest: false },
     refused: {
       from: { target: 't', image: 'i', from: { type: 'url', url: 'file:///etc/passwd' } },
       'from ': { target: 't', image: 'i', from: { type: 'url', url: 'https://h/x', fingerprint: 'ab:cd' } },
@@ -41,41 +41,41 @@ const samples: Record<string, Sample> = {
     least: { target: 't', template: 'web', folder: 'group-v3', image: 'i' },
     filled: {
       ...{ target: 't', template: 'web', folder: 'group-v3', image: 'i' },
-      ...{ canaryPercent: 100, keepOldForSeconds: 86_400 },
+      ...{ canary_percent: 100, keep_old_for_seconds: 86_400 },
     },
     refused: {
-      canaryPercent: { target: 't', template: 'web', folder: 'f', image: 'i', canaryPercent: 101 },
+      canary_percent: { target: 't', template: 'web', folder: 'f', image: 'i', canary_percent: 101 },
       folder: { target: 't', template: 'web', folder: 'a b', image: 'i' },
     },
   },
   'hibernate-migrate': {
-    least: { machineId: id, moveId: id, fromHost: 'a', toHost: 'b' },
-    filled: { machineId: id, moveId: id, fromHost: 'a', toHost: 'b' },
+    least: { machine_id: id, move_id: id, from_host: 'a', to_host: 'b' },
+    filled: { machine_id: id, move_id: id, from_host: 'a', to_host: 'b' },
     refused: {
-      downtimeLimitSeconds: {
-        machineId: id,
-        moveId: id,
-        fromHost: 'a',
-        toHost: 'b',
-        downtimeLimitSeconds: 0,
+      downtime_limit_seconds: {
+        machine_id: id,
+        move_id: id,
+        from_host: 'a',
+        to_host: 'b',
+        downtime_limit_seconds: 0,
       },
-      toHost: { machineId: id, moveId: id, fromHost: 'a' },
+      to_host: { machine_id: id, move_id: id, from_host: 'a' },
     },
   },
   'final-verify': {
-    least: { batch: 'b', entryId: id },
-    filled: { batch: 'b', entryId: id, force: false },
-    refused: { force: { batch: 'b', entryId: id, force: 'yes' } },
+    least: { batch: 'b', entry_id: id },
+    filled: { batch: 'b', entry_id: id, force: false },
+    refused: { force: { batch: 'b', entry_id: id, force: 'yes' } },
   },
   'self-test': {
     least: {},
-    filled: { outcome: 'succeed', steps: 0, stepMs: 0, burnMs: 0, effects: 0 },
-    refused: { steps: { steps: 1_001 }, stepMs: { stepMs: 0.5 }, outcome: { outcome: 'explode' } },
+    filled: { outcome: 'succeed', steps: 0, step_ms: 0, burn_ms: 0, effects: 0 },
+    refused: { steps: { steps: 1_001 }, step_ms: { step_ms: 0.5 }, outcome: { outcome: 'explode' } },
   },
   'settle-debt': {
-    least: { effectId: id },
-    filled: { effectId: id },
-    refused: { effectId: { effectId: 'x' } },
+    least: { effect_id: id },
+    filled: { effect_id: id },
+    refused: { effect_id: { effect_id: 'x' } },
   },
 }
 

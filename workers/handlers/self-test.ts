@@ -17,7 +17,7 @@ export const createSelfTest = (world: Db, cpu: CpuPool): Handler<Payload> => ({
   run: async (ctx) => {
     await makeEffects(ctx, world)
     await takeSteps(ctx)
-    if (ctx.payload.burnMs > 0) await cpu.run('burn', { forMs: ctx.payload.burnMs }, ctx.signal)
+    if (ctx.payload.burn_ms > 0) await cpu.run('burn', { forMs: ctx.payload.burn_ms }, ctx.signal)
     const visits = Number(ctx.checkpointed?.visits ?? 0)
     switch (ctx.payload.outcome) {
       case 'succeed':
@@ -68,7 +68,7 @@ const makeEffects = async (ctx: JobContext<Payload>, world: Db): Promise<void> =
 const takeSteps = async (ctx: JobContext<Payload>): Promise<void> => {
   for (let step = 0; step < ctx.payload.steps; step += 1) {
     ctx.safePoint()
-    await systemClock.sleep(ctx.payload.stepMs, ctx.signal)
+    await systemClock.sleep(ctx.payload.step_ms, ctx.signal)
     ctx.progress({ done: step + 1, total: ctx.payload.steps, phase: 'steps' })
   }
   ctx.safePoint()

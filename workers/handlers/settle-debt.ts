@@ -10,7 +10,7 @@ export const createSettleDebt = (
 ): Handler<z.infer<typeof settleDebt.payload>> => ({
   kind: settleDebt,
   run: async (ctx) => {
-    const effect = await findEffect(ctx.db, ctx.payload.effectId)
+    const effect = await findEffect(ctx.db, ctx.payload.effect_id)
     if (effect?.state !== 'debt')
       return done({ outcome: effect ? `it is ${effect.state} by now` : 'it is gone' })
     const undone = await undoOne(effect, {

@@ -32,7 +32,7 @@ const list = defineRoute({
       z
         .object({
           items: z.array(effectSchema),
-          nextCursor: z.string().nullable(),
+          next_cursor: z.string().nullable(),
           counts: z.record(z.string(), z.int()),
         })
         .openapi('EffectReport'),

@@ -103,7 +103,7 @@ const verify = defineRoute({
           events: z.int(),
           pruned: z.int(),
           head: z.object({ seq: z.int(), hash: z.string() }).nullable(),
-          firstBroken: z.object({ seq: z.int(), why: z.string() }).nullable(),
+          first_broken: z.object({ seq: z.int(), why: z.string() }).nullable(),
         })
         .openapi('SealReport'),
       'What the check found; 200 also when the chain is broken',
@@ -155,5 +155,16 @@ export const events = (deps: ApiDeps) =>
           retryAfterSeconds: 1,
         })
       })
-      return c.json({ ...report, head: report.head ?? null, firstBroken: report.firstBroken ?? null }, 200)
+      const { ok, seals, events: hashed, pruned } = report
+      return c.json(
+        {
+          ok,
+          seals,
+          events: hashed,
+          pruned,
+          head: report.head ?? null,
+          first_broken: report.firstBroken ?? null,
+        },
+        200,
+      )
     })

@@ -28,13 +28,13 @@ const summaryShape = {
   lane: z.string(),
   attempt: z.int(),
   generation: z.int(),
-  waitReason: z.string().nullable(),
+  wait_reason: z.string().nullable(),
   progress: anything.nullable(),
   error: errorSchema.nullable(),
-  createdBy: z.string(),
-  createdAt: timestamp,
-  startedAt: timestamp.nullable(),
-  finishedAt: timestamp.nullable(),
+  created_by: z.string(),
+  created_at: timestamp,
+  started_at: timestamp.nullable(),
+  finished_at: timestamp.nullable(),
 }
 
 export const jobSummarySchema = z.object(summaryShape).openapi('JobSummary')
@@ -45,7 +45,7 @@ const waitSchema = z
     detail: z.string(),
     since: timestamp,
     until: timestamp.nullable(),
-    endsWhen: z.string(),
+    ends_when: z.string(),
     tokens: z
       .array(
         z.object({
@@ -64,19 +64,19 @@ export const jobSchema = z
   .object({
     ...summaryShape,
     payload: anything,
-    payloadVersion: z.int(),
-    runAfter: timestamp,
+    payload_version: z.int(),
+    run_after: timestamp,
     deadline: timestamp.nullable(),
-    environmentAttempt: z.int(),
+    environment_attempt: z.int(),
     lost: z.int(),
-    leaseEpoch: z.int(),
-    leaseUntil: timestamp.nullable(),
-    workerId: z.uuid().nullable(),
+    lease_epoch: z.int(),
+    lease_until: timestamp.nullable(),
+    worker_id: z.uuid().nullable(),
     tokens: z.array(z.string()),
     wait: waitSchema
       .nullable()
       .openapi({ description: 'Why it does not run now; null when it runs or is over.' }),
-    cancel: z.object({ requestedAt: timestamp, by: z.string(), reason: z.string() }).nullable(),
+    cancel: z.object({ requested_at: timestamp, by: z.string(), reason: z.string() }).nullable(),
     result: anything.nullable(),
     effects: z.object({ open: z.int(), debts: z.int() }),
     trace: z.string().nullable(),
@@ -94,13 +94,13 @@ export const viewJobSummary = (job: JobLine): z.infer<typeof jobSummarySchema> =
   lane: job.lane,
   attempt: job.attempt,
   generation: job.generation,
-  waitReason: job.waitReason,
+  wait_reason: job.waitReason,
   progress: job.progress,
   error: job.error as JobError | null,
-  createdBy: job.createdBy,
-  createdAt: moment(job.createdAt),
-  startedAt: momentOrNull(job.startedAt),
-  finishedAt: momentOrNull(job.finishedAt),
+  created_by: job.createdBy,
+  created_at: moment(job.createdAt),
+  started_at: momentOrNull(job.startedAt),
+  finished_at: momentOrNull(job.finishedAt),
 })
 
 /** A job with the answer to "why does it not run?", looked up now. */
@@ -111,19 +111,19 @@ export const viewJob = async (
 ): Promise<z.infer<typeof jobSchema>> => ({
   ...viewJobSummary(job),
   payload: job.payload,
-  payloadVersion: job.payloadVersion,
-  runAfter: moment(job.runAfter),
+  payload_version: job.payloadVersion,
+  run_after: moment(job.runAfter),
   deadline: momentOrNull(job.deadline),
-  environmentAttempt: job.environmentAttempt,
+  environment_attempt: job.environmentAttempt,
   lost: job.lost,
-  leaseEpoch: job.leaseEpoch,
-  leaseUntil: momentOrNull(job.leaseUntil),
-  workerId: job.state === 'running' ? job.workerId : null,
+  lease_epoch: job.leaseEpoch,
+  lease_until: momentOrNull(job.leaseUntil),
+  worker_id: job.state === 'running' ? job.workerId : null,
   tokens: job.tokens,
   wait: await waitOf(db, job, silentMs),
   cancel: job.cancelRequestedAt
     ? {
-        requestedAt: moment(job.cancelRequestedAt),
+        requested_at: moment(job.cancelRequestedAt),
         by: job.cancelRequestedBy ?? '',
         reason: job.cancelReason ?? '',
       }
@@ -151,6 +151,6 @@ const viewWait = (wait: Wait, lines: readonly TokenLine[]): z.infer<typeof waitS
   detail: wait.detail,
   since: moment(wait.since),
   until: momentOrNull(wait.until),
-  endsWhen: wait.endsWhen,
+  ends_when: wait.endsWhen,
   ...(lines.length > 0 ? { tokens: lines.map((line) => ({ ...line })) } : {}),
 })

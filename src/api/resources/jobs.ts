@@ -32,8 +32,8 @@ const list = defineRoute({
       kind: z.string().max(64).optional(),
       lane: laneName.optional(),
       subject: subjectQuery,
-      createdAfter: z.iso.datetime({ offset: true }).optional(),
-      createdBefore: z.iso.datetime({ offset: true }).optional(),
+      created_after: z.iso.datetime({ offset: true }).optional(),
+      created_before: z.iso.datetime({ offset: true }).optional(),
     }),
   },
   responses: { 200: json(pageOf(jobSummarySchema, 'JobPage'), 'A page of jobs') },
@@ -55,7 +55,7 @@ const create = defineRoute({
           subject: subjectInput,
           priority: z.int().min(-100).max(100).default(0).openapi({ description: 'Higher goes first.' }),
           lane: laneName.default('default').openapi({ description: 'Lanes share the workers fairly.' }),
-          runAfterMs: z
+          run_after_ms: z
             .int()
             .min(0)
             .max(30 * 24 * 3_600_000)
@@ -66,7 +66,7 @@ const create = defineRoute({
         .openapi('NewJob', {
           example: {
             kind: 'self-test',
-            payload: { outcome: 'succeed', steps: 3, stepMs: 100 },
+            payload: { outcome: 'succeed', steps: 3, step_ms: 100 },
             subject: { type: 'self-test', id: 'by-hand' },
             priority: 0,
             lane: 'default',
@@ -141,10 +141,12 @@ export const jobs = (deps: ApiDeps) =>
       const rows = await listJobs(
         deps.db,
         {
-          ...query,
+          state: query.state,
+          kind: query.kind,
+          lane: query.lane,
           subject: parseSubject(query.subject),
-          createdAfter: dateOf(query.createdAfter),
-          createdBefore: dateOf(query.createdBefore),
+          createdAfter: dateOf(query.created_after),
+          createdBefore: dateOf(query.created_before),
         },
         { before: readCursor('jobs', uuidKey, query.cursor), limit: query.limit + 1 },
       )
@@ -154,7 +156,7 @@ export const jobs = (deps: ApiDeps) =>
       )
     })
     .openapi(create, async (c) => {
-      const { deadline, ...body } = c.req.valid('json')
+      const { deadline, run_after_ms: runAfterMs, ...body } = c.req.valid('json')
       checkPayload(body.kind, body.payload)
       const actor = c.get('actor').name
       const key = requestKey(c)
@@ -163,6 +165,7 @@ export const jobs = (deps: ApiDeps) =>
         const [job] = await enqueue(tx, [
           {
             ...body,
+            runAfterMs,
             createdBy: actor,
             // Outlives the stored answer: the same key never makes a second job while the first is kept.
             ...(key === undefined ? {} : { idempotencyKey: `${actor}/${key}` }),

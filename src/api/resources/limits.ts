@@ -29,16 +29,16 @@ const shape = {
   origin: z.enum(['set', 'class', 'default']).openapi({ description: 'Where the capacity comes from.' }),
   holds: z.int(),
   waiters: z.int(),
-  updatedBy: z.string().nullable(),
-  updatedAt: timestamp.nullable(),
+  updated_by: z.string().nullable(),
+  updated_at: timestamp.nullable(),
 }
 const limitSchema = z.object(shape).openapi('Limit')
 const limitDetail = z
   .object({
     ...shape,
-    holders: z.array(z.object({ jobId: z.uuid(), since: timestamp })),
+    holders: z.array(z.object({ job_id: z.uuid(), since: timestamp })),
     line: z
-      .array(z.object({ jobId: z.uuid(), priority: z.int(), since: timestamp.nullable() }))
+      .array(z.object({ job_id: z.uuid(), priority: z.int(), since: timestamp.nullable() }))
       .openapi({ description: 'Who waits, in the order of admission.' }),
   })
   .openapi('LimitDetail')
@@ -118,8 +118,8 @@ const view = (name: string, rows: ReadonlyMap<string, LimitRow>, uses: Uses): z.
     origin: row ? 'set' : rows.has(kind) ? 'class' : 'default',
     holds: uses.get(name)?.holds ?? 0,
     waiters: uses.get(name)?.waiters ?? 0,
-    updatedBy: row?.updatedBy ?? null,
-    updatedAt: momentOrNull(row?.updatedAt ?? null),
+    updated_by: row?.updatedBy ?? null,
+    updated_at: momentOrNull(row?.updatedAt ?? null),
   }
 }
 
@@ -139,8 +139,12 @@ const detail = async (db: Queryable, name: string): Promise<z.infer<typeof limit
   ])
   return {
     ...view(name, rows, uses),
-    holders: holders.map((holder) => ({ jobId: holder.jobId, since: moment(holder.acquiredAt) })),
-    line: line.map((waiter) => ({ ...waiter, since: momentOrNull(waiter.since) })),
+    holders: holders.map((holder) => ({ job_id: holder.jobId, since: moment(holder.acquiredAt) })),
+    line: line.map((waiter) => ({
+      job_id: waiter.jobId,
+      priority: waiter.priority,
+      since: momentOrNull(waiter.since),
+    })),
   }
 }
 

@@ -17,8 +17,8 @@ const pauseSchema = z
     scope,
     name: z.string(),
     reason: z.string(),
-    pausedBy: z.string(),
-    pausedAt: timestamp,
+    paused_by: z.string(),
+    paused_at: timestamp,
     running: z.int().openapi({ description: 'Jobs of it that still run: 0 means drained.' }),
   })
   .openapi('Pause')
@@ -60,7 +60,14 @@ const remove = defineRoute({
   responses: { 204: { description: 'It goes on' } },
 })
 
-const view = (line: PauseLine): z.infer<typeof pauseSchema> => ({ ...line, pausedAt: moment(line.pausedAt) })
+const view = (line: PauseLine): z.infer<typeof pauseSchema> => ({
+  scope: line.scope,
+  name: line.name,
+  reason: line.reason,
+  paused_by: line.pausedBy,
+  paused_at: moment(line.pausedAt),
+  running: line.running,
+})
 
 export const pauses = (deps: ApiDeps) =>
   newResource()

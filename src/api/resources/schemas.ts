@@ -47,3 +47,17 @@ export const listQuery = <V extends string>(values: readonly [V, ...V[]]) => {
     .optional()
     .openapi({ type: 'string', description: `Comma-separated: ${values.join(', ')}.`, example: values[0] })
 }
+
+/** What a verb answers with that a job does: the job, or the one that was under way already. */
+export const acceptedSchema = z
+  .object({ id: z.uuid(), kind: z.string(), state: jobStateSchema, existing: z.boolean() })
+  .openapi('AcceptedWork')
+
+export type AcceptedView = z.infer<typeof acceptedSchema>
+
+/** `true` or `false` in a query; nothing: both. */
+export const flagQuery = z
+  .enum(['true', 'false'])
+  .transform((text) => text === 'true')
+  .optional()
+  .openapi({ type: 'string', enum: ['true', 'false'] })

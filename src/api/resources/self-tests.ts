@@ -24,22 +24,22 @@ const newSelfTest = z
       .max(jobsMax)
       .default(0)
       .openapi({ description: 'How many of them end as failed.' }),
-    failingOnce: z
+    failing_once: z
       .int()
       .min(0)
       .max(jobsMax)
       .default(0)
       .openapi({ description: 'How many of them fail the first try and succeed the second.' }),
     steps: z.int().min(0).max(1_000).default(0),
-    stepMs: z.int().min(0).max(60_000).default(0),
+    step_ms: z.int().min(0).max(60_000).default(0),
     effects: z.int().min(0).max(100).default(0),
     priority: z.int().min(-100).max(100).default(0),
   })
-  .refine((body) => body.failing + body.failingOnce <= body.jobs, {
+  .refine((body) => body.failing + body.failing_once <= body.jobs, {
     path: ['failing'],
-    message: 'failing and failingOnce together must not be more than jobs',
+    message: 'failing and failing_once together must not be more than jobs',
   })
-  .openapi('NewSelfTest', { example: { jobs: 100, failing: 2, failingOnce: 5, steps: 3, stepMs: 200 } })
+  .openapi('NewSelfTest', { example: { jobs: 100, failing: 2, failing_once: 5, steps: 3, step_ms: 200 } })
 
 const create = defineRoute({
   method: 'post',
@@ -73,8 +73,8 @@ const show = defineRoute({
           ended: z.int(),
           counts: z.record(z.string(), z.int()),
           done: z.boolean(),
-          startedAt: timestamp.nullable(),
-          finishedAt: timestamp.nullable(),
+          started_at: timestamp.nullable(),
+          finished_at: timestamp.nullable(),
         })
         .openapi('SelfTest'),
       'Counts by state',
@@ -83,7 +83,7 @@ const show = defineRoute({
 })
 
 const jobsOf = (body: z.infer<typeof newSelfTest>, lane: string, createdBy: string): NewJob[] => {
-  const { jobs, failing, failingOnce, priority, ...work } = body
+  const { jobs, failing, failing_once: failingOnce, priority, ...work } = body
   const outcome = (at: number) =>
     at < failing ? 'fail' : at < failing + failingOnce ? 'fail-once' : 'succeed'
   return Array.from({ length: jobs }, (_, at) => ({
@@ -144,8 +144,8 @@ export const selfTests = (deps: ApiDeps) =>
           ended,
           counts,
           done: ended === jobs,
-          startedAt: momentOrNull(firstAt),
-          finishedAt: ended === jobs ? momentOrNull(lastAt) : null,
+          started_at: momentOrNull(firstAt),
+          finished_at: ended === jobs ? momentOrNull(lastAt) : null,
         },
         200,
       )

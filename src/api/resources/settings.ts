@@ -24,8 +24,8 @@ const settingSchema = z
     value: z.number(),
     default: z.number(),
     version: z.int().openapi({ description: '0: never changed.' }),
-    updatedBy: z.string().nullable(),
-    updatedAt: timestamp.nullable(),
+    updated_by: z.string().nullable(),
+    updated_at: timestamp.nullable(),
   })
   .openapi('Setting')
 
@@ -80,8 +80,8 @@ const view = (setting: Setting, row: SettingRow | undefined): z.infer<typeof set
     value: stored.success ? stored.data : setting.default,
     default: setting.default,
     version: row?.version ?? 0,
-    updatedBy: row?.updatedBy ?? null,
-    updatedAt: momentOrNull(row?.updatedAt ?? null),
+    updated_by: row?.updatedBy ?? null,
+    updated_at: momentOrNull(row?.updatedAt ?? null),
   }
 }
 

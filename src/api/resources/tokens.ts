@@ -23,11 +23,11 @@ const shape = {
   name: z.string(),
   role: roleSchema,
   hint: z.string().openapi({ description: 'Its first characters.' }),
-  createdBy: z.string(),
-  createdAt: timestamp,
-  expiresAt: timestamp.nullable(),
-  lastUsedAt: timestamp.nullable().openapi({ description: 'To about a minute.' }),
-  revokedAt: timestamp.nullable(),
+  created_by: z.string(),
+  created_at: timestamp,
+  expires_at: timestamp.nullable(),
+  last_used_at: timestamp.nullable().openapi({ description: 'To about a minute.' }),
+  revoked_at: timestamp.nullable(),
 }
 const tokenSchema = z.object(shape).openapi('Token')
 const tokenWithSecret = z
@@ -57,7 +57,7 @@ const create = defineRoute({
         .strictObject({
           name: nameSchema,
           role: roleSchema,
-          expiresAt: z.iso.datetime({ offset: true }).optional(),
+          expires_at: z.iso.datetime({ offset: true }).optional(),
         })
         .openapi('NewToken', { example: { name: 'ci', role: 'operator' } }),
     ),
@@ -76,12 +76,15 @@ const remove = defineRoute({
 })
 
 const view = (row: TokenRow): z.infer<typeof tokenSchema> => ({
-  ...row,
+  id: row.id,
+  name: row.name,
   role: row.role as Role,
-  createdAt: moment(row.createdAt),
-  expiresAt: momentOrNull(row.expiresAt),
-  lastUsedAt: momentOrNull(row.lastUsedAt),
-  revokedAt: momentOrNull(row.revokedAt),
+  hint: row.hint,
+  created_by: row.createdBy,
+  created_at: moment(row.createdAt),
+  expires_at: momentOrNull(row.expiresAt),
+  last_used_at: momentOrNull(row.lastUsedAt),
+  revoked_at: momentOrNull(row.revokedAt),
 })
 
 export const tokens = (deps: ApiDeps) =>
@@ -96,11 +99,11 @@ export const tokens = (deps: ApiDeps) =>
     })
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
-      const expiresAt = body.expiresAt === undefined ? null : new Date(body.expiresAt)
+      const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at)
       if (expiresAt && expiresAt.getTime() <= deps.clock.now())
-        throw problem('validation-failed', 'expiresAt: It must be in the future.', {
-          field: 'expiresAt',
-          errors: [{ field: 'expiresAt', message: 'must be in the future' }],
+        throw problem('validation-failed', 'expires_at: It must be in the future.', {
+          field: 'expires_at',
+          errors: [{ field: 'expires_at', message: 'must be in the future' }],
         })
       const createdBy = c.get('actor').name
       const answer = await once(
@@ -109,7 +112,13 @@ export const tokens = (deps: ApiDeps) =>
         async (tx) => {
           await lockAccessTokens(tx)
           const secret = newSecret()
-          const row = await createToken(tx, { ...body, expiresAt, createdBy, secret })
+          const row = await createToken(tx, {
+            name: body.name,
+            role: body.role,
+            expiresAt,
+            createdBy,
+            secret,
+          })
           return {
             status: 201 as const,
             body: { ...view(row), secret },

@@ -61,7 +61,7 @@ const act = async (tx: Tx, id: string, by: string, verb: string, change: Webhook
     actor: by,
     from: before.state,
     to: webhook.state,
-    detail: { cursorBefore: before.cursor, cursor: webhook.cursor },
+    detail: { cursor_before: before.cursor, cursor: webhook.cursor },
   })
   return { status: 200 as const, body: viewWebhook(webhook), headers: { ETag: etagOf(webhook.version) } }
 }

@@ -39,13 +39,13 @@ const shape = {
   delivery: z.object({
     cursor: z.string().openapi({ description: 'The last event that was delivered or is not wanted.' }),
     failures: z.int().openapi({ description: 'In a row.' }),
-    nextTryAt: timestamp,
-    lastError: z.string().nullable(),
-    lastDeliveredAt: timestamp.nullable(),
+    next_try_at: timestamp,
+    last_error: z.string().nullable(),
+    last_delivered_at: timestamp.nullable(),
   }),
-  createdBy: z.string(),
-  createdAt: timestamp,
-  updatedAt: timestamp,
+  created_by: z.string(),
+  created_at: timestamp,
+  updated_at: timestamp,
 }
 
 export const webhookSchema = z.object(shape).openapi('Webhook')
@@ -64,11 +64,11 @@ export const viewWebhook = (webhook: WebhookLine): z.infer<typeof webhookSchema>
   delivery: {
     cursor: webhook.cursor,
     failures: webhook.failures,
-    nextTryAt: moment(webhook.nextTryAt),
-    lastError: webhook.lastError,
-    lastDeliveredAt: momentOrNull(webhook.lastDeliveredAt),
+    next_try_at: moment(webhook.nextTryAt),
+    last_error: webhook.lastError,
+    last_delivered_at: momentOrNull(webhook.lastDeliveredAt),
   },
-  createdBy: webhook.createdBy,
-  createdAt: moment(webhook.createdAt),
-  updatedAt: moment(webhook.updatedAt),
+  created_by: webhook.createdBy,
+  created_at: moment(webhook.createdAt),
+  updated_at: moment(webhook.updatedAt),
 })

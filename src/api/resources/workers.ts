@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { listWorkers } from '../../../db/queries/list-workers.ts'
+import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { defineRoute, json, moment, momentOrNull, newResource } from '../route.ts'
@@ -19,10 +19,10 @@ const workerSchema = z
     state: z.enum(['active', 'draining', 'stopped', 'lost']),
     live: z.boolean().openapi({ description: 'Heard of within the lease.' }),
     running: z.int(),
-    startedAt: timestamp,
-    heartbeatAt: timestamp,
-    silentMs: z.int(),
-    stoppedAt: timestamp.nullable(),
+    started_at: timestamp,
+    heartbeat_at: timestamp,
+    silent_ms: z.int(),
+    stopped_at: timestamp.nullable(),
   })
   .openapi('Worker')
 
@@ -44,6 +44,22 @@ const list = defineRoute({
   responses: { 200: json(pageOf(workerSchema, 'WorkerPage'), 'A page of processes') },
 })
 
+const view = (row: WorkerLine): Omit<z.infer<typeof workerSchema>, 'live'> => ({
+  id: row.id,
+  role: row.role,
+  host: row.host,
+  pid: row.pid,
+  version: row.version,
+  kinds: row.kinds,
+  slots: row.slots,
+  state: row.state as z.infer<typeof workerSchema>['state'],
+  running: row.running,
+  started_at: moment(row.startedAt),
+  heartbeat_at: moment(row.heartbeatAt),
+  silent_ms: Math.max(0, Math.round(row.silentMs)),
+  stopped_at: momentOrNull(row.stoppedAt),
+})
+
 export const workers = (deps: ApiDeps) =>
   newResource().openapi(list, async (c) => {
     const { limit, cursor, live, role } = c.req.valid('query')
@@ -57,13 +73,8 @@ export const workers = (deps: ApiDeps) =>
       limit,
       key: (row) => row.id,
       item: (row) => ({
-        ...row,
-        state: row.state as z.infer<typeof workerSchema>['state'],
+        ...view(row),
         live: row.stoppedAt === null && row.silentMs <= deps.leaseMs,
-        silentMs: Math.max(0, Math.round(row.silentMs)),
-        startedAt: moment(row.startedAt),
-        heartbeatAt: moment(row.heartbeatAt),
-        stoppedAt: momentOrNull(row.stoppedAt),
       }),
     })
     return c.json(page, 200)

@@ -102,7 +102,7 @@ export const checkVersions = (workers: readonly Json[]): Finding => {
       remedy: 'Start one: drover worker',
     }
   const versions = [...new Set(live.map((worker) => String(worker.version)))].sort()
-  const silent = workers.filter((worker) => worker.live !== true && worker.stoppedAt === null).length
+  const silent = workers.filter((worker) => worker.live !== true && worker.stopped_at === null).length
   const text = `${live.length} processes alive, ${workersAlive} of them workers; versions: ${versions.join(', ')}`
   if (silent > 0)
     return {

@@ -11,7 +11,7 @@ export const effectColumns: readonly Column[] = [
   field('kind'),
   field('platform'),
   field('name'),
-  since('updatedAt', 'changed'),
+  since('updated_at', 'changed'),
   { title: 'note', value: (effect) => (effect.error as Json | null)?.message },
 ]
 

@@ -16,7 +16,7 @@ export const eventColumns: readonly Column[] = [
 
 function aboutOf(event: Json): unknown {
   const subject = event.subject as Json | undefined
-  return event.jobId ?? `${subject?.type}/${subject?.id}`
+  return event.job_id ?? `${subject?.type}/${subject?.id}`
 }
 
 const events: Command = {
@@ -85,7 +85,7 @@ const verify: Command = {
       head: textOf(values, 'head'),
     })
     const head = report.head as Json | null
-    const broken = report.firstBroken as Json | null
+    const broken = report.first_broken as Json | null
     output.show(report, () =>
       output.fields([
         ['chain', report.ok ? 'whole' : `broken at seal ${broken?.seq}: ${broken?.why}`],

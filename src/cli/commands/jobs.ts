@@ -41,7 +41,7 @@ const list = listCommand({
     field('kind'),
     field('state'),
     field('lane'),
-    since('createdAt', 'created'),
+    since('created_at', 'created'),
     { title: 'note', value: noteOf },
   ],
 })
@@ -50,7 +50,7 @@ function noteOf(job: Json): unknown {
   const progress = job.progress as Json | null
   const error = job.error as Json | null
   if (job.state === 'running' && progress?.total) return `${progress.done} of ${progress.total}`
-  if (job.state === 'waiting') return `waits for ${job.waitReason}`
+  if (job.state === 'waiting') return `waits for ${job.wait_reason}`
   return job.state === 'failed' ? error?.message : ''
 }
 
@@ -82,15 +82,15 @@ const printJob = ({ output }: Call, job: Json): void =>
       ['state', job.state],
       ['subject', `${subject?.type}/${subject?.id}`],
       ['lane', `${job.lane}, priority ${job.priority}`],
-      ['created', `${job.createdAt} by ${job.createdBy}`],
-      ['started', job.startedAt],
-      ['finished', job.finishedAt],
+      ['created', `${job.created_at} by ${job.created_by}`],
+      ['started', job.started_at],
+      ['finished', job.finished_at],
       ['tries', `${job.attempt} in generation ${job.generation}`],
       ['progress', job.progress],
       ...(why
         ? ([
             ['waits', why.detail],
-            ['until', why.endsWhen],
+            ['until', why.ends_when],
           ] as const)
         : []),
       ...(error
@@ -207,7 +207,7 @@ const add: Command = {
       subject: { type: subject.slice(0, slash), id: subject.slice(slash + 1) },
       lane: textOf(values, 'lane'),
       priority: numberOf(values, 'priority'),
-      runAfterMs: numberOf(values, 'run-after-ms'),
+      run_after_ms: numberOf(values, 'run-after-ms'),
       deadline: textOf(values, 'deadline'),
       tokens: listOf(values, 'token'),
     })

@@ -32,7 +32,7 @@ export const listCommand = (options: ListOptions): Command => ({
     const { client, output, values } = call
     const path = typeof options.path === 'string' ? options.path : options.path(call)
     const filters = Object.keys(options.filters ?? {}).map(
-      (name) => [camel(name), textOf(values, name)] as const,
+      (name) => [fieldName(name), textOf(values, name)] as const,
     )
     const query = { ...Object.fromEntries(filters), limit: numberOf(values, 'limit') }
     let cursor = textOf(values, 'cursor')
@@ -41,7 +41,7 @@ export const listCommand = (options: ListOptions): Command => ({
     do {
       page = await client.get(path, { ...query, cursor })
       items.push(...itemsOf(page))
-      cursor = typeof page.nextCursor === 'string' ? page.nextCursor : undefined
+      cursor = typeof page.next_cursor === 'string' ? page.next_cursor : undefined
     } while (values.all === true && cursor !== undefined)
     output.show({ ...page, items }, () => output.table(options.columns, items, options.empty))
     if (cursor !== undefined) output.note(`There is more: --cursor ${cursor}, or --all.`)
@@ -51,7 +51,8 @@ export const listCommand = (options: ListOptions): Command => ({
 
 export const itemsOf = (page: Json): Json[] => (Array.isArray(page.items) ? (page.items as Json[]) : [])
 
-const camel = (name: string): string => name.replace(/-([a-z])/g, (_, letter: string) => letter.toUpperCase())
+/** An option as the API spells it: `--created-after` asks with `created_after`. */
+const fieldName = (option: string): string => option.replaceAll('-', '_')
 
 /** A thing's address: names and ids are data, whatever they hold. */
 export const pathOf = (...parts: readonly (string | undefined)[]): string =>

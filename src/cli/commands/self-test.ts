@@ -32,9 +32,9 @@ const selfTest: Command = {
     const body = {
       jobs: numberOf(values, 'jobs'),
       failing: numberOf(values, 'failing'),
-      failingOnce: numberOf(values, 'failing-once'),
+      failing_once: numberOf(values, 'failing-once'),
       steps: numberOf(values, 'steps'),
-      stepMs: numberOf(values, 'step-ms'),
+      step_ms: numberOf(values, 'step-ms'),
       effects: numberOf(values, 'effects'),
       priority: numberOf(values, 'priority'),
     }

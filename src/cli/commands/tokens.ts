@@ -19,7 +19,7 @@ const add: Command = {
     const token = await client.post('/v1/tokens', {
       name: args[0],
       role,
-      expiresAt: textOf(values, 'expires-at'),
+      expires_at: textOf(values, 'expires-at'),
     })
     // The secret alone on its line, so that it can be piped into a file.
     output.show(token, () => output.line(String(token.secret)))
@@ -54,9 +54,9 @@ export const tokenCommands: readonly Command[] = [
       field('name'),
       field('role'),
       field('hint'),
-      since('lastUsedAt', 'used'),
-      field('expiresAt', 'expires'),
-      { title: 'state', value: (token) => (token.revokedAt ? 'revoked' : 'good') },
+      since('last_used_at', 'used'),
+      field('expires_at', 'expires'),
+      { title: 'state', value: (token) => (token.revoked_at ? 'revoked' : 'good') },
     ],
   }),
   add,

@@ -21,13 +21,13 @@ export const workerCommands: readonly Command[] = [
     columns: [
       field('id'),
       field('role'),
-      { title: 'state', value: (row) => (row.live || row.stoppedAt ? row.state : 'silent') },
+      { title: 'state', value: (row) => (row.live || row.stopped_at ? row.state : 'silent') },
       field('host'),
       field('pid', 'pid', { right: true }),
       field('version'),
       field('running', 'running', { right: true }),
-      since('heartbeatAt', 'heard of'),
-      since('startedAt', 'started'),
+      since('heartbeat_at', 'heard of'),
+      since('started_at', 'started'),
     ],
   }),
 ]

@@ -42,7 +42,7 @@ export const effectsPage = async (context: PageContext): Promise<Page> => {
           empty: asked === undefined ? 'Nothing is left behind.' : 'No effect fits.',
           withJob: true,
           waiveBack: mayOperate(context) ? `${path}?${query}` : undefined,
-        })}${pager('/effects', query, page.nextCursor)}`,
+        })}${pager('/effects', query, page.next_cursor)}`,
       },
     ],
   }

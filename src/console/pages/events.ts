@@ -36,6 +36,6 @@ const eventRow = (
   nowMs: number,
 ): Html => html`<tr data-key="${event.id}">
 <td class="nowrap">${ago(event.at, nowMs)}</td><td class="nowrap"><code>${event.type}</code></td>
-<td class="long">${event.jobId === null ? `${event.subject.type}/${event.subject.id}` : jobLink(event.jobId)}</td>
+<td class="long">${event.job_id === null ? `${event.subject.type}/${event.subject.id}` : jobLink(event.job_id)}</td>
 <td class="long">${event.actor}</td><td class="nowrap">${event.from ?? ''}${event.from !== null && event.to !== null ? ' → ' : ''}${event.to ?? ''}</td>
 <td>${event.reason ?? ''}</td></tr>`

@@ -37,7 +37,7 @@ export const failedPage = async (context: PageContext): Promise<Page> => {
           rows: page.items.map((job) => failedRow(job, nowMs, operator ? here : undefined)),
         })}
 ${operator && page.items.length > 1 ? retryAll(page.items, here) : ''}
-${pager('/failed', query, page.nextCursor)}`,
+${pager('/failed', query, page.next_cursor)}`,
       },
     ],
   }

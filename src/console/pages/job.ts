@@ -66,14 +66,14 @@ const stateHtml = (context: PageContext, job: Job): Html => html`<div class="car
 ${job.state === 'running' ? jobProgress(job.progress) : ''}
 ${job.wait === null ? '' : waitHtml(job.wait, context.nowMs)}
 ${job.error === null || job.state === 'succeeded' ? '' : errorHtml(job.error, job.state)}
-${job.cancel === null || isTerminal(job.state) ? '' : html`<p>${job.cancel.by} asked it to end ${ago(job.cancel.requestedAt, context.nowMs)}: ${job.cancel.reason}</p>`}
+${job.cancel === null || isTerminal(job.state) ? '' : html`<p>${job.cancel.by} asked it to end ${ago(job.cancel.requested_at, context.nowMs)}: ${job.cancel.reason}</p>`}
 ${mayOperate(context) ? buttons(job) : ''}</div>`
 
 const stateSentence = (job: Job, nowMs: number): Html => {
   const tries = job.attempt > 1 ? ` (try ${job.attempt})` : ''
   switch (job.state) {
     case 'running':
-      return html`since ${ago(job.startedAt, nowMs)}${tries}, on worker <code>${shortId(job.workerId ?? '')}</code>`
+      return html`since ${ago(job.started_at, nowMs)}${tries}, on worker <code>${shortId(job.worker_id ?? '')}</code>`
     case 'ready':
       return html`to start${job.attempt > 0 ? `, after ${job.attempt} tries` : ''}`
     case 'waiting':
@@ -81,21 +81,21 @@ const stateSentence = (job: Job, nowMs: number): Html => {
     case 'succeeded':
     case 'failed':
     case 'canceled':
-      return html`${ago(job.finishedAt, nowMs)}${tookText(job)}${tries}`
+      return html`${ago(job.finished_at, nowMs)}${tookText(job)}${tries}`
   }
 }
 
 const tookText = (job: Job): string =>
-  job.startedAt === null || job.finishedAt === null
+  job.started_at === null || job.finished_at === null
     ? ''
-    : `, after ${duration(Date.parse(job.finishedAt) - Date.parse(job.startedAt))}`
+    : `, after ${duration(Date.parse(job.finished_at) - Date.parse(job.started_at))}`
 
 const waitHtml = (wait: NonNullable<Job['wait']>, nowMs: number): Html => html`<div id="wait">
 <p><strong>Why it does not run:</strong> ${wait.detail}</p>
 ${definition([
   ['Since', ago(wait.since, nowMs)],
   ['At the latest', wait.until === null ? 'no limit' : ago(wait.until, nowMs)],
-  ['Ends when', wait.endsWhen],
+  ['Ends when', wait.ends_when],
 ])}</div>`
 
 const errorHtml = (
@@ -130,14 +130,14 @@ const facts = (job: Job, nowMs: number): Html => html`${definition([
   ],
   ['Lane', html`<a href="/jobs?lane=${encodeURIComponent(job.lane)}">${job.lane}</a>`],
   ['Priority', job.priority],
-  ['Created', html`${ago(job.createdAt, nowMs)} by ${job.createdBy}`],
+  ['Created', html`${ago(job.created_at, nowMs)} by ${job.created_by}`],
   ['Deadline', job.deadline === null ? 'none' : ago(job.deadline, nowMs)],
   ['Generation', job.generation],
-  ['Tries', `${job.attempt}, environment ${job.environmentAttempt}, lost ${job.lost}`],
+  ['Tries', `${job.attempt}, environment ${job.environment_attempt}, lost ${job.lost}`],
   ['Tokens', job.tokens.length === 0 ? 'none' : job.tokens.join(', ')],
   ['Trace', job.trace === null ? 'none' : html`<code>${job.trace}</code>`],
 ])}
-${jsonBlock(`Payload (version ${job.payloadVersion})`, job.payload)}
+${jsonBlock(`Payload (version ${job.payload_version})`, job.payload)}
 ${job.result === null ? '' : jsonBlock('Result', job.result)}
 ${job.error?.detail === undefined ? '' : jsonBlock('Details of the error', job.error.detail)}
 <p class="dim">The same for programs: <a href="/v1/jobs/${job.id}">/v1/jobs/${job.id}</a></p>`

@@ -40,7 +40,7 @@ export const jobsPage = async ({ deps, query, nowMs }: PageContext): Promise<Pag
       {
         id: 'jobs',
         html: html`${jobTable({ label: 'Jobs', jobs: page.items, nowMs, empty: 'No job fits.' })}
-${pager('/jobs', query, page.nextCursor)}`,
+${pager('/jobs', query, page.next_cursor)}`,
       },
     ],
   }

@@ -213,7 +213,7 @@ const waitingHtml = (facts: {
   const ready = facts.ready.map(
     ({ kind, id, wait }) => html`<tr data-key="ready-${kind}"><td class="nowrap">${kind}</td>
 <td class="nowrap">${readyOf(kind)} ready</td><td>${wait.detail}</td><td class="nowrap">${ago(wait.since, facts.nowMs)}</td>
-<td>${wait.endsWhen}</td><td>${jobLink(id)}</td></tr>`,
+<td>${wait.ends_when}</td><td>${jobLink(id)}</td></tr>`,
   )
   return table({
     label: 'What waits',

@@ -8,7 +8,7 @@ export const finalVerify = defineKind({
   version: 1,
   payload: z.strictObject({
     batch: nameSchema,
-    entryId: z.uuid(),
+    entry_id: z.uuid(),
     /** Ignore what can be ignored: see the batch's `force_conflict_resolution`. */
     force: z.boolean().default(false),
   }),

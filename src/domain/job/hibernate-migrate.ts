@@ -7,10 +7,10 @@ export const hibernateMigrate = defineKind({
   title: 'Move a machine by hibernation',
   version: 1,
   payload: z.strictObject({
-    machineId: z.uuid(),
-    moveId: z.uuid(),
-    fromHost: nameSchema,
-    toHost: nameSchema,
-    downtimeLimitSeconds: z.int().positive().max(86_400).optional(),
+    machine_id: z.uuid(),
+    move_id: z.uuid(),
+    from_host: nameSchema,
+    to_host: nameSchema,
+    downtime_limit_seconds: z.int().positive().max(86_400).optional(),
   }),
 })

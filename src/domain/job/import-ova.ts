@@ -19,10 +19,10 @@ export const importOva = defineKind({
         url: z.url({ protocol: /^https?$/ }),
         fingerprint: sha256Fingerprint.optional(),
       }),
-      z.strictObject({ type: z.literal('upload'), uploadId: z.uuid() }),
+      z.strictObject({ type: z.literal('upload'), upload_id: z.uuid() }),
     ]),
     pool: nameSchema.optional(),
-    requireManifest: z.boolean().default(false),
+    require_manifest: z.boolean().default(false),
   }),
   concurrency: 2,
 })

@@ -8,8 +8,8 @@ export const placeInstance = defineKind({
   version: 1,
   payload: z.strictObject({
     batch: nameSchema,
-    entryId: z.uuid(),
-    instanceId: z.uuid(),
+    entry_id: z.uuid(),
+    instance_id: z.uuid(),
     /** The inventory revision the decision is made on; a newer one asks for a new decision. */
     revision: z.int().nonnegative(),
   }),

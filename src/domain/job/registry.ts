@@ -1,16 +1,24 @@
+import { checkConnection } from './check-connection.ts'
 import { finalVerify } from './final-verify.ts'
 import { hibernateMigrate } from './hibernate-migrate.ts'
 import { importOva } from './import-ova.ts'
 import type { JobKind } from './kind.ts'
 import { placeInstance } from './place-instance.ts'
+import { powerInstance } from './power-instance.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
 import { swapTemplate } from './swap-template.ts'
 import { syncSource } from './sync-source.ts'
+import { syncTarget } from './sync-target.ts'
+import { trackInstance } from './track-instance.ts'
 
 /** Every job kind there is. A new kind is one file beside this one, a line here, and a handler. */
 export const jobKinds: readonly JobKind[] = [
   syncSource,
+  syncTarget,
+  checkConnection,
+  powerInstance,
+  trackInstance,
   placeInstance,
   importOva,
   swapTemplate,

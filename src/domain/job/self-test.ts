@@ -10,9 +10,9 @@ export const selfTest = defineKind({
     /** What the job does before it ends. */
     outcome: z.enum(['succeed', 'fail', 'fail-once', 'wait']).default('succeed'),
     steps: z.int().min(0).max(1_000).default(0),
-    stepMs: z.int().min(0).max(60_000).default(0),
+    step_ms: z.int().min(0).max(60_000).default(0),
     /** Keeps a processor busy for this long, in a thread. */
-    burnMs: z.int().min(0).max(60_000).default(0),
+    burn_ms: z.int().min(0).max(60_000).default(0),
     /** Effects written outside the ledger, each with an intent before and a checkpoint after. */
     effects: z.int().min(0).max(100).default(0),
   }),

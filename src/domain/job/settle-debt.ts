@@ -6,6 +6,6 @@ export const settleDebt = defineKind({
   kind: 'settle-debt',
   title: 'Settle a debt',
   version: 1,
-  payload: z.strictObject({ effectId: z.uuid() }),
+  payload: z.strictObject({ effect_id: z.uuid() }),
   retry: { transientMax: 1, environmentMax: 1, bugMax: 1 },
 })

@@ -11,7 +11,7 @@ export const swapTemplate = defineKind({
     template: nameSchema,
     folder: platformIdSchema,
     image: nameSchema,
-    canaryPercent: z.int().min(0).max(100).default(100),
-    keepOldForSeconds: z.int().min(0).max(2_592_000).default(86_400),
+    canary_percent: z.int().min(0).max(100).default(100),
+    keep_old_for_seconds: z.int().min(0).max(2_592_000).default(86_400),
   }),
 })

@@ -5,6 +5,8 @@
 export const tokenClasses: Readonly<Record<string, { readonly title: string; readonly limit: number }>> = {
   'source-host-reads': { title: 'Disks read at once from one source host', limit: 8 },
   'source-snapshots': { title: 'Snapshots held at once on one datastore', limit: 15 },
+  'source-imports': { title: 'Imports at once from one source', limit: 100_000 },
+  'site-sync': { title: 'Syncs at once of one source or target', limit: 1 },
   'target-imports': { title: 'Imports at once into one target', limit: 8 },
   'target-creates': { title: 'Machines created at once on one target', limit: 4 },
   'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },

@@ -50,7 +50,7 @@ const runOnce = async (
   const fleet = await startFleet(bench, { bell, database, concurrency: 16 })
   try {
     for (let left = jobs; left > 0; left -= bench.options.batch)
-      await fleet.enqueue(Math.min(left, bench.options.batch), { effects: 1, steps: 1, stepMs: 5 })
+      await fleet.enqueue(Math.min(left, bench.options.batch), { effects: 1, steps: 1, step_ms: 5 })
     await untilFinished(fleet.db, Math.ceil(jobs / 4))
     const out = await bellsOut(fleet.db)
     const [flushed] = await fleet.db<{ at: Date }[]>`select clock_timestamp() as at`

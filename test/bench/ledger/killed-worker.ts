@@ -40,7 +40,7 @@ const runOnce = async (
     const [victim] = fleet.workers
     if (!victim) throw new Error('There is no worker to kill.')
     const stepMs = 100
-    await fleet.enqueue(slots, { steps: Math.ceil((leaseMs * 3) / stepMs), stepMs })
+    await fleet.enqueue(slots, { steps: Math.ceil((leaseMs * 3) / stepMs), step_ms: stepMs })
     const running = await until(() => jobsOf(fleet.db, victim.pid), {
       what: 'jobs to run on the worker that will be killed',
       withinMs: 30_000,

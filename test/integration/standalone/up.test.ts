@@ -139,7 +139,7 @@ test(
     await fetch(`${address}/v1/self-tests`, {
       method: 'POST',
       headers: { ...headers, 'idempotency-key': 'a-long-one' },
-      body: '{"jobs": 1, "steps": 1, "stepMs": 60000}',
+      body: '{"jobs": 1, "steps": 1, "step_ms": 60000}',
     })
     const running = async () => {
       const answer = await fetch(`${address}/v1/jobs?state=running`, { headers })
