@@ -81,9 +81,10 @@ export const nextSealRange = async (db: Queryable, eventsMax: number): Promise<S
 }
 
 /**
- * The hash of a range, computed where the events are. Each event is hashed from a canonical text (a JSON array
- * of its columns: no separator can be forged), then the chain's link, the range and all event hashes together,
- * so a transaction of any size needs 32 bytes an event. Events are taken in (xid, id) order.
+ * The hash of a range, computed where the events are. Each event is hashed from a canonical text (Postgres's own
+ * form of a row: no content can forge its quoting, and it costs half of a JSON array), then the chain's link, the
+ * range and all event hashes together, so a transaction of any size needs 32 bytes an event. Events are taken in
+ * (xid, id) order.
  */
 export const digestRange = async (db: Queryable, range: SealRange): Promise<SealDigest> => {
   const [digest] = await db<SealDigest[]>`
@@ -99,8 +100,8 @@ export const sealHash = (db: Queryable, range: SealRange) => db`
     ${range.era}::int, ${range.fromXid}::text, ${range.toXid}::text, body.events), 'UTF8') || body.digests)`
 
 export const rangeBody = (db: Queryable, range: Pick<SealRange, 'era' | 'fromXid' | 'toXid'>) => db`
-  select count(*)::int as events, coalesce(string_agg(sha256(convert_to(jsonb_build_array(
-    era, xid::text, id, (extract(epoch from at) * 1000)::bigint, type, subject_type, subject_id, job_id, actor,
+  select count(*)::int as events, coalesce(string_agg(sha256(convert_to(row(
+    era, xid, id, (date_part('epoch', at) * 1000)::bigint, type, subject_type, subject_id, job_id, actor,
     from_state, to_state, reason, detail)::text, 'UTF8')), ''::bytea order by xid, id), ''::bytea) as digests
   from event
   where era = ${range.era} and xid >= ${range.fromXid}::xid8 and xid < ${range.toXid}::xid8`
