@@ -7,7 +7,11 @@ export const suites = [
   { name: 'unit', packages: [], limitMs: 300_000 },
   { name: 'api', packages: ['redis-server'], limitMs: 600_000 },
   { name: 'integration', packages: ['redis-server'], limitMs: 1_200_000 },
-  { name: 'contract', packages: ['redis-server'], limitMs: 1_200_000 },
+  {
+    name: 'contract',
+    packages: ['redis-server', 'golang-go', 'golang-github-vmware-govmomi-dev'],
+    limitMs: 1_200_000,
+  },
   { name: 'crash', packages: ['redis-server'], limitMs: 1_800_000 },
   { name: 'simulation', packages: [], limitMs: 1_200_000 },
   { name: 'browser', packages: ['chromium'], limitMs: 900_000 },

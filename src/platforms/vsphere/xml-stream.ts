@@ -1,0 +1,133 @@
+import { StringDecoder } from 'node:string_decoder'
+import { SaxesParser } from 'saxes'
+import type { XmlNode } from './xml-node.ts'
+
+/** Why an answer is no XML that we take: it becomes `platform-answer-invalid` where the call is known. */
+export class XmlRefusal extends Error {}
+
+export interface XmlLimits {
+  /** Of the whole document. */
+  readonly totalBytes: number
+  readonly depth: number
+  /** Of one item, or of a document without items: what is held in memory. */
+  readonly itemBytes: number
+}
+
+export const usualXmlLimits: XmlLimits = { totalBytes: 64 << 20, depth: 64, itemBytes: 64 << 20 }
+
+/** Elements that are handed over one by one and then forgotten, so that memory does not grow with their number. */
+export interface XmlItems {
+  readonly name: string
+  /** How many elements are around it: 4 for `Envelope/Body/…Response/returnval/objects`. */
+  readonly depth: number
+  readonly each: (item: XmlNode) => void
+}
+
+/** An `XmlNode` while it is still open. */
+interface OpenNode {
+  readonly name: string
+  readonly xsiType: string
+  readonly refType: string
+  children: OpenNode[]
+  text: string
+}
+
+/** Shared by all leaves: most elements are one. */
+const noChildren: OpenNode[] = []
+
+/**
+ * Builds small trees out of a stream of any length. Entities other than XML's own five do not exist here; a
+ * DOCTYPE ends the reading, and so does what is too deep, or too long in one piece or as a whole.
+ */
+export class XmlStream {
+  readonly #limits: XmlLimits
+  readonly #items: XmlItems | undefined
+  readonly #parser = new SaxesParser({ xmlns: false, position: false })
+  readonly #decoder = new StringDecoder('utf8')
+  readonly #stack: OpenNode[] = []
+  #root: OpenNode | undefined
+  #totalBytes = 0
+  /** What had been read when the last item was handed over. */
+  #releasedAtBytes = 0
+
+  constructor(limits: XmlLimits, items?: XmlItems) {
+    this.#limits = limits
+    this.#items = items
+    this.#listen()
+  }
+
+  /** Throws `XmlRefusal`. */
+  write(chunk: Buffer): void {
+    this.#totalBytes += chunk.length
+    if (this.#totalBytes > this.#limits.totalBytes)
+      throw new XmlRefusal(`it is longer than ${this.#limits.totalBytes} bytes`)
+    this.#parser.write(this.#decoder.write(chunk))
+    if (this.#totalBytes - this.#releasedAtBytes > this.#limits.itemBytes)
+      throw new XmlRefusal(`one thing in it is longer than ${this.#limits.itemBytes} bytes`)
+  }
+
+  /** The document without its items. Throws `XmlRefusal` when it was cut off. */
+  end(): XmlNode {
+    this.#parser.write(this.#decoder.end()).close()
+    if (!this.#root) throw new XmlRefusal('it is empty')
+    return this.#root
+  }
+
+  #listen(): void {
+    const parser = this.#parser
+    parser.on('error', (error) => {
+      // What stands behind a colon is taken from the document.
+      throw new XmlRefusal(`it is no well-formed XML (${error.message.split(':', 1)[0]})`)
+    })
+    parser.on('doctype', () => {
+      throw new XmlRefusal('it holds a DOCTYPE')
+    })
+    parser.on('xmldecl', ({ encoding }) => {
+      if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8')
+        throw new XmlRefusal('it is not in UTF-8')
+    })
+    parser.on('opentag', (tag) => this.#open(tag.name, tag.attributes))
+    parser.on('text', (text) => this.#addText(text))
+    parser.on('cdata', (text) => this.#addText(text))
+    parser.on('closetag', () => this.#close())
+  }
+
+  #open(name: string, attributes: Record<string, string>): void {
+    if (this.#stack.length >= this.#limits.depth)
+      throw new XmlRefusal(`it is deeper than ${this.#limits.depth} elements`)
+    let xsiType = ''
+    let refType = ''
+    for (const key in attributes) {
+      const value = attributes[key] as string
+      if (key === 'type') refType = value
+      else if (key.endsWith(':type')) xsiType = localName(value)
+    }
+    this.#stack.push({ name: localName(name), xsiType, refType, children: noChildren, text: '' })
+  }
+
+  #addText(text: string): void {
+    const node = this.#stack.at(-1)
+    // White space between elements is not worth a string.
+    if (node && node.children === noChildren) node.text = node.text === '' ? text : node.text + text
+  }
+
+  #close(): void {
+    const node = this.#stack.pop() as OpenNode
+    if (node.children !== noChildren) node.text = ''
+    const depth = this.#stack.length
+    if (this.#items && depth === this.#items.depth && node.name === this.#items.name) {
+      this.#releasedAtBytes = this.#totalBytes
+      this.#items.each(node)
+      return
+    }
+    const parent = this.#stack[depth - 1]
+    if (!parent) this.#root = node
+    else if (parent.children === noChildren) parent.children = [node]
+    else parent.children.push(node)
+  }
+}
+
+const localName = (name: string): string => {
+  const colon = name.indexOf(':')
+  return colon === -1 ? name : name.slice(colon + 1)
+}
