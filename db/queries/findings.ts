@@ -1,0 +1,19 @@
+import type { Queryable } from '../client.ts'
+
+export interface FindingLine {
+  readonly instanceId: string
+  readonly rule: string
+  readonly severity: 'critical' | 'warning' | 'info'
+  readonly evidence: readonly string[]
+  readonly waived: boolean
+  readonly since: Date
+}
+
+/** What these instances break now, the worst first. */
+export const listFindings = async (
+  db: Queryable,
+  instanceIds: readonly string[],
+): Promise<FindingLine[]> => db<FindingLine[]>`
+  select instance_id, rule, severity, evidence, waived, since from finding
+  where instance_id = any(${instanceIds as string[]}::uuid[])
+  order by instance_id, array_position(array['critical', 'warning', 'info'], severity), rule`

@@ -1,0 +1,115 @@
+import { z } from '@hono/zod-openapi'
+import type { Tx } from '../../../db/client.ts'
+import { deleteSiteInventory, deleteSiteWarnings } from '../../../db/queries/delete-site-inventory.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import { deleteLimit } from '../../../db/queries/limits.ts'
+import {
+  countSite,
+  deleteSiteRow,
+  findFrozen,
+  findLiveSiteJobs,
+  lockSiteByName,
+  postponeSite,
+  type SiteLine,
+} from '../../../db/queries/site-rows.ts'
+import { type SiteRole, siteLimits } from '../../domain/inventory/site-settings.ts'
+import { cancelInTransaction } from '../../ledger/cancel.ts'
+import type { ApiDeps } from '../env.ts'
+import { requireVersion } from '../preconditions.ts'
+import { notFound, problem } from '../problem.ts'
+
+export const removingSchema = z
+  .object({ removing: z.literal(true), instances_left: z.int() })
+  .openapi('RemovingSite')
+
+type Removing = z.infer<typeof removingSchema>
+
+interface Asked {
+  readonly role: SiteRole
+  readonly name: string
+  readonly ifMatch: string | undefined
+  readonly by: string
+}
+
+/** So much in one transaction: it holds locks for a moment, and a request stays within its deadline. */
+const batchSize = 1_000
+const budgetPart = 0.6
+
+/**
+ * Removes a site with all that it has. Undefined: it is gone. Otherwise the time of one request is over and there
+ * is more; what was removed stays removed, and the next request goes on.
+ */
+export const removeSite = async (deps: ApiDeps, asked: Asked): Promise<Removing | undefined> => {
+  const startMs = deps.clock.monotonicMs()
+  const spent = () => deps.clock.monotonicMs() - startMs > deps.limits.requestMs * budgetPart
+  for (;;) {
+    const last = spent()
+    const left = (await deps.db.begin((tx) => removePart(tx, asked, last))) as Removing | 'more' | 'gone'
+    if (left === 'gone') return undefined
+    if (left !== 'more') return left
+  }
+}
+
+const removePart = async (tx: Tx, asked: Asked, last: boolean): Promise<Removing | 'more' | 'gone'> => {
+  const { role, name, by } = asked
+  const site = await lockSiteByName(tx, role, name)
+  if (!site) throw notFound(role, name)
+  requireVersion(asked.ifMatch, site.version)
+  await requireUnused(tx, site, by)
+  const removed = await deleteSiteInventory(tx, site.id, batchSize)
+  const subject = { type: role, id: name }
+  if (removed > 0) {
+    await postponeSite(tx, site.id)
+    if (!last) return 'more'
+    const { instances, ignored } = await countSite(tx, site.id)
+    const left = instances + ignored
+    await insertAuditEvent(tx, {
+      type: `${role}.removal-begun`,
+      subject,
+      actor: by,
+      detail: { instances_left: left },
+    })
+    return { removing: true, instances_left: left }
+  }
+  for (const { token } of siteLimits({ role, name, settings: site.settings })) await deleteLimit(tx, token)
+  await deleteSiteWarnings(tx, site)
+  await deleteSiteRow(tx, site.id)
+  await insertAuditEvent(tx, {
+    type: `${role}.deleted`,
+    subject,
+    actor: by,
+    detail: { kind: site.kind, endpoint: site.endpoint, revision: site.revision },
+  })
+  return 'gone'
+}
+
+/** Refuses by name while somebody works with it. Checks and syncs that only wait for their turn are canceled. */
+const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> => {
+  const role = site.role as SiteRole
+  const frozen = await findFrozen(tx, site.id)
+  if (frozen.count > 0)
+    throw problem(
+      'site-in-use',
+      `${frozen.count} of its instances are held by running batches: ${frozen.by.join(', ')}.`,
+    )
+  const jobs = await findLiveSiteJobs(tx, { id: site.id, role, name: site.name })
+  const own = new Set([`sync-${role}`, 'check-connection'])
+  const holding = jobs.filter((job) => job.state === 'running' || !own.has(job.kind))
+  if (holding.length > 0) throw inUse(holding)
+  for (const job of jobs) {
+    const { outcome } = await cancelInTransaction(tx, job.id, {
+      by,
+      reason: `${role} ${site.name} is removed`,
+    })
+    if (outcome === 'requested') throw inUse([job])
+  }
+}
+
+const inUse = (jobs: readonly { id: string; kind: string; state: string }[]) =>
+  problem(
+    'site-in-use',
+    `Jobs are under way for it: ${jobs
+      .slice(0, 5)
+      .map((job) => `${job.kind} ${job.id} (${job.state})`)
+      .join(', ')}${jobs.length > 5 ? ` and ${jobs.length - 5} more` : ''}.`,
+  )

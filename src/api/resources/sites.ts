@@ -1,0 +1,217 @@
+import { z } from '@hono/zod-openapi'
+import { v7 as uuidv7 } from 'uuid'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import {
+  countSite,
+  findSiteByName,
+  insertSite,
+  listSites,
+  lockSiteByName,
+  type SiteLine,
+} from '../../../db/queries/site-rows.ts'
+import { readSettings, type SiteRole } from '../../domain/inventory/site-settings.ts'
+import { nameSchema } from '../../domain/job/kind.ts'
+import { nudge } from '../../ledger/nudge.ts'
+import { platformKinds } from '../../platforms/connection.ts'
+import type { ApiDeps } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { nameKey, pageOf, pageQuery, readCursor, toPage } from '../page.ts'
+import { etagOf, requireVersion } from '../preconditions.ts'
+import { notFound } from '../problem.ts'
+import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { changeSite, saveLimits } from './site-change.ts'
+import { enqueueCheck } from './site-jobs.ts'
+import { removeSite, removingSchema } from './site-removal.ts'
+import {
+  connectivityStates,
+  newSiteSchema,
+  siteChangeSchema,
+  siteDetailSchema,
+  siteSchema,
+  viewSite,
+  viewSiteDetail,
+} from './site-view.ts'
+
+export const siteParams = z.object({ name: nameSchema })
+
+/** `sources` or `targets`; to the types one of them, since the routes are the same. */
+export const nounOf = (role: SiteRole) => `${role}s` as 'sources'
+export const tagOf = (role: SiteRole) => (role === 'source' ? 'Sources' : 'Targets')
+
+export const findSite = async (db: Queryable, role: SiteRole, name: string): Promise<SiteLine> => {
+  const site = await findSiteByName(db, role, name)
+  if (!site) throw notFound(role, name)
+  return site
+}
+
+export const lockSite = async (tx: Tx, role: SiteRole, name: string): Promise<SiteLine> => {
+  const site = await lockSiteByName(tx, role, name)
+  if (!site) throw notFound(role, name)
+  return site
+}
+
+const readingRoutes = (role: SiteRole) => {
+  const [noun, tag, schema] = [nounOf(role), tagOf(role), siteSchema(role)]
+  return {
+    list: defineRoute({
+      method: 'get',
+      path: `/${noun}`,
+      role: 'viewer',
+      tag,
+      summary: `List ${noun} by name`,
+      request: {
+        query: pageQuery.extend({
+          kind: z.enum(platformKinds).optional(),
+          connectivity: z.enum(connectivityStates).optional(),
+        }),
+      },
+      responses: { 200: json(pageOf(schema, `${tag.slice(0, -1)}Page`), `A page of ${noun}`) },
+    }),
+    show: defineRoute({
+      method: 'get',
+      path: `/${noun}/{name}`,
+      role: 'viewer',
+      tag,
+      summary: `Show a ${role}, its connection, its last sync and how much it has`,
+      description: 'The password is never shown: `has_password` says whether there is one.',
+      request: { params: siteParams },
+      responses: { 200: json(siteDetailSchema(role), `The ${role}; its ETag is for If-Match`) },
+    }),
+  }
+}
+
+const changingRoutes = (role: SiteRole) => {
+  const [noun, tag] = [nounOf(role), tagOf(role)]
+  return {
+    create: defineRoute({
+      method: 'post',
+      path: `/${noun}`,
+      role: 'admin',
+      tag,
+      summary: `Add a ${role}`,
+      description:
+        'It is stored and a check of the connection is enqueued with it; `connectivity` says how that went, and ' +
+        'the first sync follows a good check by itself.',
+      request: { body: jsonBody(newSiteSchema(role)) },
+      responses: { 201: json(siteSchema(role), 'Stored, with its connectivity unknown') },
+    }),
+    change: defineRoute({
+      method: 'patch',
+      path: `/${noun}/{name}`,
+      role: 'admin',
+      tag,
+      summary: `Change a ${role}`,
+      description:
+        'Another address, user name, password or certificate sets `connectivity` to unknown and enqueues a check. ' +
+        'Another address needs the password with it: a stored one is never sent to a new address.',
+      request: { params: siteParams, headers: ifMatchHeaders, body: jsonBody(siteChangeSchema(role)) },
+      responses: { 200: json(siteSchema(role), 'Changed') },
+    }),
+    remove: defineRoute({
+      method: 'delete',
+      path: `/${noun}/{name}`,
+      role: 'admin',
+      tag,
+      summary: `Remove a ${role} and its inventory`,
+      description:
+        'Refused while jobs run for it or batches hold its instances. A large inventory goes in parts: 202 says ' +
+        'that there is more; send the same request again until 204.',
+      request: { params: siteParams, headers: ifMatchHeaders },
+      responses: {
+        202: json(removingSchema, 'A part is removed; send it again'),
+        204: { description: 'Removed' },
+      },
+    }),
+  }
+}
+
+const audit = (tx: Tx, site: SiteLine, verb: string, actor: string, detail: Record<string, unknown>) =>
+  insertAuditEvent(tx, {
+    type: `${site.role}.${verb}`,
+    subject: { type: site.role, id: site.name },
+    actor,
+    detail,
+  })
+
+type NewSiteBody = z.infer<ReturnType<typeof newSiteSchema>>
+
+const createSite = async (tx: Tx, deps: ApiDeps, asked: NewSiteBody & { role: SiteRole; by: string }) => {
+  const { role, by, password, ...body } = asked
+  const { check_interval_seconds: nextCheckSeconds } = readSettings(role, body.settings)
+  const site = await insertSite(
+    tx,
+    {
+      ...body,
+      id: uuidv7(),
+      role,
+      secret: deps.sealer.seal(JSON.stringify({ password })),
+      createdBy: by,
+    },
+    nextCheckSeconds,
+  )
+  await saveLimits(tx, site, by)
+  await audit(tx, site, 'created', by, { kind: body.kind, endpoint: body.endpoint, username: body.username })
+  await enqueueCheck(tx, site, { by, anew: true })
+  return {
+    status: 201 as const,
+    body: viewSite(site),
+    headers: { Location: `/v1/${nounOf(role)}/${site.name}`, ETag: etagOf(site.version) },
+  }
+}
+
+const readingPart = (role: SiteRole) => {
+  const { list, show } = readingRoutes(role)
+  return (deps: ApiDeps) =>
+    newResource()
+      .openapi(list, async (c) => {
+        const { limit, cursor, kind, connectivity } = c.req.valid('query')
+        const name = nounOf(role)
+        const after = readCursor(name, nameKey, cursor)
+        const rows = await listSites(deps.db, { role, kind, connectivity }, { after, limit: limit + 1 })
+        return c.json(toPage(rows, { list: name, limit, key: (row) => row.name, item: viewSite }), 200)
+      })
+      .openapi(show, async (c) => {
+        const site = await findSite(deps.db, role, c.req.valid('param').name)
+        c.header('ETag', etagOf(site.version))
+        return c.json(viewSiteDetail(site, await countSite(deps.db, site.id)), 200)
+      })
+}
+
+const changingPart = (role: SiteRole) => {
+  const { create, change, remove } = changingRoutes(role)
+  return (deps: ApiDeps) =>
+    newResource()
+      .openapi(create, async (c) => {
+        const body = c.req.valid('json')
+        const by = c.get('actor').name
+        const answer = await once(c, deps, (tx) => createSite(tx, deps, { ...body, role, by }))
+        nudge(deps.db)
+        return c.json(answer.body, 201)
+      })
+      .openapi(change, async (c) => {
+        const by = c.get('actor').name
+        const site = (await deps.db.begin(async (tx) => {
+          const before = await lockSite(tx, role, c.req.valid('param').name)
+          requireVersion(c.req.valid('header')['if-match'], before.version)
+          return await changeSite(tx, deps.sealer, before, { ...c.req.valid('json'), by })
+        })) as SiteLine
+        nudge(deps.db)
+        c.header('ETag', etagOf(site.version))
+        return c.json(viewSite(site), 200)
+      })
+      .openapi(remove, async (c) => {
+        const left = await removeSite(deps, {
+          role,
+          name: c.req.valid('param').name,
+          ifMatch: c.req.valid('header')['if-match'],
+          by: c.get('actor').name,
+        })
+        return left === undefined ? c.body(null, 204) : c.json(left, 202)
+      })
+}
+
+/** `/sources`: everything but the verbs, which are in site-verbs.ts. */
+export const sources = [readingPart('source'), changingPart('source')] as const
+/** `/targets`, the same way. */
+export const targets = [readingPart('target'), changingPart('target')] as const
