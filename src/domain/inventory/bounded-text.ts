@@ -1,0 +1,106 @@
+/** Bounds what a platform says, and keeps a note of everything that had to be cut. One for each thing cleaned. */
+export class Cleaner {
+  readonly #noted: string[] = []
+  #more = 0
+
+  get problems(): readonly string[] {
+    return this.#more === 0 ? this.#noted : [...this.#noted, `${this.#more} more of the same kind.`]
+  }
+
+  note(problem: string): void {
+    if (this.#noted.length < maxProblems) this.#noted.push(problem)
+    else this.#more += 1
+  }
+
+  /** Text that Postgres can store and that is at most `limit` UTF-16 units long. */
+  text(value: unknown, what: string, limit: number = limits.text): string {
+    if (typeof value !== 'string') {
+      if (value !== undefined && value !== null) this.note(`${what} is no text and was left out.`)
+      return ''
+    }
+    let text = value
+    if (text.length > limit) {
+      this.note(`${what} has ${text.length} characters; ${limit} are kept.`)
+      text = text.slice(0, limit)
+      const last = text.charCodeAt(limit - 1)
+      if (last >= 0xd800 && last <= 0xdbff) text = text.slice(0, -1)
+    }
+    if (text.includes('\0') || !text.isWellFormed()) {
+      this.note(`${what} holds characters that cannot be stored; they were replaced.`)
+      text = text.toWellFormed().replaceAll('\0', '\ufffd')
+    }
+    return text
+  }
+
+  /** A whole number from 0 up; anything else is 0. */
+  count(value: unknown, what: string): number {
+    if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
+    this.note(`${what} is no count and was set to 0.`)
+    return 0
+  }
+
+  /** The first `limit` items. */
+  list<T>(items: readonly T[] | null | undefined, what: string, limit: number): readonly T[] {
+    if (!Array.isArray(items)) return []
+    if (items.length <= limit) return items as readonly T[]
+    this.note(`There are ${items.length} ${what}; the first ${limit} are kept.`)
+    return (items as readonly T[]).slice(0, limit)
+  }
+
+  /** At most `limit` keys, in order. */
+  record<T>(value: Readonly<Record<string, T>> | null | undefined, what: string, limit: number) {
+    const keys = Object.keys(value ?? {}).sort()
+    if (keys.length > limit) this.note(`There are ${keys.length} ${what}; the first ${limit} are kept.`)
+    return keys.slice(0, limit).map((key) => [key, (value as Record<string, T>)[key]] as const)
+  }
+
+  /** One item for each key, in the order of the keys; a repeated key keeps its first item. */
+  byKey<T>(items: readonly T[], keyOf: (item: T) => string, what: string): T[] {
+    const byKey = new Map<string, T>()
+    for (const item of items) {
+      const key = keyOf(item)
+      if (byKey.has(key)) this.note(`Two ${what} have the key "${key.slice(0, 80)}"; the first is kept.`)
+      else byKey.set(key, item)
+    }
+    return [...byKey.values()].sort((a, b) => naturalOrder(keyOf(a), keyOf(b)))
+  }
+}
+
+const maxProblems = 20
+
+/** How much of anything one instance may have. Far above what platforms allow. */
+export const limits = {
+  text: 512,
+  name: 512,
+  location: 2_048,
+  description: 8_192,
+  attribute: 2_048,
+  nics: 256,
+  addresses: 64,
+  disks: 1_024,
+  snapshots: 1_024,
+  devices: 256,
+  tagCategories: 256,
+  tags: 256,
+  attributes: 512,
+  subnets: 256,
+  storageHosts: 4_096,
+} as const
+
+/** `nic-2` before `nic-10`: runs of digits compare as numbers, the rest by code unit. Total and stable. */
+export const naturalOrder = (a: string, b: string): number => {
+  if (a === b) return 0
+  const [left, right] = [a.match(/\d+|\D+/g) ?? [], b.match(/\d+|\D+/g) ?? []]
+  for (let at = 0; at < Math.min(left.length, right.length); at += 1) {
+    const [x, y] = [left[at]!, right[at]!]
+    if (x === y) continue
+    const [m, n] = [x.replace(/^0+(?=\d)/, ''), y.replace(/^0+(?=\d)/, '')]
+    const numbers = /^\d/.test(x) && /^\d/.test(y)
+    if (numbers && m !== n) return m.length - n.length || (m < n ? -1 : 1)
+    if (!numbers) return x < y ? -1 : 1
+  }
+  return left.length - right.length || (a < b ? -1 : 1)
+}
+
+/** Each once, in order. */
+export const sortedSet = (items: Iterable<string>): string[] => [...new Set(items)].sort(naturalOrder)

@@ -1,0 +1,277 @@
+import { canonicalIpv4, canonicalIpv6, canonicalMac, canonicalUuid, isUnroutable } from './addresses.ts'
+import { Cleaner, limits, naturalOrder, sortedSet } from './bounded-text.ts'
+import type {
+  DeviceFacts,
+  DiskFacts,
+  GuestFacts,
+  HostFacts,
+  InstanceFacts,
+  NetworkFacts,
+  NicFacts,
+  SnapshotFacts,
+  StorageFacts,
+} from './facts.ts'
+
+/** Facts that can be stored and compared, and what was cut on the way, as sentences for a warning. */
+export interface Cleaned<Facts> {
+  readonly facts: Facts
+  readonly problems: readonly string[]
+}
+
+const cleanMac = (c: Cleaner, mac: string, what: string): string => {
+  const text = c.text(mac, what)
+  const canonical = canonicalMac(text)
+  if (canonical === undefined && text.trim() !== '')
+    c.note(`${what} "${text.slice(0, 40)}" is no MAC address.`)
+  return canonical ?? ''
+}
+
+const cleanUuid = (c: Cleaner, uuid: string, what: string): string => {
+  const text = c.text(uuid, what)
+  const canonical = canonicalUuid(text)
+  if (canonical === undefined && /[1-9a-eg-z]/i.test(text))
+    c.note(`${what} "${text.slice(0, 60)}" is no UUID and was left out.`)
+  return canonical ?? ''
+}
+
+const cleanAddresses = (
+  c: Cleaner,
+  addresses: readonly string[],
+  canonical: (text: string) => string | undefined,
+  what: string,
+): string[] => {
+  const kept: string[] = []
+  for (const address of c.list(addresses, what, limits.addresses)) {
+    const text = c.text(address, what, 100)
+    const found = canonical(text)
+    if (found === undefined) c.note(`"${text.slice(0, 45)}" in ${what} is no such address.`)
+    else if (!isUnroutable(found)) kept.push(found)
+  }
+  return kept.length < 2 ? kept : sortedSet(kept)
+}
+
+const cleanNic = (c: Cleaner, nic: NicFacts, index: number): NicFacts => {
+  const what = `NIC ${index + 1}`
+  return {
+    key: c.text(nic.key, `the key of ${what}`) || `#${index}`,
+    label: c.text(nic.label, `the label of ${what}`),
+    mac: cleanMac(c, nic.mac, `the address of ${what}`),
+    connected: nic.connected === true,
+    network_ref: c.text(nic.network_ref, `the network of ${what}`),
+    network: c.text(nic.network, `the network's name of ${what}`),
+    type: c.text(nic.type, `the type of ${what}`),
+    ipv4_addresses: cleanAddresses(c, nic.ipv4_addresses, canonicalIpv4, `the IPv4 addresses of ${what}`),
+    ipv6_addresses: cleanAddresses(c, nic.ipv6_addresses, canonicalIpv6, `the IPv6 addresses of ${what}`),
+  }
+}
+
+const cleanDisk = (c: Cleaner, disk: DiskFacts, index: number): DiskFacts => {
+  const what = `disk ${index + 1}`
+  return {
+    key: c.text(disk.key, `the key of ${what}`) || `#${index}`,
+    label: c.text(disk.label, `the label of ${what}`),
+    name: c.text(disk.name, `the name of ${what}`, limits.location),
+    capacity: c.count(disk.capacity, `the capacity of ${what}`),
+    used: disk.used === null ? null : c.count(disk.used, `the used bytes of ${what}`),
+    backing: disk.backing,
+    mode: disk.mode,
+    shared: disk.shared === true,
+    encrypted: disk.encrypted === true,
+    thin: disk.thin ?? null,
+    datastore: c.text(disk.datastore, `the datastore of ${what}`),
+    change_id: disk.change_id === null ? null : c.text(disk.change_id, `the change id of ${what}`),
+  }
+}
+
+const cleanTime = (c: Cleaner, time: string | null, what: string): string | null => {
+  if (time === null || time === '') return null
+  const date = new Date(c.text(time, what, 100))
+  if (!Number.isNaN(date.getTime())) return date.toISOString()
+  c.note(`${what} is no time.`)
+  return null
+}
+
+const cleanSnapshot = (c: Cleaner, snapshot: SnapshotFacts, index: number): SnapshotFacts => {
+  const what = `snapshot ${index + 1}`
+  return {
+    ref: c.text(snapshot.ref, `the id of ${what}`) || `#${index}`,
+    name: c.text(snapshot.name, `the name of ${what}`),
+    created_at: cleanTime(c, snapshot.created_at, `the time of ${what}`),
+    memory: snapshot.memory === true,
+    parent: snapshot.parent === null ? null : c.text(snapshot.parent, `the parent of ${what}`),
+  }
+}
+
+const cleanDevice = (c: Cleaner, device: DeviceFacts, index: number): DeviceFacts => ({
+  kind: device.kind,
+  label: c.text(device.label, `the label of device ${index + 1}`),
+  connected: device.connected === true,
+})
+
+const cleanGuest = (c: Cleaner, guest: GuestFacts): GuestFacts => ({
+  agent: guest.agent,
+  agent_version: c.text(guest.agent_version, 'the version of the guest agent'),
+  hostname: c.text(guest.hostname, "the guest's host name"),
+})
+
+const cleanTags = (c: Cleaner, tags: InstanceFacts['tags']): InstanceFacts['tags'] => {
+  const cleaned = new Map<string, string[]>()
+  for (const [category, names] of c.record(tags, 'tag categories', limits.tagCategories)) {
+    const key = c.text(category, 'a tag category')
+    const kept = c
+      .list(names, `tags of "${key.slice(0, 80)}"`, limits.tags)
+      .map((name) => c.text(name, 'a tag'))
+    if (kept.length > 0) cleaned.set(key, [...(cleaned.get(key) ?? []), ...kept])
+  }
+  return Object.fromEntries([...cleaned].map(([category, names]) => [category, [...new Set(names)].sort()]))
+}
+
+const cleanAttributes = (c: Cleaner, attributes: InstanceFacts['attributes']): Record<string, string> =>
+  Object.fromEntries(
+    c
+      .record(attributes, 'attributes', limits.attributes)
+      .map(([key, value]) => [
+        c.text(key, "an attribute's name"),
+        c.text(value, `the attribute "${key.slice(0, 80)}"`, limits.attribute),
+      ]),
+  )
+
+const deviceName = (device: DeviceFacts): string => `${device.kind} ${device.label} ${device.connected}`
+
+const cleanDevices = (c: Cleaner, devices: readonly DeviceFacts[]): DeviceFacts[] =>
+  c
+    .list(devices, 'devices', limits.devices)
+    .map((device, index) => cleanDevice(c, device, index))
+    // Two devices may be alike in everything that we keep; only their order is not to matter.
+    .sort((a, b) => naturalOrder(deviceName(a), deviceName(b)))
+
+const textFields = {
+  name: limits.name,
+  location: limits.location,
+  description: limits.description,
+  os: limits.text,
+  os_description: limits.text,
+  os_template: limits.text,
+  architecture: limits.text,
+  hardware_version: limits.text,
+  cluster: limits.text,
+  host: limits.text,
+  resource_pool: limits.text,
+  folder: limits.location,
+  datacenter: limits.text,
+} as const satisfies Partial<Record<keyof InstanceFacts, number>>
+
+const flagFields = [
+  'template',
+  'appliance',
+  'running',
+  'cpu_hot_plug',
+  'memory_hot_plug',
+  'legacy_boot',
+  'secure_boot',
+  'tpm',
+  'encrypted',
+  'background_import',
+  'needs_consolidation',
+  'fault_tolerant',
+] as const satisfies readonly (keyof InstanceFacts)[]
+
+const cleanTexts = (c: Cleaner, seen: InstanceFacts): Record<keyof typeof textFields, string> =>
+  Object.fromEntries(
+    Object.entries(textFields).map(([field, limit]) => [
+      field,
+      c.text(seen[field as keyof typeof textFields], `the field ${field}`, limit),
+    ]),
+  ) as Record<keyof typeof textFields, string>
+
+const cleanFlags = (seen: InstanceFacts): Record<(typeof flagFields)[number], boolean> =>
+  Object.fromEntries(flagFields.map((field) => [field, seen[field] === true])) as Record<
+    (typeof flagFields)[number],
+    boolean
+  >
+
+/**
+ * What is stored of a VM, whatever the platform said: bounded, storable, in one notation and order. The same
+ * machine gives the same facts, and cleaning clean facts changes nothing.
+ */
+export const cleanInstance = (seen: InstanceFacts): Cleaned<InstanceFacts> => {
+  const c = new Cleaner()
+  const nics = c.list(seen.nics, 'NICs', limits.nics).map((nic, index) => cleanNic(c, nic, index))
+  const disks = c.list(seen.disks, 'disks', limits.disks).map((disk, index) => cleanDisk(c, disk, index))
+  const snapshots = c
+    .list(seen.snapshots, 'snapshots', limits.snapshots)
+    .map((snapshot, index) => cleanSnapshot(c, snapshot, index))
+  const facts: InstanceFacts = {
+    ...cleanTexts(c, seen),
+    ...cleanFlags(seen),
+    power_state: seen.power_state,
+    ref: c.text(seen.ref, "the platform's id"),
+    uuid: cleanUuid(c, seen.uuid, 'the UUID'),
+    bios_uuid: cleanUuid(c, seen.bios_uuid, "the firmware's UUID"),
+    cpus: c.count(seen.cpus, 'the number of CPUs'),
+    memory: c.count(seen.memory, 'the memory'),
+    nics: c.byKey(nics, (nic) => nic.key, 'NICs'),
+    disks: c.byKey(disks, (disk) => disk.key, 'disks'),
+    snapshots: c.byKey(snapshots, (snapshot) => snapshot.ref, 'snapshots'),
+    devices: cleanDevices(c, seen.devices),
+    guest: cleanGuest(c, seen.guest),
+    tags: cleanTags(c, seen.tags),
+    attributes: cleanAttributes(c, seen.attributes),
+  }
+  return { facts, problems: c.problems }
+}
+
+/** As {@link cleanInstance}, for a network. */
+export const cleanNetwork = (seen: NetworkFacts): Cleaned<NetworkFacts> => {
+  const c = new Cleaner()
+  const subnets = c.list(seen.subnets, 'subnets', limits.subnets)
+  const facts: NetworkFacts = {
+    ref: c.text(seen.ref, "the platform's id"),
+    name: c.text(seen.name, 'the name', limits.name),
+    location: c.text(seen.location, 'the location', limits.location),
+    type: seen.type,
+    datacenter: c.text(seen.datacenter, 'the data centre'),
+    switch: c.text(seen.switch, 'the switch'),
+    vlan: c.text(seen.vlan, 'the VLAN', limits.location),
+    segment_id: c.text(seen.segment_id, 'the segment'),
+    subnets: sortedSet(subnets.map((subnet) => c.text(subnet, 'a subnet', 100))),
+    accessible: seen.accessible === true,
+  }
+  return { facts, problems: c.problems }
+}
+
+/** As {@link cleanInstance}, for a host. */
+export const cleanHost = (seen: HostFacts): Cleaned<HostFacts> => {
+  const c = new Cleaner()
+  const facts: HostFacts = {
+    ref: c.text(seen.ref, "the platform's id"),
+    name: c.text(seen.name, 'the name', limits.name),
+    cluster: c.text(seen.cluster, 'the cluster'),
+    datacenter: c.text(seen.datacenter, 'the data centre'),
+    state: seen.state,
+    cpu_model: c.text(seen.cpu_model, 'the CPU model'),
+    cpu_class: c.text(seen.cpu_class, 'the CPU class'),
+    cpus: c.count(seen.cpus, 'the number of CPUs'),
+    memory: c.count(seen.memory, 'the memory'),
+    cpus_used: c.count(seen.cpus_used, 'the CPUs in use'),
+    memory_used: c.count(seen.memory_used, 'the memory in use'),
+    version: c.text(seen.version, 'the version'),
+  }
+  return { facts, problems: c.problems }
+}
+
+/** As {@link cleanInstance}, for a datastore or pool. */
+export const cleanStorage = (seen: StorageFacts): Cleaned<StorageFacts> => {
+  const c = new Cleaner()
+  const hosts = c.list(seen.hosts, 'hosts', limits.storageHosts)
+  const facts: StorageFacts = {
+    ref: c.text(seen.ref, "the platform's id"),
+    name: c.text(seen.name, 'the name', limits.name),
+    type: c.text(seen.type, 'the type'),
+    capacity: c.count(seen.capacity, 'the capacity'),
+    free: c.count(seen.free, 'the free space'),
+    accessible: seen.accessible === true,
+    hosts: sortedSet(hosts.map((host) => c.text(host, 'a host'))),
+  }
+  return { facts, problems: c.problems }
+}

@@ -1,0 +1,168 @@
+import { z } from 'zod'
+import type { InstanceFacts, NetworkFacts } from './facts.ts'
+import { detectOs, distributions, effectiveOs, type OsFacts, osProblem, osTypes } from './os.ts'
+
+/** A name that a machine may have as a host: one DNS label, and not only digits. */
+export const isHostName = (name: string): boolean =>
+  /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(name) && !/^\d+$/.test(name)
+
+/** The name that an instance gets on a target: what a host name cannot hold is left out. */
+export const targetName = (name: string): string => name.replace(/[^-a-zA-Z0-9]/g, '')
+
+const storable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
+const plain = (limit: number) =>
+  z.string().max(limit).refine(storable, 'Remove NUL characters and unpaired surrogates.')
+
+/** What a person decided about an instance. A field that is not there leaves the source's word. */
+export const instanceOverridesSchema = z
+  .strictObject({
+    name: z
+      .string()
+      .refine(isHostName, 'Use 1 to 63 letters, digits and inner dashes, not only digits.')
+      .optional(),
+    cpus: z.int().min(1).max(4_096).optional(),
+    /** Bytes. */
+    memory: z
+      .int()
+      .min(1_048_576)
+      .max(2 ** 50)
+      .optional(),
+    architecture: z.enum(['x86_64', 'i686', 'aarch64']).optional(),
+    os_type: z.enum(osTypes).optional(),
+    distribution: z.enum(distributions).optional(),
+    distribution_version: z.string().max(40).optional(),
+    /** Merged over the source's, key by key. Seen by filters and placement scripts. */
+    attributes: z
+      .record(plain(512).min(1), plain(2_048))
+      .refine((attributes) => Object.keys(attributes).length <= 256, 'At most 256 attributes.')
+      .optional(),
+    comment: plain(2_048).optional(),
+    disable_migration: z.boolean().optional(),
+    ignore_restrictions: z.boolean().optional(),
+    /** How the target ends, whatever the source was. */
+    started_after: z.boolean().optional(),
+    stopped_after: z.boolean().optional(),
+  })
+  .superRefine((overrides, context) => {
+    if (overrides.started_after && overrides.stopped_after)
+      context.addIssue({
+        code: 'custom',
+        path: ['stopped_after'],
+        message: 'started_after and stopped_after cannot both be true.',
+      })
+    if (overrides.os_type === undefined) return
+    // With the type given, the rest can be judged without the facts; `overridesProblem` judges it with them.
+    const problem = osProblem({
+      os_type: overrides.os_type,
+      distribution: overrides.distribution ?? 'other',
+      distribution_version:
+        overrides.distribution === undefined ? '' : (overrides.distribution_version ?? ''),
+    })
+    if (problem) context.addIssue({ code: 'custom', path: [problem.field], message: problem.message })
+  })
+
+export type InstanceOverrides = z.infer<typeof instanceOverridesSchema>
+
+/** An instance as filters, rules and placement see it. */
+export interface EffectiveFacts extends InstanceFacts, OsFacts {
+  /** The name on a target. */
+  readonly target_name: string
+}
+
+/** What is true after a person's word. */
+export const applyOverrides = (facts: InstanceFacts, overrides: InstanceOverrides): EffectiveFacts => ({
+  ...facts,
+  ...effectiveOs(detectOs(facts), overrides),
+  name: overrides.name ?? facts.name,
+  target_name: overrides.name ?? targetName(facts.name),
+  cpus: overrides.cpus ?? facts.cpus,
+  memory: overrides.memory ?? facts.memory,
+  architecture: overrides.architecture ?? facts.architecture,
+  attributes: overrides.attributes ? { ...facts.attributes, ...overrides.attributes } : facts.attributes,
+})
+
+/** What of overrides does not fit this very instance: a version of another system, say. */
+export const overridesProblem = (
+  facts: InstanceFacts,
+  overrides: InstanceOverrides,
+): { field: string; message: string } | null => {
+  const { os_type, distribution, distribution_version } = overrides
+  if (os_type === undefined && distribution === undefined && distribution_version === undefined) return null
+  return osProblem(effectiveOs(detectOs(facts), overrides))
+}
+
+export const nicTypes = ['managed', 'bridged', 'physical'] as const
+export type NicType = (typeof nicTypes)[number]
+
+/** Where the NICs of a source network land on a target. */
+export interface NetworkPlacement {
+  readonly network: string
+  readonly nictype: NicType
+  /** One VLAN, or several with commas and ranges; empty: none. */
+  readonly vlan_id: string
+}
+
+const isVlanList = (text: string): boolean =>
+  text.split(',').every((part) => {
+    const match = /^([1-9]\d{0,3})(?:-([1-9]\d{0,3}))?$/.exec(part.trim())
+    if (!match) return false
+    const [from, to] = [Number(match[1]), Number(match[2] ?? match[1])]
+    return from <= to && to <= 4_094
+  })
+
+export const networkOverridesSchema = z
+  .strictObject({
+    network: z
+      .string()
+      .regex(
+        /^[a-zA-Z0-9](?:[a-zA-Z0-9._-]{0,61}[a-zA-Z0-9])?$/,
+        'Use a name of letters, digits, dots and dashes.',
+      )
+      .optional(),
+    nictype: z.enum(nicTypes).optional(),
+    vlan_id: z
+      .string()
+      .max(200)
+      .refine(
+        (text) => text === '' || isVlanList(text),
+        'Use ids from 1 to 4094, such as 100 or 100,200-210.',
+      )
+      .optional(),
+  })
+  .superRefine(({ network, nictype, vlan_id }, context) => {
+    if ((network !== undefined || vlan_id !== undefined) && nictype === undefined)
+      context.addIssue({
+        code: 'custom',
+        path: ['nictype'],
+        message: 'nictype says what the override means.',
+      })
+    if (vlan_id && nictype === 'managed')
+      context.addIssue({
+        code: 'custom',
+        path: ['vlan_id'],
+        message: 'A managed network has its own VLAN; vlan_id needs nictype bridged or physical.',
+      })
+  })
+
+export type NetworkOverrides = z.infer<typeof networkOverridesSchema>
+
+/** The last part of an inventory path, with spaces as dashes. */
+const networkName = (facts: NetworkFacts): string =>
+  (facts.location.split('/').findLast((part) => part !== '') ?? facts.name).replaceAll(' ', '-')
+
+/** Where a network's NICs land unless a person says otherwise: distributed ones on a trunk with their VLAN. */
+export const defaultPlacement = (facts: NetworkFacts): NetworkPlacement =>
+  facts.type === 'distributed'
+    ? { network: networkName(facts), nictype: 'physical', vlan_id: facts.vlan }
+    : { network: networkName(facts), nictype: 'managed', vlan_id: '' }
+
+export const placeNetwork = (facts: NetworkFacts, overrides: NetworkOverrides): NetworkPlacement => {
+  const placement = defaultPlacement(facts)
+  const nictype = overrides.nictype ?? placement.nictype
+  return {
+    network: overrides.network ?? placement.network,
+    nictype,
+    // A VLAN that was meant for another kind of NIC does not come along.
+    vlan_id: nictype === 'managed' ? '' : (overrides.vlan_id ?? placement.vlan_id),
+  }
+}

@@ -1,0 +1,88 @@
+import type { DiskFacts, InstanceFacts } from './facts.ts'
+
+/**
+ * What was found out about the tracking of one disk. A disk without an entry was not looked at since it last
+ * changed. Kept per disk: one disk's proof says nothing about its neighbour.
+ */
+export type DiskTracking = 'verified' | 'refused'
+
+/** By the disk's key. */
+export type TrackingRecord = Readonly<Record<string, DiskTracking>>
+
+/** Where the tracking of a whole instance stands; `verified` only when every disk that is copied is. */
+export type TrackingState = 'off' | 'unverified' | 'refused' | 'verified'
+
+/** Everything that makes it another disk. How full it is, and where tracking stands, change all the time. */
+const sameDisk = (a: DiskFacts, b: DiskFacts): boolean =>
+  a.key === b.key &&
+  a.name === b.name &&
+  a.capacity === b.capacity &&
+  a.backing === b.backing &&
+  a.mode === b.mode &&
+  a.shared === b.shared &&
+  a.encrypted === b.encrypted &&
+  a.datastore === b.datastore
+
+/** Disks that are new, gone, or not what they were, by key; nothing of them may be taken for granted. */
+export interface DiskChanges {
+  readonly added: readonly string[]
+  readonly removed: readonly string[]
+  readonly resized: readonly string[]
+  /** Another file, backing, mode or datastore under the same key. */
+  readonly replaced: readonly string[]
+}
+
+export const diskChanges = (before: readonly DiskFacts[], after: readonly DiskFacts[]): DiskChanges => {
+  const old = new Map(before.map((disk) => [disk.key, disk]))
+  const now = new Map(after.map((disk) => [disk.key, disk]))
+  const pairs = after.flatMap((disk) => {
+    const earlier = old.get(disk.key)
+    return earlier && !sameDisk(earlier, disk) ? [{ earlier, disk }] : []
+  })
+  return {
+    added: after.filter((disk) => !old.has(disk.key)).map((disk) => disk.key),
+    removed: before.filter((disk) => !now.has(disk.key)).map((disk) => disk.key),
+    resized: pairs
+      .filter(({ earlier, disk }) => earlier.capacity !== disk.capacity)
+      .map(({ disk }) => disk.key),
+    replaced: pairs
+      .filter(({ earlier, disk }) => !sameDisk({ ...earlier, capacity: disk.capacity }, disk))
+      .map(({ disk }) => disk.key),
+  }
+}
+
+export const anyDiskChange = (changes: DiskChanges): boolean =>
+  changes.added.length + changes.removed.length + changes.resized.length + changes.replaced.length > 0
+
+/** What is still known after a sync: all of a disk's entry, if neither the tracking flag nor that disk changed. */
+export const carryTracking = (
+  record: TrackingRecord,
+  before: InstanceFacts,
+  after: InstanceFacts,
+): TrackingRecord => {
+  if (before.background_import !== after.background_import) return {}
+  const old = new Map(before.disks.map((disk) => [disk.key, disk]))
+  const kept = after.disks.flatMap((disk): [string, DiskTracking][] => {
+    const earlier = old.get(disk.key)
+    const state = Object.hasOwn(record, disk.key) ? record[disk.key] : undefined
+    return state !== undefined && earlier && sameDisk(earlier, disk) ? [[disk.key, state]] : []
+  })
+  return Object.fromEntries(kept)
+}
+
+/** A disk that can be copied, and so has to be tracked. */
+export const isCopyable = (disk: DiskFacts): boolean =>
+  disk.backing !== 'raw' &&
+  disk.backing !== 'raw-mapping' &&
+  disk.backing !== 'unknown' &&
+  disk.mode === 'dependent' &&
+  !disk.shared
+
+export const trackingState = (facts: InstanceFacts, record: TrackingRecord): TrackingState => {
+  if (!facts.background_import) return 'off'
+  const states = facts.disks
+    .filter(isCopyable)
+    .map((disk) => (Object.hasOwn(record, disk.key) ? record[disk.key] : undefined))
+  if (states.includes('refused')) return 'refused'
+  return states.every((state) => state === 'verified') ? 'verified' : 'unverified'
+}
