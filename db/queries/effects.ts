@@ -1,5 +1,6 @@
 import type { Queryable, Tx } from '../client.ts'
 import type { EffectRow } from '../schema/effect.ts'
+import { openJobAbout } from './open-job-about.ts'
 
 export interface EffectIntent {
   readonly id: string
@@ -146,8 +147,7 @@ export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): 
     next_try_at = now() + ${nextDelayMs}::float8 * interval '1 millisecond'
   from (select id from effect where state = 'debt' and next_try_at <= now()
           and not exists (select from job j where j.id = effect.job_id and j.finished_at is null)
-          and not exists (select from job j where j.subject_type = 'effect' and j.subject_id = effect.id::text
-                          and j.finished_at is null)
+          and not ${openJobAbout(tx, 'effect', tx`effect.id::text`)}
         order by next_try_at limit ${limit} for update skip locked) due
   where e.id = due.id returning e.id, e.job_id, e.attempts`
 
@@ -163,8 +163,7 @@ export const waiveOpenEffect = async (
         next_try_at = null, updated_at = now()
       where id = ${waiver.id}::uuid and state = 'debt'
         -- Somebody is undoing it this moment: what a waiver says about it could be untrue before it is read.
-        and not exists (select from job j where j.subject_type = 'effect' and j.subject_id = effect.id::text
-                        and j.finished_at is null)
+        and not ${openJobAbout(tx, 'effect', tx`effect.id::text`)}
       returning *
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
