@@ -17,7 +17,11 @@ export type InventoryItem =
   | { readonly type: 'storage'; readonly facts: StorageFacts }
   | { readonly type: 'project'; readonly facts: ProjectFacts }
   /** Deltas only: it is no longer there. */
-  | { readonly type: 'gone'; readonly of: 'instance' | 'network' | 'host' | 'storage'; readonly ref: string }
+  | {
+      readonly type: 'gone'
+      readonly of: 'instance' | 'network' | 'host' | 'storage' | 'project'
+      readonly ref: string
+    }
   | {
       readonly type: 'problem'
       readonly of: 'instance' | 'network' | 'host' | 'storage' | 'project'

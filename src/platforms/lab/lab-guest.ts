@@ -1,0 +1,24 @@
+import type { GuestPort } from '../ports/guest.ts'
+import type { LabLink } from './lab-link.ts'
+import { labPath } from './lab-path.ts'
+import { guestAnswer, portsAnswer, wireLimits } from './protocol.ts'
+
+export const labGuest = (link: LabLink): GuestPort => ({
+  guest: async (call, machine) =>
+    await link.find(call, { method: 'GET', path: labPath`/instances/${machine}/guest` }, guestAnswer),
+  openPorts: async (call, machine, ports) => {
+    const open: number[] = []
+    for (let from = 0; from === 0 || from < ports.length; from += wireLimits.ports) {
+      const asked = ports.slice(from, from + wireLimits.ports)
+      const path = labPath`/instances/${machine}/ports`
+      const answer = await link.find(
+        call,
+        { method: 'GET', path, query: { ports: asked.join(',') } },
+        portsAnswer,
+      )
+      if (!answer.found) return answer
+      open.push(...answer.value.open.filter((port) => asked.includes(port)))
+    }
+    return { found: true, value: open }
+  },
+})
