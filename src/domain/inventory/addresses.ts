@@ -71,6 +71,7 @@ export const isUnroutable = (canonical: string): boolean =>
 
 /** Lower case with colons, from any notation: dashes, Cisco's dots, none, single digits. */
 export const canonicalMac = (text: string): string | undefined => {
+  if (/^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/.test(text)) return text
   const lower = text.trim().toLowerCase()
   if (lower.length > 60) return undefined
   const parts = lower.split(/[:-]/)
@@ -86,6 +87,9 @@ export const canonicalMac = (text: string): string | undefined => {
 /** Lower case with dashes, from any notation; an identity of zeros or of ones is none. */
 export const canonicalUuid = (text: string): string | undefined => {
   if (text.length > 100) return undefined
+  // Most are in this notation already; the one of zeros or ones goes the long way.
+  if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) && !/^[0f-]+$/.test(text))
+    return text
   const hex = text
     .toLowerCase()
     .replace(/^\s*(urn:)?(uuid:)?/, '')

@@ -2,9 +2,33 @@
 export class Cleaner {
   readonly #noted: string[] = []
   #more = 0
+  #kind = ''
+  #index = 0
 
   get problems(): readonly string[] {
     return this.#more === 0 ? this.#noted : [...this.#noted, `${this.#more} more of the same kind.`]
+  }
+
+  /** What follows is about one item of a list. Said apart, so that no text is made when nothing is wrong. */
+  at(kind: string, index: number): void {
+    this.#kind = kind
+    this.#index = index
+  }
+
+  /** What follows is about the whole thing again. */
+  whole(): void {
+    this.#kind = ''
+  }
+
+  /** A field's name, with the item it belongs to. */
+  #name(what: string): string {
+    return this.#kind === '' ? what : `${what} of ${this.#kind} ${this.#index + 1}`
+  }
+
+  /** A sentence about a field: `The name of disk 3 is no text.` */
+  about(what: string, sentence: string): void {
+    const text = `${this.#name(what)} ${sentence}`
+    this.note(`${text.charAt(0).toUpperCase()}${text.slice(1)}`)
   }
 
   note(problem: string): void {
@@ -15,18 +39,18 @@ export class Cleaner {
   /** Text that Postgres can store and that is at most `limit` UTF-16 units long. */
   text(value: unknown, what: string, limit: number = limits.text): string {
     if (typeof value !== 'string') {
-      if (value !== undefined && value !== null) this.note(`${what} is no text and was left out.`)
+      if (value !== undefined && value !== null) this.about(what, 'is no text and was left out.')
       return ''
     }
     let text = value
     if (text.length > limit) {
-      this.note(`${what} has ${text.length} characters; ${limit} are kept.`)
+      this.about(what, `has ${text.length} characters; ${limit} are kept.`)
       text = text.slice(0, limit)
       const last = text.charCodeAt(limit - 1)
       if (last >= 0xd800 && last <= 0xdbff) text = text.slice(0, -1)
     }
     if (text.includes('\0') || !text.isWellFormed()) {
-      this.note(`${what} holds characters that cannot be stored; they were replaced.`)
+      this.about(what, 'holds characters that cannot be stored; they were replaced.')
       text = text.toWellFormed().replaceAll('\0', '\ufffd')
     }
     return text
@@ -35,7 +59,7 @@ export class Cleaner {
   /** A whole number from 0 up; anything else is 0. */
   count(value: unknown, what: string): number {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
-    this.note(`${what} is no count and was set to 0.`)
+    this.about(what, 'is no count and was set to 0.')
     return 0
   }
 
@@ -43,7 +67,7 @@ export class Cleaner {
   list<T>(items: readonly T[] | null | undefined, what: string, limit: number): readonly T[] {
     if (!Array.isArray(items)) return []
     if (items.length <= limit) return items as readonly T[]
-    this.note(`There are ${items.length} ${what}; the first ${limit} are kept.`)
+    this.note(`There are ${items.length} ${this.#name(what)}; the first ${limit} are kept.`)
     return (items as readonly T[]).slice(0, limit)
   }
 
@@ -56,6 +80,7 @@ export class Cleaner {
 
   /** One item for each key, in the order of the keys; a repeated key keeps its first item. */
   byKey<T>(items: readonly T[], keyOf: (item: T) => string, what: string): T[] {
+    if (items.length < 2) return [...items]
     const byKey = new Map<string, T>()
     for (const item of items) {
       const key = keyOf(item)

@@ -1,20 +1,39 @@
 import { hash } from 'node:crypto'
 
+/** The names of fields as JSON has them: the same few, thousands of times. Bounded, since tags are keys too. */
+const quotedKeys = new Map<string, string>()
+
+const quoteKey = (key: string): string => {
+  const known = quotedKeys.get(key)
+  if (known !== undefined) return known
+  const quoted = `${JSON.stringify(key)}:`
+  if (quotedKeys.size < 1_000 && key.length < 64) quotedKeys.set(key, quoted)
+  return quoted
+}
+
+const writeList = (list: readonly unknown[]): string => {
+  let text = '['
+  for (const item of list) text += text.length === 1 ? canonicalJson(item) : `,${canonicalJson(item)}`
+  return `${text}]`
+}
+
 /**
  * JSON with the keys of every object in order: the same facts give the same text, however they were stored
  * (`jsonb` keeps its own order of keys). A key whose value is undefined is no key.
  */
 export const canonicalJson = (value: unknown): string => {
+  if (typeof value === 'string') return JSON.stringify(value)
+  if (typeof value === 'boolean') return value ? 'true' : 'false'
   if (typeof value !== 'object' || value === null) return JSON.stringify(value) ?? 'null'
-  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (Array.isArray(value)) return writeList(value)
   const record = value as Record<string, unknown>
-  let text = ''
+  let text = '{'
   for (const key of Object.keys(record).sort()) {
     const item = record[key]
     if (item === undefined) continue
-    text += `${text === '' ? '' : ','}${JSON.stringify(key)}:${canonicalJson(item)}`
+    text += `${text.length === 1 ? '' : ','}${quoteKey(key)}${canonicalJson(item)}`
   }
-  return `{${text}}`
+  return `${text}}`
 }
 
 /** Tells in one comparison whether anything changed since it was recorded. SHA-256 in base64url: 43 characters. */

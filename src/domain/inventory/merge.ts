@@ -128,7 +128,7 @@ export const decideInstance = (options: {
   const facts = other ? seen : mergeInstance(known.facts, seen)
   if (options.frozen) return decideFrozen(known, facts)
   const changes = diffFacts(known.facts, facts)
-  const kinds = changeKinds(known.facts, facts)
+  const kinds = changes.length === 0 ? [] : changeKinds(known.facts, facts)
   const tracking = other ? {} : carryTracking(known.tracking, known.facts, facts)
   const after = { facts, tracking, pending: null, changes }
   if (known.gone) return { action: 'return', ...after, kinds: ['returned', ...kinds] }

@@ -18,11 +18,10 @@ export interface Cleaned<Facts> {
   readonly problems: readonly string[]
 }
 
-const cleanMac = (c: Cleaner, mac: string, what: string): string => {
-  const text = c.text(mac, what)
+const cleanMac = (c: Cleaner, mac: string): string => {
+  const text = c.text(mac, 'the MAC')
   const canonical = canonicalMac(text)
-  if (canonical === undefined && text.trim() !== '')
-    c.note(`${what} "${text.slice(0, 40)}" is no MAC address.`)
+  if (canonical === undefined && text.trim() !== '') c.about('the MAC', `"${text.slice(0, 40)}" is none.`)
   return canonical ?? ''
 }
 
@@ -30,7 +29,7 @@ const cleanUuid = (c: Cleaner, uuid: string, what: string): string => {
   const text = c.text(uuid, what)
   const canonical = canonicalUuid(text)
   if (canonical === undefined && /[1-9a-eg-z]/i.test(text))
-    c.note(`${what} "${text.slice(0, 60)}" is no UUID and was left out.`)
+    c.about(what, `"${text.slice(0, 60)}" is none and was left out.`)
   return canonical ?? ''
 }
 
@@ -44,69 +43,68 @@ const cleanAddresses = (
   for (const address of c.list(addresses, what, limits.addresses)) {
     const text = c.text(address, what, 100)
     const found = canonical(text)
-    if (found === undefined) c.note(`"${text.slice(0, 45)}" in ${what} is no such address.`)
+    if (found === undefined) c.about(what, `hold "${text.slice(0, 45)}", which is no such address.`)
     else if (!isUnroutable(found)) kept.push(found)
   }
   return kept.length < 2 ? kept : sortedSet(kept)
 }
 
 const cleanNic = (c: Cleaner, nic: NicFacts, index: number): NicFacts => {
-  const what = `NIC ${index + 1}`
+  c.at('NIC', index)
   return {
-    key: c.text(nic.key, `the key of ${what}`) || `#${index}`,
-    label: c.text(nic.label, `the label of ${what}`),
-    mac: cleanMac(c, nic.mac, `the address of ${what}`),
+    key: c.text(nic.key, 'the key') || `#${index}`,
+    label: c.text(nic.label, 'the label'),
+    mac: cleanMac(c, nic.mac),
     connected: nic.connected === true,
-    network_ref: c.text(nic.network_ref, `the network of ${what}`),
-    network: c.text(nic.network, `the network's name of ${what}`),
-    type: c.text(nic.type, `the type of ${what}`),
-    ipv4_addresses: cleanAddresses(c, nic.ipv4_addresses, canonicalIpv4, `the IPv4 addresses of ${what}`),
-    ipv6_addresses: cleanAddresses(c, nic.ipv6_addresses, canonicalIpv6, `the IPv6 addresses of ${what}`),
+    network_ref: c.text(nic.network_ref, 'the network'),
+    network: c.text(nic.network, "the network's name"),
+    type: c.text(nic.type, 'the type'),
+    ipv4_addresses: cleanAddresses(c, nic.ipv4_addresses, canonicalIpv4, 'the IPv4 addresses'),
+    ipv6_addresses: cleanAddresses(c, nic.ipv6_addresses, canonicalIpv6, 'the IPv6 addresses'),
   }
 }
 
 const cleanDisk = (c: Cleaner, disk: DiskFacts, index: number): DiskFacts => {
-  const what = `disk ${index + 1}`
+  c.at('disk', index)
   return {
-    key: c.text(disk.key, `the key of ${what}`) || `#${index}`,
-    label: c.text(disk.label, `the label of ${what}`),
-    name: c.text(disk.name, `the name of ${what}`, limits.location),
-    capacity: c.count(disk.capacity, `the capacity of ${what}`),
-    used: disk.used === null ? null : c.count(disk.used, `the used bytes of ${what}`),
+    key: c.text(disk.key, 'the key') || `#${index}`,
+    label: c.text(disk.label, 'the label'),
+    name: c.text(disk.name, 'the name', limits.location),
+    capacity: c.count(disk.capacity, 'the capacity'),
+    used: disk.used === null ? null : c.count(disk.used, 'the number of used bytes'),
     backing: disk.backing,
     mode: disk.mode,
     shared: disk.shared === true,
     encrypted: disk.encrypted === true,
     thin: disk.thin ?? null,
-    datastore: c.text(disk.datastore, `the datastore of ${what}`),
-    change_id: disk.change_id === null ? null : c.text(disk.change_id, `the change id of ${what}`),
+    datastore: c.text(disk.datastore, 'the datastore'),
+    change_id: disk.change_id === null ? null : c.text(disk.change_id, 'the change id'),
   }
 }
 
-const cleanTime = (c: Cleaner, time: string | null, what: string): string | null => {
+const cleanTime = (c: Cleaner, time: string | null): string | null => {
   if (time === null || time === '') return null
-  const date = new Date(c.text(time, what, 100))
+  const date = new Date(c.text(time, 'the time', 100))
   if (!Number.isNaN(date.getTime())) return date.toISOString()
-  c.note(`${what} is no time.`)
+  c.about('the time', 'is none.')
   return null
 }
 
 const cleanSnapshot = (c: Cleaner, snapshot: SnapshotFacts, index: number): SnapshotFacts => {
-  const what = `snapshot ${index + 1}`
+  c.at('snapshot', index)
   return {
-    ref: c.text(snapshot.ref, `the id of ${what}`) || `#${index}`,
-    name: c.text(snapshot.name, `the name of ${what}`),
-    created_at: cleanTime(c, snapshot.created_at, `the time of ${what}`),
+    ref: c.text(snapshot.ref, 'the id') || `#${index}`,
+    name: c.text(snapshot.name, 'the name'),
+    created_at: cleanTime(c, snapshot.created_at),
     memory: snapshot.memory === true,
-    parent: snapshot.parent === null ? null : c.text(snapshot.parent, `the parent of ${what}`),
+    parent: snapshot.parent === null ? null : c.text(snapshot.parent, 'the parent'),
   }
 }
 
-const cleanDevice = (c: Cleaner, device: DeviceFacts, index: number): DeviceFacts => ({
-  kind: device.kind,
-  label: c.text(device.label, `the label of device ${index + 1}`),
-  connected: device.connected === true,
-})
+const cleanDevice = (c: Cleaner, device: DeviceFacts, index: number): DeviceFacts => {
+  c.at('device', index)
+  return { kind: device.kind, label: c.text(device.label, 'the label'), connected: device.connected === true }
+}
 
 const cleanGuest = (c: Cleaner, guest: GuestFacts): GuestFacts => ({
   agent: guest.agent,
@@ -117,10 +115,8 @@ const cleanGuest = (c: Cleaner, guest: GuestFacts): GuestFacts => ({
 const cleanTags = (c: Cleaner, tags: InstanceFacts['tags']): InstanceFacts['tags'] => {
   const cleaned = new Map<string, string[]>()
   for (const [category, names] of c.record(tags, 'tag categories', limits.tagCategories)) {
+    const kept = c.list(names, 'tags of one category', limits.tags).map((name) => c.text(name, 'a tag'))
     const key = c.text(category, 'a tag category')
-    const kept = c
-      .list(names, `tags of "${key.slice(0, 80)}"`, limits.tags)
-      .map((name) => c.text(name, 'a tag'))
     if (kept.length > 0) cleaned.set(key, [...(cleaned.get(key) ?? []), ...kept])
   }
   return Object.fromEntries([...cleaned].map(([category, names]) => [category, [...new Set(names)].sort()]))
@@ -132,7 +128,7 @@ const cleanAttributes = (c: Cleaner, attributes: InstanceFacts['attributes']): R
       .record(attributes, 'attributes', limits.attributes)
       .map(([key, value]) => [
         c.text(key, "an attribute's name"),
-        c.text(value, `the attribute "${key.slice(0, 80)}"`, limits.attribute),
+        c.text(value, 'an attribute', limits.attribute),
       ]),
   )
 
@@ -145,50 +141,42 @@ const cleanDevices = (c: Cleaner, devices: readonly DeviceFacts[]): DeviceFacts[
     // Two devices may be alike in everything that we keep; only their order is not to matter.
     .sort((a, b) => naturalOrder(deviceName(a), deviceName(b)))
 
-const textFields = {
-  name: limits.name,
-  location: limits.location,
-  description: limits.description,
-  os: limits.text,
-  os_description: limits.text,
-  os_template: limits.text,
-  architecture: limits.text,
-  hardware_version: limits.text,
-  cluster: limits.text,
-  host: limits.text,
-  resource_pool: limits.text,
-  folder: limits.location,
-  datacenter: limits.text,
-} as const satisfies Partial<Record<keyof InstanceFacts, number>>
-
-const flagFields = [
-  'template',
-  'appliance',
-  'running',
-  'cpu_hot_plug',
-  'memory_hot_plug',
-  'legacy_boot',
-  'secure_boot',
-  'tpm',
-  'encrypted',
-  'background_import',
-  'needs_consolidation',
-  'fault_tolerant',
-] as const satisfies readonly (keyof InstanceFacts)[]
-
-const cleanTexts = (c: Cleaner, seen: InstanceFacts): Record<keyof typeof textFields, string> =>
-  Object.fromEntries(
-    Object.entries(textFields).map(([field, limit]) => [
-      field,
-      c.text(seen[field as keyof typeof textFields], `the field ${field}`, limit),
-    ]),
-  ) as Record<keyof typeof textFields, string>
-
-const cleanFlags = (seen: InstanceFacts): Record<(typeof flagFields)[number], boolean> =>
-  Object.fromEntries(flagFields.map((field) => [field, seen[field] === true])) as Record<
-    (typeof flagFields)[number],
-    boolean
-  >
+/** The fields that are one value each. Written out: this runs for every VM of every sync. */
+const cleanFields = (c: Cleaner, seen: InstanceFacts) => {
+  return {
+    ref: c.text(seen.ref, "the platform's id"),
+    uuid: cleanUuid(c, seen.uuid, 'the UUID'),
+    bios_uuid: cleanUuid(c, seen.bios_uuid, "the firmware's UUID"),
+    name: c.text(seen.name, 'the field name', limits.name),
+    location: c.text(seen.location, 'the field location', limits.location),
+    description: c.text(seen.description, 'the field description', limits.description),
+    os: c.text(seen.os, 'the field os'),
+    os_description: c.text(seen.os_description, 'the field os_description'),
+    os_template: c.text(seen.os_template, 'the field os_template'),
+    architecture: c.text(seen.architecture, 'the field architecture'),
+    hardware_version: c.text(seen.hardware_version, 'the field hardware_version'),
+    cluster: c.text(seen.cluster, 'the field cluster'),
+    host: c.text(seen.host, 'the field host'),
+    resource_pool: c.text(seen.resource_pool, 'the field resource_pool'),
+    folder: c.text(seen.folder, 'the field folder', limits.location),
+    datacenter: c.text(seen.datacenter, 'the field datacenter'),
+    cpus: c.count(seen.cpus, 'the number of CPUs'),
+    memory: c.count(seen.memory, 'the memory'),
+    power_state: seen.power_state,
+    template: seen.template === true,
+    appliance: seen.appliance === true,
+    running: seen.running === true,
+    cpu_hot_plug: seen.cpu_hot_plug === true,
+    memory_hot_plug: seen.memory_hot_plug === true,
+    legacy_boot: seen.legacy_boot === true,
+    secure_boot: seen.secure_boot === true,
+    tpm: seen.tpm === true,
+    encrypted: seen.encrypted === true,
+    background_import: seen.background_import === true,
+    needs_consolidation: seen.needs_consolidation === true,
+    fault_tolerant: seen.fault_tolerant === true,
+  }
+}
 
 /**
  * What is stored of a VM, whatever the platform said: bounded, storable, in one notation and order. The same
@@ -196,27 +184,24 @@ const cleanFlags = (seen: InstanceFacts): Record<(typeof flagFields)[number], bo
  */
 export const cleanInstance = (seen: InstanceFacts): Cleaned<InstanceFacts> => {
   const c = new Cleaner()
+  const fields = cleanFields(c, seen)
   const nics = c.list(seen.nics, 'NICs', limits.nics).map((nic, index) => cleanNic(c, nic, index))
+  c.whole()
   const disks = c.list(seen.disks, 'disks', limits.disks).map((disk, index) => cleanDisk(c, disk, index))
+  c.whole()
   const snapshots = c
     .list(seen.snapshots, 'snapshots', limits.snapshots)
     .map((snapshot, index) => cleanSnapshot(c, snapshot, index))
+  c.whole()
   const facts: InstanceFacts = {
-    ...cleanTexts(c, seen),
-    ...cleanFlags(seen),
-    power_state: seen.power_state,
-    ref: c.text(seen.ref, "the platform's id"),
-    uuid: cleanUuid(c, seen.uuid, 'the UUID'),
-    bios_uuid: cleanUuid(c, seen.bios_uuid, "the firmware's UUID"),
-    cpus: c.count(seen.cpus, 'the number of CPUs'),
-    memory: c.count(seen.memory, 'the memory'),
+    ...fields,
     nics: c.byKey(nics, (nic) => nic.key, 'NICs'),
     disks: c.byKey(disks, (disk) => disk.key, 'disks'),
     snapshots: c.byKey(snapshots, (snapshot) => snapshot.ref, 'snapshots'),
-    devices: cleanDevices(c, seen.devices),
     guest: cleanGuest(c, seen.guest),
     tags: cleanTags(c, seen.tags),
     attributes: cleanAttributes(c, seen.attributes),
+    devices: cleanDevices(c, seen.devices),
   }
   return { facts, problems: c.problems }
 }

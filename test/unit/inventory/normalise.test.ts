@@ -68,8 +68,8 @@ describe('a clean instance', () => {
     expect(facts.name).toHaveLength(limits.name)
     expect(facts.nics).toHaveLength(limits.nics)
     expect(problems).toEqual([
+      'The field name has 100000 characters; 512 are kept.',
       'There are 10000 NICs; the first 256 are kept.',
-      'the field name has 100000 characters; 512 are kept.',
     ])
   })
 
@@ -107,7 +107,7 @@ describe('a clean instance', () => {
       ipv4_addresses: ['10.1.0.9', '10.1.0.10'],
       ipv6_addresses: ['2001:db8::2'],
     })
-    expect(problems).toEqual(['"x" in the IPv4 addresses of NIC 1 is no such address.'])
+    expect(problems).toEqual(['The IPv4 addresses of NIC 1 hold "x", which is no such address.'])
   })
 
   test('lists NICs and disks by key, a repeated key once', () => {
@@ -198,7 +198,7 @@ test('networks, hosts and datastores are cleaned alike', () => {
   const sizes = { cpus: 8, memory: -1, cpus_used: 0, memory_used: 0, version: '8' }
   expect(cleanHost({ ...host, ...sizes, state: 'connected' })).toMatchObject({
     facts: { name: 'esx\ufffd', memory: 0 },
-    problems: [expect.stringContaining('cannot be stored'), 'the memory is no count and was set to 0.'],
+    problems: [expect.stringContaining('cannot be stored'), 'The memory is no count and was set to 0.'],
   })
   const storage = { ref: 'd', name: 'ssd', type: 'vmfs', capacity: 9, free: 1, accessible: true }
   expect(cleanStorage({ ...storage, hosts: ['h2', 'h10', 'h2'] }).facts.hosts).toEqual(['h2', 'h10'])
