@@ -37,12 +37,16 @@ const bounded = (value: unknown): unknown => {
   return text.length <= maxValueLength ? value : `${text.slice(0, maxValueLength).toWellFormed()}…`
 }
 
+/** Not what every object inherits: a tag may be called `constructor`. */
+const own = (record: Record<string, unknown>, key: string): unknown =>
+  Object.hasOwn(record, key) ? record[key] : undefined
+
 const walk = (path: string, before: unknown, after: unknown, found: Change[]): void => {
   if (before === after) return
   if (isRecord(before) && isRecord(after)) {
     const keys = new Set([...Object.keys(before), ...Object.keys(after)])
     for (const key of [...keys].sort())
-      walk(path === '' ? key : `${path}.${key.slice(0, 120)}`, before[key], after[key], found)
+      walk(path === '' ? key : `${path}.${key.slice(0, 120)}`, own(before, key), own(after, key), found)
     return
   }
   if (Array.isArray(before) && Array.isArray(after)) {

@@ -258,6 +258,12 @@ describe('the difference of facts', () => {
     expect(JSON.stringify(changes).length).toBeLessThan(30_000)
   })
 
+  test('is not taken in by names that every object has', () => {
+    const proto = JSON.parse('{"__proto__":{}}') as object
+    expect(diffFacts({}, proto)).toEqual([{ path: '__proto__', from: null, to: {} }])
+    expect(diffFacts({ toString: 1 }, {})).toHaveLength(1)
+  })
+
   test('is empty only for equal facts', () => {
     fc.assert(
       fc.property(
