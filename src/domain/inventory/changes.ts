@@ -57,7 +57,7 @@ const walk = (path: string, before: unknown, after: unknown, found: Change[]): v
       return
     }
   }
-  if (canonicalJson(before) !== canonicalJson(after))
+  if (before === undefined || after === undefined || canonicalJson(before) !== canonicalJson(after))
     found.push({ path: path.toWellFormed(), from: bounded(before), to: bounded(after) })
 }
 
