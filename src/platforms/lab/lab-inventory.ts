@@ -14,9 +14,10 @@ const pageBytes = 64 * 1024 * 1024
 const pageMs = 120_000
 
 export const labInventory = (link: LabLink): InventoryPort => ({
-  scan: (call, options) => readPages(link, call, options, { path: '/inventory', query: {} }),
+  scan: (call, options) =>
+    readPages(link, call, options, { path: '/inventory', query: {}, vanished: 'leave-out' }),
   changes: (call, options) =>
-    readPages(link, call, options, { path: '/changes', query: { since: options.cursor } }),
+    readPages(link, call, options, { path: '/changes', query: { since: options.cursor }, vanished: 'gone' }),
   instance: (call, ref) => findInstance(link, call, ref),
 })
 
@@ -26,11 +27,14 @@ const findInstance = async (link: LabLink, call: Call, ref: string): Promise<Fou
   return answer.found ? { found: true, value: readFacts('instance', answer.value.facts) } : answer
 }
 
+/** A machine that went away between its marker and the look at it. */
+type Vanished = 'leave-out' | 'gone'
+
 async function* readPages(
   link: LabLink,
   call: Call,
   options: ScanOptions,
-  listing: { path: string; query: Record<string, string> },
+  listing: { path: string; query: Record<string, string>; vanished: Vanished },
 ): Scan {
   const begun = beginCall(call)
   const within = { ...call, signal: begun.signal }
@@ -43,7 +47,12 @@ async function* readPages(
         inventoryPage,
       )
       yield answer.items.filter((item) => !isMarker(item)).map(asItem)
-      yield* readMarked(link, within, options, answer.items.filter(isMarker))
+      yield* readMarked(
+        link,
+        within,
+        { ...options, vanished: listing.vanished },
+        answer.items.filter(isMarker),
+      )
       if (answer.next === null) return { cursor: answer.cursor }
       if (answer.next === page) throw labAnswerInvalid('a page that leads to itself')
       page = answer.next
@@ -62,30 +71,32 @@ const isMarker = (item: WireItem): item is Marker =>
 async function* readMarked(
   link: LabLink,
   call: Call,
-  options: ScanOptions,
+  options: ScanOptions & { vanished: Vanished },
   markers: readonly Marker[],
 ): AsyncGenerator<readonly InventoryItem[], void> {
   const size = Math.max(1, options.concurrency)
   for (let from = 0; from < markers.length; from += size)
-    yield await Promise.all(
-      markers.slice(from, from + size).map((marker) => readMarkedOne(link, call, options, marker)),
-    )
+    yield (
+      await Promise.all(
+        markers.slice(from, from + size).map((marker) => readMarkedOne(link, call, options, marker)),
+      )
+    ).flat()
 }
 
 const readMarkedOne = async (
   link: LabLink,
   call: Call,
-  options: ScanOptions,
+  options: ScanOptions & { vanished: Vanished },
   marker: Marker,
-): Promise<InventoryItem> => {
+): Promise<InventoryItem[]> => {
   try {
     const found = await findInstance(link, { ...call, timeoutMs: options.itemTimeoutMs }, marker.ref)
-    if (found.found) return { type: 'instance', facts: found.value }
-    return { type: 'gone', of: 'instance', ref: marker.ref }
+    if (found.found) return [{ type: 'instance', facts: found.value }]
+    return options.vanished === 'gone' ? [{ type: 'gone', of: 'instance', ref: marker.ref }] : []
   } catch (error) {
     call.signal.throwIfAborted()
     if (!(error instanceof PlatformError) || !concernsOne(error)) throw error
-    return { type: 'problem', of: 'instance', ref: marker.ref, name: marker.name, error }
+    return [{ type: 'problem', of: 'instance', ref: marker.ref, name: marker.name, error }]
   }
 }
 
@@ -101,7 +112,7 @@ const asItem = (item: WireItem): InventoryItem => {
     return { type: item.type, facts: readFacts(item.type, facts) } as InventoryItem
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    return { type: 'problem', of: item.type, ref: textOf(facts['ref']), name: textOf(facts['name']), error }
+    return { type: 'problem', of: item.type, ref: textOf(facts.ref), name: textOf(facts.name), error }
   }
 }
 
