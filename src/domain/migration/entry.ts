@@ -1,0 +1,65 @@
+/** One instance's journey in one batch. The words are those of the tools that operators come from. */
+export const entryStates = [
+  'blocked',
+  'waiting',
+  'creating',
+  'background-import',
+  'idle',
+  'final-import',
+  'post-import',
+  'worker-done',
+  'finished',
+  'error',
+  'canceled',
+  'conflict',
+] as const
+export type EntryState = (typeof entryStates)[number]
+
+/**
+ * How far the copy has come, whatever the state says. `background`: no first copy yet. `final`: a copy is there, and
+ * it is older than the source. `complete`: it is the source as it was when it was switched off for good.
+ */
+export const entryStages = ['background', 'final', 'complete'] as const
+export type EntryStage = (typeof entryStages)[number]
+
+/** Where an entry stands: the pair that the transition table is about. */
+export interface EntryPlace {
+  readonly state: EntryState
+  readonly stage: EntryStage
+}
+
+const isOneOf =
+  (...states: readonly EntryState[]) =>
+  (state: EntryState): boolean =>
+    states.includes(state)
+
+/** A worker is at it, or will be without anybody asking. */
+export const isMigrating = isOneOf(
+  'creating',
+  'background-import',
+  'idle',
+  'final-import',
+  'post-import',
+  'worker-done',
+)
+
+/** Nothing more happens by itself, and nothing of it is under way. */
+export const hasEnded = isOneOf('finished', 'error', 'canceled')
+
+/** The source's power-off has been requested: it is off, or about to be, on our account. */
+export const isCommitted = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('final-import', 'post-import', 'worker-done')(state) ||
+  (stage === 'complete' && isOneOf('idle', 'conflict')(state))
+
+/** Where it lands may still change without anything to undo. */
+export const isBeforePlacement = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('blocked', 'waiting', 'creating')(state) || (state === 'conflict' && stage === 'background')
+
+/** No window is needed yet: what is shown is the next one it would take. */
+export const isBeforeWindow = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('blocked', 'waiting', 'creating', 'background-import')(state) ||
+  (state === 'idle' && stage !== 'complete')
+
+/** Only then has it got a machine of ours on the target. */
+export const mayHaveTarget = ({ state, stage }: EntryPlace): boolean =>
+  !isOneOf('blocked', 'waiting')(state) && !(state === 'conflict' && stage === 'background')

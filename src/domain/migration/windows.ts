@@ -1,0 +1,178 @@
+/** Moments are milliseconds since 1970; the caller reads them from the database's clock. */
+export interface Window {
+  readonly id: string
+  readonly name: string
+  /** Null: since ever. */
+  readonly startsAt: number | null
+  /** Null: for ever. */
+  readonly endsAt: number | null
+  /** From then on nothing new begins in it. */
+  readonly lockoutAt: number | null
+  /** 0: as many as come. */
+  readonly capacity: number
+}
+
+/** The limits that a constraint puts on the instances it matches. */
+export interface Constraint {
+  readonly name: string
+  /** 0: as many as come. */
+  readonly maxConcurrent: number
+  /** A window must leave room for this, and a minute more. */
+  readonly minBootMs: number
+}
+
+export interface WindowAsk {
+  readonly now: number
+  readonly windows: readonly Window[]
+  /** Entries that hold a window, by its id: never by its name, which other batches may use as well. */
+  readonly held: ReadonlyMap<string, number>
+  /** The window this entry holds already. */
+  readonly own: string | null
+  /** The last constraint that matches the instance. */
+  readonly constraint: Constraint | null
+  /** Other entries of the same constraint that are between power-off and finish. */
+  readonly busy: number
+}
+
+export type WindowAnswer =
+  | { readonly is: 'open'; readonly window: Window | null }
+  | { readonly is: 'later'; readonly window: Window; readonly at: number }
+  /** It heals by itself: room comes. */
+  | { readonly is: 'full'; readonly what: 'windows' | 'constraint'; readonly window: Window | null }
+  /** Only a person can add a window. */
+  | { readonly is: 'none'; readonly why: 'over' | 'too-short' }
+
+const spareMs = 60_000
+
+export const hasBegun = (window: Window, now: number): boolean =>
+  window.startsAt === null || window.startsAt <= now
+export const hasEnded = (window: Window, now: number): boolean =>
+  window.endsAt !== null && window.endsAt <= now
+const isLocked = (window: Window, now: number): boolean =>
+  hasEnded(window, now) || (window.lockoutAt !== null && window.lockoutAt <= now)
+
+const fits = (window: Window, now: number, neededMs: number): boolean =>
+  window.endsAt === null || Math.max(window.startsAt ?? now, now) + neededMs + spareMs < window.endsAt
+
+/**
+ * When this entry may be cut over. A batch without windows may begin now; a batch whose windows are all full may
+ * not: "no room" is a wait, never "no windows".
+ */
+export const chooseWindow = (ask: WindowAsk): WindowAnswer => {
+  const { now, windows, own, constraint, busy } = ask
+  const crowded = constraint !== null && constraint.maxConcurrent > 0 && busy + 1 > constraint.maxConcurrent
+  if (windows.length === 0)
+    return crowded ? { is: 'full', what: 'constraint', window: null } : { is: 'open', window: null }
+  const mine = windows.find((window) => window.id === own && !hasEnded(window, now))
+  if (mine) return startIn(mine, now, crowded)
+  const usable = windows.filter((window) => !isLocked(window, now))
+  if (usable.length === 0) return { is: 'none', why: 'over' }
+  const long = usable.filter((window) => fits(window, now, constraint?.minBootMs ?? 0))
+  if (long.length === 0) return { is: 'none', why: 'too-short' }
+  const byStart = [...long].sort((a, b) => (a.startsAt ?? 0) - (b.startsAt ?? 0) || compare(a.name, b.name))
+  const roomy = byStart.find(
+    (window) => window.capacity === 0 || (ask.held.get(window.id) ?? 0) < window.capacity,
+  )
+  if (!roomy) return { is: 'full', what: 'windows', window: byStart[0] ?? null }
+  return startIn(roomy, now, crowded)
+}
+
+const startIn = (window: Window, now: number, crowded: boolean): WindowAnswer => {
+  if (!hasBegun(window, now)) return { is: 'later', window, at: window.startsAt ?? now }
+  return crowded ? { is: 'full', what: 'constraint', window } : { is: 'open', window }
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
+
+export interface WindowProblem {
+  /** Which of the windows that were sent, and which field of it. */
+  readonly at: number
+  readonly field: 'name' | 'starts_at' | 'ends_at' | 'lockout_at' | 'capacity'
+  readonly message: string
+}
+
+export type NewWindow = Omit<Window, 'id'>
+
+/**
+ * What is wrong with a batch's windows, all of it. `before`: as they are now; a window that nobody changes may
+ * be over already.
+ */
+export const checkWindows = (
+  windows: readonly NewWindow[],
+  before: readonly Window[],
+  now: number,
+): WindowProblem[] => {
+  const old = new Map(before.map((window) => [window.name, window]))
+  const alone = windows.flatMap((window, at) => checkWindow(window, old.get(window.name), now, at))
+  const twice = windows.flatMap((window, at): WindowProblem[] =>
+    windows.findIndex(({ name }) => name === window.name) < at
+      ? [{ at, field: 'name', message: `There are two windows "${window.name}".` }]
+      : [],
+  )
+  return [...alone, ...twice, ...overlaps(windows)]
+}
+
+const checkWindow = (
+  window: NewWindow,
+  old: Window | undefined,
+  now: number,
+  at: number,
+): WindowProblem[] => {
+  const { startsAt, endsAt, lockoutAt } = window
+  const problems: WindowProblem[] = []
+  const say = (field: WindowProblem['field'], message: string) => problems.push({ at, field, message })
+  if (startsAt !== null && endsAt !== null && endsAt <= startsAt)
+    say('ends_at', 'It must be after starts_at.')
+  if (endsAt !== null && endsAt <= now && endsAt !== old?.endsAt)
+    say('ends_at', 'It is over already; choose a moment to come.')
+  if (lockoutAt !== null && endsAt === null) say('lockout_at', 'A lockout needs an ends_at.')
+  if (lockoutAt !== null && endsAt !== null && lockoutAt > endsAt)
+    say('lockout_at', 'It must not be after ends_at.')
+  if (lockoutAt !== null && startsAt !== null && lockoutAt < startsAt)
+    say('lockout_at', 'It must not be before starts_at.')
+  return problems
+}
+
+const overlaps = (windows: readonly NewWindow[]): WindowProblem[] =>
+  windows.flatMap((window, at) => {
+    const other = windows.slice(0, at).find((earlier) => overlap(earlier, window))
+    return other
+      ? [{ at, field: 'starts_at' as const, message: `It overlaps the window "${other.name}".` }]
+      : []
+  })
+
+const overlap = (a: NewWindow, b: NewWindow): boolean =>
+  (a.startsAt ?? Number.NEGATIVE_INFINITY) < (b.endsAt ?? Number.POSITIVE_INFINITY) &&
+  (b.startsAt ?? Number.NEGATIVE_INFINITY) < (a.endsAt ?? Number.POSITIVE_INFINITY)
+
+/** What may not be done to windows that entries hold: they were promised. */
+export const checkHeldWindows = (
+  windows: readonly NewWindow[],
+  before: readonly Window[],
+  held: ReadonlyMap<string, number>,
+): WindowProblem[] => {
+  const byName = new Map(windows.map((window, at) => [window.name, { window, at }]))
+  return before
+    .filter(({ id }) => (held.get(id) ?? 0) > 0)
+    .flatMap((old): WindowProblem[] => {
+      const now = byName.get(old.name)
+      if (!now)
+        return [
+          { at: -1, field: 'name', message: `Entries hold "${old.name}": it can neither go nor be renamed.` },
+        ]
+      const { window, at } = now
+      return [
+        ...((window.startsAt ?? 0) > (old.startsAt ?? 0)
+          ? [{ at, field: 'starts_at' as const, message: 'Entries hold it: it cannot begin later.' }]
+          : []),
+        ...((window.endsAt ?? Number.POSITIVE_INFINITY) < (old.endsAt ?? Number.POSITIVE_INFINITY)
+          ? [{ at, field: 'ends_at' as const, message: 'Entries hold it: it cannot end earlier.' }]
+          : []),
+        ...(room(window) < room(old)
+          ? [{ at, field: 'capacity' as const, message: 'Entries hold it: it cannot take fewer.' }]
+          : []),
+      ]
+    })
+}
+
+const room = ({ capacity }: NewWindow): number => (capacity === 0 ? Number.POSITIVE_INFINITY : capacity)
