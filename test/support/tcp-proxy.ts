@@ -15,6 +15,8 @@ export interface TcpProxy {
   blackhole(): void
   /** The connections open now stay open and silent for ever; new ones work. As after a firewall forgot them. */
   strand(): void
+  /** What we send on the connections open now arrives; the first byte that comes back resets its connection. */
+  loseAnswers(): void
   /** Everything passes again; bytes held back by `blackhole` too, like packets sent again. */
   heal(): void
   /** Every chunk takes this much longer, in each direction. */
@@ -26,6 +28,7 @@ interface Pair {
   readonly client: Socket
   upstream: Socket | undefined
   stranded?: boolean
+  losesAnswers?: boolean
 }
 
 /** Starts a proxy on a free loopback port in front of `targetPort`; it is closed at the end of the test or file. */
@@ -88,6 +91,10 @@ class LoopbackProxy implements TcpProxy {
     }
   }
 
+  loseAnswers(): void {
+    for (const pair of this.#pairs) pair.losesAnswers = true
+  }
+
   heal(): void {
     this.#mode = 'open'
     for (const pair of this.#pairs) {
@@ -136,6 +143,7 @@ class LoopbackProxy implements TcpProxy {
   #forward(from: Socket, to: Socket, pair: Pair): void {
     from.on('data', (chunk) =>
       this.#later(() => {
+        if (pair.losesAnswers && from === pair.upstream) return this.#reset(pair)
         if (!to.writable || to.write(chunk)) return
         from.pause()
         to.once('drain', () => this.#mode === 'open' && !pair.stranded && from.resume())
