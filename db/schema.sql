@@ -38,6 +38,63 @@ create table public.api_request (
   constraint api_request_actor_key_pk PRIMARY KEY (actor, key)
 );
 
+create table public.batch (
+  id uuid not null,
+  name text not null,
+  state text not null default 'defined'::text,
+  message text not null default ''::text,
+  include_expression text not null,
+  defaults jsonb not null,
+  config jsonb not null,
+  constraints jsonb not null default '[]'::jsonb,
+  require_approval boolean not null default false,
+  approval jsonb,
+  started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  version integer not null default 1,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint batch_pkey PRIMARY KEY (id),
+  constraint batch_state CHECK ((state = ANY (ARRAY['defined'::text, 'running'::text, 'stopped'::text, 'finished'::text, 'error'::text])))
+);
+
+create table public.batch_plan (
+  id uuid not null,
+  batch_id uuid not null,
+  document jsonb not null,
+  digest text not null,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint batch_plan_pkey PRIMARY KEY (id)
+);
+
+create table public.batch_window (
+  id uuid not null,
+  batch_id uuid not null,
+  name text not null,
+  starts_at timestamp(3) with time zone,
+  ends_at timestamp(3) with time zone,
+  lockout_at timestamp(3) with time zone,
+  capacity integer not null default 0,
+  constraint batch_window_capacity CHECK ((capacity >= 0)),
+  constraint batch_window_order CHECK (((ends_at IS NULL) OR (starts_at IS NULL) OR (ends_at >= starts_at))),
+  constraint batch_window_pkey PRIMARY KEY (id)
+);
+
+create table public.certificate (
+  id uuid not null,
+  entry_id uuid not null,
+  instance_id uuid not null,
+  batch_name text not null,
+  instance_name text not null,
+  document jsonb not null,
+  signature bytea not null,
+  key_id text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint certificate_pkey PRIMARY KEY (id)
+);
+
 create table public.effect (
   id uuid not null,
   job_id uuid not null,
@@ -59,6 +116,77 @@ create table public.effect (
   updated_at timestamp(3) with time zone not null default now(),
   constraint effect_pkey PRIMARY KEY (id),
   constraint effect_state CHECK ((state = ANY (ARRAY['intended'::text, 'done'::text, 'undone'::text, 'debt'::text, 'waived'::text])))
+);
+
+create table public.entry (
+  id uuid not null,
+  batch_id uuid not null,
+  instance_id uuid not null,
+  source_id uuid not null,
+  target_id uuid,
+  state text not null,
+  stage text not null default 'background'::text,
+  reason text not null,
+  message text not null,
+  reasons jsonb not null default '[]'::jsonb,
+  error jsonb,
+  since timestamp(3) with time zone not null default now(),
+  look_at timestamp(3) with time zone not null default now(),
+  job_id uuid,
+  version bigint not null default 1,
+  revision bigint not null,
+  facts jsonb not null,
+  placement jsonb,
+  pending jsonb,
+  running boolean not null,
+  machine_ref text,
+  source_stopped_at timestamp(3) with time zone,
+  window_id uuid,
+  synced_at timestamp(3) with time zone,
+  retries integer not null default 0,
+  tries integer not null default 0,
+  intent jsonb,
+  resolved boolean not null default false,
+  force boolean not null default false,
+  progress jsonb,
+  baseline jsonb,
+  certificate_id uuid,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  finished_at timestamp(3) with time zone,
+  constraint entry_pkey PRIMARY KEY (id),
+  constraint entry_stage CHECK ((stage = ANY (ARRAY['background'::text, 'final'::text, 'complete'::text]))),
+  constraint entry_state CHECK ((state = ANY (ARRAY['blocked'::text, 'waiting'::text, 'creating'::text, 'background-import'::text, 'idle'::text, 'final-import'::text, 'post-import'::text, 'worker-done'::text, 'finished'::text, 'error'::text, 'canceled'::text, 'conflict'::text])))
+);
+
+create table public.entry_disk (
+  entry_id uuid not null,
+  disk text not null,
+  target_disk text not null,
+  capacity bigint not null,
+  change_id text,
+  cycle jsonb,
+  constraint entry_disk_entry_id_disk_pk PRIMARY KEY (entry_id, disk)
+);
+
+create table public.entry_extent (
+  entry_id uuid not null,
+  disk text not null,
+  at integer not null,
+  digest bytea not null,
+  cycle integer not null,
+  constraint entry_extent_entry_id_disk_at_pk PRIMARY KEY (entry_id, disk, at)
+);
+
+create table public.entry_history (
+  id uuid not null,
+  source_id uuid not null,
+  target_id uuid not null,
+  phase text not null,
+  bytes bigint not null,
+  took_ms bigint not null,
+  at timestamp(3) with time zone not null default now(),
+  constraint entry_history_pkey PRIMARY KEY (id)
 );
 
 create table public.event (
@@ -144,7 +272,7 @@ create table public.instance (
   problem jsonb,
   notes jsonb not null default '[]'::jsonb,
   readiness text not null default 'ready'::text,
-  rules_version integer not null default 0,
+  rules_version text not null default ''::text,
   constraint instance_pkey PRIMARY KEY (id),
   constraint instance_readiness CHECK ((readiness = ANY (ARRAY['ready'::text, 'warning'::text, 'blocked'::text])))
 );
@@ -153,7 +281,7 @@ create table public.instance_identity (
   kind text not null,
   value text not null,
   instance_id uuid not null,
-  constraint instance_identity_kind CHECK ((kind = ANY (ARRAY['mac'::text, 'uuid'::text, 'bios-uuid'::text, 'name'::text]))),
+  constraint instance_identity_kind CHECK ((kind = ANY (ARRAY['uuid'::text, 'mac'::text, 'address'::text, 'name'::text]))),
   constraint instance_identity_kind_value_instance_id_pk PRIMARY KEY (kind, value, instance_id)
 );
 
@@ -296,6 +424,14 @@ create table public.signal (
   at timestamp(3) with time zone not null,
   xid xid8 not null default pg_current_xact_id(),
   constraint signal_pkey PRIMARY KEY (name)
+);
+
+create table public.signing_key (
+  id text not null,
+  public_key bytea not null,
+  private_key bytea not null,
+  created_at timestamp(3) with time zone not null default now(),
+  constraint signing_key_pkey PRIMARY KEY (id)
 );
 
 create table public.site (
@@ -447,11 +583,33 @@ CREATE UNIQUE INDEX access_token_name ON public.access_token USING btree (name) 
 
 CREATE INDEX api_request_created ON public.api_request USING btree (created_at);
 
+CREATE UNIQUE INDEX batch_name ON public.batch USING btree (name);
+
+CREATE INDEX batch_plan_batch ON public.batch_plan USING btree (batch_id, created_at);
+
+CREATE UNIQUE INDEX batch_window_name ON public.batch_window USING btree (batch_id, name);
+
+CREATE INDEX certificate_instance ON public.certificate USING btree (instance_id, created_at);
+
 CREATE INDEX effect_debt ON public.effect USING btree (next_try_at) WHERE (state = 'debt'::text);
 
 CREATE UNIQUE INDEX effect_name ON public.effect USING btree (job_id, kind, name);
 
+CREATE INDEX effect_not_done ON public.effect USING btree (state, id) WHERE (state <> 'done'::text);
+
 CREATE INDEX effect_subject ON public.effect USING btree (subject_type, subject_id);
+
+CREATE INDEX entry_batch ON public.entry USING btree (batch_id, state, id);
+
+CREATE INDEX entry_history_pair ON public.entry_history USING btree (source_id, target_id, phase, at);
+
+CREATE UNIQUE INDEX entry_instance ON public.entry USING btree (instance_id);
+
+CREATE INDEX entry_job ON public.entry USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE ((job_id IS NULL) AND (state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text])));
+
+CREATE INDEX entry_window ON public.entry USING btree (window_id) WHERE (window_id IS NOT NULL);
 
 CREATE INDEX event_job ON public.event USING btree (job_id, id) WHERE (job_id IS NOT NULL);
 
@@ -482,6 +640,8 @@ CREATE INDEX instance_site_ref ON public.instance USING btree (site_id, ref);
 CREATE INDEX instance_uuid ON public.instance USING btree (uuid);
 
 CREATE INDEX job_cancel ON public.job USING btree (worker_id) WHERE ((cancel_requested_at IS NOT NULL) AND (finished_at IS NULL));
+
+CREATE INDEX job_canceled ON public.job USING btree (id) WHERE (state = 'canceled'::text);
 
 CREATE INDEX job_deadline ON public.job USING btree (deadline) WHERE ((deadline IS NOT NULL) AND (finished_at IS NULL));
 

@@ -6,19 +6,21 @@ import { ping } from '../db/queries/ping.ts'
 import { readSettingRows } from '../db/queries/settings.ts'
 import { beatWorker, stopWorker, type WorkerRegistration } from '../db/queries/workers.ts'
 import { type Clock, systemClock } from '../src/clock.ts'
-import { type Config, limits, version } from '../src/config.ts'
+import { type Config, limits, requireSecretKey, version } from '../src/config.ts'
 import { concurrencySetting } from '../src/domain/settings.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../src/health.ts'
 import { type Bell, openBell, prepareBell } from '../src/ledger/bell.ts'
 import { cancelChannel } from '../src/ledger/nudge.ts'
 import { Loop } from '../src/ledger/service.ts'
 import { createLog, type Logger } from '../src/log.ts'
+import { createSealer, type Sealer } from '../src/seal.ts'
 import { startTracing } from '../src/telemetry.ts'
 import { ReleaseRequest } from './context.ts'
 import { CpuPool } from './cpu-pool.ts'
 import { createHandlers } from './handlers.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
 import { Listeners } from './listeners.ts'
+import { Platforms } from './platforms.ts'
 import { Runner } from './runner.ts'
 
 /** After the drain's limit handlers are stopped by their signal; this is what they get to let go. */
@@ -27,6 +29,7 @@ const letGoMs = 2_000
 /** Starts a worker process: registers it, listens to every kind it can run, keeps its leases. */
 export const runWorker = async (config: Config): Promise<RunningRole> => {
   const log = createLog({ role: 'worker', level: config.logLevel })
+  const sealer = createSealer(requireSecretKey(config))
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'worker')
   const { leaseMs, statementMs } = config
@@ -43,7 +46,7 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
   const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test', statementMs })
   const cpu = new CpuPool()
   const bell = await openBell(config, { databaseUrl, log })
-  const worker = new Worker({ config, db, world, cpu, bell, log, clock: systemClock })
+  const worker = new Worker({ config, db, world, cpu, sealer, bell, log, clock: systemClock })
   const health = await serveHealth({
     role: 'worker',
     host: config.healthHost,
@@ -78,6 +81,7 @@ interface WorkerOptions {
   readonly db: Db
   readonly world: Db
   readonly cpu: CpuPool
+  readonly sealer: Sealer
   readonly bell: Bell
   readonly log: Logger
   readonly clock: Clock
@@ -89,13 +93,17 @@ class Worker {
   readonly #keeper: LeaseKeeper
   readonly #listeners: Listeners
   readonly #registry: Loop
+  readonly #platforms: Platforms
   readonly #stopping = new AbortController()
   #draining = false
 
   constructor(options: WorkerOptions) {
-    const { config, db, bell, log, clock } = options
+    const { config, db, bell, log, clock, world, cpu, sealer } = options
     this.#options = options
-    const { handlers, undoers } = createHandlers(options.world, options.cpu)
+    const workerId = uuidv7()
+    this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}` })
+    const use = this.#platforms.use.bind(this.#platforms)
+    const { handlers, undoers } = createHandlers({ world, cpu, sealer, use })
     const slots = new Map(
       [...handlers].map(([kind, handler]) => [
         kind,
@@ -103,7 +111,7 @@ class Worker {
       ]),
     )
     this.#registration = {
-      id: uuidv7(),
+      id: workerId,
       role: 'worker',
       host: hostname(),
       pid: process.pid,
@@ -111,7 +119,6 @@ class Worker {
       kinds: Object.fromEntries([...handlers].map(([kind, handler]) => [kind, handler.kind.version])),
       slots: Object.fromEntries(slots),
     }
-    const workerId = this.#registration.id
     const { leaseMs } = config
     this.#keeper = new LeaseKeeper({ db, workerId, leaseMs, clock, log })
     const runner = new Runner({ db, workerId, leaseMs, clock, log, keeper: this.#keeper, handlers, undoers })
@@ -182,6 +189,7 @@ class Worker {
       )
     await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop()]))
     await this.#bounded(this.#listeners.stop())
+    await this.#bounded(this.#platforms.close())
     await this.#bounded(stopWorker(db, this.#registration.id))
   }
 

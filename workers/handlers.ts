@@ -1,18 +1,34 @@
 import type { Db } from '../db/client.ts'
+import type { SyncParts } from '../src/inventory/sync-site.ts'
 import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
+import { createCheckConnection } from './handlers/check-connection.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
+import { createSyncSource } from './handlers/sync-source.ts'
+import { createSyncTarget } from './handlers/sync-target.ts'
 
 export interface HandlerSet {
   readonly handlers: ReadonlyMap<string, Handler>
   readonly undoers: ReadonlyMap<string, Undoer>
 }
 
+export interface HandlerParts extends SyncParts {
+  /** The self-test's outside world. */
+  readonly world: Db
+  readonly cpu: CpuPool
+}
+
 /** Every handler this version has. A new one is a file in `handlers/` and a line here. */
-export const createHandlers = (world: Db, cpu: CpuPool): HandlerSet => {
+export const createHandlers = (parts: HandlerParts): HandlerSet => {
   const undoers = new Map<string, Undoer>()
-  const all = [createSelfTest(world, cpu), createSettleDebt(undoers)] as readonly Handler[]
+  const all = [
+    createSelfTest(parts.world, parts.cpu),
+    createSettleDebt(undoers),
+    createSyncSource(parts),
+    createSyncTarget(parts),
+    createCheckConnection(parts.use),
+  ] as readonly Handler[]
   for (const handler of all)
     for (const [effectKind, undoer] of Object.entries(handler.undoers ?? {})) undoers.set(effectKind, undoer)
   return { handlers: new Map(all.map((handler) => [handler.kind.kind, handler])), undoers }

@@ -209,7 +209,7 @@ CREATE TABLE "instance" (
 	"problem" jsonb,
 	"notes" jsonb DEFAULT '[]'::jsonb NOT NULL,
 	"readiness" text DEFAULT 'ready' NOT NULL,
-	"rules_version" integer DEFAULT 0 NOT NULL,
+	"rules_version" text DEFAULT '' NOT NULL,
 	CONSTRAINT "instance_readiness" CHECK ("instance"."readiness" in ('ready', 'warning', 'blocked'))
 );
 --> statement-breakpoint
@@ -218,7 +218,7 @@ CREATE TABLE "instance_identity" (
 	"value" text NOT NULL,
 	"instance_id" uuid NOT NULL,
 	CONSTRAINT "instance_identity_kind_value_instance_id_pk" PRIMARY KEY("kind","value","instance_id"),
-	CONSTRAINT "instance_identity_kind" CHECK ("instance_identity"."kind" in ('mac', 'uuid', 'bios-uuid', 'name'))
+	CONSTRAINT "instance_identity_kind" CHECK ("instance_identity"."kind" in ('uuid', 'mac', 'address', 'name'))
 );
 --> statement-breakpoint
 CREATE TABLE "inventory_stage" (
@@ -402,6 +402,136 @@ CREATE TABLE "job_search" (
 	CONSTRAINT "job_search_kind_job_id_pk" PRIMARY KEY("kind","job_id")
 );
 --> statement-breakpoint
+CREATE TABLE "batch" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"name" text NOT NULL,
+	"state" text DEFAULT 'defined' NOT NULL,
+	"message" text DEFAULT '' NOT NULL,
+	"include_expression" text NOT NULL,
+	"defaults" jsonb NOT NULL,
+	"config" jsonb NOT NULL,
+	"constraints" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"require_approval" boolean DEFAULT false NOT NULL,
+	"approval" jsonb,
+	"started_at" timestamp (3) with time zone,
+	"finished_at" timestamp (3) with time zone,
+	"version" integer DEFAULT 1 NOT NULL,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "batch_state" CHECK ("batch"."state" in ('defined', 'running', 'stopped', 'finished', 'error'))
+);
+--> statement-breakpoint
+CREATE TABLE "batch_plan" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"batch_id" uuid NOT NULL,
+	"document" jsonb NOT NULL,
+	"digest" text NOT NULL,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "batch_window" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"batch_id" uuid NOT NULL,
+	"name" text NOT NULL,
+	"starts_at" timestamp (3) with time zone,
+	"ends_at" timestamp (3) with time zone,
+	"lockout_at" timestamp (3) with time zone,
+	"capacity" integer DEFAULT 0 NOT NULL,
+	CONSTRAINT "batch_window_order" CHECK ("batch_window"."ends_at" is null or "batch_window"."starts_at" is null or "batch_window"."ends_at" >= "batch_window"."starts_at"),
+	CONSTRAINT "batch_window_capacity" CHECK ("batch_window"."capacity" >= 0)
+);
+--> statement-breakpoint
+CREATE TABLE "certificate" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"entry_id" uuid NOT NULL,
+	"instance_id" uuid NOT NULL,
+	"batch_name" text NOT NULL,
+	"instance_name" text NOT NULL,
+	"document" jsonb NOT NULL,
+	"signature" "bytea" NOT NULL,
+	"key_id" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "entry" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"batch_id" uuid NOT NULL,
+	"instance_id" uuid NOT NULL,
+	"source_id" uuid NOT NULL,
+	"target_id" uuid,
+	"state" text NOT NULL,
+	"stage" text DEFAULT 'background' NOT NULL,
+	"reason" text NOT NULL,
+	"message" text NOT NULL,
+	"reasons" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"error" jsonb,
+	"since" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"look_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"job_id" uuid,
+	"version" bigint DEFAULT 1 NOT NULL,
+	"revision" bigint NOT NULL,
+	"facts" jsonb NOT NULL,
+	"placement" jsonb,
+	"pending" jsonb,
+	"running" boolean NOT NULL,
+	"machine_ref" text,
+	"source_stopped_at" timestamp (3) with time zone,
+	"window_id" uuid,
+	"synced_at" timestamp (3) with time zone,
+	"retries" integer DEFAULT 0 NOT NULL,
+	"tries" integer DEFAULT 0 NOT NULL,
+	"intent" jsonb,
+	"resolved" boolean DEFAULT false NOT NULL,
+	"force" boolean DEFAULT false NOT NULL,
+	"progress" jsonb,
+	"baseline" jsonb,
+	"certificate_id" uuid,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"finished_at" timestamp (3) with time zone,
+	CONSTRAINT "entry_state" CHECK ("entry"."state" in ('blocked', 'waiting', 'creating', 'background-import', 'idle', 'final-import', 'post-import',
+        'worker-done', 'finished', 'error', 'canceled', 'conflict')),
+	CONSTRAINT "entry_stage" CHECK ("entry"."stage" in ('background', 'final', 'complete'))
+);
+--> statement-breakpoint
+CREATE TABLE "entry_disk" (
+	"entry_id" uuid NOT NULL,
+	"disk" text NOT NULL,
+	"target_disk" text NOT NULL,
+	"capacity" bigint NOT NULL,
+	"change_id" text,
+	"cycle" jsonb,
+	CONSTRAINT "entry_disk_entry_id_disk_pk" PRIMARY KEY("entry_id","disk")
+);
+--> statement-breakpoint
+CREATE TABLE "entry_extent" (
+	"entry_id" uuid NOT NULL,
+	"disk" text NOT NULL,
+	"at" integer NOT NULL,
+	"digest" "bytea" NOT NULL,
+	"cycle" integer NOT NULL,
+	CONSTRAINT "entry_extent_entry_id_disk_at_pk" PRIMARY KEY("entry_id","disk","at")
+);
+--> statement-breakpoint
+CREATE TABLE "entry_history" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"source_id" uuid NOT NULL,
+	"target_id" uuid NOT NULL,
+	"phase" text NOT NULL,
+	"bytes" bigint NOT NULL,
+	"took_ms" bigint NOT NULL,
+	"at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "signing_key" (
+	"id" text PRIMARY KEY NOT NULL,
+	"public_key" "bytea" NOT NULL,
+	"private_key" "bytea" NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "self_test"."marker" (
 	"name" text PRIMARY KEY NOT NULL,
 	"job_id" uuid NOT NULL,
@@ -424,6 +554,7 @@ CREATE INDEX "api_request_created" ON "api_request" USING btree ("created_at");-
 CREATE UNIQUE INDEX "webhook_name" ON "webhook" USING btree ("name");--> statement-breakpoint
 CREATE UNIQUE INDEX "effect_name" ON "effect" USING btree ("job_id","kind","name");--> statement-breakpoint
 CREATE INDEX "effect_subject" ON "effect" USING btree ("subject_type","subject_id");--> statement-breakpoint
+CREATE INDEX "effect_not_done" ON "effect" USING btree ("state","id") WHERE "effect"."state" <> 'done';--> statement-breakpoint
 CREATE INDEX "effect_debt" ON "effect" USING btree ("next_try_at") WHERE "effect"."state" = 'debt';--> statement-breakpoint
 CREATE INDEX "event_job" ON "event" USING btree ("job_id","id") WHERE "event"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "event_subject" ON "event" USING btree ("subject_type","subject_id","id") WHERE "event"."job_id" is null;--> statement-breakpoint
@@ -464,5 +595,16 @@ CREATE INDEX "job_cancel" ON "job" USING btree ("worker_id") WHERE "job"."cancel
 CREATE INDEX "job_deadline" ON "job" USING btree ("deadline") WHERE "job"."deadline" is not null and "job"."finished_at" is null;--> statement-breakpoint
 CREATE INDEX "job_finished" ON "job" USING btree ("finished_at") WHERE "job"."finished_at" is not null;--> statement-breakpoint
 CREATE INDEX "job_failed" ON "job" USING btree ("id") WHERE "job"."state" = 'failed';--> statement-breakpoint
+CREATE INDEX "job_canceled" ON "job" USING btree ("id") WHERE "job"."state" = 'canceled';--> statement-breakpoint
 CREATE INDEX "job_search_lane" ON "job_search" USING btree ("lane","job_id");--> statement-breakpoint
-CREATE INDEX "job_search_subject" ON "job_search" USING btree ("subject_type","subject_id","job_id");
+CREATE INDEX "job_search_subject" ON "job_search" USING btree ("subject_type","subject_id","job_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "batch_name" ON "batch" USING btree ("name");--> statement-breakpoint
+CREATE INDEX "batch_plan_batch" ON "batch_plan" USING btree ("batch_id","created_at");--> statement-breakpoint
+CREATE UNIQUE INDEX "batch_window_name" ON "batch_window" USING btree ("batch_id","name");--> statement-breakpoint
+CREATE INDEX "certificate_instance" ON "certificate" USING btree ("instance_id","created_at");--> statement-breakpoint
+CREATE UNIQUE INDEX "entry_instance" ON "entry" USING btree ("instance_id");--> statement-breakpoint
+CREATE INDEX "entry_batch" ON "entry" USING btree ("batch_id","state","id");--> statement-breakpoint
+CREATE INDEX "entry_look" ON "entry" USING btree ("look_at") WHERE "entry"."job_id" is null and "entry"."state" not in ('finished', 'error', 'canceled');--> statement-breakpoint
+CREATE INDEX "entry_job" ON "entry" USING btree ("job_id") WHERE "entry"."job_id" is not null;--> statement-breakpoint
+CREATE INDEX "entry_window" ON "entry" USING btree ("window_id") WHERE "entry"."window_id" is not null;--> statement-breakpoint
+CREATE INDEX "entry_history_pair" ON "entry_history" USING btree ("source_id","target_id","phase","at");

@@ -19,6 +19,8 @@ import type {
   ProjectFacts,
   StorageFacts,
 } from '../../src/domain/inventory/facts.ts'
+import type { Pending } from '../../src/domain/inventory/merge.ts'
+import type { TrackingRecord } from '../../src/domain/inventory/tracking.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import { bytea, moment } from './columns.ts'
 
@@ -58,6 +60,8 @@ export const site = pgTable(
     fullSyncedAt: moment('full_synced_at'),
     nextSyncAt: moment('next_sync_at').notNull().defaultNow(),
     syncError: jsonb('sync_error').$type<RecordedError>(),
+    /** In a row: each makes the pause to the next try longer. */
+    syncFailures: integer('sync_failures').notNull().default(0),
     /** What the last sync saw and changed. */
     syncResult: jsonb('sync_result').$type<Record<string, unknown>>(),
     /** For If-Match: changes of a person count it up, syncs do not. */
@@ -113,24 +117,35 @@ export const instance = pgTable(
     overrides: jsonb('overrides').$type<Record<string, unknown>>().notNull().default({}),
     /** Of the overrides, for If-Match. */
     version: integer('version').notNull().default(1),
-    /** Per disk key: whether a look at the platform has proved that its changes are tracked. */
-    tracking: jsonb('tracking').$type<Record<string, boolean>>().notNull().default({}),
+    /** Per disk key: what a look at the platform has shown of its tracking; see `trackingState`. */
+    tracking: jsonb('tracking').$type<TrackingRecord>().notNull().default({}),
     /** Set while a running batch holds it: what changes is kept apart below, and the record stays. */
     frozenBy: text('frozen_by'),
-    pending: jsonb('pending').$type<InstanceFacts>(),
+    pending: jsonb('pending').$type<Pending>(),
     pendingSince: moment('pending_since'),
-    /** Why it is left out: a template, an appliance, a duplicate. Null: it counts. */
+    /** Why it is left out, as a word: `template`, `duplicate-uuid`. Null: it counts. */
     ignored: text('ignored'),
+    /** The same as a sentence. */
+    ignoredDetail: text('ignored_detail'),
     /** Why its last reading failed, while it does. */
     problem: jsonb('problem').$type<RecordedError>(),
+    /** What its facts lost when they were made storable, as sentences. */
+    notes: jsonb('notes').$type<readonly string[]>().notNull().default([]),
     readiness: text('readiness').notNull().default('ready'),
-    rulesVersion: integer('rules_version').notNull().default(0),
+    /** Of the rules it was judged by last; empty: not yet. */
+    rulesVersion: text('rules_version').notNull().default(''),
   },
   (t) => [
     uniqueIndex('instance_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`),
     index('instance_uuid').on(t.uuid),
     index('instance_place').on(t.siteId, t.location, t.id),
     index('instance_changed').on(t.siteId, t.revision),
+    // Gone or alive, by its id: how a sync finds the record of what it sees.
+    index('instance_site_ref').on(t.siteId, t.ref),
+    index('instance_rules').on(t.rulesVersion).where(sql`${t.goneAt} is null`),
+    index('instance_attention')
+      .on(t.siteId)
+      .where(sql`${t.ignored} is not null or ${t.problem} is not null or ${t.notes} <> '[]'::jsonb`),
     check('instance_readiness', sql`${t.readiness} in ('ready', 'warning', 'blocked')`),
   ],
 )
@@ -148,7 +163,7 @@ export const instanceIdentity = pgTable(
   (t) => [
     primaryKey({ columns: [t.kind, t.value, t.instanceId] }),
     index('instance_identity_instance').on(t.instanceId),
-    check('instance_identity_kind', sql`${t.kind} in ('mac', 'uuid', 'bios-uuid', 'name')`),
+    check('instance_identity_kind', sql`${t.kind} in ('uuid', 'mac', 'address', 'name')`),
   ],
 )
 
@@ -166,6 +181,7 @@ export const finding = pgTable(
   (t) => [
     primaryKey({ columns: [t.instanceId, t.rule] }),
     index('finding_rule').on(t.rule, t.instanceId),
+    index('finding_waived').on(t.instanceId).where(sql`${t.waived}`),
     check('finding_severity', sql`${t.severity} in ('critical', 'warning', 'info')`),
   ],
 )
@@ -234,16 +250,37 @@ export const project = pgTable(
   (t) => [uniqueIndex('project_ref').on(t.siteId, t.ref).where(sql`${t.goneAt} is null`)],
 )
 
-/** What a running sync has read and nobody may see yet: one transaction at the end makes it the inventory. */
+/**
+ * What a running sync has read and nobody may see yet: one transaction at the end makes it the inventory. A row is
+ * one thing, decided on while the platform still streams: what it becomes if its record is still what it was.
+ */
 export const inventoryStage = pgTable(
   'inventory_stage',
   {
     jobId: uuid('job_id').notNull(),
     epoch: bigint('epoch', { mode: 'number' }).notNull(),
-    seq: integer('seq').notNull(),
-    items: jsonb('items').$type<readonly unknown[]>().notNull(),
+    kind: text('kind').notNull(),
+    ref: text('ref').notNull(),
+    /** `seen`: as it is recorded. `gone`, `problem`, or the action of a decision. */
+    action: text('action').notNull(),
+    /** The record it belongs to; a new id for an insert. Null: there is none. */
+    recordId: uuid('record_id'),
+    /** The version of the record that was decided on; null where there was none. */
+    base: text('base'),
+    hash: text('hash'),
+    name: text('name').notNull(),
+    facts: jsonb('facts'),
+    /** Everything else that the record gets, by column. */
+    more: jsonb('more').$type<Record<string, unknown>>(),
   },
-  (t) => [primaryKey({ columns: [t.jobId, t.epoch, t.seq] })],
+  (t) => [
+    primaryKey({ columns: [t.jobId, t.epoch, t.kind, t.ref] }),
+    check('inventory_stage_kind', sql`${t.kind} in ('instance', 'network', 'host', 'storage', 'project')`),
+    check(
+      'inventory_stage_action',
+      sql`${t.action} in ('seen', 'gone', 'problem', 'insert', 'update', 'return', 'pend', 'settle')`,
+    ),
+  ],
 )
 
 /** Something a person should know, said once and counted: repeats merge, and what heals goes by itself. */

@@ -18,8 +18,32 @@ interface Sample {
 const samples: Record<string, Sample> = {
   'sync-source': {
     least: { source: 'vc-1' },
-    filled: { source: 'vc-1', mode: 'delta', reason: 'manual' },
+    filled: { source: 'vc-1', mode: 'delta', reason: 'manual', force: false },
     refused: { mode: { source: 'vc-1', mode: 'half' }, source: { source: '../etc' } },
+  },
+  'sync-target': {
+    least: { target: 't' },
+    filled: { target: 't', mode: 'delta', reason: 'manual', force: false },
+    refused: { mode: { target: 't', mode: 'half' }, target: { target: '../etc' } },
+  },
+  'check-connection': {
+    least: { role: 'source', name: 'vc-1' },
+    filled: { role: 'source', name: 'vc-1', reason: 'manual' },
+    refused: { role: { role: 'host', name: 'vc-1' }, name: { role: 'source', name: '' } },
+  },
+  'power-instance': {
+    least: { instance: id, verb: 'start' },
+    filled: { instance: id, verb: 'start', force: false, timeout_seconds: 300 },
+    refused: {
+      verb: { instance: id, verb: 'explode' },
+      instance: { instance: 'x', verb: 'start' },
+      timeout_seconds: { instance: id, verb: 'shutdown', timeout_seconds: 1 },
+    },
+  },
+  'track-instance': {
+    least: { instance: id, verb: 'reset' },
+    filled: { instance: id, verb: 'reset', remove_snapshots: false, force: false, timeout_seconds: 300 },
+    refused: { verb: { instance: id, verb: 'stop' } },
   },
   'place-instance': {
     least: { batch: 'b', entry_id: id, instance_id: id, revision: 0 },
@@ -85,7 +109,7 @@ const kindNamed = (name: string) => {
   return kind
 }
 
-test('every kind that exists has samples here, and the six of the product exist', () => {
+test('every kind that exists has samples here, and every sample has a kind', () => {
   expect(jobKinds.map(({ kind }) => kind).sort()).toEqual(Object.keys(samples).sort())
   expect(new Set(jobKinds.map(({ kind }) => kind)).size).toBe(jobKinds.length)
   expect(findKind('no-such-kind')).toBeUndefined()

@@ -1,0 +1,69 @@
+import type { Queryable } from '../client.ts'
+
+export interface Trouble {
+  readonly type: 'ignored' | 'problem' | 'notes'
+  readonly name: string
+  readonly ref: string
+  readonly text: string
+}
+
+/** What is wrong with live instances of a site, as it is recorded: a delta tells as much as a full reading. */
+export const findTroubles = async (
+  db: Queryable,
+  siteId: string,
+  limit: number,
+): Promise<{ readonly troubles: Trouble[]; readonly counts: Readonly<Record<string, number>> }> => {
+  const rows = await db<(Trouble & { total: number })[]>`
+    with trouble as (
+      select 'ignored' as type, name, ref, coalesce(ignored_detail, ignored) as text from instance
+      where site_id = ${siteId}::uuid and gone_at is null and ignored is not null
+      union all
+      select 'problem', name, ref, problem->>'message' from instance
+      where site_id = ${siteId}::uuid and gone_at is null and problem is not null
+      union all
+      select 'notes', name, ref, notes->>0 from instance
+      where site_id = ${siteId}::uuid and gone_at is null and notes <> '[]'::jsonb
+    ), ranked as (
+      select *, row_number() over (partition by type order by name, ref) as place,
+        count(*) over (partition by type)::int as total
+      from trouble
+    )
+    select type, name, ref, text, total from ranked where place <= ${limit} order by type, place`
+  return { troubles: rows, counts: Object.fromEntries(rows.map((row) => [row.type, row.total])) }
+}
+
+/** Instances that a delta has to look at by itself: their last reading failed, so what changed then is not known. */
+export const findRereads = async (db: Queryable, siteId: string): Promise<string[]> => {
+  const rows = await db<{ ref: string }[]>`
+    select ref from instance where site_id = ${siteId}::uuid and gone_at is null and problem is not null
+    union
+    select jsonb_array_elements_text(sync_result->'unread') from site
+    where id = ${siteId}::uuid and jsonb_typeof(sync_result->'unread') = 'array'
+    order by ref`
+  return rows.map((row) => row.ref)
+}
+
+export interface LivingCounts {
+  readonly instances: number
+  readonly ignored: number
+}
+
+export const countLiving = async (db: Queryable, siteId: string): Promise<LivingCounts> => {
+  const [row] = await db<LivingCounts[]>`
+    select count(*)::int as instances, count(*) filter (where ignored is not null)::int as ignored
+    from instance where site_id = ${siteId}::uuid and gone_at is null`
+  return row ?? { instances: 0, ignored: 0 }
+}
+
+/** Things other than instances that could not be read this time. */
+export const findStagedProblems = async (
+  db: Queryable,
+  owner: { readonly jobId: string; readonly epoch: number },
+  limit: number,
+): Promise<
+  { readonly kind: string; readonly ref: string; readonly name: string; readonly message: string }[]
+> => db`
+  select kind, ref, name, more->'problem'->>'message' as message from inventory_stage
+  where job_id = ${owner.jobId}::uuid and epoch = ${owner.epoch}::bigint and action = 'problem'
+    and kind in ('network', 'host', 'storage', 'project')
+  order by kind, ref limit ${limit}`

@@ -1,0 +1,40 @@
+import type { Tx } from '../client.ts'
+import type { MergeAt } from './merge-instances.ts'
+
+/** Spells `DUPL`: two sources that bring the same machine at once must see each other. */
+const duplicateLock = 0x4455504c
+
+/** Held to the end of the transaction: from here on what other sources have is settled. */
+export const lockDuplicates = async (tx: Tx): Promise<void> => {
+  await tx`select pg_advisory_xact_lock(${duplicateLock}::int, 0)`
+}
+
+/**
+ * Of live instances with one UUID, over all sources, the first counts and the others are ignored. Looks at the
+ * site's own instances: all of them after a full reading, else those that changed or are ignored for it. Returns
+ * the ids of those whose standing changed.
+ */
+export const markDuplicates = async (tx: Tx, at: MergeAt, full: boolean): Promise<string[]> => {
+  const rows = await tx<{ id: string }[]>`
+    with mine as (
+      select i.id, i.uuid, i.first_seen_at from instance i
+      where i.site_id = ${at.siteId}::uuid and i.gone_at is null and i.uuid <> ''
+        and (i.ignored is null or i.ignored = 'duplicate-uuid')
+        and (${full} or i.ignored is not null or i.revision = ${at.revision}::bigint)
+    ), judged as (
+      select m.id, (
+        select 'Another machine has the same UUID and was there first. That is ' || o.name || ' (' || o.ref
+               || ') of source ' || os.name || '.'
+        from instance o join site os on os.id = o.site_id
+        where o.uuid = m.uuid and o.id <> m.id and o.gone_at is null and os.role = 'source'
+          and (o.ignored is null or o.ignored = 'duplicate-uuid')
+          and (o.first_seen_at, o.id) < (m.first_seen_at, m.id)
+        order by o.first_seen_at, o.id limit 1) as owner
+      from mine m
+    )
+    update instance i set ignored = case when j.owner is not null then 'duplicate-uuid' end,
+      ignored_detail = j.owner, revision = ${at.revision}::bigint, changed_at = now()
+    from judged j where i.id = j.id and i.ignored_detail is distinct from j.owner
+    returning i.id`
+  return rows.map((row) => row.id)
+}

@@ -1,0 +1,205 @@
+import type { Tx } from '../client.ts'
+import type { StageOwner } from './stage-inventory.ts'
+
+export interface MergeAt extends StageOwner {
+  readonly siteId: string
+  /** The site's revision if anything changes. */
+  readonly revision: number
+}
+
+/** The columns that a decision gives an instance, besides its facts. */
+const columns = `uuid text, location text, os_type text, distribution text, distribution_version text, tracking jsonb,
+  pending jsonb, ignored text, ignored_detail text, notes jsonb`
+
+/** Two readings that would take over one record: the one under the record's own id does, the other is new. */
+export const splitSharedRecords = async (tx: Tx, at: MergeAt): Promise<void> => {
+  await tx`
+    with claim as (
+      select s.ref, row_number() over (partition by s.record_id order by (i.ref = s.ref) desc, s.ref) as turn
+      from inventory_stage s join instance i on i.id = s.record_id
+      where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+        and s.record_id in (
+          select record_id from inventory_stage d
+          where d.job_id = ${at.jobId}::uuid and d.epoch = ${at.epoch}::bigint and d.kind = 'instance'
+            and d.record_id is not null
+          group by record_id having count(*) > 1)
+    )
+    update inventory_stage s set action = 'insert', record_id = gen_random_uuid(), base = null
+    from claim where claim.turn > 1 and s.ref = claim.ref and s.facts is not null
+      and s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
+}
+
+/** Staged decisions about records that have changed since: they have to be made anew. */
+export const findOvertaken = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+  const rows = await tx<{ ref: string }[]>`
+    select s.ref from inventory_stage s left join instance i on i.id = s.record_id
+    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+      and s.base is not null and (i.id is null or (
+        i.xmin::text <> s.base and (s.action <> 'seen' or i.hash <> s.hash or i.gone_at is not null)))`
+  return rows.map((row) => row.ref)
+}
+
+/**
+ * New machines whose UUID belongs to a live record of the site under an id that this reading shows to be gone:
+ * they were registered again. In a full reading gone is what was not mentioned, in a delta what was said to be.
+ */
+export const findRegisteredAgain = async (
+  tx: Tx,
+  at: MergeAt,
+  full: boolean,
+): Promise<{ readonly ref: string; readonly was: string }[]> => tx<{ ref: string; was: string }[]>`
+    select s.ref, i.ref as was from inventory_stage s join instance i on i.uuid = s.more->>'uuid'
+    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+      and s.action = 'insert' and s.more->>'uuid' <> '' and i.site_id = ${at.siteId}::uuid and i.gone_at is null
+      and i.ref <> s.ref
+      and case when ${full} then not exists (
+            select from inventory_stage o where o.job_id = ${at.jobId}::uuid and o.epoch = ${at.epoch}::bigint
+              and o.kind = 'instance' and o.ref = i.ref and o.action <> 'gone')
+          else exists (
+            select from inventory_stage o where o.job_id = ${at.jobId}::uuid and o.epoch = ${at.epoch}::bigint
+              and o.kind = 'instance' and o.ref = i.ref and o.action = 'gone') end`
+
+export interface StagedFacts {
+  readonly ref: string
+  readonly facts: unknown
+}
+
+/** What was read of these, where the stage has it whole. */
+export const loadStagedFacts = async (
+  tx: Tx,
+  at: MergeAt,
+  refs: readonly string[],
+): Promise<StagedFacts[]> => tx<StagedFacts[]>`
+  select ref, facts from inventory_stage
+  where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and kind = 'instance'
+    and ref = any(${refs as string[]}::text[])`
+
+/** Writes what was decided about known instances. Returns how often each action was taken. */
+export const updateInstances = async (
+  tx: Tx,
+  at: MergeAt,
+): Promise<Record<'update' | 'return' | 'pend' | 'settle', number>> => {
+  const rows = await tx<{ action: 'update' | 'return' | 'pend' | 'settle'; count: number }[]>`
+    with written as (
+    update instance i set ref = s.ref, name = s.name, uuid = m.uuid, location = m.location,
+      facts = coalesce(s.facts, i.facts), hash = s.hash, os_type = m.os_type, distribution = m.distribution,
+      distribution_version = m.distribution_version, tracking = m.tracking, pending = m.pending,
+      pending_since = case when m.pending is not null then coalesce(i.pending_since, now()) end,
+      ignored = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored else m.ignored end,
+      ignored_detail = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored_detail
+                            else m.ignored_detail end,
+      problem = null, notes = m.notes, gone_at = null,
+      revision = case when s.action in ('update', 'return') then ${at.revision}::bigint else i.revision end,
+      changed_at = case when s.action in ('update', 'return') then now() else i.changed_at end
+    from inventory_stage s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)})
+    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+      and s.action in ('update', 'return', 'pend', 'settle') and i.id = s.record_id
+      returning s.action
+    )
+    select action, count(*)::int as count from written group by action`
+  const none = { update: 0, return: 0, pend: 0, settle: 0 }
+  return { ...none, ...Object.fromEntries(rows.map((row) => [row.action, row.count])) }
+}
+
+/** A page of what is new, in the order of its ids. Returns the last id of the page, or nothing after the last page. */
+export const insertInstances = async (
+  tx: Tx,
+  at: MergeAt,
+  page: { readonly after: string; readonly limit: number },
+): Promise<{ count: number; last: string | undefined }> => {
+  const [row] = await tx<{ count: number; last: string | null }[]>`
+    with page as (
+      select s.* from inventory_stage s
+      where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+        and s.action = 'insert' and s.ref > ${page.after}
+      order by s.ref limit ${page.limit}
+    ), inserted as (
+      insert into instance (id, site_id, ref, name, hash, revision, uuid, location, facts, os_type, distribution,
+        distribution_version, tracking, pending, ignored, ignored_detail, notes)
+      select s.record_id, ${at.siteId}::uuid, s.ref, s.name, s.hash, ${at.revision}::bigint, m.uuid, m.location,
+        s.facts, m.os_type, m.distribution, m.distribution_version, m.tracking, m.pending, m.ignored,
+        m.ignored_detail, m.notes
+      from page s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)})
+    )
+    select count(*)::int as count, max(ref) as last from page`
+  return { count: row?.count ?? 0, last: row?.last ?? undefined }
+}
+
+export interface Vanished {
+  readonly vanished: readonly string[]
+  readonly pending: readonly string[]
+  /** Others that shared an identity with one that vanished: they are judged anew. */
+  readonly shared: readonly string[]
+}
+
+/** What was not seen becomes a tombstone; what a batch holds keeps its record and says so. */
+export const vanishInstances = async (tx: Tx, at: MergeAt, full: boolean): Promise<Vanished> => {
+  const [row] = await tx<Vanished[]>`
+    with missing as (
+      select i.id, i.frozen_by from instance i
+      where i.site_id = ${at.siteId}::uuid and i.gone_at is null
+        and case when ${full} then not exists (
+              select from inventory_stage s where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint
+                and s.kind = 'instance' and s.ref = i.ref and s.action <> 'gone')
+            else i.ref in (
+              select s.ref from inventory_stage s where s.job_id = ${at.jobId}::uuid
+                and s.epoch = ${at.epoch}::bigint and s.kind = 'instance' and s.action = 'gone') end
+    ), vanished as (
+      update instance i set gone_at = now(), changed_at = now(), revision = ${at.revision}::bigint, pending = null,
+        pending_since = null, problem = null
+      from missing m where i.id = m.id and m.frozen_by is null
+      returning i.id, i.name
+    ), kept as (
+      update instance i set pending = '{"type": "gone"}', pending_since = coalesce(i.pending_since, now())
+      from missing m where i.id = m.id and m.frozen_by is not null
+        and i.pending is distinct from '{"type": "gone"}'::jsonb
+      returning i.id
+    ), forgotten as (
+      delete from instance_identity d using vanished v where d.instance_id = v.id returning d.kind, d.value
+    ), cleared as (
+      delete from finding f using vanished v where f.instance_id = v.id
+    )
+    select array(select id from vanished) as vanished, array(select id from kept) as pending,
+      array(
+        select distinct o.instance_id from (select distinct kind, value from forgotten) f
+        cross join lateral (
+          select instance_id from instance_identity i where i.kind = f.kind and i.value = f.value limit 50) o
+        where o.instance_id not in (select id from vanished)) as shared`
+  return row ?? { vanished: [], pending: [], shared: [] }
+}
+
+/** Problems of this reading, and the end of those that are over. */
+export const writeProblems = async (tx: Tx, at: MergeAt): Promise<void> => {
+  await tx`
+    update instance i set problem = s.more->'problem'
+    from inventory_stage s
+    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+      and s.action = 'problem' and i.site_id = ${at.siteId}::uuid and i.ref = s.ref and i.gone_at is null
+      and i.problem is distinct from s.more->'problem'`
+  await tx`
+    update instance i set problem = null
+    where i.site_id = ${at.siteId}::uuid and i.problem is not null and exists (
+      select from inventory_stage s where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint
+        and s.kind = 'instance' and s.action = 'seen' and s.ref = i.ref)`
+}
+
+/** Ids whose reading failed and that have no record: nothing but a reading of their own will ever tell of them. */
+export const findUnread = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+  const rows = await tx<{ ref: string }[]>`
+    select s.ref from inventory_stage s
+    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+      and s.action = 'problem' and not exists (
+        select from instance i where i.site_id = ${at.siteId}::uuid and i.ref = s.ref and i.gone_at is null)
+    order by s.ref`
+  return rows.map((row) => row.ref)
+}
+
+/** Instances that this merge has written facts of: they are judged anew. */
+export const findMergedIds = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+  const rows = await tx<{ id: string }[]>`
+    select record_id as id from inventory_stage
+    where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and kind = 'instance'
+      and action in ('insert', 'update', 'return')
+    order by record_id`
+  return rows.map((row) => row.id)
+}

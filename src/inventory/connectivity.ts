@@ -1,0 +1,89 @@
+import { DroverError, type RecordedError, recordError } from '../errors.ts'
+import type { PlatformIdentity } from '../platforms/ports.ts'
+
+export type Connectivity =
+  | 'unknown'
+  | 'ok'
+  | 'cannot-connect'
+  | 'tls-error'
+  | 'confirm-fingerprint'
+  | 'authentication-error'
+
+const byCode: Readonly<Record<string, Connectivity>> = {
+  'platform-tls': 'tls-error',
+  'platform-fingerprint': 'confirm-fingerprint',
+  'platform-authentication': 'authentication-error',
+  'platform-permission': 'authentication-error',
+  // The stored password cannot be read: nobody can sign in with it.
+  'seal-broken': 'authentication-error',
+  // Another installation answers: what is known about the connection is true no longer, and nothing else is.
+  'platform-identity-changed': 'unknown',
+}
+
+/** The state of a connection that failed like this. */
+export const connectivityOf = (error: DroverError): Connectivity => byCode[error.code] ?? 'cannot-connect'
+
+/** Whether an error is the site's own, and a look at its connection would tell more. */
+export const isSiteTrouble = (error: DroverError): boolean =>
+  Object.hasOwn(byCode, error.code) ||
+  ['platform-unreachable', 'platform-timeout', 'platform-answer-invalid', 'platform-redirects'].includes(
+    error.code,
+  )
+
+const certificateFields = ['fingerprint', 'subject', 'issuer', 'valid_from', 'valid_to', 'names', 'reason']
+
+/** What a person has to see to confirm a certificate; nothing when the error shows none. */
+export const seenCertificateOf = (error: DroverError): Record<string, string> | null => {
+  if (error.code !== 'platform-fingerprint' || !error.detail) return null
+  const { detail } = error
+  return Object.fromEntries(
+    certificateFields.flatMap((field) => {
+      const value = detail[field]
+      return typeof value === 'string' ? [[field, value]] : []
+    }),
+  )
+}
+
+interface KnownSite {
+  readonly name: string
+  readonly role: string
+  readonly endpoint: string
+  readonly identity: Readonly<Record<string, string>> | null
+  readonly connectivity: string
+  readonly connectivityError: RecordedError | null
+}
+
+/** A person has just entered or confirmed the connection: whoever answers now is who is meant. */
+const isConfirmed = (site: KnownSite): boolean =>
+  site.connectivity === 'unknown' && site.connectivityError === null
+
+/**
+ * Throws when the address leads to another installation than the one whose inventory we have: its machines have the
+ * same ids and are others.
+ */
+export const requireSameInstallation = (site: KnownSite, answered: PlatformIdentity): void => {
+  const known = site.identity?.['instance_id'] ?? ''
+  if (known === '' || answered.instance_id === '' || known === answered.instance_id || isConfirmed(site))
+    return
+  throw new DroverError({
+    code: 'platform-identity-changed',
+    class: 'config',
+    message: `${site.endpoint} is answered by another installation than the one that ${site.role} ${site.name} was read from.`,
+    remedy:
+      'Correct the address. When the platform was really installed anew, save the connection once more (its address, user or password) to say so.',
+    field: 'endpoint',
+    detail: {
+      expected_instance_id: known,
+      seen_instance_id: answered.instance_id,
+      product: answered.product,
+    },
+  })
+}
+
+/** Refuses work with a site whose address is known to lead elsewhere. */
+export const requireTrusted = (site: KnownSite): void => {
+  const error = site.connectivityError
+  if (error?.code === 'platform-identity-changed') throw new DroverError(error)
+}
+
+export const recordedOf = (error: DroverError): string => JSON.stringify(recordError(error))

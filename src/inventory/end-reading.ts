@@ -1,0 +1,167 @@
+import type { Tx } from '../../db/client.ts'
+import { endSync } from '../../db/queries/end-sync.ts'
+import { countLiving, findStagedProblems, findTroubles } from '../../db/queries/find-troubles.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import { lockSite } from '../../db/queries/load-site.ts'
+import { findUnread } from '../../db/queries/merge-instances.ts'
+import { countStage } from '../../db/queries/stage-inventory.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
+import { DroverError } from '../errors.ts'
+import type { Sealer } from '../seal.ts'
+import { type Merged, mergeStage, type Reading } from './merge-stage.ts'
+import { type SiteReading, siteAbsent } from './read-site.ts'
+import { sealCursor } from './sync-cursor.ts'
+import { actorOf, type Turn } from './turn.ts'
+import { boundedTexts, mergeWarnings, type Said, type WarningType } from './warnings.ts'
+
+export interface EndReading {
+  readonly turn: Turn
+  readonly site: SiteRow
+  readonly reading: SiteReading
+  readonly force: boolean
+  readonly sealer: Sealer
+}
+
+/** What a sync saw and changed; kept with the site and shown under these names. */
+export interface SyncResult extends Record<string, unknown> {
+  readonly reading: 'full' | 'delta'
+  readonly full_because: string
+  readonly revision: number
+  readonly items: number
+  readonly instances: number
+  readonly ignored: number
+  readonly appeared: number
+  readonly changed: number
+  readonly returned: number
+  readonly vanished: number
+  readonly pending: number
+  readonly problems: number
+  /** Ids that were named but never read: each delta asks for them by themselves. */
+  readonly unread: readonly string[]
+  /** Instances that a suspiciously empty answer would have removed. */
+  readonly held_back: number
+}
+
+/** With so many instances of which the last reading failed a full reading is the cheaper one. */
+const maxRereads = 200
+/** A source that had so many and shows none has more likely lost its voice than its machines. */
+const suspiciousCount = 10
+
+/** Makes a reading the inventory of its site. One transaction; the caller fences it. */
+export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResult> => {
+  const { turn, reading, sealer } = options
+  const site = await lockSite(tx, options.site.id)
+  if (!site) throw siteAbsent(options.site.role, options.site.name)
+  if (site.syncJobId !== turn.job.id) throw anotherSync(site)
+  const at = {
+    siteId: site.id,
+    jobId: turn.job.id,
+    epoch: turn.job.leaseEpoch,
+    revision: site.revision + 1,
+  }
+  const heldBack = await countHeldBack(tx, options, site)
+  const namelessInstance = reading.nameless.some(({ of }) => of === 'instance')
+  const conclude: Reading = heldBack > 0 || namelessInstance ? 'part' : reading.reading
+  const quiet = site.syncedAt === null
+  const merged = await mergeStage(tx, { at, site, reading: conclude, actor: actorOf(turn), quiet })
+  const unread = await findUnread(tx, at)
+  const living = await countLiving(tx, site.id)
+  const troubled = await warn(tx, options, site, heldBack)
+  const result: SyncResult = {
+    reading: reading.reading,
+    full_because: reading.fullBecause,
+    revision: merged.isChange ? at.revision : site.revision,
+    items: reading.items,
+    ...living,
+    ...counts(merged),
+    problems: reading.problems,
+    unread: unread.slice(0, maxRereads),
+    held_back: heldBack,
+  }
+  const isWhole = conclude !== 'part' && unread.length + troubled <= maxRereads
+  await endSync(tx, {
+    siteId: site.id,
+    full: reading.reading === 'full' && conclude !== 'part',
+    changed: merged.isChange,
+    cursor: isWhole ? sealCursor(sealer, options.site, reading.cursor) : null,
+    result,
+    intervalSeconds: readSettings(site.role as SiteRole, site.settings).sync_interval_seconds,
+  })
+  await insertAuditEvent(tx, {
+    type: `${site.role}.synced`,
+    subject: { type: site.role, id: site.name },
+    actor: actorOf(turn),
+    detail: result,
+  })
+  return result
+}
+
+const counts = ({ appeared, changed, returned, vanished, pending }: Merged) => ({
+  appeared,
+  changed,
+  returned,
+  vanished,
+  pending,
+})
+
+/** How many instances an answer without any would remove, if nobody has vouched for it; 0: it is believed. */
+const countHeldBack = async (tx: Tx, options: EndReading, site: SiteRow): Promise<number> => {
+  const { turn, reading, force } = options
+  if (reading.reading !== 'full' || site.role !== 'source' || force) return 0
+  const staged = await countStage(tx, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
+  if (staged.some(({ kind, action }) => kind === 'instance' && action !== 'gone')) return 0
+  // A second full reading that says the same is believed.
+  if (Number(site.syncResult?.['held_back'] ?? 0) > 0) return 0
+  const { instances } = await countLiving(tx, site.id)
+  return instances >= suspiciousCount ? instances : 0
+}
+
+const syncWarnings: readonly WarningType[] = [
+  'sync-failed',
+  'suddenly-empty',
+  'instances-not-read',
+  'instances-ignored',
+  'facts-cut',
+  'things-not-read',
+]
+const maxSaid = 49
+
+/** Says everything that a person should know after this reading; returns how many instances could not be read. */
+const warn = async (tx: Tx, options: EndReading, site: SiteRow, heldBack: number): Promise<number> => {
+  const { turn, reading } = options
+  const { troubles, counts: totals } = await findTroubles(tx, site.id, maxSaid)
+  const things = await findStagedProblems(tx, { jobId: turn.job.id, epoch: turn.job.leaseEpoch }, maxSaid)
+  const nameless = (instances: boolean) =>
+    reading.nameless
+      .filter(({ of }) => (of === 'instance') === instances)
+      .map(({ of, name, message }) => `${of} ${name || 'without a name'}: ${message}`)
+  const of = (type: string) =>
+    troubles
+      .filter((trouble) => trouble.type === type)
+      .map(({ name, ref, text }) => `${name} (${ref}): ${text}`)
+  const said: Said = {
+    'suddenly-empty': heldBack > 0 ? [suddenlyEmpty(site, heldBack)] : [],
+    'instances-not-read': boundedTexts([...nameless(true), ...of('problem')], totals['problem']),
+    'instances-ignored': boundedTexts(of('ignored'), totals['ignored']),
+    'facts-cut': boundedTexts(of('notes'), totals['notes']),
+    'things-not-read': boundedTexts([
+      ...nameless(false),
+      ...things.map(({ kind, ref, name, message }) => `${kind} ${name || ref}: ${message}`),
+    ]),
+  }
+  const place = { entityType: site.role, entityId: site.name, entityName: site.name }
+  await mergeWarnings(tx, place, { types: syncWarnings, said, actor: actorOf(turn) })
+  return totals['problem'] ?? 0
+}
+
+const suddenlyEmpty = (site: SiteRow, heldBack: number): string =>
+  `${site.name} showed no instance at all, where ${heldBack} were known. They are kept until another full sync says the same, or one is asked for with force.`
+
+const anotherSync = (site: SiteRow): DroverError =>
+  new DroverError({
+    code: 'sync-overtaken',
+    class: 'transient',
+    message: `Another sync of ${site.name} has begun since this one was read.`,
+    remedy: 'Nothing to do: it is read once more.',
+  })

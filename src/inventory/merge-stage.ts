@@ -1,0 +1,145 @@
+import type { Tx } from '../../db/client.ts'
+import { recordTables } from '../../db/queries/find-records.ts'
+import { lockDuplicates, markDuplicates } from '../../db/queries/mark-duplicates.ts'
+import {
+  findMergedIds,
+  findOvertaken,
+  findRegisteredAgain,
+  insertInstances,
+  loadStagedFacts,
+  type MergeAt,
+  splitSharedRecords,
+  updateInstances,
+  vanishInstances,
+  writeProblems,
+} from '../../db/queries/merge-instances.ts'
+import { mergeRecords } from '../../db/queries/merge-records.ts'
+import { stageInventory } from '../../db/queries/stage-inventory.ts'
+import { writeInstanceEvents, writeStagedEvents } from '../../db/queries/write-inventory-events.ts'
+import type { InstanceFacts } from '../domain/inventory/facts.ts'
+import { DroverError, FencedError } from '../errors.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
+import { reassess } from './assess.ts'
+import { decideInstances } from './decide-instances.ts'
+import { writeLines } from './stage-line.ts'
+
+/** What may be concluded from a stage about what it does not mention. */
+export type Reading =
+  /** Everything there is: what is missing is gone. */
+  | 'full'
+  /** What changed: gone is what is said to be. */
+  | 'delta'
+  /** Something, but not all: nothing is gone. */
+  | 'part'
+
+export interface MergeOptions {
+  readonly at: MergeAt
+  readonly site: { readonly id: string; readonly name: string; readonly role: string }
+  readonly reading: Reading
+  readonly actor: string
+  /** The first sync tells of all it found in one event. */
+  readonly quiet: boolean
+}
+
+export interface Merged {
+  readonly appeared: number
+  readonly changed: number
+  readonly returned: number
+  readonly vanished: number
+  readonly pending: number
+  /** Whether anything of the record is another than before. */
+  readonly isChange: boolean
+}
+
+const insertPage = 5_000
+const redecidePage = 500
+
+/**
+ * Makes a stage the inventory, inside one transaction that has locked the site. Decisions were made while the
+ * platform still streamed; those whose records have changed since are made anew.
+ */
+export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
+  const { at, reading } = options
+  let records = 0
+  for (const table of recordTables) {
+    const vanish = reading === 'full' ? 'missing' : reading === 'delta' ? 'told' : 'none'
+    const merged = await mergeRecords(tx, table, at, vanish)
+    records += merged.inserted + merged.updated + merged.gone
+  }
+  if (options.site.role !== 'source') return { ...nothing, isChange: records > 0 }
+  const instances = await mergeInstances(tx, options)
+  return { ...instances, isChange: instances.isChange || records > 0 }
+}
+
+const nothing = { appeared: 0, changed: 0, returned: 0, vanished: 0, pending: 0, isChange: false }
+
+const mergeInstances = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
+  const { at, site, reading, actor } = options
+  await decideAnew(tx, options)
+  await splitSharedRecords(tx, at)
+  const written = await updateInstances(tx, at)
+  const appeared = await insertAll(tx, at)
+  crashPoint('mid-merge')
+  const gone =
+    reading === 'part'
+      ? { vanished: [], pending: [], shared: [] }
+      : await vanishInstances(tx, at, reading === 'full')
+  await writeProblems(tx, at)
+  // From here on other sources wait for us: what is left is short.
+  await lockDuplicates(tx)
+  const judged = await findMergedIds(tx, at)
+  const standing = await markDuplicates(tx, at, reading === 'full')
+  await reassess(tx, { instanceIds: [...judged, ...standing, ...gone.shared] })
+  if (!options.quiet) {
+    const by = { actor, site: site.name }
+    await writeStagedEvents(tx, at, actor, site.name)
+    await writeInstanceEvents(tx, { ...by, type: 'instance.vanished', ids: gone.vanished })
+    await writeInstanceEvents(tx, { ...by, type: 'instance.pending', ids: gone.pending })
+    await writeInstanceEvents(tx, { ...by, type: 'ignored', ids: standing })
+  }
+  const vanished = gone.vanished.length
+  return {
+    appeared,
+    changed: written.update,
+    returned: written.return,
+    vanished,
+    pending: written.pend + gone.pending.length,
+    isChange: judged.length + standing.length + vanished > 0,
+  }
+}
+
+/** Decides once more on what has changed since it was decided on, and on machines that were registered again. */
+const decideAnew = async (tx: Tx, options: MergeOptions): Promise<void> => {
+  const { at, site, reading } = options
+  const overtaken = await findOvertaken(tx, at)
+  const again = reading === 'part' ? [] : await findRegisteredAgain(tx, at, reading === 'full')
+  const refs = [...new Set([...overtaken, ...again.map(({ ref }) => ref)])]
+  const gone = new Set(again.map(({ was }) => was))
+  for (let start = 0; start < refs.length; start += redecidePage) {
+    const staged = await loadStagedFacts(tx, at, refs.slice(start, start + redecidePage))
+    const facts = staged.map((row) => row.facts as InstanceFacts | null)
+    // What was as recorded was not kept: only another reading can tell now.
+    if (facts.includes(null)) throw overtakenError(site.name)
+    const known = facts.filter((item) => item !== null)
+    const lines = await decideInstances(tx, site, known, (ref) => gone.has(ref))
+    if (!(await stageInventory(tx, at, writeLines(lines)))) throw new FencedError(at.jobId, at.epoch)
+  }
+}
+
+const insertAll = async (tx: Tx, at: MergeAt): Promise<number> => {
+  let count = 0
+  for (let after = ''; ; ) {
+    const page = await insertInstances(tx, at, { after, limit: insertPage })
+    count += page.count
+    if (page.last === undefined) return count
+    after = page.last
+  }
+}
+
+const overtakenError = (site: string): DroverError =>
+  new DroverError({
+    code: 'sync-overtaken',
+    class: 'transient',
+    message: `Instances of ${site} were changed by somebody else while they were read.`,
+    remedy: 'Nothing to do: they are read once more.',
+  })
