@@ -6,6 +6,7 @@ import { beatWorker, stopWorker } from '../../db/queries/workers.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Config, limits, requireSecretKey, version } from '../config.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
+import { inventoryTicks, judgeStale, sweepStage } from '../inventory/ticks.ts'
 import { createLog, type Logger } from '../log.ts'
 import { createSealer } from '../seal.ts'
 import { startTracing } from '../telemetry.ts'
@@ -39,6 +40,9 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     new Webhooks({ db, sealer, clock, log }),
     retentionService({ db, clock, log }),
     backlogMetrics({ db, clock, log }),
+    inventoryTicks({ db, clock, log }),
+    judgeStale({ db, clock, log }),
+    sweepStage({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
   const registry = createRegistry({ db, clock, log, leaseMs: config.leaseMs })
