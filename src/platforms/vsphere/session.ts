@@ -60,7 +60,10 @@ export class Session {
 
   /** One method of vim25; gives the answer's element (`<Name>Response`). */
   async call(call: Call, request: SoapRequest, facts?: Pick<StreamFacts, 'answerMs'>): Promise<XmlNode> {
-    return this.#signedIn(call, () => soapCall(this.http, call, request, this.#facts(facts)))
+    return withinCall(call, (signal) => {
+      const own = { ...call, signal }
+      return this.#signedIn(own, () => soapCall(this.http, own, request, this.#facts(facts)))
+    })
   }
 
   /** The same for answers of any length: the items as they come, at the end the element without them. */

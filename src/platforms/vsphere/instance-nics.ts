@@ -1,0 +1,73 @@
+import type { NicFacts } from '../../domain/inventory/facts.ts'
+import type { InventoryTree } from './inventory-tree.ts'
+import { at, child, childrenOf, flagOf, refOf, textOf, type XmlNode } from './xml-node.ts'
+
+/** By type of the device. Any of them has a MAC address, which no other device has. */
+const adapters: Readonly<Record<string, string>> = {
+  VirtualE1000: 'e1000',
+  VirtualE1000e: 'e1000e',
+  VirtualPCNet32: 'pcnet32',
+  VirtualVmxnet: 'vmxnet',
+  VirtualVmxnet2: 'vmxnet2',
+  VirtualVmxnet3: 'vmxnet3',
+  VirtualVmxnet3Vrdma: 'vmxnet3-rdma',
+  VirtualSriovEthernetCard: 'sriov',
+}
+
+export interface NicSurroundings {
+  readonly tree: InventoryTree
+  /** Of the machine; its networks are there. */
+  readonly datacenter: string
+}
+
+/** Network cards among the devices. `guest` is what the agent inside says (`guest.net`). */
+export const readNics = (
+  devices: readonly XmlNode[],
+  guest: XmlNode | undefined,
+  surroundings: NicSurroundings,
+): NicFacts[] =>
+  devices
+    .filter((device) => child(device, 'macAddress') !== undefined || device.xsiType in adapters)
+    .map((device) => {
+      const key = textOf(device, 'key')
+      const mac = textOf(device, 'macAddress').toLowerCase()
+      const addresses = guestAddresses(guest, key, mac)
+      return {
+        key,
+        label: textOf(child(device, 'deviceInfo'), 'label'),
+        mac,
+        connected: flagOf(child(device, 'connectable'), 'connected'),
+        ...networkOf(child(device, 'backing'), surroundings),
+        type: adapters[device.xsiType] ?? device.xsiType,
+        ipv4_addresses: addresses.filter((address) => !address.includes(':') && !isLinkLocal(address)),
+        ipv6_addresses: addresses.filter((address) => address.includes(':') && !isLinkLocal(address)),
+      }
+    })
+
+/** Three kinds of networks, three ways to name one. A network that we may not see is still named by its key. */
+const networkOf = (
+  backing: XmlNode | undefined,
+  { tree, datacenter }: NicSurroundings,
+): Pick<NicFacts, 'network_ref' | 'network'> => {
+  const portgroup = textOf(child(backing, 'port'), 'portgroupKey')
+  const key = portgroup || textOf(backing, 'opaqueNetworkId')
+  if (key !== '') {
+    const ref = tree.networkOf(key) ?? key
+    return { network_ref: ref, network: tree.name(ref) }
+  }
+  const rawName = textOf(backing, 'deviceName')
+  const ref = refOf(child(backing, 'network'))?.value ?? tree.networkNamed(rawName, datacenter) ?? ''
+  return { network_ref: ref, network: tree.name(ref) || rawName }
+}
+
+const guestAddresses = (guest: XmlNode | undefined, key: string, mac: string): readonly string[] => {
+  const found = childrenOf(guest, 'GuestNicInfo').find(
+    (nic) => textOf(nic, 'deviceConfigId') === key || textOf(nic, 'macAddress').toLowerCase() === mac,
+  )
+  const detailed = childrenOf(at(found, 'ipConfig'), 'ipAddress').map((entry) => textOf(entry, 'ipAddress'))
+  const plain = childrenOf(found, 'ipAddress').map((entry) => entry.text)
+  return [...new Set(detailed.length > 0 ? detailed : plain)].filter((address) => address !== '')
+}
+
+/** Every card has such addresses; they tell nothing and reach nowhere. */
+const isLinkLocal = (address: string): boolean => /^(169\.254\.|fe[89ab])/i.test(address)

@@ -1,0 +1,91 @@
+import type { Call } from '../call.ts'
+import type { ObjectSet, PropertyPaths } from './property-read.ts'
+import { filterSpec } from './property-read.ts'
+import type { Session } from './session.ts'
+import { element, wrap } from './soap-request.ts'
+import { child, childrenOf, flagOf, type Ref, refOf, textOf, type XmlNode } from './xml-node.ts'
+
+/** A collector at the server that notices changes, and how far it has told us of them. */
+export interface Watch {
+  readonly collector: Ref
+  readonly version: string
+}
+
+export interface ObjectChange {
+  readonly ref: Ref
+  readonly kind: 'enter' | 'modify' | 'leave'
+  /** Paths that changed, as the server names them. */
+  readonly paths: readonly string[]
+}
+
+const pageSize = 500
+const limits = { totalBytes: 2 * 1024 ** 3, depth: 64, itemBytes: 32 * 1024 ** 2 }
+
+/**
+ * Has the server notice changes of these objects from now on. It lives as long as the session does, also without
+ * this process.
+ */
+export const openWatch = async (
+  session: Session,
+  call: Call,
+  watched: { readonly objects: readonly ObjectSet[]; readonly properties: readonly PropertyPaths[] },
+): Promise<Watch> => {
+  const on = await session.manager(call, 'propertyCollector')
+  const made = await session.call(call, { on, method: 'CreatePropertyCollector' })
+  const collector = refOf(child(made, 'returnval')) as Ref
+  for (const objects of watched.objects) {
+    const body =
+      filterSpec('spec', { objects, properties: watched.properties }) + element('partialUpdates', false)
+    await session.call(call, { on: collector, method: 'CreateFilter', body })
+  }
+  // The first answers tell everything as it is; that is read elsewhere, with more of it.
+  const first = changesSince(session, call, { collector, version: '' })
+  let step = await first.next()
+  while (!step.done) step = await first.next()
+  return step.value
+}
+
+/** What changed since; returns where to go on. Does not wait for changes to come. */
+export async function* changesSince(
+  session: Session,
+  call: Call,
+  watch: Watch,
+): AsyncGenerator<readonly ObjectChange[], Watch> {
+  let { version } = watch
+  for (;;) {
+    const answer = yield* nextChanges(session, call, { ...watch, version })
+    const set = child(answer, 'returnval')
+    // No answer means that nothing changed.
+    if (!set) return { ...watch, version }
+    version = textOf(set, 'version')
+    if (!flagOf(set, 'truncated')) return { ...watch, version }
+  }
+}
+
+async function* nextChanges(
+  session: Session,
+  call: Call,
+  { collector, version }: Watch,
+): AsyncGenerator<readonly ObjectChange[], XmlNode> {
+  const options = element('maxWaitSeconds', 0) + element('maxObjectUpdates', pageSize)
+  const body = element('version', version) + wrap('options', options)
+  const request = { on: collector, method: 'WaitForUpdatesEx', body }
+  const updates = session.stream(call, request, { items: { name: 'objectSet', depth: 5 }, limits })
+  try {
+    let step = await updates.next()
+    while (!step.done) {
+      if (version !== '') yield step.value.map(readChange)
+      step = await updates.next()
+    }
+    return step.value
+  } finally {
+    await updates.return(undefined as unknown as XmlNode)
+  }
+}
+
+/** An ObjectUpdate. */
+const readChange = (update: XmlNode): ObjectChange => ({
+  ref: refOf(child(update, 'obj')) as Ref,
+  kind: textOf(update, 'kind') as ObjectChange['kind'],
+  paths: childrenOf(update, 'changeSet').map((change) => textOf(change, 'name')),
+})
