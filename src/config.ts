@@ -47,6 +47,12 @@ const environment = z.object({
   /** Where worker and conductor answer /healthz, /readyz and /metrics; 0 picks a free port. */
   DROVER_HEALTH_HOST: z.string().min(1).default('127.0.0.1'),
   DROVER_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  DROVER_LAB_PORT: z.coerce.number().int().min(0).max(65_535).default(7071),
+  /** Only what a lab has just been started with; one that runs gets another by its admin API. */
+  DROVER_LAB_WORLD: z.enum(['small', 'large', 'broken']).default('small'),
+  DROVER_LAB_PASSWORD: z.string().min(8, 'must be at least 8 characters').max(256).optional(),
+  DROVER_LAB_ADMIN_TOKEN: z.string().min(16, 'must be at least 16 characters').max(256).optional(),
+  DROVER_LAB_TLS: z.enum(['0', '1']).default('0'),
   DROVER_SECRET_KEY: z
     .string()
     .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits (32 bytes)')
@@ -75,6 +81,14 @@ export interface Config {
   readonly healthPort: number
   /** 32 bytes that seal secrets and sign event seals. Never in the database. */
   readonly secretKey: string | undefined
+  /** The simulated data centre (`drover lab`). */
+  readonly lab: {
+    readonly port: number
+    readonly world: 'small' | 'large' | 'broken'
+    readonly password: string | undefined
+    readonly adminToken: string | undefined
+    readonly tls: boolean
+  }
   readonly concurrency: ReadonlyMap<string, number>
   readonly leaseMs: number
   readonly drainMs: number
@@ -106,6 +120,13 @@ export const readConfig = (env: NodeJS.ProcessEnv): Config => {
     healthHost: values.DROVER_HEALTH_HOST,
     healthPort: values.DROVER_HEALTH_PORT,
     secretKey: values.DROVER_SECRET_KEY,
+    lab: {
+      port: values.DROVER_LAB_PORT,
+      world: values.DROVER_LAB_WORLD,
+      password: values.DROVER_LAB_PASSWORD,
+      adminToken: values.DROVER_LAB_ADMIN_TOKEN,
+      tls: values.DROVER_LAB_TLS === '1',
+    },
     concurrency: parseConcurrency(values.DROVER_CONCURRENCY),
     leaseMs: values.DROVER_LEASE_MS,
     drainMs: values.DROVER_DRAIN_MS,

@@ -11,6 +11,7 @@ const roles: Readonly<Record<string, () => Promise<(config: Config) => Promise<R
   api: async () => (await import('./api/serve.ts')).runApi,
   worker: async () => (await import('../workers/fleet.ts')).runWorker,
   conductor: async () => (await import('./ledger/run-conductor.ts')).runConductor,
+  lab: async () => (await import('./lab/run-lab.ts')).runLab,
 }
 
 const usage = `drover <role>
@@ -19,6 +20,7 @@ const usage = `drover <role>
   api        the HTTP API, the console and Bull Board
   worker     does the jobs; start as many as you like, on any machine
   conductor  rings the bell, ends lost leases; one works, the others stand by
+  lab        a simulated data centre to try things out on, behind HTTP of its own
   migrate    brings the database to this version, then ends
 `
 

@@ -6,7 +6,7 @@ import { enableTypeScript, requireNode } from '../node-version.mjs'
 requireNode()
 await enableTypeScript()
 const args = process.argv.slice(2)
-if (['up', 'api', 'worker', 'conductor', 'migrate'].includes(args[0])) {
+if (['up', 'api', 'worker', 'conductor', 'lab', 'migrate'].includes(args[0])) {
   const { main } = await import('../main.ts')
   await main(args)
 } else {

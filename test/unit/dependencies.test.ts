@@ -28,6 +28,9 @@ test.each([
   ['workers/context.ts', 'src/api/problem.ts'],
   ['src/ledger/relay.ts', 'workers/fleet.ts'],
   ['src/api/app.ts', 'src/standalone/embedded-postgres.ts'],
+  ['src/lab/lab.ts', 'src/ledger/enqueue.ts'],
+  ['src/lab/store/tasks.ts', 'db/queries/get-job.ts'],
+  ['src/platforms/lab/client.ts', 'src/lab/lab.ts'],
   ['src/log.ts', 'test/support/wait.ts'],
 ])('the dependency rules refuse that %s imports %s', (from, to) => {
   expect(breaches([{ from, to }])).not.toEqual([])

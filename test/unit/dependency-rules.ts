@@ -43,6 +43,20 @@ const rules: readonly Rule[] = [
     from: /^src\/(platforms|disks)\//,
     to: /^(src\/(ledger|api|console|cli|standalone)|db|workers)\//,
   },
+  {
+    name: 'the lab is a data centre of its own: it knows the ground, the facts and its protocol alone',
+    from: /^src\/lab\//,
+    to: /./,
+    exceptTo: new RegExp(
+      `^src/lab/|^db/client\\.ts$|^src/domain/|^src/platforms/lab/protocol\\.ts$|${ground.source}`,
+    ),
+  },
+  {
+    name: 'the lab is reached over HTTP alone, as any data centre is',
+    from: /./,
+    exceptFrom: /^(src\/lab\/|src\/main\.ts$|test\/)/,
+    to: /^src\/lab\//,
+  },
   { name: 'the API does not import workers', from: /^src\/(api|console)\//, to: /^workers\// },
   { name: 'workers do not import the API', from: /^workers\//, to: /^src\/(api|console|cli)\// },
   {
