@@ -20,7 +20,7 @@ export const countJobsByKind = async (db: Queryable): Promise<KindCount[]> => db
     union all select kind, state, count(*) from job where state = 'failed' group by 1, 2
   ) part group by kind, state`
 
-/** How far a lane has come: all of its jobs, by state. */
+/** How far a lane has come: all of its jobs, by state. Not for the default lane, which never ends. */
 export const countLane = async (
   db: Queryable,
   lane: string,

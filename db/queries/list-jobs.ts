@@ -51,8 +51,11 @@ export const listJobs = async (
     and ${idRange(db, db`id`, filter, page.before)}
   order by id desc limit ${page.limit}`
 
-/** States of which few jobs are at a time, each with a partial index of its own. */
-const shortStates: readonly (JobState | undefined)[] = ['ready', 'running', 'waiting', 'failed']
+/** All states but the usual end: few jobs are in each at a time, and each has a partial index of its own. */
+const isShort = (state: JobState | undefined): boolean => state !== undefined && state !== 'succeeded'
+
+/** The lane of all that belongs to no batch: unlike the others it never ends. */
+const endlessLane = 'default'
 
 const source = (db: Queryable, filter: JobFilter, before: string | undefined) => {
   const { kind, lane, subject, state } = filter
@@ -62,9 +65,10 @@ const source = (db: Queryable, filter: JobFilter, before: string | undefined) =>
     ) found, lateral (select * from job where job.id = found.job_id) j
   ) job`
   if (subject !== undefined) return found(db`subject_type = ${subject.type} and subject_id = ${subject.id}`)
-  if (lane !== undefined) return found(db`lane = ${lane}`)
-  if (kind !== undefined && !shortStates.includes(state)) return found(db`kind = ${kind}`)
-  return db`job`
+  if (lane !== undefined && lane !== endlessLane) return found(db`lane = ${lane}`)
+  if (isShort(state)) return db`job`
+  if (kind !== undefined) return found(db`kind = ${kind}`)
+  return lane === undefined ? db`job` : found(db`lane = ${lane}`)
 }
 
 /** Says each state in the words of the partial index that serves it. */
@@ -77,8 +81,9 @@ const inState = (db: Queryable, state: JobState | undefined) => {
     case 'ready':
       return db`state = 'ready' and bell in ('due', 'held', 'rung')`
     case 'succeeded':
+      return db`state = 'succeeded'`
     case 'canceled':
-      return db`state = ${state} and finished_at is not null`
+      return db`state = 'canceled'`
     case 'waiting':
       return db`state = 'waiting'`
     case 'failed':

@@ -29,6 +29,8 @@ export const effect = pgTable(
   (t) => [
     uniqueIndex('effect_name').on(t.jobId, t.kind, t.name),
     index('effect_subject').on(t.subjectType, t.subjectId),
+    // Nearly all effects end as done: what is asked for by its state is one of the others.
+    index('effect_not_done').on(t.state, t.id).where(sql`${t.state} <> 'done'`),
     index('effect_debt').on(t.nextTryAt).where(sql`${t.state} = 'debt'`),
     check('effect_state', sql`${t.state} in ('intended', 'done', 'undone', 'debt', 'waived')`),
   ],

@@ -87,6 +87,7 @@ export const job = pgTable(
     index('job_deadline').on(t.deadline).where(sql`${t.deadline} is not null and ${t.finishedAt} is null`),
     index('job_finished').on(t.finishedAt).where(sql`${t.finishedAt} is not null`),
     index('job_failed').on(t.id).where(sql`${t.state} = 'failed'`),
+    index('job_canceled').on(t.id).where(sql`${t.state} = 'canceled'`),
     check('job_state', sql`${t.state} in ('ready', 'running', 'waiting', 'succeeded', 'failed', 'canceled')`),
     check('job_bell', sql`${t.bell} in ('held', 'due', 'rung')`),
     check('job_lease', sql`(${t.state} = 'running') = (${t.leaseUntil} is not null)`),

@@ -298,7 +298,9 @@ test('a self-test is accepted as one lane and shows how far it is', async () => 
   ])
   const refused = await call('POST', '/v1/self-tests', { json: { jobs: 3, failing: 4 } })
   expect([refused.status, refused.body.field]).toEqual([422, 'failing'])
-  expect((await call('GET', '/v1/self-tests/batch%2Fnone')).status).toBe(404)
+  await create()
+  for (const other of ['batch%2Fnone', 'batch%2Fself-test-none', 'default'])
+    expect((await call('GET', `/v1/self-tests/${other}`)).status, other).toBe(404)
 })
 
 test('processes are listed with what they run', async () => {
@@ -323,7 +325,13 @@ test('the residue report counts effects, and only a debt can be waived', async (
   await insert('undone', 'vm-3')
   const report = await call('GET', '/v1/effects?state=debt,intended')
   expect(report.body.items.map((effect) => effect.id)).toEqual([debt])
-  expect(report.body.counts).toEqual({ intended: 0, done: 1, undone: 1, debt: 1, waived: 0 })
+  expect(report.body.open).toEqual({ intended: 0, debt: 1, exact: true })
+  await db`insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, state)
+    select gen_random_uuid(), ${job}::uuid, 'self-test', 'two', 1, 'lab-create-vm', 'other', n::text, 'debt'
+    from generate_series(1, 10001) n`
+  const many = await call('GET', '/v1/effects?platform=other&limit=1')
+  expect(many.body.open).toEqual({ intended: 0, debt: 10_000, exact: false })
+  await db`delete from effect where platform = 'other'`
   expect((await call('GET', `/v1/jobs/${job}/effects`)).body.items).toHaveLength(3)
   const waived = await call('POST', `/v1/effects/${debt}/:waive`, { json: { reason: 'removed by hand' } })
   expect(waived.body).toMatchObject({ state: 'waived', waived: { by: 'local', reason: 'removed by hand' } })

@@ -1,6 +1,11 @@
 import { z } from '@hono/zod-openapi'
 import { findEffect, waiveOpenEffect } from '../../../db/queries/effects.ts'
-import { countEffects, listEffects } from '../../../db/queries/list-effects.ts'
+import {
+  countOpenEffects,
+  listEffects,
+  type OpenEffects,
+  openEffectsMax,
+} from '../../../db/queries/list-effects.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
@@ -18,7 +23,8 @@ const list = defineRoute({
   tag,
   summary: 'What Drover did outside, and what it left behind',
   description:
-    'The residue report is `?state=debt,intended`. `counts` covers all that match, whatever their state.',
+    'The residue report is `?state=debt,intended`. `open` counts what is begun and not known to be done, and what ' +
+    'must still be undone, among all that match but for their state.',
   request: {
     query: pageQuery.extend({
       state: listQuery(effectStates),
@@ -33,10 +39,16 @@ const list = defineRoute({
         .object({
           items: z.array(effectSchema),
           next_cursor: z.string().nullable(),
-          counts: z.record(z.string(), z.int()),
+          open: z.object({
+            intended: z.int(),
+            debt: z.int(),
+            exact: z.boolean().openapi({
+              description: `Each is counted up to ${openEffectsMax}; false when there are more.`,
+            }),
+          }),
         })
         .openapi('EffectReport'),
-      'A page of effects, with counts',
+      'A page of effects, and how many are open',
     ),
   },
 })
@@ -69,19 +81,24 @@ const waive = defineRoute({
   responses: { 200: json(effectSchema, 'It is waived') },
 })
 
+const viewOpen = ({ intended, debt }: OpenEffects) => ({
+  intended: Math.min(intended, openEffectsMax),
+  debt: Math.min(debt, openEffectsMax),
+  exact: Math.max(intended, debt) <= openEffectsMax,
+})
+
 export const effects = (deps: ApiDeps) =>
   newResource()
     .openapi(list, async (c) => {
       const { limit, cursor, state, platform, kind, subject } = c.req.valid('query')
       const filter = { platform, kind, subject: parseSubject(subject) }
       const before = readCursor('effects', uuidKey, cursor)
-      const [rows, counts] = await Promise.all([
+      const [rows, open] = await Promise.all([
         listEffects(deps.db, { ...filter, states: state }, { before, limit: limit + 1 }),
-        countEffects(deps.db, filter),
+        countOpenEffects(deps.db, filter),
       ])
       const page = toPage(rows, { list: 'effects', limit, key: (row) => row.id, item: viewEffect })
-      const zeros = Object.fromEntries(effectStates.map((name) => [name, 0]))
-      return c.json({ ...page, counts: { ...zeros, ...counts } }, 200)
+      return c.json({ ...page, open: viewOpen(open) }, 200)
     })
     .openapi(show, async (c) => {
       const { id } = c.req.valid('param')
