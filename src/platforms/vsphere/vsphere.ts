@@ -2,23 +2,30 @@ import type { Call } from '../call.ts'
 import type { Connection } from '../connection.ts'
 import { openHttp } from '../http/platform-http.ts'
 import type { Platform } from '../ports.ts'
+import { inventoryPort } from './inventory.ts'
+import { openOperations, operationCapabilities } from './operations.ts'
 import { Session } from './session.ts'
+import { Vapi } from './vapi.ts'
 
 /** Opens a vCenter or an ESXi host; connects when it is first asked. */
 export const openVsphere = (connection: Connection): Platform => {
   const http = openHttp(connection)
   const session = new Session(http, connection)
+  const vapi = new Vapi(http, connection)
   return {
     kind: 'vsphere',
-    capabilities: new Set(),
-    ports: {},
+    capabilities: new Set(['inventory', 'inventory-delta', ...operationCapabilities]),
+    ports: {
+      ...openOperations(session, connection),
+      inventory: inventoryPort({ http, account: connection, session, vapi }),
+    },
     probe: async (call: Call) => {
       await session.signIn(call)
       const { product, version, instanceUuid } = await session.content(call)
       return { product, version, instance_id: instanceUuid }
     },
     close: async () => {
-      await session.logout()
+      await Promise.all([session.logout(), vapi.close()])
       http.close()
     },
   }

@@ -1,0 +1,45 @@
+import { unsupported } from '../platform-error.ts'
+import type { GuestPort, GuestView } from '../ports/guest.ts'
+import { readGuest } from './instance-guest.ts'
+import { machineRef, readWhole, textAt } from './machines-reading.ts'
+import type { ObjectRead } from './property-read.ts'
+import type { Session } from './session.ts'
+import { childrenOf, textOf } from './xml-node.ts'
+
+const paths = [
+  'guest.toolsRunningStatus',
+  'guest.toolsVersionStatus2',
+  'guest.toolsVersion',
+  'guest.hostName',
+  'guest.net',
+  'runtime.bootTime',
+  'summary.runtime.bootTime',
+] as const
+
+/** What VMware Tools in the guest tell; it is as old as their last word, and nothing when they are silent. */
+export const openGuest = (session: Session): GuestPort => ({
+  guest: async (call, machine) => {
+    const read = await readWhole(session, call, machineRef(machine), paths)
+    if (!read.found) return read
+    const { agent, hostname } = readGuest(read.value.properties)
+    const value: GuestView = {
+      agent,
+      hostname,
+      addresses: addressesOf(read.value),
+      boot_id: textAt(read.value, 'runtime.bootTime') || textAt(read.value, 'summary.runtime.bootTime'),
+      counter: null,
+    }
+    return { found: true, value }
+  },
+  openPorts: async () => {
+    throw unsupported('vSphere', 'look at the ports of a guest')
+  },
+})
+
+const addressesOf = (read: ObjectRead): GuestView['addresses'] =>
+  (read.properties.get('guest.net')?.children ?? []).flatMap((nic) =>
+    childrenOf(nic, 'ipAddress').map((address) => ({
+      mac: textOf(nic, 'macAddress').toLowerCase(),
+      address: address.text,
+    })),
+  )
