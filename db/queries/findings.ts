@@ -17,3 +17,17 @@ export const listFindings = async (
   select instance_id, rule, severity, evidence, waived, since from finding
   where instance_id = any(${instanceIds as string[]}::uuid[])
   order by instance_id, array_position(array['critical', 'warning', 'info'], severity), rule`
+
+/** The same by instance. */
+export const findingsByInstance = async (
+  db: Queryable,
+  instanceIds: readonly string[],
+): Promise<ReadonlyMap<string, readonly FindingLine[]>> => {
+  const byInstance = new Map<string, FindingLine[]>()
+  for (const finding of await listFindings(db, instanceIds)) {
+    const known = byInstance.get(finding.instanceId)
+    if (known) known.push(finding)
+    else byInstance.set(finding.instanceId, [finding])
+  }
+  return byInstance
+}

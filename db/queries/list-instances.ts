@@ -5,6 +5,8 @@ import type { InstanceRow } from '../schema/inventory.ts'
 export interface InstanceLine extends Omit<InstanceRow, 'hash'> {
   readonly source: string
   readonly sourceKind: string
+  /** Rules that it breaks and that count; empty where nobody asked for them. */
+  readonly findings: readonly string[]
 }
 
 export interface InstanceFilter {
@@ -19,10 +21,16 @@ export interface InstanceFilter {
   readonly rule?: string | undefined
 }
 
-const columns = (db: Queryable) => db`
+const columns = (db: Queryable, findings = true) => db`
   i.id, i.site_id, s.name as source, s.kind as source_kind, i.ref, i.name, i.revision, i.first_seen_at, i.changed_at,
   i.gone_at, i.uuid, i.location, i.facts, i.os_type, i.distribution, i.distribution_version, i.overrides, i.version,
-  i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.problem, i.readiness, i.rules_version`
+  i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.ignored_detail, i.problem,
+  i.notes, i.readiness, i.rules_version,
+  ${
+    findings
+      ? db`array(select f.rule from finding f where f.instance_id = i.id and not f.waived order by f.rule)`
+      : db`'{}'::text[]`
+  } as findings`
 
 /** What `i` (instance) and `s` (site) must be like. */
 export const instanceFits = (db: Queryable, filter: InstanceFilter) => db`
@@ -45,9 +53,9 @@ const wiredTo = (db: Queryable, network: { siteId: string; ref: string }) => db`
 export const listInstances = async (
   db: Queryable,
   filter: InstanceFilter,
-  page: { after: string | undefined; limit: number },
+  page: { after: string | undefined; limit: number; findings?: boolean },
 ): Promise<InstanceLine[]> => db<InstanceLine[]>`
-  select ${columns(db)} from instance i join site s on s.id = i.site_id
+  select ${columns(db, page.findings)} from instance i join site s on s.id = i.site_id
   where ${instanceFits(db, filter)} and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
   order by i.id limit ${page.limit}`
 
@@ -81,8 +89,9 @@ export const findLiveInstanceJob = async (
   asked: { instance: string; kind: string },
 ): Promise<{ id: string; kind: string; state: string; payload: Record<string, unknown> } | undefined> => {
   const [row] = await tx<{ id: string; kind: string; state: string; payload: Record<string, unknown> }[]>`
-    select id, kind, state, payload from job
-    where subject_type = 'instance' and subject_id = ${asked.instance} and kind = ${asked.kind}
-      and state in ('ready', 'running', 'waiting') limit 1`
+    select j.id, j.kind, j.state, j.payload
+    from job_search s join job j on j.id = s.job_id
+    where s.subject_type = 'instance' and s.subject_id = ${asked.instance} and s.kind = ${asked.kind}
+      and j.finished_at is null limit 1`
   return row
 }

@@ -16,6 +16,7 @@ export interface ThingLine<Facts> {
   readonly id: string
   readonly role: SiteRole
   readonly site: string
+  readonly siteKind: string
   readonly siteId: string
   readonly ref: string
   readonly name: string
@@ -34,7 +35,7 @@ export interface ThingFilter {
 }
 
 const columns = (db: Queryable) => db`
-  t.id, s.role, s.name as site, t.site_id, t.ref, t.name, t.facts, t.revision, t.first_seen_at, t.changed_at,
+  t.id, s.role, s.name as site, s.kind as site_kind, t.site_id, t.ref, t.name, t.facts, t.revision, t.first_seen_at, t.changed_at,
   t.gone_at`
 
 const fitting = (db: Queryable, filter: ThingFilter, after: string | undefined) => db`

@@ -1,16 +1,20 @@
 import type { SiteRole } from '../../src/domain/inventory/site-settings.ts'
-import type { RecordedError } from '../../src/errors.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { SiteRow } from '../schema/inventory.ts'
 
 /** A source or target without what is sealed. */
-export type SiteLine = Omit<SiteRow, 'secret' | 'cursor'> & { readonly hasPassword: boolean }
+export type SiteLine = Omit<SiteRow, 'secret' | 'cursor' | 'syncFailures'> & {
+  readonly hasPassword: boolean
+  /** A sync of it is under way, or between two tries. */
+  readonly syncing: boolean
+}
 
 const columns = (db: Queryable) => db`
   id, role, name, kind, endpoint, username, secret is not null as has_password, ca, fingerprint, seen_certificate,
   settings, connectivity, connectivity_error, connectivity_since, checked_at, next_check_at, identity, capabilities,
   revision, sync_job_id, synced_at, full_synced_at, next_sync_at, sync_error, sync_result, version, created_by,
-  created_at, updated_at`
+  created_at, updated_at,
+  exists (select 1 from job j where j.id = sync_job_id and j.finished_at is null) as syncing`
 
 interface SiteFilter {
   readonly role: SiteRole
@@ -153,21 +157,33 @@ export interface SiteJob {
   readonly kind: string
   readonly state: string
   readonly payload: Readonly<Record<string, unknown>>
-  readonly error: RecordedError | null
 }
 
-/** Jobs about a site, or about an instance of it, that have not ended. */
+/** Jobs about a site itself that have not ended. */
 export const findLiveSiteJobs = async (
   db: Queryable,
-  site: { id: string; role: SiteRole; name: string },
+  site: { role: SiteRole; name: string },
 ): Promise<SiteJob[]> => db<SiteJob[]>`
-  select id, kind, state, payload, error from job
-  where state in ('ready', 'running', 'waiting') and subject_type = ${site.role} and subject_id = ${site.name}
-  union all
-  select j.id, j.kind, j.state, j.payload, j.error from job j
-  where j.state in ('ready', 'running', 'waiting') and j.subject_type = 'instance'
-    and exists (select 1 from instance i where i.site_id = ${site.id}::uuid and i.id::text = j.subject_id)
-  limit 100`
+  select job.id, job.kind, job.state, job.payload from job_search s join job on job.id = s.job_id
+  where s.subject_type = ${site.role} and s.subject_id = ${site.name} and job.finished_at is null
+  order by job.id`
+
+/** Jobs about instances of a site that have not ended: each state in the words of the index that serves it. */
+export const findLiveInstanceJobs = async (db: Queryable, siteId: string): Promise<SiteJob[]> => db<
+  SiteJob[]
+>`
+  with live as (
+    select id, kind, state, payload, subject_id from job
+    where state = 'running' and lease_until is not null and subject_type = 'instance'
+    union all
+    select id, kind, state, payload, subject_id from job
+    where state = 'ready' and bell in ('due', 'held', 'rung') and subject_type = 'instance'
+    union all
+    select id, kind, state, payload, subject_id from job where state = 'waiting' and subject_type = 'instance'
+  )
+  select l.id, l.kind, l.state, l.payload from live l
+  where exists (select from instance i where i.site_id = ${siteId}::uuid and i.id::text = l.subject_id)
+  order by l.id limit 100`
 
 /** Instances of a site that a running batch holds: how many, and a few of the batches. */
 export const findFrozen = async (db: Queryable, siteId: string): Promise<{ count: number; by: string[] }> => {

@@ -79,8 +79,8 @@ export const deleteWaiver = async (tx: Tx, id: string): Promise<boolean> => {
 /** Has every instance that breaks a rule assessed anew by the conductor's background pass; answers how many. */
 export const markForReassessment = async (tx: Tx, rule: string): Promise<number> => {
   const done = await tx`
-    update instance set rules_version = 0
-    where rules_version <> 0 and gone_at is null
+    update instance set rules_version = ''
+    where rules_version <> '' and gone_at is null
       and id in (select instance_id from finding where rule = ${rule})`
   return done.count
 }

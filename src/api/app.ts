@@ -16,18 +16,28 @@ import { problem } from './problem.ts'
 import { TokenBuckets } from './rate-limit.ts'
 import { checkReadiness } from './readiness.ts'
 import { limitRate, limitUrl, traceRequest, trackRequest } from './request.ts'
+import { assessment } from './resources/assessment.ts'
 import { effects } from './resources/effects.ts'
 import { events } from './resources/events.ts'
+import { instanceOverrides } from './resources/instance-overrides.ts'
+import { instanceVerbs } from './resources/instance-verbs.ts'
+import { instances, networkLists } from './resources/instances.ts'
 import { kinds } from './resources/job-kinds.ts'
 import { jobVerbs } from './resources/job-verbs.ts'
 import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
+import { networks } from './resources/networks.ts'
 import { pauses } from './resources/pauses.ts'
+import { rules } from './resources/rules.ts'
 import { selfTests } from './resources/self-tests.ts'
 import { settings } from './resources/settings.ts'
+import { sourceDump, targetDump } from './resources/site-dump.ts'
+import { hosts, projects, storage } from './resources/site-things.ts'
 import { sourceVerbs, targetVerbs } from './resources/site-verbs.ts'
 import { sources, targets } from './resources/sites.ts'
 import { tokens } from './resources/tokens.ts'
+import { waivers } from './resources/waivers.ts'
+import { warnings } from './resources/warnings.ts'
 import { webhookVerbs } from './resources/webhook-verbs.ts'
 import { webhooks } from './resources/webhooks.ts'
 import { workers } from './resources/workers.ts'
@@ -51,8 +61,22 @@ const resources = [
   selfTests,
   ...sources,
   sourceVerbs,
+  sourceDump,
   ...targets,
   targetVerbs,
+  targetDump,
+  instances,
+  instanceOverrides,
+  instanceVerbs,
+  networkLists,
+  networks,
+  hosts,
+  storage,
+  projects,
+  rules,
+  waivers,
+  assessment,
+  warnings,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

@@ -29,6 +29,16 @@ const tags = [
   { name: 'Limits', description: 'Admission: how many may use one thing at once.' },
   { name: 'Sources', description: 'Where virtual machines are now.' },
   { name: 'Targets', description: 'Where virtual machines go.' },
+  { name: 'Instances', description: 'The virtual machines of the sources.' },
+  { name: 'Networks', description: 'Networks, and where their cards land.' },
+  { name: 'Hosts', description: 'What runs machines.' },
+  { name: 'Storage', description: 'Datastores and pools.' },
+  { name: 'Projects', description: "Tenants' shares of targets." },
+  {
+    name: 'Rules',
+    description: 'What keeps an instance from being migrated; waivers; how ready the fleet is.',
+  },
+  { name: 'Warnings', description: 'What somebody should know, until it is mended.' },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]
 

@@ -98,6 +98,26 @@ export const problemCodes = {
     'Another certificate was seen',
     'Read the source or target again and compare the fingerprint with what its server shows.',
   ),
+  'instance-frozen': facts(
+    409,
+    'A running batch holds the instance',
+    'Wait for the end of the batch, or stop and reset it.',
+  ),
+  'instance-not-actionable': facts(
+    409,
+    'Nothing may be done to the instance now',
+    'Settle each of the reasons in `errors`, then try again.',
+  ),
+  'instance-busy': facts(
+    409,
+    'Something else is under way for the instance',
+    'Wait for that job, or cancel it.',
+  ),
+  'network-of-target': facts(
+    409,
+    'The network belongs to a target',
+    'Set the overrides of the source network that is mapped to it.',
+  ),
   'version-mismatch': facts(
     412,
     'Changed by somebody else',
@@ -137,6 +157,16 @@ export const problemCodes = {
     422,
     'The password is required',
     'Give the password with the new address: a stored one is never sent to another address.',
+  ),
+  'rule-not-waivable': facts(
+    422,
+    'The rule cannot be waived',
+    'Mend what the rule names, or leave the instance out.',
+  ),
+  'filter-invalid': facts(
+    422,
+    'The filter is not valid',
+    'Correct the filter where `detail` points; docs/inventory.md lists what it can ask.',
   ),
   'if-match-required': facts(428, 'If-Match is required', 'Read it first and send its ETag in If-Match.'),
   'too-many-requests': facts(429, 'Too many requests', 'Wait for the time in Retry-After.'),

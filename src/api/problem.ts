@@ -22,6 +22,8 @@ interface ProblemExtras {
   readonly remedy?: string
   readonly field?: string
   readonly errors?: readonly FieldError[]
+  /** Where in the text of `field`, from 0. */
+  readonly position?: number
   readonly retryAfterSeconds?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
@@ -31,6 +33,7 @@ interface ProblemExtras {
 export class ApiError extends DroverError {
   readonly status: ProblemStatus
   readonly errors: readonly FieldError[] | undefined
+  readonly position: number | undefined
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ProblemCode, message: string, extras: ProblemExtras = {}) {
@@ -48,6 +51,7 @@ export class ApiError extends DroverError {
     this.name = 'ApiError'
     this.status = status
     this.errors = extras.errors
+    this.position = extras.position
     this.headers = {
       ...extras.headers,
       ...(extras.retryAfterSeconds === undefined
@@ -81,6 +85,7 @@ export const problemSchema = z
     remedy: z.string().meta({ description: 'What to do next.' }),
     field: z.string().optional(),
     errors: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
+    position: z.int().optional().meta({ description: 'Where in the text of `field`, from 0.' }),
   })
   .openapi('Problem', {
     example: {
@@ -194,6 +199,7 @@ export const renderProblem = (error: ApiError | ForeignProblem, requestId: strin
     remedy: facts.remedy,
     ...(facts.field === undefined ? {} : { field: facts.field }),
     ...(error instanceof ApiError && error.errors ? { errors: [...error.errors] } : {}),
+    ...(error instanceof ApiError && error.position !== undefined ? { position: error.position } : {}),
   }
 }
 

@@ -44,7 +44,7 @@ export const enqueueSync = async (
 ): Promise<Accepted> => {
   const role = roleOf(site)
   const kind = `sync-${role}`
-  const live = await findLiveSiteJobs(tx, { id: site.id, role, name: site.name })
+  const live = await findLiveSiteJobs(tx, { role, name: site.name })
   // A full sync sees all that a delta would, not the other way round.
   const covers = live.find(
     (job) =>
@@ -73,7 +73,7 @@ export const enqueueCheck = async (
 ): Promise<Accepted> => {
   const role = roleOf(site)
   if (!asked.anew) {
-    const live = await findLiveSiteJobs(tx, { id: site.id, role, name: site.name })
+    const live = await findLiveSiteJobs(tx, { role, name: site.name })
     const check = live.find((job) => job.kind === 'check-connection')
     if (check) return underWay(check)
   }

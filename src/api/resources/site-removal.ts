@@ -7,6 +7,7 @@ import {
   countSite,
   deleteSiteRow,
   findFrozen,
+  findLiveInstanceJobs,
   findLiveSiteJobs,
   lockSiteByName,
   postponeSite,
@@ -92,9 +93,12 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
       'site-in-use',
       `${frozen.count} of its instances are held by running batches: ${frozen.by.join(', ')}.`,
     )
-  const jobs = await findLiveSiteJobs(tx, { id: site.id, role, name: site.name })
+  const jobs = await findLiveSiteJobs(tx, { role, name: site.name })
   const own = new Set([`sync-${role}`, 'check-connection'])
-  const holding = jobs.filter((job) => job.state === 'running' || !own.has(job.kind))
+  const holding = [
+    ...jobs.filter((job) => job.state === 'running' || !own.has(job.kind)),
+    ...(await findLiveInstanceJobs(tx, site.id)),
+  ]
   if (holding.length > 0) throw inUse(holding)
   for (const job of jobs) {
     const { outcome } = await cancelInTransaction(tx, job.id, {

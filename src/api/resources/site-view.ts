@@ -195,9 +195,9 @@ export const viewSite = (site: SiteLine): SiteView => {
     },
     identity: site.identity,
     capabilities: site.capabilities,
-    syncing: site.syncJobId !== null,
+    syncing: site.syncing,
     sync: {
-      job_id: site.syncJobId,
+      job_id: site.syncing ? site.syncJobId : null,
       synced_at: momentOrNull(site.syncedAt),
       full_synced_at: momentOrNull(site.fullSyncedAt),
       next_at: settings.sync_interval_seconds === 0 ? null : moment(site.nextSyncAt),

@@ -1,0 +1,140 @@
+import { z } from '@hono/zod-openapi'
+import type { Tx } from '../../../db/client.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import {
+  findInstance,
+  type InstanceLine,
+  lockInstance,
+  writeInstanceOverrides,
+} from '../../../db/queries/list-instances.ts'
+import {
+  type InstanceOverrides,
+  instanceOverridesSchema,
+  overridesProblem,
+} from '../../domain/inventory/overrides.ts'
+import { reassess } from '../../inventory/assess.ts'
+import type { ApiDeps } from '../env.ts'
+import { etagOf, requireVersion } from '../preconditions.ts'
+import { notFound, problem, validationProblem } from '../problem.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { overridesOf } from './instance-view.ts'
+
+const tag = 'Instances'
+
+// A copy: a schema that was made before zod-openapi was loaded does not have its methods.
+const overridesBody = instanceOverridesSchema.meta({}).openapi('InstanceOverrides', {
+  example: { cpus: 4, comment: 'agreed with the shop team', stopped_after: true },
+})
+
+const answer = z
+  .object({ instance_id: z.uuid(), version: z.int(), overrides: overridesBody })
+  .openapi('InstanceOverridesState')
+
+const show = defineRoute({
+  method: 'get',
+  path: '/instances/{id}/overrides',
+  role: 'viewer',
+  tag,
+  summary: 'What people decided about an instance',
+  request: { params: idParams },
+  responses: { 200: json(answer, 'The overrides; their ETag is for If-Match') },
+})
+
+const write = defineRoute({
+  method: 'put',
+  path: '/instances/{id}/overrides',
+  role: 'operator',
+  tag,
+  summary: "Replace an instance's overrides",
+  description:
+    "A field that is not given leaves the source's word. The instance is assessed anew at once. Refused while a " +
+    'running batch holds the instance.',
+  request: { params: idParams, headers: ifMatchHeaders, body: jsonBody(overridesBody) },
+  responses: { 200: json(answer, 'They hold now') },
+})
+
+const clear = defineRoute({
+  method: 'delete',
+  path: '/instances/{id}/overrides',
+  role: 'operator',
+  tag,
+  summary: "Take an instance's overrides away",
+  request: { params: idParams, headers: ifMatchHeaders },
+  responses: { 204: { description: 'It is as its source says' } },
+})
+
+const view = (row: InstanceLine): z.infer<typeof answer> => ({
+  instance_id: row.id,
+  version: row.version,
+  overrides: overridesOf(row),
+})
+
+export const requireInstance = (row: InstanceLine | undefined, id: string): InstanceLine => {
+  if (!row) throw notFound('instance', id)
+  return row
+}
+
+const changedFields = (before: InstanceOverrides, after: InstanceOverrides): string[] =>
+  [...new Set([...Object.keys(before), ...Object.keys(after)])].filter((name) => {
+    const [a, b] = [before, after].map((overrides) =>
+      JSON.stringify((overrides as Record<string, unknown>)[name]),
+    )
+    return a !== b
+  })
+
+const replace = async (
+  tx: Tx,
+  asked: { id: string; ifMatch: string | undefined; overrides: InstanceOverrides; by: string },
+): Promise<InstanceLine> => {
+  const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
+  requireVersion(asked.ifMatch, row.version)
+  if (row.frozenBy !== null)
+    throw problem('instance-frozen', `The batch ${row.frozenBy} runs and holds the instance as it is.`)
+  const wrong = overridesProblem(row.facts, asked.overrides)
+  if (wrong) throw validationProblem([wrong])
+  const changed = changedFields(overridesOf(row), asked.overrides)
+  await writeInstanceOverrides(tx, row.id, asked.overrides)
+  if (changed.length > 0) await reassess(tx, { instanceIds: [row.id] })
+  await insertAuditEvent(tx, {
+    type: 'instance.overrides-changed',
+    subject: { type: 'instance', id: row.id },
+    actor: asked.by,
+    detail: { name: row.name, source: row.source, changed, overrides: asked.overrides },
+  })
+  return requireInstance(await findInstance(tx, row.id), row.id)
+}
+
+/** `/instances/{id}/overrides`. */
+export const instanceOverrides = (deps: ApiDeps) =>
+  newResource()
+    .openapi(show, async (c) => {
+      const { id } = c.req.valid('param')
+      const row = requireInstance(await findInstance(deps.db, id), id)
+      c.header('ETag', etagOf(row.version))
+      return c.json(view(row), 200)
+    })
+    .openapi(write, async (c) => {
+      const { id } = c.req.valid('param')
+      const row = (await deps.db.begin((tx) =>
+        replace(tx, {
+          id,
+          ifMatch: c.req.valid('header')['if-match'],
+          overrides: c.req.valid('json'),
+          by: c.get('actor').name,
+        }),
+      )) as InstanceLine
+      c.header('ETag', etagOf(row.version))
+      return c.json(view(row), 200)
+    })
+    .openapi(clear, async (c) => {
+      const { id } = c.req.valid('param')
+      await deps.db.begin((tx) =>
+        replace(tx, {
+          id,
+          ifMatch: c.req.valid('header')['if-match'],
+          overrides: {},
+          by: c.get('actor').name,
+        }),
+      )
+      return c.body(null, 204)
+    })

@@ -1,0 +1,160 @@
+import { z } from '@hono/zod-openapi'
+import type { Tx } from '../../../db/client.ts'
+import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
+import { findSiteByName } from '../../../db/queries/site-rows.ts'
+import { powerVerbs } from '../../domain/job/power-instance.ts'
+import { nudge } from '../../ledger/nudge.ts'
+import type { ApiDeps } from '../env.ts'
+import { once } from '../idempotency.ts'
+import { problem } from '../problem.ts'
+import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
+import { requireInstance } from './instance-overrides.ts'
+import { type AcceptedView, acceptedSchema } from './schemas.ts'
+import { enqueueOne } from './site-jobs.ts'
+
+const tag = 'Instances'
+
+const guestPatience = {
+  force: z
+    .boolean()
+    .default(false)
+    .openapi({ description: 'Pulls the plug of a guest that does not go off in time.' }),
+  timeout_seconds: z
+    .int()
+    .min(5)
+    .max(86_400)
+    .default(300)
+    .openapi({ description: 'How long a guest may take to go off.' }),
+}
+
+const accepted = { 202: json(acceptedSchema, 'A job does it; `Location` is where to look') }
+
+const guards =
+  'Refused while a running batch holds the instance, when it is gone or ignored, and while its source is not connected.'
+
+const power = defineRoute({
+  method: 'post',
+  path: '/instances/{id}/:verb{:power}',
+  role: 'operator',
+  tag,
+  summary: 'Switch an instance on or off at its source',
+  description: `\`shutdown\` asks the guest, \`stop\` pulls the plug. ${guards}`,
+  request: {
+    params: idParams,
+    body: jsonBody(
+      z
+        .strictObject({ verb: z.enum(powerVerbs), ...guestPatience })
+        .openapi('PowerRequest', { example: { verb: 'shutdown', force: false } }),
+    ),
+  },
+  responses: accepted,
+})
+
+const enable = defineRoute({
+  method: 'post',
+  path: '/instances/{id}/:verb{:enable-background-import}',
+  role: 'operator',
+  tag,
+  summary: 'Have the source track the changed blocks of an instance',
+  description: `May have to switch the machine off and on. \`remove_snapshots\` removes those in the way, for good. ${guards}`,
+  request: {
+    params: idParams,
+    body: {
+      required: false,
+      content: {
+        'application/json': {
+          schema: z
+            .strictObject({ remove_snapshots: z.boolean().default(false), ...guestPatience })
+            .openapi('TrackingRequest', { example: { remove_snapshots: false } }),
+        },
+      },
+    },
+  },
+  responses: accepted,
+})
+
+const reset = defineRoute({
+  method: 'post',
+  path: '/instances/{id}/:verb{:reset-background-import}',
+  role: 'operator',
+  tag,
+  summary: 'Look anew whether each disk of an instance is tracked',
+  description: guards,
+  request: { params: idParams },
+  responses: accepted,
+})
+
+/** Why nothing may be done to the machine now: every reason, not the first. */
+const requireActionable = async (tx: Tx, row: InstanceLine): Promise<void> => {
+  const site = await findSiteByName(tx, 'source', row.source)
+  const reasons = [
+    ...(row.frozenBy === null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
+    ...(row.goneAt === null ? [] : ['its source no longer has it']),
+    ...(row.ignored === null ? [] : [`it is ignored (${row.ignored})`]),
+    ...(site?.connectivity === 'ok'
+      ? []
+      : [`the connectivity of its source ${row.source} is ${site?.connectivity ?? 'unknown'}`]),
+  ]
+  if (reasons.length > 0)
+    throw problem('instance-not-actionable', `Nothing was started: ${reasons.join('; ')}.`, {
+      errors: reasons.map((message) => ({ field: '', message })),
+    })
+}
+
+/** Asking for the very same thing while it is under way gives that job; for another thing it is refused. */
+const start = async (
+  tx: Tx,
+  asked: { id: string; kind: string; payload: Record<string, unknown>; by: string },
+) => {
+  const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
+  await requireActionable(tx, row)
+  const payload = { instance: row.id, ...asked.payload }
+  const live = await findLiveInstanceJob(tx, { instance: row.id, kind: asked.kind })
+  if (live && live.payload.verb !== asked.payload.verb)
+    throw problem(
+      'instance-busy',
+      `${live.kind} ${live.id} (${String(live.payload.verb)}) is under way for it.`,
+    )
+  const job = live
+    ? { id: live.id, kind: live.kind, state: live.state, existing: true }
+    : await enqueueOne(tx, {
+        kind: asked.kind,
+        payload,
+        subject: { type: 'instance', id: row.id },
+        createdBy: asked.by,
+      })
+  return {
+    status: 202 as const,
+    body: job as AcceptedView,
+    headers: { Location: `/v1/jobs/${job.id}` },
+  }
+}
+
+/** `/instances/{id}/:power`, `:enable-background-import` and `:reset-background-import`. */
+export const instanceVerbs = (deps: ApiDeps) =>
+  newResource()
+    .openapi(power, async (c) => {
+      const { id } = c.req.valid('param')
+      const payload = c.req.valid('json')
+      const by = c.get('actor').name
+      const answer = await once(c, deps, (tx) => start(tx, { id, kind: 'power-instance', payload, by }))
+      nudge(deps.db)
+      return c.json(answer.body, 202)
+    })
+    .openapi(enable, async (c) => {
+      const { id } = c.req.valid('param')
+      const payload = { ...c.req.valid('json'), verb: 'enable' }
+      const by = c.get('actor').name
+      const answer = await once(c, deps, (tx) => start(tx, { id, kind: 'track-instance', payload, by }))
+      nudge(deps.db)
+      return c.json(answer.body, 202)
+    })
+    .openapi(reset, async (c) => {
+      const { id } = c.req.valid('param')
+      const by = c.get('actor').name
+      const answer = await once(c, deps, (tx) =>
+        start(tx, { id, kind: 'track-instance', payload: { verb: 'reset' }, by }),
+      )
+      nudge(deps.db)
+      return c.json(answer.body, 202)
+    })

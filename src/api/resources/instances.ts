@@ -1,0 +1,254 @@
+import { z } from '@hono/zod-openapi'
+import type { Queryable } from '../../../db/client.ts'
+import { listFindings } from '../../../db/queries/findings.ts'
+import {
+  findInstance,
+  type InstanceFilter,
+  type InstanceLine,
+  listInstances,
+} from '../../../db/queries/list-instances.ts'
+import { findNetwork, findNetworksByRef, listNetworks } from '../../../db/queries/list-site-things.ts'
+import { waiversFor } from '../../../db/queries/waiver-rows.ts'
+import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
+import { nameSchema } from '../../domain/job/kind.ts'
+import type { ApiDeps } from '../env.ts'
+import { instanceFilter, networkFilter, type RowTest } from '../inventory-filter.ts'
+import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
+import { etagOf } from '../preconditions.ts'
+import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { type ScanOutcome, scan } from '../scan.ts'
+import { requireInstance } from './instance-overrides.ts'
+import { instanceDetail, instanceSummary, viewInstance, viewInstanceSummary } from './instance-view.ts'
+import { networkSchema, requireNetwork, viewNetwork } from './networks.ts'
+import { presence, presenceFlag, siteFilter, siteQuery } from './site-things.ts'
+
+const tag = 'Instances'
+
+/** A part of the request's time for looking; the rest is for the answer. */
+const listBudgetPart = 0.4
+const countBudgetPart = 0.7
+
+export const filterText = z.string().max(4_000).optional().openapi({
+  description: 'CEL over the fields of an instance, as `effective` of its page shows them.',
+  example: 'source == "paris" && has_tag("env", "prod") && memory > 8589934592',
+})
+
+export const choiceShape = {
+  source: nameSchema.optional(),
+  readiness: z.enum(readinesses).optional(),
+  ignored: presence.openapi({ description: 'Whether those that are left out (templates, …) are meant.' }),
+  gone: presence.openapi({ description: 'Whether those that are no longer there are meant.' }),
+  filter: filterText,
+}
+
+export const scanShape = {
+  scanned: z.int().openapi({ description: 'How many were looked at.' }),
+  error_count: z.int(),
+  errors: z
+    .array(z.object({ id: z.uuid(), message: z.string() }))
+    .openapi({ description: 'The first of those that the filter could not judge; they did not match.' }),
+}
+
+const instancePageSchema = pageOf(instanceSummary, 'InstancePage').extend(scanShape).openapi('InstancePage')
+
+const list = defineRoute({
+  method: 'get',
+  path: '/instances',
+  role: 'viewer',
+  tag,
+  summary: 'List instances, the longest known first',
+  description:
+    'With a filter a page may hold fewer than `limit`, or none, while `next_cursor` is not null: the time of the ' +
+    'request was over; go on with the cursor.',
+  request: { query: pageQuery.extend(choiceShape) },
+  responses: {
+    200: json(instancePageSchema, 'A page'),
+  },
+})
+
+const count = defineRoute({
+  method: 'get',
+  path: '/instances/:verb{:count}',
+  role: 'viewer',
+  tag,
+  summary: 'How many instances a filter matches',
+  description:
+    'Looks at the whole fleet. `next_cursor` is null when it did; otherwise the time of the request was over: ' +
+    'ask again with the cursor and add the numbers up.',
+  request: { query: z.object({ ...choiceShape, cursor: pageQuery.shape.cursor }) },
+  responses: {
+    200: json(
+      z
+        .object({ matched: z.int(), ...scanShape, next_cursor: z.string().nullable() })
+        .openapi('InstanceCount'),
+      'The count',
+    ),
+  },
+})
+
+const show = defineRoute({
+  method: 'get',
+  path: '/instances/{id}',
+  role: 'viewer',
+  tag,
+  summary: 'Show an instance: facts, overrides, what the rules find, where its cards land',
+  request: { params: idParams },
+  responses: { 200: json(instanceDetail, 'The instance; its ETag is that of its overrides') },
+})
+
+const networkList = defineRoute({
+  method: 'get',
+  path: '/networks',
+  role: 'viewer',
+  tag: 'Networks',
+  summary: 'List networks of sources and targets',
+  request: {
+    query: siteQuery.extend({
+      filter: z.string().max(4_000).optional().openapi({
+        description: 'CEL over the fields of a network.',
+        example: 'type == "distributed" && path_dir(location) == "/Paris/network"',
+      }),
+    }),
+  },
+  responses: {
+    200: json(pageOf(networkSchema, 'NetworkPage').extend(scanShape).openapi('NetworkPage'), 'A page'),
+  },
+})
+
+const networkInstances = defineRoute({
+  method: 'get',
+  path: '/networks/{id}/instances',
+  role: 'viewer',
+  tag: 'Networks',
+  summary: 'List the instances that are wired to a network',
+  request: { params: idParams, query: pageQuery.extend(choiceShape) },
+  responses: {
+    200: json(instancePageSchema, 'A page'),
+  },
+})
+
+interface Choice {
+  readonly source?: string | undefined
+  readonly readiness?: string | undefined
+  readonly ignored: z.infer<typeof presence>
+  readonly gone: z.infer<typeof presence>
+}
+
+export const choiceOf = (query: Choice): InstanceFilter => ({
+  source: query.source,
+  readiness: query.readiness,
+  ignored: presenceFlag(query.ignored),
+  gone: presenceFlag(query.gone),
+})
+
+export const scanFields = (outcome: ScanOutcome) => ({
+  scanned: outcome.scanned,
+  error_count: outcome.errorCount,
+  errors: [...outcome.errors],
+})
+
+/** One page of what fits; without a filter everything fits, and the page is full unless it is the last. */
+const pageOfScan = async <Row extends { readonly id: string }, Item>(options: {
+  readonly deps: ApiDeps
+  readonly list: string
+  readonly limit: number
+  readonly cursor: string | undefined
+  readonly test: RowTest<Row> | undefined
+  readonly read: (page: { after: string | undefined; limit: number }) => Promise<readonly Row[]>
+  readonly item: (row: Row) => Item
+}) => {
+  const { deps, limit, test } = options
+  const items: Item[] = []
+  const outcome = await scan<Row>({
+    clock: deps.clock,
+    budgetMs: deps.limits.requestMs * listBudgetPart,
+    limit,
+    after: readCursor(options.list, uuidKey, options.cursor),
+    pageRows: test ? undefined : limit + 1,
+    read: (after, rows) => options.read({ after, limit: rows }),
+    test: test?.test ?? (() => true),
+    onMatch: (row) => items.push(options.item(row)),
+  })
+  const next = outcome.next === null ? null : writeCursor(options.list, outcome.next)
+  return { items, next_cursor: next, ...scanFields(outcome) }
+}
+
+export const instancePage = (
+  deps: ApiDeps,
+  query: Choice & { limit: number; cursor?: string | undefined; filter?: string | undefined },
+  more: Partial<InstanceFilter> & { list: string },
+) => {
+  const { list: name, ...narrower } = more
+  return pageOfScan<InstanceLine, z.infer<typeof instanceSummary>>({
+    deps,
+    list: name,
+    limit: query.limit,
+    cursor: query.cursor,
+    test: instanceFilter(query.filter),
+    read: (page) => listInstances(deps.db, { ...choiceOf(query), ...narrower }, page),
+    item: viewInstanceSummary,
+  })
+}
+
+const surroundings = async (db: Queryable, row: InstanceLine) => {
+  const refs = row.facts.nics.map((nic) => nic.network_ref)
+  const [findings, waivers, networks] = await Promise.all([
+    listFindings(db, [row.id]),
+    waiversFor(db, row.id),
+    findNetworksByRef(db, row.siteId, refs),
+  ])
+  return { findings, waivers, networks }
+}
+
+/** `/instances`: lists, counts and pages; what changes them is in files of its own. */
+export const instances = (deps: ApiDeps) =>
+  newResource()
+    .openapi(count, async (c) => {
+      const query = c.req.valid('query')
+      const test = instanceFilter(query.filter)
+      const outcome = await scan<InstanceLine>({
+        clock: deps.clock,
+        budgetMs: deps.limits.requestMs * countBudgetPart,
+        limit: Number.POSITIVE_INFINITY,
+        after: readCursor('count', uuidKey, query.cursor),
+        read: (after, limit) =>
+          listInstances(deps.db, choiceOf(query), { after, limit, findings: test?.findings ?? false }),
+        test: test?.test ?? (() => true),
+        onMatch: () => {},
+      })
+      const next = outcome.next === null ? null : writeCursor('count', outcome.next)
+      return c.json({ matched: outcome.matched, ...scanFields(outcome), next_cursor: next }, 200)
+    })
+    .openapi(list, async (c) =>
+      c.json(await instancePage(deps, c.req.valid('query'), { list: 'instances' }), 200),
+    )
+    .openapi(show, async (c) => {
+      const { id } = c.req.valid('param')
+      const row = requireInstance(await findInstance(deps.db, id), id)
+      c.header('ETag', etagOf(row.version))
+      return c.json(viewInstance(row, await surroundings(deps.db, row)), 200)
+    })
+
+/** `/networks` as lists. */
+export const networkLists = (deps: ApiDeps) =>
+  newResource()
+    .openapi(networkList, async (c) => {
+      const query = c.req.valid('query')
+      const page = await pageOfScan({
+        deps,
+        list: 'networks',
+        limit: query.limit,
+        cursor: query.cursor,
+        test: networkFilter(query.filter),
+        read: (rows) => listNetworks(deps.db, siteFilter(query), rows),
+        item: viewNetwork,
+      })
+      return c.json(page, 200)
+    })
+    .openapi(networkInstances, async (c) => {
+      const { id } = c.req.valid('param')
+      const network = requireNetwork(await findNetwork(deps.db, id), id)
+      const wired = { siteId: network.siteId, ref: network.ref }
+      const page = await instancePage(deps, c.req.valid('query'), { list: `network-${id}`, network: wired })
+      return c.json(page, 200)
+    })
