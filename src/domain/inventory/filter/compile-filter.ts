@@ -1,0 +1,199 @@
+import type { ASTNode, ParseResult } from '@marcbachmann/cel-js'
+import { type Cost, childrenOf, isTooExpensive, loops, measureCost } from './cost.ts'
+import { explain, type LibraryError } from './explain.ts'
+import { type FilterKind, renamedFields } from './fields.ts'
+import { FilterError } from './filter-error.ts'
+import {
+  allowedFunctions,
+  compilePattern,
+  languages,
+  maxFilterLength,
+  maxPatternLength,
+  maxPatternSize,
+  safeMatches,
+  withTags,
+} from './language.ts'
+import type { FilterView } from './view.ts'
+
+/** What one filter says of one thing. A failure there is that thing's, not the filter's. */
+export type FilterOutcome = { readonly match: boolean } | { readonly error: string }
+
+export interface CompiledFilter {
+  readonly text: string
+  readonly kind: FilterKind
+  run(view: FilterView): FilterOutcome
+}
+
+type Fail = (problem: { at: number; summary: string; expected?: string; remedy: string }) => never
+
+const failIn =
+  (text: string): Fail =>
+  ({ at, summary, expected = '', remedy }) => {
+    throw new FilterError(text, { summary, position: at, expected, remedy })
+  }
+
+const checkText = (text: string, fail: Fail): void => {
+  if (text.trim() === '')
+    fail({ at: 0, summary: 'The filter is empty', remedy: 'Write a condition, or leave the filter out.' })
+  if (text.length > maxFilterLength)
+    fail({
+      at: maxFilterLength,
+      summary: `The filter has ${text.length} characters; ${maxFilterLength} are allowed`,
+      remedy: 'Shorten it, for example by one pattern in place of many names.',
+    })
+  const bad = text.search(/\0|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/)
+  if (bad >= 0)
+    fail({
+      at: bad,
+      summary: 'There is a character that is none',
+      remedy: 'Remove NUL and unpaired surrogates.',
+    })
+}
+
+const nodesOf = (root: ASTNode): ASTNode[] => {
+  const found = [root]
+  for (let at = 0; at < found.length; at += 1) found.push(...childrenOf(found[at]!))
+  return found
+}
+
+const parse = (text: string, kind: FilterKind): ParseResult => {
+  try {
+    return languages[kind].parse(text)
+  } catch (error) {
+    throw explain(text, kind, error as LibraryError)
+  }
+}
+
+/** Puts a name in the place of one of the same length. */
+const replaceAt = (text: string, at: number, name: string): string =>
+  text.slice(0, at) + name + text.slice(at + name.length)
+
+/** Where in the text a method's name stands. */
+const nameOfMethod = (text: string, node: ASTNode & { op: 'rcall' }, fail: Fail): number => {
+  const [name, receiver, args] = node.args
+  const to = args[0]?.start ?? node.end
+  const between = text.slice(receiver.end, to)
+  const at = between.indexOf(name)
+  if (at < 0 || between.includes('//') || between.indexOf(name, at + 1) >= 0)
+    fail({
+      at: receiver.end,
+      summary: `Something stands between the value and .${name}(`,
+      remedy: 'Remove it.',
+    })
+  return receiver.end + at
+}
+
+/** The instructions of a pattern, having checked that it is one. */
+const checkPattern = (node: ASTNode & { op: 'rcall' }, fail: Fail): number => {
+  const pattern = node.args[2][0]
+  if (pattern?.op !== 'value' || typeof pattern.args !== 'string')
+    return fail({
+      at: pattern?.start ?? node.start,
+      summary: 'A pattern must be written out as text',
+      expected: 'a text in quotes',
+      remedy: 'Write name.matches("^web-[0-9]+$"); use contains for a part that is computed.',
+    })
+  const at = pattern.start
+  if (pattern.args.length > maxPatternLength)
+    fail({
+      at,
+      summary: `The pattern is longer than ${maxPatternLength} characters`,
+      remedy: 'Split it in two.',
+    })
+  try {
+    const size = compilePattern(pattern.args).programSize()
+    if (size <= maxPatternSize) return size
+  } catch (error) {
+    const reason =
+      error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : String(error)
+    return fail({
+      at,
+      summary: `The pattern is none: ${reason}`,
+      remedy: 'Patterns are RE2: no look-ahead, no back references; in "…" write \\\\d for \\d.',
+    })
+  }
+  return fail({ at, summary: 'The pattern is too large', remedy: 'Use smaller repeat counts.' })
+}
+
+/** Refuses what is in the language and not in ours, and answers the text with safe patterns in it. */
+const secure = (
+  text: string,
+  kind: FilterKind,
+  fail: Fail,
+): { text: string; sizes: ReadonlyMap<number, number> } => {
+  let safe = text
+  const sizes = new Map<number, number>()
+  for (const node of nodesOf(parse(text, kind).ast)) {
+    const renamed = node.op === 'id' && kind === 'network' ? renamedFields.get(node.args) : undefined
+    if (renamed !== undefined) safe = replaceAt(safe, node.start, renamed)
+    if (node.op !== 'call' && node.op !== 'rcall') continue
+    const name = node.args[0]
+    if (name === safeMatches || !(allowedFunctions as readonly string[]).includes(name))
+      throw explain(text, kind, {
+        code: 'no_such_function',
+        summary: name,
+        range: { start: node.op === 'call' ? node.start : node.args[1].end, end: node.end },
+      })
+    if (node.op !== 'rcall' || name !== 'matches') continue
+    const at = nameOfMethod(text, node, fail)
+    sizes.set(node.start, Math.max(checkPattern(node, fail), sizes.get(node.start) ?? 0))
+    safe = replaceAt(safe, at, safeMatches)
+  }
+  return { text: safe, sizes }
+}
+
+const checkDepth = (node: ASTNode, depth: number, fail: Fail): void => {
+  const loop = node.op === 'rcall' && loops.has(node.args[0])
+  if (loop && depth === 2)
+    fail({
+      at: node.start,
+      summary: 'Three lists are gone through one inside the other',
+      remedy: 'Two at most: the time would be the product of all sizes.',
+    })
+  for (const child of childrenOf(node)) checkDepth(child, loop ? depth + 1 : depth, fail)
+}
+
+const checkTypes = (text: string, kind: FilterKind, parsed: ParseResult, fail: Fail): void => {
+  const checked = parsed.check()
+  if (!checked.valid) throw explain(text, kind, checked.error as LibraryError)
+  if (checked.type !== 'bool' && !checked.type?.startsWith('dyn'))
+    fail({
+      at: 0,
+      summary: `A filter answers true or false; this one is a ${checked.type}`,
+      expected: 'a condition',
+      remedy: 'Compare it with something, such as cpus > 4.',
+    })
+}
+
+const outcome = (parsed: ParseResult, cost: Cost, view: FilterView): FilterOutcome => {
+  if (isTooExpensive(cost, view))
+    return { error: 'The filter would take too long on this one: it goes through too large lists.' }
+  try {
+    const value: unknown = withTags(view.tags, () => parsed(view.values))
+    return typeof value === 'boolean' ? { match: value } : { error: 'The answer is neither true nor false.' }
+  } catch (error) {
+    const { summary, message } = error as LibraryError & { message?: string }
+    return { error: (summary ?? message ?? 'It failed.').replaceAll(safeMatches, 'matches').slice(0, 500) }
+  }
+}
+
+/** Reads a filter once; what comes back may be asked as often as one likes. Throws {@link FilterError}. */
+export const compileFilter = (text: string, kind: FilterKind): CompiledFilter => {
+  const fail = failIn(text)
+  checkText(text, fail)
+  const { text: safe, sizes } = secure(text, kind, fail)
+  const parsed = parse(safe, kind)
+  checkDepth(parsed.ast, 0, fail)
+  checkTypes(text, kind, parsed, fail)
+  const cost = measureCost(parsed.ast, (node) =>
+    node.op === 'rcall' && node.args[0] === safeMatches ? (sizes.get(node.start) ?? 0) : 0,
+  )
+  return {
+    text,
+    kind,
+    run: (view) => {
+      if (view.kind !== kind) throw new Error(`A filter over ${kind}s was asked about a ${view.kind}.`)
+      return outcome(parsed, cost, view)
+    },
+  }
+}

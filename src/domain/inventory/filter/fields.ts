@@ -1,0 +1,144 @@
+/** The types of the filter language that fields have. */
+export type FieldType =
+  | 'string'
+  | 'int'
+  | 'bool'
+  | 'list<string>'
+  | 'map<string, string>'
+  | 'map<string, list<string>>'
+  | 'list<Nic>'
+  | 'list<Disk>'
+  | 'list<Snapshot>'
+  | 'list<Device>'
+  | 'Guest'
+
+export interface Field {
+  readonly type: FieldType
+  /** For people; empty where the name says it. */
+  readonly about: string
+}
+
+export type Fields = Readonly<Record<string, Field>>
+
+const of =
+  (type: FieldType) =>
+  (about = ''): Field => ({ type, about })
+const [text, int, flag, texts] = [of('string'), of('int'), of('bool'), of('list<string>')]
+
+/** What lists of an instance hold. A value that the platform does not know is not there: ask with `has(d.used)`. */
+export const itemTypes = {
+  Nic: {
+    key: text(),
+    label: text(),
+    mac: text('lower case, with colons'),
+    connected: flag(),
+    network_ref: text(),
+    network: text('name of the network'),
+    type: text(),
+    ipv4_addresses: texts(),
+    ipv6_addresses: texts(),
+  },
+  Disk: {
+    key: text(),
+    label: text(),
+    name: text('`[datastore] folder/disk.vmdk`'),
+    capacity: int('bytes'),
+    used: int('bytes; not there when unknown'),
+    backing: text('`file`, `raw-mapping`, `raw`, `volume`, `unknown`'),
+    mode: text('`dependent`, `independent`, `unknown`'),
+    shared: flag(),
+    encrypted: flag(),
+    thin: flag('not there when unknown'),
+    datastore: text(),
+    supported: flag('whether it can be copied while the machine runs'),
+  },
+  Snapshot: {
+    ref: text(),
+    name: text(),
+    created_at: text('ISO; not there when unknown'),
+    memory: flag(),
+    parent: text('not there for a root'),
+  },
+  Device: {
+    kind: text(
+      '`pci-passthrough`, `vgpu`, `usb`, `sriov-nic`, `serial`, `parallel`, `cdrom`, `floppy`, `tpm`, `nvdimm`, `other`',
+    ),
+    label: text(),
+    connected: flag(),
+  },
+  Guest: {
+    agent: text('`running`, `not-running`, `not-installed`, `unknown`'),
+    agent_version: text(),
+    hostname: text(),
+  },
+} as const satisfies Readonly<Record<string, Fields>>
+
+const instanceFields = {
+  name: text('after overrides'),
+  target_name: text('the name on a target'),
+  location: text('inventory path, such as `/Paris/vm/shop/web-01`'),
+  description: text(),
+  source: text('name of the source'),
+  source_kind: text('`lab`, `vsphere`'),
+  ref: text("the platform's id"),
+  uuid: text('lower case'),
+  bios_uuid: text(),
+  power_state: text('`on`, `off`, `suspended`'),
+  running: flag(),
+  os: text('as the guest says'),
+  os_description: text(),
+  os_template: text('as the platform was told'),
+  os_type: text('`windows`, `linux`, `bsd`, `fortigate`; after overrides'),
+  distribution: text('`debian`, `ubuntu`, `rhel`, … or `other`; after overrides'),
+  distribution_version: text('such as `12`, `24.04`, `Server 2022`; empty when unknown'),
+  architecture: text(),
+  cpus: int('after overrides'),
+  memory: int('bytes, after overrides'),
+  cpu_hot_plug: flag(),
+  memory_hot_plug: flag(),
+  legacy_boot: flag(),
+  secure_boot: flag(),
+  tpm: flag(),
+  encrypted: flag(),
+  hardware_version: text(),
+  datacenter: text(),
+  cluster: text(),
+  host: text(),
+  resource_pool: text(),
+  folder: text(),
+  background_import: flag('changed blocks are tracked'),
+  needs_consolidation: flag(),
+  fault_tolerant: flag(),
+  nics: of('list<Nic>')(),
+  disks: of('list<Disk>')(),
+  snapshots: of('list<Snapshot>')(),
+  devices: of('list<Device>')(),
+  guest: of('Guest')(),
+  tags: of('map<string, list<string>>')('names by category'),
+  attributes: of('map<string, string>')('after overrides'),
+  readiness: text('`ready`, `warning`, `blocked`'),
+  findings: texts('ids of the rules that hold and count'),
+} as const satisfies Fields
+
+const networkFields = {
+  name: text(),
+  location: text('inventory path'),
+  source: text('name of the source'),
+  source_kind: text('`lab`, `vsphere`'),
+  ref: text("the platform's id"),
+  type: text('`standard`, `distributed`, `nsx`, `nsx-distributed`, `bridge`, `other`'),
+  datacenter: text(),
+  switch: text(),
+  vlan: text(),
+  segment_id: text(),
+  subnets: texts(),
+  accessible: flag(),
+} as const satisfies Fields
+
+/** Every name that a filter may use, by what it looks at. */
+export const filterFields = { instance: instanceFields, network: networkFields } as const
+
+export type FilterKind = keyof typeof filterFields
+
+/** A field whose name the language has for itself takes another of the same length there. */
+export const renamedFields: ReadonlyMap<string, string> = new Map([['type', 'typ_']])

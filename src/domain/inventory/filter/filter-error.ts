@@ -1,0 +1,57 @@
+/** Why a filter cannot be used, and where in its text. */
+export interface FilterProblem {
+  /** What happened, without the place. */
+  readonly summary: string
+  /** Index into the text, from 0. */
+  readonly position: number
+  /** What would fit there; empty when nobody knows. */
+  readonly expected: string
+  readonly remedy: string
+}
+
+const lineAndColumn = (text: string, position: number) => {
+  const lines = text.slice(0, position).split('\n')
+  // A person counts characters, not halves of them.
+  return { line: lines.length, column: [...(lines.at(-1) ?? '')].length + 1 }
+}
+
+const maxExcerpt = 100
+
+/** The line with a caret below the character, cut around it when it is long. */
+const drawPointer = (text: string, position: number): string => {
+  const from = text.lastIndexOf('\n', position - 1) + 1
+  const to = text.indexOf('\n', position)
+  const line = text.slice(from, to < 0 ? undefined : to)
+  const at = position - from
+  const cut = Math.max(0, at - maxExcerpt / 2)
+  const excerpt = line
+    .slice(cut, cut + maxExcerpt)
+    .toWellFormed()
+    .replaceAll('\t', ' ')
+  return `${excerpt}\n${' '.repeat([...line.slice(cut, at)].length)}^`
+}
+
+/** A filter that cannot be compiled. The API answers it with every field. */
+export class FilterError extends Error {
+  readonly code = 'filter-invalid'
+  readonly position: number
+  readonly line: number
+  readonly column: number
+  readonly expected: string
+  readonly remedy: string
+  /** The line and a caret under the character, for a terminal. */
+  readonly pointer: string
+
+  constructor(text: string, problem: FilterProblem) {
+    const position = Math.max(0, Math.min(problem.position, text.length))
+    const { line, column } = lineAndColumn(text, position)
+    super(`${problem.summary} (line ${line}, column ${column})`)
+    this.name = 'FilterError'
+    this.position = position
+    this.line = line
+    this.column = column
+    this.expected = problem.expected
+    this.remedy = problem.remedy
+    this.pointer = drawPointer(text, position)
+  }
+}

@@ -1,0 +1,135 @@
+import { Environment } from '@marcbachmann/cel-js'
+import { RE2JS } from 're2js'
+import { type FilterKind, filterFields, itemTypes, renamedFields } from './fields.ts'
+import { itemClasses } from './view.ts'
+
+/** Bounds on what a filter may be. Its text is at most {@link maxFilterLength} long. */
+const structure = {
+  maxAstNodes: 1_000,
+  maxDepth: 40,
+  maxListElements: 256,
+  maxMapEntries: 64,
+  maxCallArguments: 8,
+}
+
+export const maxFilterLength = 4_096
+export const maxPatternLength = 512
+/** Instructions of a compiled pattern: matching takes at most this many steps for each character. */
+export const maxPatternSize = 2_000
+
+/**
+ * The language's own `matches` backtracks, and a hostile pattern would never end. Ours takes its place in the text
+ * before it is read: a name of the same length, so that positions stay true.
+ */
+export const safeMatches = 're2find'
+
+/** The functions of the language that filters may use, by name. Others could build large values or reach types. */
+export const allowedFunctions = [
+  'all',
+  'contains',
+  'double',
+  'duration',
+  'endsWith',
+  'exists',
+  'exists_one',
+  'filter',
+  'has',
+  'has_tag',
+  'indexOf',
+  'int',
+  'lowerAscii',
+  'map',
+  'matches',
+  'matches_tag',
+  'path_base',
+  'path_dir',
+  'size',
+  'startsWith',
+  'string',
+  'substring',
+  'timestamp',
+  'trim',
+  'upperAscii',
+] as const
+
+type Tags = Readonly<Record<string, readonly string[]>>
+
+/** The tags of what is looked at right now: evaluation is synchronous, so there is only one at a time. */
+const subject: { tags: Tags } = { tags: {} }
+
+export const withTags = <T>(tags: Tags, work: () => T): T => {
+  subject.tags = tags
+  try {
+    return work()
+  } finally {
+    subject.tags = {}
+  }
+}
+
+const anyTag = (category: string, holds: (tag: string) => boolean): boolean => {
+  const { tags } = subject
+  if (category === '*') return Object.values(tags).some((names) => names.some(holds))
+  return Object.hasOwn(tags, category) && (tags[category] ?? []).some(holds)
+}
+
+const trimmed = (path: string): string => {
+  let end = path.length
+  while (end > 1 && path[end - 1] === '/') end -= 1
+  return path.slice(0, end)
+}
+
+/** The last part: `web-01` of `/Paris/vm/shop/web-01`. */
+export const pathBase = (path: string): string => {
+  const text = trimmed(path)
+  return text === '/' ? '/' : text.slice(text.lastIndexOf('/') + 1)
+}
+
+/** What comes before the last part: `/Paris/vm/shop` of `/Paris/vm/shop/web-01`. */
+export const pathDir = (path: string): string => {
+  const text = trimmed(path)
+  const at = text.lastIndexOf('/')
+  if (at < 0) return '.'
+  return at === 0 ? '/' : trimmed(text.slice(0, at))
+}
+
+/** Compiled patterns of filters in use; they are written in filters, so there are few. */
+const patterns = new Map<string, RE2JS>()
+
+/** Linear-time patterns (RE2). Throws the engine's error when it is none. */
+export const compilePattern = (pattern: string): RE2JS => {
+  const known = patterns.get(pattern)
+  if (known) return known
+  const compiled = RE2JS.compile(pattern)
+  if (patterns.size >= 500) patterns.clear()
+  patterns.set(pattern, compiled)
+  return compiled
+}
+
+const register = (kind: FilterKind): Environment => {
+  const environment = new Environment({ limits: structure })
+  for (const [name, fields] of Object.entries(itemTypes)) {
+    const types = Object.fromEntries(Object.entries(fields).map(([field, { type }]) => [field, type]))
+    environment.registerType(name, { ctor: itemClasses[name as keyof typeof itemClasses], fields: types })
+  }
+  for (const [name, { type }] of Object.entries(filterFields[kind]))
+    environment.registerVariable(renamedFields.get(name) ?? name, type)
+  environment
+    .registerFunction('path_base(string): string', pathBase)
+    .registerFunction('path_dir(string): string', pathDir)
+    .registerFunction(`string.${safeMatches}(string): bool`, (text: string, pattern: string) =>
+      compilePattern(pattern).test(text),
+    )
+  if (kind === 'network') return environment
+  return environment
+    .registerFunction('has_tag(string, string): bool', (category: string, tag: string) =>
+      anyTag(category, (name) => name === tag),
+    )
+    .registerFunction('matches_tag(string, string): bool', (category: string, part: string) =>
+      anyTag(category, (name) => name.includes(part)),
+    )
+}
+
+export const languages: Readonly<Record<FilterKind, Environment>> = {
+  instance: register('instance'),
+  network: register('network'),
+}
