@@ -49,10 +49,14 @@ test('examples name fields as they are named', () => {
   expect(names.filter((name) => !snakeCase.test(name))).toEqual([])
 })
 
+/** Words of others, spelled as everybody spells them. */
+const foreignWords: readonly unknown[] = ['x86_64']
+
 test('values that programs compare are kebab-case', () => {
   const values = nodes.flatMap((node) => (Array.isArray(node.enum) ? (node.enum as unknown[]) : []))
-  expect(values).toContain('fail-once')
-  expect(values.filter((value) => typeof value === 'string' && !kebabCase.test(value))).toEqual([])
+  const ours = values.filter((value) => typeof value === 'string' && !foreignWords.includes(value))
+  expect(ours).toContain('fail-once')
+  expect(ours.filter((value) => !kebabCase.test(String(value)))).toEqual([])
 })
 
 // What a job records has no schema in the API: its names are read from the sources.

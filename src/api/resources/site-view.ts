@@ -71,7 +71,7 @@ const exampleOf = (role: SiteRole) => ({
 export const newSiteSchema = (role: SiteRole) =>
   z
     .strictObject({
-      name: nameSchema.openapi({ description: 'For ever: jobs, events and limits go by it.' }),
+      name: nameSchema.meta({ description: 'For ever: jobs, events and limits go by it.' }),
       kind: z.enum(platformKinds).openapi({ description: 'For ever.' }),
       endpoint: endpointSchema,
       username: usernameSchema,
