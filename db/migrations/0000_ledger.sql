@@ -54,6 +54,35 @@ CREATE TABLE "webhook" (
 	CONSTRAINT "webhook_state" CHECK ("webhook"."state" in ('active', 'paused'))
 );
 --> statement-breakpoint
+CREATE TABLE "finding" (
+	"instance_id" uuid NOT NULL,
+	"rule" text NOT NULL,
+	"severity" text NOT NULL,
+	"evidence" jsonb NOT NULL,
+	"waived" boolean DEFAULT false NOT NULL,
+	"since" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "finding_instance_id_rule_pk" PRIMARY KEY("instance_id","rule"),
+	CONSTRAINT "finding_severity" CHECK ("finding"."severity" in ('critical', 'warning', 'info'))
+);
+--> statement-breakpoint
+CREATE TABLE "instance_identity" (
+	"kind" text NOT NULL,
+	"value" text NOT NULL,
+	"instance_id" uuid NOT NULL,
+	CONSTRAINT "instance_identity_kind_value_instance_id_pk" PRIMARY KEY("kind","value","instance_id"),
+	CONSTRAINT "instance_identity_kind" CHECK ("instance_identity"."kind" in ('uuid', 'mac', 'address', 'name'))
+);
+--> statement-breakpoint
+CREATE TABLE "waiver" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"rule" text NOT NULL,
+	"instance_id" uuid,
+	"reason" text NOT NULL,
+	"until" timestamp (3) with time zone,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
+);
+--> statement-breakpoint
 CREATE TABLE "effect" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"job_id" uuid NOT NULL,
@@ -158,17 +187,6 @@ CREATE TABLE "worker" (
 	CONSTRAINT "worker_state" CHECK ("worker"."state" in ('active', 'draining', 'stopped', 'lost'))
 );
 --> statement-breakpoint
-CREATE TABLE "finding" (
-	"instance_id" uuid NOT NULL,
-	"rule" text NOT NULL,
-	"severity" text NOT NULL,
-	"evidence" jsonb NOT NULL,
-	"waived" boolean DEFAULT false NOT NULL,
-	"since" timestamp (3) with time zone DEFAULT now() NOT NULL,
-	CONSTRAINT "finding_instance_id_rule_pk" PRIMARY KEY("instance_id","rule"),
-	CONSTRAINT "finding_severity" CHECK ("finding"."severity" in ('critical', 'warning', 'info'))
-);
---> statement-breakpoint
 CREATE TABLE "host" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"site_id" uuid NOT NULL,
@@ -211,14 +229,6 @@ CREATE TABLE "instance" (
 	"readiness" text DEFAULT 'ready' NOT NULL,
 	"rules_version" text DEFAULT '' NOT NULL,
 	CONSTRAINT "instance_readiness" CHECK ("instance"."readiness" in ('ready', 'warning', 'blocked'))
-);
---> statement-breakpoint
-CREATE TABLE "instance_identity" (
-	"kind" text NOT NULL,
-	"value" text NOT NULL,
-	"instance_id" uuid NOT NULL,
-	CONSTRAINT "instance_identity_kind_value_instance_id_pk" PRIMARY KEY("kind","value","instance_id"),
-	CONSTRAINT "instance_identity_kind" CHECK ("instance_identity"."kind" in ('uuid', 'mac', 'address', 'name'))
 );
 --> statement-breakpoint
 CREATE TABLE "inventory_stage" (
@@ -315,16 +325,6 @@ CREATE TABLE "storage" (
 	"changed_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"gone_at" timestamp (3) with time zone,
 	"facts" jsonb NOT NULL
-);
---> statement-breakpoint
-CREATE TABLE "waiver" (
-	"id" uuid PRIMARY KEY NOT NULL,
-	"rule" text NOT NULL,
-	"instance_id" uuid,
-	"reason" text NOT NULL,
-	"until" timestamp (3) with time zone,
-	"created_by" text NOT NULL,
-	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL
 );
 --> statement-breakpoint
 CREATE TABLE "warning" (
@@ -552,6 +552,12 @@ CREATE UNIQUE INDEX "access_token_hash" ON "access_token" USING btree ("hash");-
 CREATE UNIQUE INDEX "access_token_name" ON "access_token" USING btree ("name") WHERE "access_token"."revoked_at" is null;--> statement-breakpoint
 CREATE INDEX "api_request_created" ON "api_request" USING btree ("created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "webhook_name" ON "webhook" USING btree ("name");--> statement-breakpoint
+CREATE INDEX "finding_rule" ON "finding" USING btree ("rule","instance_id");--> statement-breakpoint
+CREATE INDEX "finding_waived" ON "finding" USING btree ("instance_id") WHERE "finding"."waived";--> statement-breakpoint
+CREATE INDEX "instance_identity_instance" ON "instance_identity" USING btree ("instance_id");--> statement-breakpoint
+CREATE UNIQUE INDEX "waiver_place" ON "waiver" USING btree ("rule",coalesce("instance_id", '00000000-0000-0000-0000-000000000000'::uuid));--> statement-breakpoint
+CREATE INDEX "waiver_instance" ON "waiver" USING btree ("instance_id");--> statement-breakpoint
+CREATE INDEX "waiver_until" ON "waiver" USING btree ("until") WHERE "waiver"."until" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "effect_name" ON "effect" USING btree ("job_id","kind","name");--> statement-breakpoint
 CREATE INDEX "effect_subject" ON "effect" USING btree ("subject_type","subject_id");--> statement-breakpoint
 CREATE INDEX "effect_not_done" ON "effect" USING btree ("state","id") WHERE "effect"."state" <> 'done';--> statement-breakpoint
@@ -560,8 +566,6 @@ CREATE INDEX "event_job" ON "event" USING btree ("job_id","id") WHERE "event"."j
 CREATE INDEX "event_subject" ON "event" USING btree ("subject_type","subject_id","id") WHERE "event"."job_id" is null;--> statement-breakpoint
 CREATE INDEX "token_hold_job" ON "token_hold" USING btree ("job_id");--> statement-breakpoint
 CREATE INDEX "worker_heartbeat" ON "worker" USING btree ("heartbeat_at") WHERE "worker"."stopped_at" is null;--> statement-breakpoint
-CREATE INDEX "finding_rule" ON "finding" USING btree ("rule","instance_id");--> statement-breakpoint
-CREATE INDEX "finding_waived" ON "finding" USING btree ("instance_id") WHERE "finding"."waived";--> statement-breakpoint
 CREATE UNIQUE INDEX "host_ref" ON "host" USING btree ("site_id","ref") WHERE "host"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "host_name" ON "host" USING btree ("site_id","name","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "instance_ref" ON "instance" USING btree ("site_id","ref") WHERE "instance"."gone_at" is null;--> statement-breakpoint
@@ -571,7 +575,6 @@ CREATE INDEX "instance_changed" ON "instance" USING btree ("site_id","revision")
 CREATE INDEX "instance_site_ref" ON "instance" USING btree ("site_id","ref");--> statement-breakpoint
 CREATE INDEX "instance_rules" ON "instance" USING btree ("rules_version") WHERE "instance"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "instance_attention" ON "instance" USING btree ("site_id") WHERE "instance"."ignored" is not null or "instance"."problem" is not null or "instance"."notes" <> '[]'::jsonb;--> statement-breakpoint
-CREATE INDEX "instance_identity_instance" ON "instance_identity" USING btree ("instance_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "network_ref" ON "network" USING btree ("site_id","ref") WHERE "network"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "network_place" ON "network" USING btree ("site_id","location","id");--> statement-breakpoint
 CREATE UNIQUE INDEX "project_ref" ON "project" USING btree ("site_id","ref") WHERE "project"."gone_at" is null;--> statement-breakpoint
@@ -579,9 +582,6 @@ CREATE UNIQUE INDEX "site_name" ON "site" USING btree ("role","name");--> statem
 CREATE INDEX "site_next_sync" ON "site" USING btree ("next_sync_at");--> statement-breakpoint
 CREATE INDEX "site_next_check" ON "site" USING btree ("next_check_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "storage_ref" ON "storage" USING btree ("site_id","ref") WHERE "storage"."gone_at" is null;--> statement-breakpoint
-CREATE UNIQUE INDEX "waiver_place" ON "waiver" USING btree ("rule",coalesce("instance_id", '00000000-0000-0000-0000-000000000000'::uuid));--> statement-breakpoint
-CREATE INDEX "waiver_instance" ON "waiver" USING btree ("instance_id");--> statement-breakpoint
-CREATE INDEX "waiver_until" ON "waiver" USING btree ("until") WHERE "waiver"."until" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "warning_place" ON "warning" USING btree ("type","entity_type","entity_id");--> statement-breakpoint
 CREATE INDEX "warning_latest" ON "warning" USING btree ("last_seen_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "job_idempotency_key" ON "job" USING btree ("idempotency_key") WHERE "job"."idempotency_key" is not null;--> statement-breakpoint

@@ -11,18 +11,23 @@ export interface MergeAt extends StageOwner {
 const columns = `uuid text, location text, os_type text, distribution text, distribution_version text, tracking jsonb,
   pending jsonb, ignored text, ignored_detail text, notes jsonb`
 
-/** Two readings that would take over one record: the one under the record's own id does, the other is new. */
+/**
+ * Two readings that would take over one record: the one under the record's own id does, the other is new. Asked
+ * in two steps, because there are hardly ever any.
+ */
 export const splitSharedRecords = async (tx: Tx, at: MergeAt): Promise<void> => {
+  const shared = await tx<{ id: string }[]>`
+    select record_id as id from inventory_stage
+    where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and kind = 'instance' and record_id is not null
+    group by record_id having count(*) > 1`
+  if (shared.length === 0) return
+  const ids = shared.map(({ id }) => id)
   await tx`
     with claim as (
       select s.ref, row_number() over (partition by s.record_id order by (i.ref = s.ref) desc, s.ref) as turn
       from inventory_stage s join instance i on i.id = s.record_id
       where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
-        and s.record_id in (
-          select record_id from inventory_stage d
-          where d.job_id = ${at.jobId}::uuid and d.epoch = ${at.epoch}::bigint and d.kind = 'instance'
-            and d.record_id is not null
-          group by record_id having count(*) > 1)
+        and s.record_id = any(${ids}::uuid[])
     )
     update inventory_stage s set action = 'insert', record_id = gen_random_uuid(), base = null
     from claim where claim.turn > 1 and s.ref = claim.ref and s.facts is not null

@@ -1,4 +1,5 @@
 import type { Tx } from '../../db/client.ts'
+import { analyzeInstances } from '../../db/queries/analyze-inventory.ts'
 import { recordTables } from '../../db/queries/find-records.ts'
 import { lockDuplicates, markDuplicates } from '../../db/queries/mark-duplicates.ts'
 import {
@@ -79,6 +80,7 @@ const mergeInstances = async (tx: Tx, options: MergeOptions): Promise<Merged> =>
   await splitSharedRecords(tx, at)
   const written = await updateInstances(tx, at)
   const appeared = await insertAll(tx, at)
+  await analyzeInstances(tx, appeared)
   crashPoint('mid-merge')
   const gone =
     reading === 'part'

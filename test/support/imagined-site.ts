@@ -8,6 +8,33 @@ import { PlatformError } from '../../src/platforms/platform-error.ts'
 import type { InventoryItem, ScanEnd } from '../../src/platforms/ports/inventory.ts'
 import type { Capability, Platform, PlatformIdentity } from '../../src/platforms/ports.ts'
 
+const nicOf = (number: number, hex: string): NicFacts => ({
+  key: '4000',
+  label: 'Network adapter 1',
+  mac: `00:50:56:${hex.slice(-6).replace(/(..)(?=.)/g, '$1:')}`,
+  connected: true,
+  network_ref: 'net-1',
+  network: 'VM Network',
+  type: 'vmxnet3',
+  ipv4_addresses: [`10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`],
+  ipv6_addresses: [],
+})
+
+const diskOf = (name: string): DiskFacts => ({
+  key: '2000',
+  label: 'Hard disk 1',
+  name: `[ds-1] ${name}/${name}.vmdk`,
+  capacity: 2 ** 34,
+  used: 2 ** 32,
+  backing: 'file',
+  mode: 'dependent',
+  shared: false,
+  encrypted: false,
+  thin: true,
+  datastore: 'ds-1',
+  change_id: null,
+})
+
 /** Facts of an instance with everything that a test does not care about. */
 export const instanceFacts = (given: Partial<InstanceFacts> & { readonly ref: string }): InstanceFacts => {
   const number = Number(given.ref.replace(/\D/g, '')) || 1
@@ -44,35 +71,8 @@ export const instanceFacts = (given: Partial<InstanceFacts> & { readonly ref: st
     background_import: true,
     needs_consolidation: false,
     fault_tolerant: false,
-    nics: [
-      {
-        key: '4000',
-        label: 'Network adapter 1',
-        mac: `00:50:56:${hex.slice(-6).replace(/(..)(?=.)/g, '$1:')}`,
-        connected: true,
-        network_ref: 'net-1',
-        network: 'VM Network',
-        type: 'vmxnet3',
-        ipv4_addresses: [`10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`],
-        ipv6_addresses: [],
-      },
-    ],
-    disks: [
-      {
-        key: '2000',
-        label: 'Hard disk 1',
-        name: `[ds-1] ${name}/${name}.vmdk`,
-        capacity: 2 ** 34,
-        used: 2 ** 32,
-        backing: 'file',
-        mode: 'dependent',
-        shared: false,
-        encrypted: false,
-        thin: true,
-        datastore: 'ds-1',
-        change_id: null,
-      },
-    ],
+    nics: [nicOf(number, hex)],
+    disks: [diskOf(name)],
     snapshots: [],
     devices: [],
     guest: { agent: 'running', agent_version: '12', hostname: name },
