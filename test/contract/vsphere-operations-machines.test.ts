@@ -11,6 +11,7 @@ import {
   portsOf,
   startVsphere,
   vmFolder,
+  writeExtraConfig,
 } from '../support/vsphere-machines.ts'
 
 const { vcsim, ports } = await startVsphere({ methodDelayMs: { CreateVM_Task: 20, ReconfigVM_Task: 10 } })
@@ -158,7 +159,14 @@ test('a tag makes a machine ours, and what a stranger wrote in its place is no o
   const machine = await makeMachine(ports, { owner: {} })
   expect(await machines.findOwned(anyCall(), {})).not.toContain(machine)
   await machines.tag(anyCall(), machine, { drover: 'adopted' })
-  expect(await machines.owner(anyCall(), machine)).toEqual({ found: true, value: { drover: 'adopted' } })
+  await machines.tag(anyCall(), machine, { entry: '7' })
+  const owner = { drover: 'adopted', entry: '7' }
+  expect(await machines.owner(anyCall(), machine)).toEqual({ found: true, value: owner })
+  for (const text of ['["drover"]', 'no JSON', '{"drover":1}', 'null']) {
+    const foreign = await makeMachine(ports, { owner: {} })
+    await writeExtraConfig({ vcsim }, foreign, { 'drover.owner': text })
+    expect(await machines.owner(anyCall(), foreign)).toEqual({ found: true, value: {} })
+  }
   expect(await machines.owner(anyCall(), 'vm-9999')).toEqual({ found: false })
   await expect(machines.tag(anyCall(), 'vm-9999', {})).rejects.toMatchObject({ failure: 'absent' })
 })

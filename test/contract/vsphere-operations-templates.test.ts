@@ -57,7 +57,7 @@ const nothing = () => undefined
 const namesIn = async () => (await templates.templates(anyCall(), vmFolder)).map(({ name }) => name)
 const leftOf = async (wanted: NewImage) => machines.findOwned(anyCall(), wanted.owner)
 
-test('an image comes in with its disks, card and owner, and is complete once it is a template', async () => {
+test('an image comes in with its disks, card and owner, and is is a complete template at its end', async () => {
   const wanted = image()
   const seen: number[] = []
   const ref = await templates.importImage(anyCall(), wanted, ({ done }) => seen.push(done))
@@ -73,15 +73,15 @@ test('an image comes in with its disks, card and owner, and is complete once it 
     cpus: 2,
     disks: [{ capacity }, { capacity }],
     nics: [{ network: 'DC0_DVPG0' }],
+    template: true,
   })
-  await templates.markTemplate(anyCall(), ref)
-  await templates.markTemplate(anyCall(), ref)
   expect(await templates.templates(anyCall(), vmFolder)).toContainEqual({ ...facts, complete: true })
   await expect(power.start(anyCall(), ref)).rejects.toMatchObject({ failure: 'refused' })
 })
 
 test('a template becomes a machine and a template again, is cloned, renamed and removed', async () => {
   const ref = await makeMachine(ports)
+  await templates.markTemplate(anyCall(), ref)
   await templates.markTemplate(anyCall(), ref)
   const to = { machineName: `from-${ref}`, folder: vmFolder, owner: { drover: 'clone' } }
   const clone = await (await machines.clone(anyCall(), ref, to)).wait(anyCall())

@@ -1,5 +1,5 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
-import type { Readable } from 'node:stream'
+import { pipeline, type Readable, Transform } from 'node:stream'
 import { answerInvalid, asHttpFailure, type Journey, redirects, timedOutWaiting } from './http-failure.ts'
 import type { PlatformEndpoint } from './platform-endpoint.ts'
 import type { VerifiedAgent } from './verified-agent.ts'
@@ -64,12 +64,13 @@ const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
     signal.throwIfAborted()
     const outgoing = open(options)
     const timer = watchProgress(outgoing, options)
-    const onAbort = () => {
+    /** Node tells a request that still waits for its connection only when that comes: this says it now. */
+    const giveUp = (error: Error) => {
       settle()
-      // Node tells a request that still waits for its connection only when that comes: say it now.
-      reject(asHttpFailure(signal.reason, journey))
+      reject(error)
       outgoing.destroy()
     }
+    const onAbort = () => giveUp(asHttpFailure(signal.reason, journey))
     const settle = () => {
       clearInterval(timer)
       signal.removeEventListener('abort', onAbort)
@@ -97,7 +98,7 @@ const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
     outgoing.once('upgrade', () =>
       outgoing.destroy(answerInvalid(journey, 'it wants to change the protocol')),
     )
-    sendBody(outgoing, request)
+    sendBody(outgoing, request, giveUp)
   })
 
 const open = ({ agent, endpoint, request }: ExchangeOptions): ClientRequest => {
@@ -119,29 +120,37 @@ const open = ({ agent, endpoint, request }: ExchangeOptions): ClientRequest => {
   })
 }
 
-const sendBody = (outgoing: ClientRequest, { body, bodyBytes }: HttpRequest): void => {
+const sendBody = (
+  outgoing: ClientRequest,
+  { body, bodyBytes }: HttpRequest,
+  onSourceError: (error: Error) => void,
+): void => {
   if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) {
     outgoing.end(body)
     return
   }
+  // Else it would wait for the first bytes of a source that may need its time.
+  outgoing.flushHeaders()
+  const counted = countedBody(bodyBytes)
+  for (const part of [body, counted]) part.once('error', onSourceError)
+  // The request itself tells what became of it. What else can end this is a source that closed without a word.
+  pipeline(body, counted, outgoing, (error) => {
+    if (error) onSourceError(new Error('What was to be sent ended too early.', { cause: error }))
+  })
+}
+
+/** Lets through what was announced and not a byte more; fewer are an error too. */
+const countedBody = (announced: number | undefined): Transform => {
   let sent = 0
-  body.on('data', (chunk: Buffer | string) => {
-    sent += Buffer.byteLength(chunk)
-    if (bodyBytes !== undefined && sent > bodyBytes)
-      body.destroy(new RangeError(`More than the announced ${bodyBytes} bytes were to be sent.`))
+  const wrong = () => new RangeError(`${sent} bytes were to be sent where ${announced} were announced.`)
+  return new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      sent += chunk.length
+      if (announced !== undefined && sent > announced) done(wrong())
+      else done(null, chunk)
+    },
+    flush: (done) => done(announced !== undefined && sent < announced ? wrong() : null),
   })
-  body.once('error', (error) => outgoing.destroy(error))
-  body.once('close', () => {
-    if (!body.readableEnded) outgoing.destroy(new Error('What was to be sent ended too early.'))
-  })
-  body.once('end', () => {
-    if (bodyBytes !== undefined && sent < bodyBytes)
-      outgoing.destroy(
-        new RangeError(`Only ${sent} of the announced ${bodyBytes} bytes were there to be sent.`),
-      )
-  })
-  outgoing.once('close', () => body.destroy())
-  body.pipe(outgoing)
 }
 
 /** Ends an exchange whose platform neither takes what we send nor answers what it took. */

@@ -38,6 +38,7 @@ async function* readPages(
 ): Scan {
   const begun = beginCall(call)
   const within = { ...call, signal: begun.signal }
+  const seen = new Set<string>()
   try {
     for (let page: string | undefined; ; ) {
       const query = { ...listing.query, page, limit: wireLimits.pageDefault, scope: options.scopes }
@@ -54,7 +55,8 @@ async function* readPages(
         answer.items.filter(isMarker),
       )
       if (answer.next === null) return { cursor: answer.cursor }
-      if (answer.next === page) throw labAnswerInvalid('a page that leads to itself')
+      if (seen.has(answer.next)) throw labAnswerInvalid('pages that lead in a circle')
+      seen.add(answer.next)
       page = answer.next
     }
   } finally {

@@ -69,8 +69,9 @@ export class LabLink {
   }
 
   /** The raw answer of success; anything else is thrown. */
-  send(call: Call, request: LabRequest): Promise<HttpAnswer> {
-    return withinCall(call, async (signal) => {
+  async send(call: Call, request: LabRequest): Promise<HttpAnswer> {
+    if (request.path === '') throw nothingThere()
+    return await withinCall(call, async (signal) => {
       const inner = { ...call, signal }
       const token = await this.#token(signal)
       try {
@@ -161,6 +162,14 @@ const isStream = (bytes: Buffer | Readable | undefined): boolean =>
 
 const isSessionLost = (error: unknown): boolean =>
   error instanceof PlatformError && error.code === 'platform-session-lost'
+
+const nothingThere = (): PlatformError =>
+  new PlatformError({
+    code: 'platform-absent',
+    failure: 'absent',
+    message: 'Nothing has such a ref.',
+    remedy: 'Read the inventory again: refs come from there.',
+  })
 
 const closed = (): PlatformError =>
   new PlatformError({
