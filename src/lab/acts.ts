@@ -3,8 +3,8 @@ import type { Act } from './fault-rule.ts'
 import { powerDown } from './power.ts'
 import { absent } from './refusal.ts'
 import { findEntity, setTrouble } from './store/entities.ts'
-import { getMachine } from './store/machines.ts'
-import { changeSite, endSessions, setPassword } from './store/sites.ts'
+import { getMachine, runningOn, touchMachinesOn } from './store/machines.ts'
+import { changeSite, endSessions, loseCursors, setPassword, setSkew } from './store/sites.ts'
 
 /** What acts need of the server that the lab runs in. */
 export interface ActOn {
@@ -25,8 +25,7 @@ export const perform = async (on: ActOn, act: Act): Promise<void> => {
     case 'capacity-back':
       return await trouble(lab, act.site, { type: act.of, ref: act.ref }, { full: false })
     case 'clock-skew':
-      await lab.db`update lab.site set skew_ms = ${act.ms} where name = ${act.site}`
-      return
+      return await setSkew(lab.db, act.site, act.ms)
     case 'certificate-change':
       return await on.changeCertificate()
     case 'password-change':
@@ -34,8 +33,7 @@ export const perform = async (on: ActOn, act: Act): Promise<void> => {
     case 'session-loss':
       return await endSessions(lab.db, act.site)
     case 'cursor-loss':
-      await lab.db`update lab.site set generation = generation + 1 where name = ${act.site}`
-      return
+      return await loseCursors(lab.db, act.site)
   }
 }
 
@@ -54,9 +52,7 @@ const trouble = async (
 /** Whether a machine can be seen changes with its host, so a delta has to say so. */
 const touchMachinesOf = async (change: Parameters<typeof setTrouble>[0], ref: string): Promise<void> => {
   const host = await findEntity(change.tx, change.site, { type: 'host', ref })
-  await change.tx`
-    update lab.machine set seq = ${change.seq}
-    where site = ${change.site} and host = ${host?.ref ?? ref} and not gone`
+  await touchMachinesOn(change, host?.ref ?? ref)
 }
 
 const killHost = async (lab: Lab, act: Extract<Act, { act: 'host-dead' }>): Promise<void> => {
@@ -65,11 +61,9 @@ const killHost = async (lab: Lab, act: Extract<Act, { act: 'host-dead' }>): Prom
     if (!(await setTrouble(change, { type: 'host', ref: act.host }, { dead: true })))
       throw absent(`host "${act.host}" in ${act.site}`)
     const host = await findEntity(change.tx, act.site, { type: 'host', ref: act.host })
-    const rows = await change.tx<{ ref: string }[]>`
-      select ref from lab.machine
-      where site = ${act.site} and host = ${host?.ref ?? ''} and power = 'on' and not gone order by ref`
+    const running = await runningOn(change, host?.ref ?? '')
     if (act.mode === 'crash')
-      for (const { ref } of rows) await powerDown(change, await getMachine(change.tx, act.site, ref), 'off')
+      for (const ref of running) await powerDown(change, await getMachine(change.tx, act.site, ref), 'off')
     await touchMachinesOf(change, act.host)
   })
 }

@@ -3,8 +3,8 @@ import type { StorageFacts } from '../domain/inventory/facts.ts'
 import { type WireExtent, wireLimits } from '../platforms/lab/protocol.ts'
 import { blockBytes, isData, originalBlock } from './disk-content.ts'
 import { invalid, refuse } from './refusal.ts'
-import { readBlocks, runsSince, writeBlocks, writtenBlocks } from './store/blocks.ts'
-import { type Disk, type DiskView, lockDisk } from './store/disks.ts'
+import { knownBlocks, readBlocks, runsSince, writeBlocks, writtenBlocks } from './store/blocks.ts'
+import { type Disk, type DiskView, lockDisk, noteWrite, pathOf } from './store/disks.ts'
 import { findEntity, storageFacts, storageUse } from './store/entities.ts'
 
 const checkRange = (disk: Disk, offset: number, length: number): void => {
@@ -48,8 +48,7 @@ export const writeLocked = async (
 ): Promise<void> => {
   const { offset, bytes } = write
   checkRange(disk, offset, bytes.length)
-  const [layer] = await tx<{ path: number[] }[]>`select path from lab.layer where id = ${disk.layer}`
-  const path = layer?.path ?? [disk.layer]
+  const path = await pathOf(tx, disk.layer)
   const first = Math.floor(offset / blockBytes)
   const to = Math.ceil((offset + bytes.length) / blockBytes)
   const whole = await aroundBlocks(
@@ -59,10 +58,8 @@ export const writeLocked = async (
   )
   const grown = await newBytes(tx, disk, { path, first, to })
   if (grown > 0) await checkSpace(tx, disk, grown)
-  const [row] = await tx<{ epoch: number }[]>`
-    update lab.disk set epoch = epoch + 1, allocated = allocated + ${disk.thin ? grown : 0}
-    where id = ${disk.id} returning epoch`
-  await writeBlocks(tx, { layer: disk.layer, epoch: row?.epoch ?? 0, first }, whole)
+  const epoch = await noteWrite(tx, disk, disk.thin ? grown : 0)
+  await writeBlocks(tx, { layer: disk.layer, epoch, first }, whole)
 }
 
 /** The write, filled up to whole blocks with what is there. */
@@ -92,10 +89,7 @@ const newBytes = async (
   disk: Disk,
   range: { path: readonly number[]; first: number; to: number },
 ): Promise<number> => {
-  const rows = await tx<{ block: number }[]>`
-    select block from lab.block where layer = any(${range.path as number[]}::bigint[])
-      and block >= ${range.first} and block < ${range.to}`
-  const known = new Set(rows.map(({ block }) => block))
+  const known = await knownBlocks(tx, range.path, { from: range.first, to: range.to })
   let count = 0
   for (let block = range.first; block < range.to; block += 1)
     if (!known.has(block) && !isData(disk.profile, block)) count += 1

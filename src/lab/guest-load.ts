@@ -3,7 +3,7 @@ import { writeLocked } from './disk-bytes.ts'
 import { blockBytes, noise } from './disk-content.ts'
 import { Refusal } from './refusal.ts'
 import { type Disk, listDisks, lockDisk } from './store/disks.ts'
-import type { Machine } from './store/machines.ts'
+import { type Machine, saveLoadAt } from './store/machines.ts'
 
 /** Where a guest keeps its log: each boot is written there, so that a start is seen in the disk. */
 const bootLogBlock = 1
@@ -47,8 +47,7 @@ export const guestWrites = async (change: Change, machine: Machine): Promise<boo
     await guestWrite(change, disk, { offset: block * blockBytes, bytes })
   }
   machine.loadAt = toDate(began + end * load.every_ms)
-  await change.tx`
-    update lab.machine set load_at = ${machine.loadAt} where site = ${change.site} and ref = ${machine.ref}`
+  await saveLoadAt(change, machine)
   return true
 }
 

@@ -1,5 +1,4 @@
 import { statusOf, type WireError, wireLimits } from '../platforms/lab/protocol.ts'
-import { storableText } from '../storable.ts'
 import type { Lab } from './context.ts'
 import { machineFaults, strike } from './faults.ts'
 import { invalid, refuse } from './refusal.ts'
@@ -14,6 +13,7 @@ import {
   storageUse,
 } from './store/entities.ts'
 import type { StoredFault } from './store/faults.ts'
+import { changedMachines, goneEntities, type ListedMachine, listMachines } from './store/listing.ts'
 import type { Site } from './store/sites.ts'
 
 export interface PageAsked {
@@ -63,30 +63,13 @@ const sinceOf = (site: Site, cursor: string): number => {
   return seq ?? 0
 }
 
-interface Row {
-  readonly ref: string
-  readonly name: string
-  readonly seq: number
-  readonly gone: boolean
-  readonly facts: string
-  readonly unreadable: string | null
-  readonly dead: boolean
-}
-
 /** One page of everything, as the text of its JSON: facts go from the database to the wire unparsed. */
 export const fullPage = async (lab: Lab, asked: PageAsked): Promise<string> => {
   const { site } = asked
   const first = asked.page === ''
   const place = first ? { generation: site.generation, began: site.seq, seq: 0, ref: '' } : decode(asked.page)
   if (place.generation !== site.generation) throw lost()
-  const rows = await lab.db<Row[]>`
-    select m.ref, m.name, m.seq, m.gone, m.facts::text as facts, m.traits ->> 'unreadable' as unreadable,
-      coalesce((h.trouble ->> 'dead')::boolean, false) as dead
-    from lab.machine m
-    left join lab.entity h on h.site = m.site and h.type = 'host' and h.ref = m.host
-    where m.site = ${site.name} and not m.gone and m.ref > ${place.ref}
-      and ${inScope(lab, asked.scopes)}
-    order by m.ref limit ${asked.limit + 1}`
+  const rows = await listMachines(lab.db, { ...pageOf(asked), after: place.ref })
   const shown = rows.slice(0, asked.limit)
   const more = rows.length > asked.limit
   const entities = first ? await entityItems(lab, site.name, { since: -1 }) : []
@@ -106,15 +89,7 @@ export const changesPage = async (lab: Lab, asked: PageAsked & { since: string }
     ? { generation: site.generation, began: site.seq, seq: since, ref: '' }
     : decode(asked.page)
   if (place.generation !== site.generation) throw lost()
-  const rows = await lab.db<Row[]>`
-    select m.ref, m.name, m.seq, m.gone, m.facts::text as facts, m.traits ->> 'unreadable' as unreadable,
-      coalesce((h.trouble ->> 'dead')::boolean, false) as dead
-    from lab.machine m
-    left join lab.entity h on h.site = m.site and h.type = 'host' and h.ref = m.host
-    where m.site = ${site.name} and m.seq >= ${place.seq}
-      and (m.seq > ${place.seq} or (${place.ref} <> '' and m.ref > ${place.ref}))
-      and ${inScope(lab, asked.scopes)}
-    order by m.seq, m.ref limit ${asked.limit + 1}`
+  const rows = await changedMachines(lab.db, { ...pageOf(asked), seq: place.seq, after: place.ref })
   const shown = rows.slice(0, asked.limit)
   const more = rows.length > asked.limit
   const last = shown.at(-1)
@@ -126,19 +101,17 @@ export const changesPage = async (lab: Lab, asked: PageAsked & { since: string }
   })
 }
 
-/** Machines whose path, or whose data centre, is one of the scopes or below it; no scopes: all. */
-const inScope = (lab: Lab, scopes: readonly string[]) => {
-  const { db } = lab
-  if (scopes.length === 0) return db`true`
-  const paths = scopes.map((scope) => storableText(scope).replace(/\/+$/, ''))
-  return db`(m.datacenter = any(${paths}::text[]) or exists (
-    select from unnest(${paths}::text[]) scope where m.location = scope or starts_with(m.location, scope || '/')))`
-}
+/** One more than is shown, to know whether that is all. */
+const pageOf = ({ site, scopes, limit }: PageAsked) => ({ site: site.name, scopes, limit: limit + 1 })
 
 const pageText = (items: readonly string[], end: { next: string | null; cursor: string | null }): string =>
   `{"items":[${items.join(',')}],"next":${JSON.stringify(end.next)},"cursor":${JSON.stringify(end.cursor)}}`
 
-const machineItems = async (lab: Lab, rows: readonly Row[], asked: PageAsked): Promise<string[]> => {
+const machineItems = async (
+  lab: Lab,
+  rows: readonly ListedMachine[],
+  asked: PageAsked,
+): Promise<string[]> => {
   const faults = machineFaults(asked.faults, asked.site.name)
   const items: string[] = []
   for (const row of rows) {
@@ -154,7 +127,7 @@ const machineItems = async (lab: Lab, rows: readonly Row[], asked: PageAsked): P
 /** Why this one machine cannot be shown, if it cannot. */
 const whyUnseen = async (
   lab: Lab,
-  row: Row,
+  row: ListedMachine,
   by: { asked: PageAsked; faults: readonly StoredFault[] },
 ): Promise<WireError | undefined> => {
   if (row.dead) return problem('platform-unreachable', 'Its host does not answer.')
@@ -208,9 +181,7 @@ const entityItems = async (lab: Lab, site: string, page: { since: number }): Pro
 }
 
 const goneItems = async (lab: Lab, site: string, since: number): Promise<string[]> => {
-  const rows = await lab.db<{ type: string; ref: string }[]>`
-    select type, ref from lab.entity
-    where site = ${site} and gone and seq > ${since} and type = any(${listed as unknown as string[]}::text[])`
+  const rows = await goneEntities(lab.db, { site, since, types: listed })
   return rows.map(({ type, ref }) => JSON.stringify({ type: 'gone', of: type, ref }))
 }
 

@@ -25,7 +25,7 @@ import { snapshotKinds } from './snapshot-tasks.ts'
 import { pruneCalls, Recorder } from './store/calls.ts'
 import { migrateLab } from './store/migrate.ts'
 import { ensurePasswords } from './store/sites.ts'
-import { readWorld, storeCertificate } from './store/worlds.ts'
+import { ping, readWorld, storeCertificate } from './store/worlds.ts'
 import { Tasks } from './tasks.ts'
 import { makeWorld, type WorldName } from './worlds/make-world.ts'
 
@@ -195,7 +195,7 @@ const listenerOf =
 
 const health = async (lab: Lab, { response, url }: Work): Promise<void> => {
   const ready = async () => {
-    await lab.db`select`
+    await ping(lab.db)
     return { ready: true, reasons: [] }
   }
   const answer = await healthAnswer(url.pathname, { role: 'lab', ready })

@@ -46,6 +46,8 @@ export interface MachineSpec {
   /** Everything that the lab itself does not act on, and lies of broken worlds. */
   readonly facts?: Partial<InstanceFacts>
   readonly traits?: MachineTraits
+  /** The facts as they are shown from now on, whatever becomes of the machine. */
+  readonly rawFacts?: Record<string, unknown>
 }
 
 const noFacts: Omit<
@@ -138,8 +140,8 @@ export const addMachine = async (change: Change, spec: MachineSpec): Promise<Mac
     memory: spec.memory,
     template: spec.template,
     complete: spec.complete,
-    facts: factsOf(spec),
-    traits: spec.traits ?? {},
+    facts: (spec.rawFacts as unknown as InstanceFacts | undefined) ?? factsOf(spec),
+    traits: { ...spec.traits, ...(spec.rawFacts ? { frozenFacts: true } : {}) },
     guest: boots,
     owner: { ...spec.owner },
     power: spec.power,

@@ -8,6 +8,7 @@ import { freezeDisk, listDisks, lockDisk, releaseLayer, rewindDisk } from './sto
 import { type Machine, saveMachine } from './store/machines.ts'
 import { newRef } from './store/sites.ts'
 import {
+  addFrozenDisk,
   addSnapshot,
   dropSnapshot,
   frozenDisks,
@@ -71,9 +72,7 @@ const createSnapshot: TaskKind = {
     for (const { key } of await listDisks(change.tx, change.site, machine.ref)) {
       const disk = await lockDisk(change.tx, change.site, machine.ref, key)
       const layer = await freezeDisk(change.tx, disk)
-      await change.tx`
-        insert into lab.snapshot_disk (site, snapshot, key, layer, epoch, tracking)
-        values (${change.site}, ${ref}, ${key}, ${layer}, ${disk.epoch}, ${disk.tracking})`
+      await addFrozenDisk(change, ref, { ...disk, layer })
     }
     machine.snapshot = ref
     await show(change, machine)

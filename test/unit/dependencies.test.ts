@@ -69,8 +69,8 @@ test('bullmq is known to the bells and the board alone', () => {
   )
 })
 
-test('SQL is written in queries, migrations, the schema and tests alone', () => {
-  const allowed = /^(db\/(queries|migrations|schema)\/|db\/migrate\.ts$|test\/)/
+test('SQL is written in queries, migrations, the schema, the store of the lab and tests alone', () => {
+  const allowed = /^(db\/(queries|migrations|schema)\/|db\/migrate\.ts$|src\/lab\/store\/|test\/)/
   const sql = /\b(?:sql|tx|db|connection|admin)(?:<[^`;]*?>)?`|\.unsafe\(/
   const writers = codeFiles.filter(
     (path) => !allowed.test(path) && sql.test(withoutComments(readSource(path))),

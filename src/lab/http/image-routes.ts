@@ -3,10 +3,11 @@ import { newImageRequest } from '../../platforms/lab/protocol.ts'
 import type { Lab } from '../context.ts'
 import { writeBytes } from '../disk-bytes.ts'
 import { ofKind } from '../faults.ts'
+import { specOf } from '../machine-request.ts'
 import { addMachine } from '../machine-spec.ts'
-import { specOf, wipe } from '../machine-tasks.ts'
+import { wipe } from '../machine-tasks.ts'
 import { absent, invalid, Refusal, refuse, wrongState } from '../refusal.ts'
-import { getMachine, type Machine, saveMachine } from '../store/machines.ts'
+import { getMachine, listTemplates, type Machine, saveMachine } from '../store/machines.ts'
 import { changeSite, newRef } from '../store/sites.ts'
 import { addTask, endTask, findTaskByName } from '../store/tasks.ts'
 import { addUpload, advanceUpload, findUpload, unfinishedUploads } from '../store/uploads.ts'
@@ -125,9 +126,7 @@ export const imageRoutes: readonly SiteRoute[] = [
     call: 'templates',
     handle: async ({ lab, site, query }) => {
       const folder = query.get('folder') ?? ''
-      const templates = await lab.db<Machine[]>`
-        select * from lab.machine where site = ${site.name} and template and not gone
-          and (${folder} = '' or folder = ${folder}) order by ref limit 1000`
+      const templates = await listTemplates(lab.db, site.name, folder)
       return { status: 200, json: { templates: templates.map(templateAnswer) } }
     },
   },

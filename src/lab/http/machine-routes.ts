@@ -10,7 +10,7 @@ import {
 } from '../../platforms/lab/protocol.ts'
 import { counterAt } from '../power.ts'
 import { absent, invalid, refuse } from '../refusal.ts'
-import { getMachine, type Machine, saveMachine } from '../store/machines.ts'
+import { getMachine, type Machine, nicsOf, saveMachine } from '../store/machines.ts'
 import { dropSaved, getSaved } from '../store/saved.ts'
 import { changeSite } from '../store/sites.ts'
 import { listSnapshots } from '../store/snapshots.ts'
@@ -56,7 +56,7 @@ const guestView = (machine: Machine, now: number) => {
             : guest.agent,
     hostname: talks ? guest.hostname : '',
     addresses: talks
-      ? machine.facts.nics.flatMap((nic, index) =>
+      ? nicsOf(machine).flatMap((nic, index) =>
           nic.connected ? (guest.addresses[index] ?? []).map((address) => ({ mac: nic.mac, address })) : [],
         )
       : [],
@@ -125,7 +125,7 @@ export const machineRoutes: readonly SiteRoute[] = [
     call: 'ports',
     handle: async (call) => {
       const machine = await seenMachine(call)
-      const reachable = isUp(machine, call.now) && machine.facts.nics.some((nic) => nic.connected)
+      const reachable = isUp(machine, call.now) && nicsOf(machine).some((nic) => nic.connected)
       const open = reachable ? (machine.guest?.ports ?? []) : []
       return { status: 200, json: { open: askedPorts(call.query).filter((port) => open.includes(port)) } }
     },

@@ -65,3 +65,15 @@ export const writeBlocks = async (
     from generate_series(0, ${count - 1}::int) i
     on conflict (layer, block) do update set epoch = excluded.epoch, bytes = excluded.bytes`
 }
+
+/** Which blocks of a range were written. */
+export const knownBlocks = async (
+  db: Queryable,
+  path: readonly number[],
+  range: { from: number; to: number },
+): Promise<ReadonlySet<number>> => {
+  const rows = await db<{ block: number }[]>`
+    select block from lab.block where layer = any(${path as number[]}::bigint[])
+      and block >= ${range.from} and block < ${range.to}`
+  return new Set(rows.map(({ block }) => block))
+}

@@ -41,6 +41,20 @@ export const lockDisk = async (tx: Tx, site: string, machine: string, key: strin
   return disk
 }
 
+/** The layers that make up a layer's bytes, from the root to itself. */
+export const pathOf = async (db: Queryable, layer: number): Promise<readonly number[]> => {
+  const [row] = await db<{ path: number[] }[]>`select path from lab.layer where id = ${layer}`
+  return row?.path ?? [layer]
+}
+
+/** One write more, and what it takes; answers the number of the write. */
+export const noteWrite = async (tx: Tx, disk: Disk, grownBytes: number): Promise<number> => {
+  const [row] = await tx<{ epoch: number }[]>`
+    update lab.disk set epoch = epoch + 1, allocated = allocated + ${grownBytes}
+    where id = ${disk.id} returning epoch`
+  return row?.epoch ?? 0
+}
+
 export const viewDisk = async (
   db: Queryable,
   which: { site: string; machine: string; key: string; snapshot: string },
@@ -50,8 +64,7 @@ export const viewDisk = async (
     where site = ${which.site} and machine = ${which.machine} and key = ${which.key}`
   if (!disk) throw absent(`disk "${which.key.slice(0, 100)}" of machine "${which.machine}"`)
   if (which.snapshot === '') {
-    const [layer] = await db<{ path: number[] }[]>`select path from lab.layer where id = ${disk.layer}`
-    return { disk, path: layer?.path ?? [disk.layer], epoch: disk.epoch, tracking: disk.tracking }
+    return { disk, path: await pathOf(db, disk.layer), epoch: disk.epoch, tracking: disk.tracking }
   }
   const [frozen] = await db<{ path: number[]; epoch: number; tracking: string | null }[]>`
     select l.path, d.epoch, d.tracking from lab.snapshot s

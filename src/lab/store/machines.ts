@@ -55,6 +55,10 @@ export const getMachine = async (db: Queryable, site: string, ref: string): Prom
   return machine
 }
 
+/** Its cards; a machine whose facts are lies shows none to the lab either. */
+export const nicsOf = (machine: Machine): InstanceFacts['nics'] =>
+  machine.traits.frozenFacts ? [] : machine.facts.nics
+
 /** The facts with everything that the lab itself knows better put in. */
 const currentFacts = (machine: Machine, hostName: string): InstanceFacts =>
   machine.traits.frozenFacts
@@ -135,4 +139,32 @@ export const ownedRefs = async (
     select ref from lab.machine
     where site = ${site} and not gone and owner @> ${db.json(owner as never)} order by ref limit 1000`
   return rows.map(({ ref }) => ref)
+}
+
+/** Whether a machine can be seen changes with its host: a delta has to say so. */
+export const touchMachinesOn = async ({ tx, site, seq }: Change, host: string): Promise<void> => {
+  await tx`update lab.machine set seq = ${seq} where site = ${site} and host = ${host} and not gone`
+}
+
+export const runningOn = async ({ tx, site }: Change, host: string): Promise<string[]> => {
+  const rows = await tx<{ ref: string }[]>`
+    select ref from lab.machine
+    where site = ${site} and host = ${host} and power = 'on' and not gone order by ref`
+  return rows.map(({ ref }) => ref)
+}
+
+/** Up to when the running guest has written to its disk. */
+export const saveLoadAt = async ({ tx, site }: Change, machine: Machine): Promise<void> => {
+  await tx`update lab.machine set load_at = ${machine.loadAt} where site = ${site} and ref = ${machine.ref}`
+}
+
+export const listTemplates = async (db: Queryable, site: string, folder: string): Promise<Machine[]> =>
+  await db<Machine[]>`
+    select * from lab.machine where site = ${site} and template and not gone
+      and (${folder} = '' or folder = ${storableText(folder)}) order by ref limit 1000`
+
+/** What hangs on a machine besides its disks. */
+export const removeBelongings = async ({ tx, site }: Change, ref: string): Promise<void> => {
+  await tx`delete from lab.snapshot where site = ${site} and machine = ${ref}`
+  await tx`delete from lab.saved where site = ${site} and machine = ${ref}`
 }

@@ -1,11 +1,11 @@
 import type { Queryable } from '../../../db/client.ts'
 import { type Change, toDate } from '../context.ts'
-import type { Machine } from './machines.ts'
+import { type Machine, nicsOf } from './machines.ts'
 
 /** Written in the change that it tells of, so that no crash of the lab can lose it. */
 export const logPower = async (change: Change, machine: Machine): Promise<void> => {
   const { tx, site, at, why } = change
-  const connected = machine.facts.nics?.some((nic) => nic.connected) ?? false
+  const connected = nicsOf(machine).some((nic) => nic.connected)
   await tx`
     insert into lab.power_log (at, site, machine, uuid, lineage, running, connected, host, run_id, why)
     values (${toDate(at)}, ${site}, ${machine.ref}, ${machine.uuid}, ${machine.lineage},

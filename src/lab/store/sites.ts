@@ -144,3 +144,11 @@ export const ensurePasswords = async (db: Db, password: string): Promise<void> =
   for (const site of await listSites(db))
     if (!passwordFits(site, site.username, password)) await setPassword(db, site.name, password)
 }
+
+export const setSkew = async (db: Queryable, site: string, ms: number): Promise<void> => {
+  await db`update lab.site set skew_ms = ${ms} where name = ${site}`
+}
+
+export const loseCursors = async (db: Queryable, site: string): Promise<void> => {
+  await db`update lab.site set generation = generation + 1 where name = ${site}`
+}

@@ -59,3 +59,13 @@ export const layersOfSnapshots = async (db: Queryable, site: string, machine: st
     where s.site = ${site} and s.machine = ${machine}`
   return rows.map(({ layer }) => layer)
 }
+
+export const addFrozenDisk = async (
+  { tx, site }: Change,
+  snapshot: string,
+  disk: { key: string; layer: number; epoch: number; tracking: string | null },
+): Promise<void> => {
+  await tx`
+    insert into lab.snapshot_disk (site, snapshot, key, layer, epoch, tracking)
+    values (${site}, ${snapshot}, ${disk.key}, ${disk.layer}, ${disk.epoch}, ${disk.tracking})`
+}

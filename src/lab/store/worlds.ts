@@ -22,6 +22,7 @@ export const clearWorld = async (
   tx: Tx,
   next: { name: string; seed: number; pace: number },
 ): Promise<void> => {
+  await tx`set local statement_timeout = '120s'`
   await tx`select pg_advisory_xact_lock(${worldLock})`
   await tx`
     truncate lab.site, lab.session, lab.entity, lab.machine, lab.layer, lab.block, lab.disk, lab.snapshot,
@@ -41,4 +42,9 @@ export const advanceTime = async (db: Queryable, ms: number): Promise<number> =>
 
 export const storeCertificate = async (db: Queryable, tls: Certificate): Promise<void> => {
   await db`update lab.world set tls = ${db.json(tls as never)}`
+}
+
+/** Fails when Postgres is away. */
+export const ping = async (db: Queryable): Promise<void> => {
+  await db`select`
 }

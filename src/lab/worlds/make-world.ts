@@ -47,7 +47,6 @@ const makers: Readonly<Record<WorldName, (maker: WorldMaker) => Promise<void>>> 
 export const makeWorld = async (lab: Lab, request: WorldRequest & { password: string }): Promise<void> => {
   const at = lab.clock.now()
   await lab.db.begin(async (tx) => {
-    await tx`set local statement_timeout = '120s'`
     await clearWorld(tx, { name: request.world, seed: request.seed, pace: request.pace })
     await makers[request.world]({
       tx,

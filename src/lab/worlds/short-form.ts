@@ -6,6 +6,7 @@ import type {
   NicFacts,
   PowerState,
 } from '../../domain/inventory/facts.ts'
+import { storableText } from '../../storable.ts'
 import type { BootRecord, DiskProfile } from '../disk-content.ts'
 import type { DiskSpec, MachineSpec } from '../machine-spec.ts'
 import type { MachineTraits } from '../store/machines.ts'
@@ -62,6 +63,8 @@ export interface ShortMachine {
   readonly facts?: Partial<InstanceFacts>
   readonly traits?: MachineTraits
   readonly uuid?: string
+  /** The facts as they are shown, whatever the machine is: a platform that lies. */
+  readonly rawFacts?: Record<string, unknown>
 }
 
 /** What is the same for all machines of a site. */
@@ -76,7 +79,8 @@ export interface SiteForm {
 }
 
 const bootOf = (short: ShortMachine): BootRecord => ({
-  hostname: short.facts?.guest?.hostname ?? short.name,
+  // As long as a host name may be: a name that is a page long would not fit into the block.
+  hostname: storableText(short.name).slice(0, 63),
   os: short.os,
   agent: short.agent ?? 'running',
   addresses: short.ip === undefined ? [] : [[short.ip]],
@@ -159,6 +163,7 @@ export const machineSpec = (form: SiteForm, short: ShortMachine): MachineSpec =>
     devices: short.devices ?? [],
     owner: {},
     tracked: short.tracked ?? true,
+    ...(short.rawFacts ? { rawFacts: short.rawFacts } : {}),
     traits: short.traits ?? {},
     facts: {
       os: short.os,
