@@ -1,11 +1,14 @@
 import type { Client } from './client.ts'
 import type { Output } from './output.ts'
+import type { Keyboard } from './password.ts'
 
 /** What the command line runs in: handed in, so that a test is a caller like any other. */
 export interface Io {
   readonly env: NodeJS.ProcessEnv
   readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
   readonly stderr: NodeJS.WritableStream
+  /** For a password; nothing where nobody could give one. */
+  readonly stdin?: Keyboard
   /** Aborted by Ctrl-C. */
   readonly signal: AbortSignal
 }

@@ -2,16 +2,28 @@ import type { Command } from './command.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { effectCommands } from './commands/effects.ts'
 import { eventCommands } from './commands/events.ts'
+import { instanceCommands } from './commands/instances.ts'
 import { jobCommands } from './commands/jobs.ts'
+import { hostCommands, networkCommands } from './commands/networks.ts'
 import { pauseCommands } from './commands/pauses.ts'
+import { ruleCommands } from './commands/rules.ts'
 import { selfTestCommands } from './commands/self-test.ts'
 import { settingCommands } from './commands/settings.ts'
+import { sourceCommands, targetCommands } from './commands/sites.ts'
 import { tokenCommands } from './commands/tokens.ts'
+import { warningCommands } from './commands/warnings.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import { workerCommands } from './commands/workers.ts'
 
 /** Everything that speaks to the API, in the order of the help. */
 export const commands: readonly Command[] = [
+  ...sourceCommands,
+  ...targetCommands,
+  ...instanceCommands,
+  ...networkCommands,
+  ...hostCommands,
+  ...ruleCommands,
+  ...warningCommands,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,

@@ -20,6 +20,7 @@ if (['up', 'api', 'worker', 'conductor', 'lab', 'migrate'].includes(args[0])) {
     env: process.env,
     stdout: process.stdout,
     stderr: process.stderr,
+    stdin: process.stdin,
     signal: stop.signal,
   })
 }

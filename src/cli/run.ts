@@ -132,9 +132,15 @@ const explain = (thrown: unknown): { lines: string[]; code: number } => {
   if (thrown instanceof ApiRefusal) {
     const fields =
       thrown.errors.length > 1 ? thrown.errors.map(({ field, message }) => `  ${field}: ${message}`) : []
-    const lines = [`${thrown.message} (${thrown.code})`, ...fields, thrown.remedy]
+    // A wrong filter is shown with a caret below the mistake: its blanks count.
+    const [said = '', ...drawn] = thrown.message.split('\n')
+    const lines = [
+      printable(`${said} (${thrown.code})`),
+      ...drawn.map(cellText),
+      ...[...fields, thrown.remedy].map(printable),
+    ]
     const notAllowed = thrown.status === 401 || thrown.status === 403
-    return { lines: lines.map(printable), code: notAllowed ? exitCodes.unreachable : exitCodes.failed }
+    return { lines, code: notAllowed ? exitCodes.unreachable : exitCodes.failed }
   }
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
   return { lines: [error.stack ?? error.message, 'This is a defect in Drover.'], code: exitCodes.failed }

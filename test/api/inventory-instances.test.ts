@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { systemClock } from '../../src/clock.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { sampleDisk, sampleInstance, sampleNetwork, sampleNic } from '../unit/inventory/samples.ts'
 import { addFinding, addInstance, addNetwork, addSite, emptyInventory, eventTypes } from './inventory-rows.ts'
@@ -123,9 +124,9 @@ describe('a filter', () => {
         'linux', 'ubuntu', '22.04'
       from generate_series(1, 20000) n`
     // A clock by which every look takes a second: each answer is cut after its first page.
-    let nowMs = 0
-    const clock = { now: () => new Date(), monotonicMs: () => (nowMs += 1_000) }
-    const slow = clientOf(depsOver(db, { clock: { ...depsOver(db).clock, ...clock } }))
+    let lookedMs = 0
+    const clock = { ...systemClock, monotonicMs: () => (lookedMs += 1_000) }
+    const slow = clientOf(depsOver(db, { clock }))
     let [matched, scanned, rounds] = [0, 0, 0]
     for (let cursor: string | null = ''; cursor !== null; rounds += 1) {
       const path = `/v1/instances/:count?${filtered('cpus == 3')}${cursor && `&cursor=${cursor}`}`

@@ -130,10 +130,14 @@ const audit = (tx: Tx, row: WaiverLine, type: string, actor: string) =>
     },
   })
 
-const give = async (tx: Tx, asked: z.infer<typeof newWaiver>, by: string) => {
+const give = async (
+  tx: Tx,
+  asked: z.infer<typeof newWaiver>,
+  { by, nowMs }: { by: string; nowMs: number },
+) => {
   requireWaivable(asked.rule)
   const until = asked.until === null ? null : new Date(asked.until)
-  if (until && until.getTime() <= Date.now())
+  if (until && until.getTime() <= nowMs)
     throw validationProblem([{ field: 'until', message: 'must lie in the future' }])
   if (asked.instance_id !== null && !(await lockInstance(tx, asked.instance_id)))
     throw validationProblem([{ field: 'instance_id', message: 'is no instance' }])
@@ -167,7 +171,7 @@ export const waivers = (deps: ApiDeps) =>
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const by = c.get('actor').name
-      const answer = await once(c, deps, (tx) => give(tx, body, by))
+      const answer = await once(c, deps, (tx) => give(tx, body, { by, nowMs: deps.clock.now() }))
       return c.json(answer.body, 201)
     })
     .openapi(remove, async (c) => {

@@ -19,6 +19,8 @@ interface ListOptions {
   /** Options that go into the query, by their name there. */
   readonly filters?: Readonly<Record<string, Option>>
   readonly paged?: boolean
+  /** Says what a table leaves out. */
+  readonly note?: (call: Call, page: Json) => void
 }
 
 /** A command that shows a list of the API as a table. Most lists are nothing else. */
@@ -44,6 +46,7 @@ export const listCommand = (options: ListOptions): Command => ({
       cursor = typeof page.next_cursor === 'string' ? page.next_cursor : undefined
     } while (values.all === true && cursor !== undefined)
     output.show({ ...page, items }, () => output.table(options.columns, items, options.empty))
+    options.note?.(call, page)
     if (cursor !== undefined) output.note(`There is more: --cursor ${cursor}, or --all.`)
     return 0
   },
