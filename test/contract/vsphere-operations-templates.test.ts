@@ -66,7 +66,7 @@ test('an image comes in with its disks, card and owner, and is is a complete tem
   const facts = { ref, name: wanted.templateName, folder: vmFolder, owner: wanted.owner }
   expect(await templates.template(anyCall(), ref)).toEqual({
     found: true,
-    value: { ...facts, complete: false },
+    value: { ...facts, complete: true },
   })
   const made = await inventory.instance(anyCall(), ref)
   expect(made.found && made.value).toMatchObject({

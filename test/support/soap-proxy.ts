@@ -18,13 +18,15 @@ export interface SoapProxy {
   cutBefore(what: string): void
   /** The next upload whose path begins so is cut after that many bytes. */
   cutUpload(path: string, afterBytes: number): void
-  /** The same, and nothing passes any more: as if we had died. */
+  /** The next answer whose path begins so is cut after that many bytes. */
+  cutAnswer(path: string, afterBytes: number): void
+  /** As `cutUpload`, and nothing passes any more: as if we had died. */
   dieInUpload(path: string, afterBytes: number): void
 }
 
 interface Plan {
   readonly what: string
-  readonly kind: 'answer' | 'request' | 'upload'
+  readonly kind: 'answer' | 'request' | 'upload' | 'download'
   readonly afterBytes: number
   readonly isDeadly: boolean
 }
@@ -65,6 +67,7 @@ export const startSoapProxy = async (target: string): Promise<SoapProxy> => {
     loseAnswer: (what) => plan(what, 'answer'),
     cutBefore: (what) => plan(what, 'request'),
     cutUpload: (what, afterBytes) => plan(what, 'upload', { afterBytes }),
+    cutAnswer: (what, afterBytes) => plan(what, 'download', { afterBytes }),
     dieInUpload: (what, afterBytes) => plan(what, 'upload', { afterBytes, isDeadly: true }),
   }
 }
@@ -77,7 +80,8 @@ interface Passing {
 
 const pass = async ({ target, note, take }: Passing, incoming: IncomingMessage, answer: ServerResponse) => {
   const path = incoming.url ?? ''
-  const upload = take(path, 'upload')
+  const upload = incoming.method === 'GET' ? undefined : take(path, 'upload')
+  const download = take(path, 'download')
   const isSoap = path.startsWith('/sdk')
   const body = isSoap ? await collect(incoming) : undefined
   const what = body ? methodIn(body.toString()) : `${incoming.method} ${path}`
@@ -100,6 +104,7 @@ const pass = async ({ target, note, take }: Passing, incoming: IncomingMessage, 
     }
     answer.writeHead(response.statusCode ?? 502, response.headers)
     response.pipe(answer)
+    if (download) cutAfter(response, download.afterBytes, () => answer.destroy())
   })
   if (body) outgoing.end(body)
   else if (upload) cutAfter(incoming, upload.afterBytes, () => [answer.destroy(), outgoing.destroy()])

@@ -81,13 +81,22 @@ export const makeMachine = async (
 
 /** Facts that only the simulator lets be set, such as what the tools in a guest say. */
 export const setSimulated = async (
-  { vcsim }: Pick<VsphereWorld, 'vcsim'>,
+  world: Pick<VsphereWorld, 'vcsim'>,
   machine: string,
   facts: Readonly<Record<string, string>>,
 ): Promise<void> => {
+  const extraConfig = Object.fromEntries(Object.entries(facts).map(([path, value]) => [`SET.${path}`, value]))
+  await writeExtraConfig(world, machine, extraConfig)
+}
+
+/** As anybody may who administers the machine. */
+export const writeExtraConfig = async (
+  { vcsim }: Pick<VsphereWorld, 'vcsim'>,
+  machine: string,
+  extraConfig: Readonly<Record<string, string>>,
+): Promise<void> => {
   const http = openHttp(vcsim.connection)
   const session = new Session(http, vcsim.connection)
-  const extraConfig = Object.fromEntries(Object.entries(facts).map(([path, value]) => [`SET.${path}`, value]))
   const body = wrap('spec', configSpec({ extraConfig }))
   await session.call(anyCall(), { on: machineRef(machine), method: 'ReconfigVM_Task', body })
   await session.logout()

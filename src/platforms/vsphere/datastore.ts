@@ -17,6 +17,8 @@ export interface DatastoreFile {
 
 /** Nobody asks for more at once; a disk is read in ranges. */
 const mostBytes = 64 * 1024 ** 2
+/** What a refusal may say of itself; nobody reads it. */
+const errorPageBytes = 64 * 1024
 const stallMs = 60_000
 
 export const parseDatastorePath = (text: string): { readonly datastore: string; readonly path: string } => {
@@ -45,7 +47,7 @@ export const readRange = async (
       method: 'GET',
       path: filePath(file),
       headers: { Cookie: session.cookie, Range: `bytes=${offset}-${offset + length - 1}` },
-      maxBytes: length,
+      maxBytes: Math.max(length, errorPageBytes),
       stallMs,
     }),
   )

@@ -25,9 +25,10 @@ export const openDisks = (session: Session): DisksPort => {
     extents: (call, disk) => extents(session, call, disk),
     read: async (call, disk, range) => {
       const known = files.recall(disk)
-      const file = known ?? (await baseFile(session, call, disk))
-      if (!known) files.remember(disk, file)
-      return readRange(session, call, file, range)
+      const base = known ?? (await baseFile(session, call, disk))
+      if (!known) files.remember(disk, base)
+      refuseBeyond(disk, range, base.capacity)
+      return readRange(session, call, base.file, range)
     },
     write: async () => {
       throw unsupported('vSphere', 'write ranges of a disk; images are brought in whole')
@@ -91,8 +92,22 @@ const readDisk = async (session: Session, call: Call, disk: DiskRef): Promise<Se
   }
 }
 
-const baseFile = async (session: Session, call: Call, disk: DiskRef): Promise<DatastoreFile> => {
-  const { device } = await readDisk(session, call, disk)
+interface BaseFile {
+  readonly file: DatastoreFile
+  readonly capacity: number
+}
+
+const refuseBeyond = (disk: DiskRef, { offset, length }: Extent, capacity: number): void => {
+  if (offset >= 0 && length >= 0 && offset + length <= capacity) return
+  throw refused(
+    `Bytes ${offset} to ${offset + length} are not on disk ${disk.disk} of ${disk.machine}, which has ${capacity}.`,
+    'Sync the inventory: the disk may have been made smaller.',
+    { detail: { machine: disk.machine, disk: disk.disk } },
+  )
+}
+
+const baseFile = async (session: Session, call: Call, disk: DiskRef): Promise<BaseFile> => {
+  const { device, capacity } = await readDisk(session, call, disk)
   const backing = child(device, 'backing')
   const type = backing?.xsiType ?? ''
   if (type !== 'VirtualDiskFlatVer2BackingInfo')
@@ -107,7 +122,7 @@ const baseFile = async (session: Session, call: Call, disk: DiskRef): Promise<Da
   if (disk.snapshot === undefined) await requireOff(session, call, disk.machine)
   const { datastore, path } = parseDatastorePath(textOf(backing, 'fileName'))
   const datacenter = await datacenterPath(session, call, machineRef(disk.machine))
-  return { datacenter, datastore, path: path.replace(/\.vmdk$/, '-flat.vmdk') }
+  return { capacity, file: { datacenter, datastore, path: path.replace(/\.vmdk$/, '-flat.vmdk') } }
 }
 
 const requireOff = async (session: Session, call: Call, machine: string): Promise<void> => {
@@ -123,13 +138,13 @@ const mostFiles = 1_000
 
 /** What a snapshot holds stays where it is, so it is looked up once; what a machine holds is looked up each time. */
 class FileMemory {
-  readonly #files = new Map<string, DatastoreFile>()
+  readonly #files = new Map<string, BaseFile>()
 
-  recall(disk: DiskRef): DatastoreFile | undefined {
+  recall(disk: DiskRef): BaseFile | undefined {
     return this.#files.get(keyOf(disk))
   }
 
-  remember(disk: DiskRef, file: DatastoreFile): void {
+  remember(disk: DiskRef, file: BaseFile): void {
     if (disk.snapshot === undefined) return
     if (this.#files.size >= mostFiles) this.#files.clear()
     this.#files.set(keyOf(disk), file)

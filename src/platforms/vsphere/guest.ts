@@ -12,6 +12,7 @@ const paths = [
   'guest.toolsVersion',
   'guest.hostName',
   'guest.net',
+  'runtime.powerState',
   'runtime.bootTime',
   'summary.runtime.bootTime',
 ] as const
@@ -22,11 +23,14 @@ export const openGuest = (session: Session): GuestPort => ({
     const read = await readWhole(session, call, machineRef(machine), paths)
     if (!read.found) return read
     const { agent, hostname } = readGuest(read.value.properties)
+    const isOn = textAt(read.value, 'runtime.powerState') === 'poweredOn'
+    const bootTime = textAt(read.value, 'runtime.bootTime') || textAt(read.value, 'summary.runtime.bootTime')
     const value: GuestView = {
-      agent,
+      // What the tools said last stays for a while after the machine is off.
+      agent: agent === 'running' && !isOn ? 'not-running' : agent,
       hostname,
-      addresses: addressesOf(read.value),
-      boot_id: textAt(read.value, 'runtime.bootTime') || textAt(read.value, 'summary.runtime.bootTime'),
+      addresses: isOn ? addressesOf(read.value) : [],
+      boot_id: isOn ? bootTime : '',
       counter: null,
     }
     return { found: true, value }

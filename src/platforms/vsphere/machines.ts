@@ -7,7 +7,15 @@ import { setAttributes } from './machines-attributes.ts'
 import { datacenterOf, findChild, findFolder, wireName } from './machines-folder.ts'
 import { findMadeBy, findOwned, markEntries, readMarks, writeMarks } from './machines-ownership.ts'
 import { findPlace, placeDisks, placeNics, poolOfHost } from './machines-placement.ts'
-import { machineRef, powerStateOf, readPresent, refused, textAt, wrongState } from './machines-reading.ts'
+import {
+  absent,
+  machineRef,
+  powerStateOf,
+  readPresent,
+  refused,
+  textAt,
+  wrongState,
+} from './machines-reading.ts'
 import {
   type ConfigChange,
   configSpec,
@@ -39,7 +47,11 @@ export const openMachines = (session: Session): MachinesPort => {
       const marks = await readMarks(session, call, machine)
       return marks.found ? { found: true, value: marks.value.owner } : marks
     },
-    tag: (call, machine, owner) => writeMarks(session, call, machine, { owner }),
+    tag: async (call, machine, owner) => {
+      const marks = await readMarks(session, call, machine)
+      if (!marks.found) throw absent(session, `machine ${machine}`)
+      await writeMarks(session, call, machine, { owner: { ...marks.value.owner, ...owner } })
+    },
     rename: (call, machine, newName) => rename(session, call, machine, newName),
     reconfigure: (call, machine, change) => reconfigure(session, call, machine, change),
     clone: (call, machine, to) => clone(session, call, machine, to),

@@ -134,6 +134,11 @@ export const uploadFile = async (
   const { device, content, bytes, isNew } = upload
   const { http, path, close } = reach(session, upload.connection, device)
   const counted = countedStream(content, upload.onBytes)
+  // Why the source broke says more than what the network made of it.
+  let broken: unknown
+  counted.once('error', (error) => {
+    broken = error
+  })
   try {
     const answer = await http.request(call, {
       method: isNew ? 'PUT' : 'POST',
@@ -153,9 +158,11 @@ export const uploadFile = async (
         detail: { status: answer.status },
       })
   } catch (error) {
-    if (error instanceof RangeError)
-      throw refused(`A disk of the image is not as long as announced. ${error.message}`, 'Make it anew.')
-    throw error
+    call.signal.throwIfAborted()
+    const cause = broken ?? error
+    if (cause instanceof RangeError)
+      throw refused(`A disk of the image is not as long as announced. ${cause.message}`, 'Make it anew.')
+    throw cause
   } finally {
     content.destroy()
     close()

@@ -14,6 +14,7 @@ import {
 import type { Session } from './session.ts'
 import type { SoapRequest } from './soap-request.ts'
 import { findTask, madeHandle, startTask } from './tasks.ts'
+import { isTrue } from './xml-node.ts'
 
 const kinds = new Set(['powerOn', 'powerOff', 'reset', 'suspend'].map((verb) => `VirtualMachine.${verb}`))
 
@@ -55,7 +56,10 @@ const requireState = async (
   machine: string,
   { from, what }: { readonly from: readonly PowerState[]; readonly what: string },
 ): Promise<void> => {
-  const read = await readPresent(session, call, machineRef(machine), ['runtime.powerState'])
+  const paths = ['runtime.powerState', 'config.template']
+  const read = await readPresent(session, call, machineRef(machine), paths)
+  if (isTrue(textAt(read, 'config.template')))
+    throw wrongState(`${machine} is a template, so it cannot be ${what}.`, { machine })
   const state = powerStateOf(session, read)
   if (!from.includes(state))
     throw wrongState(`${machine} is ${state}, so it cannot be ${what}.`, { machine, state })

@@ -22,6 +22,7 @@ import type { Session } from './session.ts'
 import { localizedFault } from './soap-fault.ts'
 import { element, refElement, wrap } from './soap-request.ts'
 import { startTask } from './tasks.ts'
+import { markTemplate } from './templates-mark.ts'
 import { matchDisks, networkNames, specWithEntries, type WantedFile } from './templates-ovf.ts'
 import { child, childrenOf, flagOf, type Ref, textOf, type XmlNode } from './xml-node.ts'
 
@@ -36,7 +37,7 @@ interface Import {
 
 /**
  * Brings an image in under its name: asked for again, it gives what the first call made, and what a crash of ours
- * cut short under the same name is removed first. The mark "complete" is written after everything else.
+ * cut short under the same name is removed first. It is a template, and so complete, after everything else.
  */
 export const importImage = async (work: Import, call: Call): Promise<string> => {
   for (const disk of work.image.disks)
@@ -66,7 +67,10 @@ export const importImage = async (work: Import, call: Call): Promise<string> => 
 const earlier = async (work: Import, call: Call): Promise<string | undefined> => {
   const found = await ours(work, call)
   if (!found) return undefined
-  if (found.marks.import === 'complete') return found.ref
+  if (found.marks.import === 'complete') {
+    await markTemplate(work.session, call, found.ref)
+    return found.ref
+  }
   await destroy(work.session, call, found.ref)
   return undefined
 }
@@ -157,6 +161,8 @@ const fill = async (
   if (!lease) throw refused('vSphere opened no import.', 'Look at the recent tasks in vSphere.')
   const machine = await throughLease(work, call, lease, files)
   await writeMarks(session, call, machine, { import: 'complete' })
+  // A template takes no marks any more, so this is the very last.
+  await markTemplate(session, call, machine)
   return machine
 }
 

@@ -1,31 +1,20 @@
-import type { Call } from '../call.ts'
 import type { Connection } from '../connection.ts'
 import type { MachinesPort } from '../ports/machines.ts'
 import type { TemplateFacts, TemplatesPort } from '../ports/templates.ts'
 import { plainName } from './inventory-tree.ts'
 import { findFolder, folderPath } from './machines-folder.ts'
-import { findMadeBy, markPaths, marksOf } from './machines-ownership.ts'
-import { poolOfHost } from './machines-placement.ts'
-import {
-  absent,
-  machineRef,
-  readPresent,
-  readWhole,
-  refuseGaps,
-  textAt,
-  wrongState,
-} from './machines-reading.ts'
+import { findMadeBy, marksOf } from './machines-ownership.ts'
+import { machineRef, readPresent, readWhole, refuseGaps, textAt } from './machines-reading.ts'
 import { type ObjectRead, retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
-import { refElement } from './soap-request.ts'
 import { findTask } from './tasks.ts'
 import { importImage } from './templates-import.ts'
+import { markMachine, markTemplate, templatePaths } from './templates-mark.ts'
 import { isTrue, refOf, refsIn } from './xml-node.ts'
 
 const kinds = new Set(
   ['VirtualMachine', 'ManagedEntity'].flatMap((type) => [`${type}.rename`, `${type}.destroy`]),
 )
-const templatePaths = ['name', 'parent', 'config.template', ...markPaths]
 
 export const openTemplates = (
   session: Session,
@@ -59,7 +48,7 @@ export const openTemplates = (
     findTask(session, call, trace, { kinds, madeBy: (name) => findMadeBy(session, call, name) }),
 })
 
-/** A machine that is neither a template nor an import of ours is none of this port's business. */
+/** A machine that is neither a template nor an import that goes on is none of this port's business. */
 const factsOf = (session: Session, read: ObjectRead, folder: string): TemplateFacts | undefined => {
   refuseGaps(session, read, templatePaths)
   const isTemplate = isTrue(textAt(read, 'config.template'))
@@ -72,23 +61,4 @@ const factsOf = (session: Session, read: ObjectRead, folder: string): TemplateFa
     owner: marks.owner,
     complete: isTemplate && marks.import !== 'pending',
   }
-}
-
-/** Asked for again, it does nothing: there is no task whose answer could be lost. */
-const markTemplate = async (session: Session, call: Call, machine: string): Promise<void> => {
-  const read = await readPresent(session, call, machineRef(machine), templatePaths)
-  if (isTrue(textAt(read, 'config.template'))) return
-  if (marksOf(read).import === 'pending')
-    throw wrongState(`The import of ${machine} was cut short, so it becomes no template.`, { machine })
-  await session.call(call, { on: machineRef(machine), method: 'MarkAsTemplate' })
-}
-
-const markMachine = async (session: Session, call: Call, template: string): Promise<void> => {
-  const read = await readPresent(session, call, machineRef(template), ['config.template', 'runtime.host'])
-  if (!isTrue(textAt(read, 'config.template'))) return
-  const host = refOf(read.properties.get('runtime.host'))
-  const pool = host ? await poolOfHost(session, call, host) : undefined
-  if (!pool) throw absent(session, `resource pool for ${template}`)
-  const body = refElement('pool', pool)
-  await session.call(call, { on: machineRef(template), method: 'MarkAsVirtualMachine', body })
 }

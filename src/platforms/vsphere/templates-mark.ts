@@ -1,0 +1,29 @@
+import type { Call } from '../call.ts'
+import { markPaths, marksOf, writeMarks } from './machines-ownership.ts'
+import { poolOfHost } from './machines-placement.ts'
+import { absent, machineRef, readPresent, textAt, wrongState } from './machines-reading.ts'
+import type { Session } from './session.ts'
+import { refElement } from './soap-request.ts'
+import { isTrue, refOf } from './xml-node.ts'
+
+export const templatePaths: readonly string[] = ['name', 'parent', 'config.template', ...markPaths]
+
+/** Asked for again, it does nothing: there is no task whose answer could be lost. */
+export const markTemplate = async (session: Session, call: Call, machine: string): Promise<void> => {
+  const read = await readPresent(session, call, machineRef(machine), templatePaths)
+  if (isTrue(textAt(read, 'config.template'))) return
+  if (marksOf(read).import === 'pending')
+    throw wrongState(`The import of ${machine} was cut short, so it becomes no template.`, { machine })
+  await session.call(call, { on: machineRef(machine), method: 'MarkAsTemplate' })
+}
+
+export const markMachine = async (session: Session, call: Call, template: string): Promise<void> => {
+  const read = await readPresent(session, call, machineRef(template), [...templatePaths, 'runtime.host'])
+  if (!isTrue(textAt(read, 'config.template'))) return
+  const host = refOf(read.properties.get('runtime.host'))
+  const pool = host ? await poolOfHost(session, call, host) : undefined
+  if (!pool) throw absent(session, `resource pool for ${template}`)
+  const body = refElement('pool', pool)
+  await session.call(call, { on: machineRef(template), method: 'MarkAsVirtualMachine', body })
+  if (marksOf(read).import !== '') await writeMarks(session, call, template, { import: '' })
+}
