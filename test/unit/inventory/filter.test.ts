@@ -1,15 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { pathBase, pathDir } from '../../../src/domain/inventory/filter/language.ts'
+import { compileFilter } from '../../../src/domain/inventory/filter/compile-filter.ts'
+import { filterFields } from '../../../src/domain/inventory/filter/fields.ts'
+import { FilterError } from '../../../src/domain/inventory/filter/filter-error.ts'
 import {
   allowedFunctions,
-  compileFilter,
-  FilterError,
-  filterFields,
-  instanceView,
   maxFilterLength,
-  networkView,
-} from '../../../src/domain/inventory/filter.ts'
+  pathBase,
+  pathDir,
+} from '../../../src/domain/inventory/filter/language.ts'
+import { instanceView, networkView } from '../../../src/domain/inventory/filter/view.ts'
 import { readSource } from '../sources.ts'
 import { effective, sampleDisk, sampleNetwork, sampleNic } from './samples.ts'
 

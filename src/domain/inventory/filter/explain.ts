@@ -108,7 +108,7 @@ const functionProblem = (kind: FilterKind, name: string): Described => {
 const describe = (text: string, kind: FilterKind, error: LibraryError, position: number): Described => {
   const summary = (error.summary ?? 'It cannot be read').replaceAll(safeMatches, 'matches')
   const name = /: ([\w]+)$/.exec(summary)?.[1] ?? ''
-  switch (error.code) {
+  switch (error.code ?? '') {
     case 'unknown_variable':
       return unknownName(name, Object.keys(filterFields[kind]), 'field')
     case 'no_such_key':

@@ -1,0 +1,68 @@
+/** What stands between us and a platform, as far as the last try told. */
+export const connectivityStates = [
+  'unknown',
+  'ok',
+  'cannot-connect',
+  'tls-error',
+  'confirm-fingerprint',
+  'authentication-error',
+] as const
+export type ConnectivityState = (typeof connectivityStates)[number]
+
+/** What a state means to a person, and what they can do. */
+export interface ConnectivityMeaning {
+  readonly sentence: string
+  readonly remedy: string
+}
+
+export const connectivityMeanings: Readonly<Record<ConnectivityState, ConnectivityMeaning>> = {
+  unknown: {
+    sentence: 'Nobody has tried to reach it since it was added or changed.',
+    remedy: 'Wait for the first check, or start one.',
+  },
+  ok: { sentence: 'It answers and lets us in.', remedy: 'Nothing to do.' },
+  'cannot-connect': {
+    sentence: 'It does not answer, or what answers is no such platform.',
+    remedy:
+      'Check the endpoint, its name in DNS, the firewall and whether the platform runs. It is tried again.',
+  },
+  'tls-error': {
+    sentence:
+      'No safe connection can be made: its certificate is not trusted, has expired or names another host.',
+    remedy: 'Renew the certificate, give the CA that signed it, or pin its fingerprint.',
+  },
+  'confirm-fingerprint': {
+    sentence: 'It shows a certificate that nobody has confirmed, or another one than before.',
+    remedy:
+      'Compare the fingerprint with the one on the platform itself, then confirm it. Nothing is sent before.',
+  },
+  'authentication-error': {
+    sentence: 'It answers and does not let us in, or not far enough.',
+    remedy: 'Check the user name, the password, whether the account is locked, and its permissions.',
+  },
+}
+
+/** By the code of a platform's error. Codes that are missing say nothing about the connection. */
+const stateByCode: Readonly<Record<string, ConnectivityState>> = {
+  'platform-unreachable': 'cannot-connect',
+  'platform-timeout': 'cannot-connect',
+  'platform-answer-invalid': 'cannot-connect',
+  'platform-redirects': 'cannot-connect',
+  'platform-tls': 'tls-error',
+  'platform-fingerprint': 'confirm-fingerprint',
+  'platform-authentication': 'authentication-error',
+  'platform-permission': 'authentication-error',
+}
+
+/**
+ * The state after a try: `code` is the platform error's, null when all went well. An error that says nothing about
+ * the connection (busy, overloaded, a lost session) leaves what was known.
+ */
+export const connectivityAfter = (code: string | null, before: ConnectivityState): ConnectivityState => {
+  if (code === null) return 'ok'
+  return Object.hasOwn(stateByCode, code) ? (stateByCode[code] ?? before) : before
+}
+
+/** Whether trying again by itself may help; else a person has to do something first. */
+export const healsItself = (state: ConnectivityState): boolean =>
+  state === 'unknown' || state === 'ok' || state === 'cannot-connect'
