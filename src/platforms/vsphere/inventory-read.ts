@@ -3,7 +3,7 @@ import { PlatformError } from '../platform-error.ts'
 import type { InventoryItem } from '../ports/inventory.ts'
 import { type InstanceSurroundings, instancePaths, readInstance } from './instance-facts.ts'
 import { type InventoryTree, plainName } from './inventory-tree.ts'
-import { type ObjectRead, type ObjectSet, retrieve, retrieveOne, retrieveSome } from './property-read.ts'
+import { type ObjectRead, type ObjectSet, retrieve, retrieveOne } from './property-read.ts'
 import type { Session } from './session.ts'
 import { type HostVlans, readHost, readHostVlans, readNetwork, readStorage, sitePaths } from './site-facts.ts'
 import { child, type Ref, textOf } from './xml-node.ts'
@@ -21,14 +21,12 @@ const siteProperties = [
 
 const networkTypes = ['Network', 'OpaqueNetwork', 'DistributedVirtualPortgroup']
 
-export const isNetwork = (ref: Ref): boolean => networkTypes.includes(ref.type)
-
 /** What an item is of; nothing for what is only a place of others. */
 export const kindOf = (ref: Ref): 'instance' | 'network' | 'host' | 'storage' | undefined => {
   if (ref.type === 'VirtualMachine') return 'instance'
   if (ref.type === 'HostSystem') return 'host'
   if (ref.type === 'Datastore') return 'storage'
-  return isNetwork(ref) ? 'network' : undefined
+  return networkTypes.includes(ref.type) ? 'network' : undefined
 }
 
 /** Hosts, datastores and networks; few beside the machines, so they are read whole. */
@@ -42,20 +40,6 @@ export const readSite = async (
     for await (const objects of retrieve(session, call, { objects: { view }, properties: siteProperties }))
       for (const object of objects) found.set(object.ref.value, object)
   return [...found.values()]
-}
-
-/** The same for some of them. */
-export const readSomeSites = async (
-  session: Session,
-  call: Call,
-  refs: readonly Ref[],
-): Promise<readonly ObjectRead[]> => {
-  const found: ObjectRead[] = []
-  for (const properties of siteProperties) {
-    const some = refs.filter((ref) => ref.type === properties.type)
-    found.push(...(await retrieveSome(session, call, some, properties)))
-  }
-  return found
 }
 
 export const siteItems = (objects: readonly ObjectRead[], tree: InventoryTree): InventoryItem[] => {

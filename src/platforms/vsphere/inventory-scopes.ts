@@ -5,11 +5,6 @@ import { createView } from './property-read.ts'
 import type { Session } from './session.ts'
 import type { Ref } from './xml-node.ts'
 
-/** What is looked at: machines in some places, the rest in the data centres around them. */
-export interface ScopeViews {
-  readonly views: readonly Ref[]
-}
-
 const around = [
   'HostSystem',
   'Network',
