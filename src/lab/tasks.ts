@@ -4,7 +4,16 @@ import { absent, Refusal, refuse, unreachable, wireErrorOf } from './refusal.ts'
 import { findEntity } from './store/entities.ts'
 import { findMachine, type Machine } from './store/machines.ts'
 import { changeSite, readTime } from './store/sites.ts'
-import { addTask, busyWith, dueTasks, endTask, findTaskByName, type Task, takeTask } from './store/tasks.ts'
+import {
+  addTask,
+  busyWith,
+  dueTasks,
+  endTask,
+  findTaskByName,
+  forgetTaskName,
+  type Task,
+  takeTask,
+} from './store/tasks.ts'
 
 /** A way to change a machine that takes time. */
 export interface TaskKind {
@@ -48,7 +57,9 @@ export class Tasks {
     return await changeSite(this.#lab, ask.site, { why: changeReason(ask) }, async (change) => {
       if (ask.name !== '') {
         const first = await findTaskByName(change.tx, ask.site, ask.name)
-        if (first) return sameOrRefuse(first, asked)
+        if (first && sameOrRefuse(first, asked).state !== 'failed') return first
+        // What failed did not happen: the same intent may be tried again.
+        if (first) await forgetTaskName(change.tx, first)
       }
       const machine = ask.machine === '' ? undefined : await findMachine(change.tx, ask.site, ask.machine)
       if (ask.machine !== '' && !machine)

@@ -9,7 +9,7 @@ import { wipe } from '../machine-tasks.ts'
 import { absent, invalid, Refusal, refuse, wrongState } from '../refusal.ts'
 import { getMachine, listTemplates, type Machine, saveMachine } from '../store/machines.ts'
 import { changeSite, newRef } from '../store/sites.ts'
-import { addTask, endTask, findTaskByName } from '../store/tasks.ts'
+import { addTask, endTask, findTaskByName, forgetTaskName } from '../store/tasks.ts'
 import { addUpload, advanceUpload, findUpload, unfinishedUploads } from '../store/uploads.ts'
 import { parseAs, type SiteCall, type SiteRoute, wholeNumber } from './call.ts'
 import { cutShort } from './cut-short.ts'
@@ -191,6 +191,7 @@ export const imageRoutes: readonly SiteRoute[] = [
       const { ref } = await incomplete(lab, call)
       await changeSite(lab, site.name, { why: caller }, async (change) => {
         await wipe(change, await getMachine(change.tx, site.name, ref))
+        await forgetTaskName(change.tx, { site: site.name, machine: ref, kind: 'image-create' })
       })
       return { status: 204 }
     },

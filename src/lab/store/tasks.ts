@@ -53,6 +53,17 @@ export const findTaskByName = async (
   return row
 }
 
+/** The next call with its name is a new one: what it asked for did not come about, or was taken back. */
+export const forgetTaskName = async (
+  db: Queryable,
+  task: { site: string; machine: string; kind: string; id?: string },
+): Promise<void> => {
+  await db`
+    update lab.task set name = null
+    where site = ${task.site} and machine = ${task.machine} and kind = ${task.kind}
+      and (${task.id ?? ''} = '' or id::text = ${task.id ?? ''})`
+}
+
 export const findTask = async (db: Queryable, site: string, id: string): Promise<Task | undefined> => {
   const [row] = await db<Task[]>`
     select * from lab.task where site = ${site} and id::text = ${id} and not inner_work`

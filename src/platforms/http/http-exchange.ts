@@ -33,6 +33,8 @@ export interface ExchangeOptions {
   readonly endpoint: PlatformEndpoint
   readonly request: HttpRequest
   readonly signal: AbortSignal
+  /** Has fired once the client is closed: nothing is begun any more. */
+  readonly closing: AbortSignal
   readonly journey: Journey
   readonly answerMs: number
   readonly stallMs: number
@@ -45,7 +47,7 @@ export const exchange = async (options: ExchangeOptions): Promise<IncomingMessag
     return checkHead(await sendAndHear(options), request, journey)
   } catch (thrown) {
     if (!(thrown instanceof StaleConnection)) throw thrown
-    if (!mayRepeat(request)) throw asHttpFailure(thrown.cause, journey)
+    if (!mayRepeat(request) || options.closing.aborted) throw asHttpFailure(thrown.cause, journey)
     journey.sent = false
     return checkHead(await sendAndHear(options), request, journey)
   }

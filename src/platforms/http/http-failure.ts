@@ -72,6 +72,15 @@ export const redirects = (journey: Journey, location: string): PlatformError => 
   })
 }
 
+export const closedByUs = (host: string): PlatformError =>
+  new PlatformError({
+    code: 'platform-session-lost',
+    failure: 'refused',
+    message: `This connection to ${host} was closed by ourselves.`,
+    remedy: 'Nothing to do: it is tried again on a new one.',
+    detail: { host },
+  })
+
 const tlsProblem = (journey: Journey, code: string, cause: unknown): PlatformError =>
   new PlatformError(
     {

@@ -5,7 +5,7 @@ import type { Connection } from '../connection.ts'
 import { checkedCa, type SeenCertificate } from './certificate.ts'
 import { GuardedBody, tooLarge } from './guarded-body.ts'
 import { exchange, type HttpRequest, mediaType } from './http-exchange.ts'
-import { asHttpFailure, type Journey } from './http-failure.ts'
+import { asHttpFailure, closedByUs, type Journey } from './http-failure.ts'
 import { parseEndpoint } from './platform-endpoint.ts'
 import { type ConnectOptions, lookAtCertificate, VerifiedAgent } from './verified-agent.ts'
 
@@ -56,13 +56,16 @@ export type HttpConnection = Pick<Connection, 'endpoint' | 'ca' | 'fingerprint' 
 /** Connects when it is first asked. Throws when the address or the CA cannot be right. */
 export const openHttp = (connection: HttpConnection): PlatformHttp => {
   const endpoint = parseEndpoint(connection.endpoint)
+  const closing = new AbortController()
   const options: ConnectOptions = {
     endpoint,
     trust: { ca: checkedCa(connection.ca) ?? '', fingerprint: connection.fingerprint },
     connectTimeoutMs: connection.connectTimeoutMs,
+    closing: closing.signal,
   }
   const agent = new VerifiedAgent(options)
   const stream = async (call: Call, request: HttpRequest & { maxBytes: number }): Promise<HttpStream> => {
+    closing.signal.throwIfAborted()
     const begun = beginCall(call)
     const journey: Journey = {
       host: endpoint.authority,
@@ -73,7 +76,17 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
     const { answerMs = httpDefaults.answerMs, stallMs = httpDefaults.stallMs } = request
     try {
       const { signal } = begun
-      const incoming = await exchange({ agent, endpoint, request, signal, journey, answerMs, stallMs })
+      const sending = {
+        agent,
+        endpoint,
+        request,
+        signal,
+        journey,
+        answerMs,
+        stallMs,
+        closing: closing.signal,
+      }
+      const incoming = await exchange(sending)
       const { statusCode: status = 0, headers } = incoming
       return {
         status,
@@ -95,7 +108,10 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
       return { ...head, body: await collect(body) }
     },
     certificate: () => lookAtCertificate(options),
-    close: () => agent.destroy(),
+    close: () => {
+      closing.abort(closedByUs(endpoint.authority))
+      agent.destroy()
+    },
   }
 }
 

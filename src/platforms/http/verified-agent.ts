@@ -10,6 +10,8 @@ export interface ConnectOptions {
   readonly endpoint: PlatformEndpoint
   readonly trust: Trust
   readonly connectTimeoutMs: number
+  /** Fires when the client is closed: whoever still connects gives up. */
+  readonly closing: AbortSignal
 }
 
 /** A free connection is given up after this, before servers with short patience close it under our next request. */
@@ -60,12 +62,14 @@ const connectVerified = async (options: ConnectOptions): Promise<Socket> => {
 
 const connectSocket = (options: ConnectOptions): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const { endpoint, connectTimeoutMs } = options
+    const { endpoint, connectTimeoutMs, closing } = options
     const journey: Journey = { host: endpoint.authority, method: 'CONNECT', path: endpoint.path, sent: false }
     const socket = endpoint.secure ? beginTls(options) : connectPlain(endpoint.port, endpoint.host)
+    const onClosing = () => fail(closing.reason as Error)
     const settle = () => {
       clearTimeout(timer)
       socket.removeListener('error', fail)
+      closing.removeEventListener('abort', onClosing)
     }
     const fail = (error: Error) => {
       settle()
@@ -78,6 +82,7 @@ const connectSocket = (options: ConnectOptions): Promise<Socket> =>
       connectTimeoutMs,
     )
     socket.once('error', fail)
+    closing.addEventListener('abort', onClosing, { once: true })
     socket.once(endpoint.secure ? 'secureConnect' : 'connect', () => {
       settle()
       resolve(socket)

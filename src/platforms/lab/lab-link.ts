@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import type { z } from 'zod'
 import { type Call, withinCall } from '../call.ts'
 import type { Connection } from '../connection.ts'
-import { asHttpFailure } from '../http/http-failure.ts'
+import { asHttpFailure, closedByUs } from '../http/http-failure.ts'
 import { type HttpAnswer, openHttp, type PlatformHttp } from '../http/platform-http.ts'
 import { isAbsent, PlatformError } from '../platform-error.ts'
 import type { Found } from '../ports/task.ts'
@@ -87,7 +87,7 @@ export class LabLink {
   /** Ends the session. Never throws. */
   async close(): Promise<void> {
     const signedIn = this.#signingIn
-    this.#closing.abort(closed())
+    this.#closing.abort(closedByUs(this.#http.origin))
     const farewell = async () => {
       const token = await signedIn
       if (token === undefined) return
@@ -131,7 +131,7 @@ export class LabLink {
 
   /** The session's token. The wait for it ends with the caller's signal; the sign-in goes on for the others. */
   #token(signal: AbortSignal): Promise<string> {
-    if (this.#closing.signal.aborted) return Promise.reject(closed())
+    if (this.#closing.signal.aborted) return Promise.reject(closedByUs(this.#http.origin))
     if (!this.#signingIn) {
       const signingIn = this.#signIn()
       this.#signingIn = signingIn
@@ -169,14 +169,6 @@ const nothingThere = (): PlatformError =>
     failure: 'absent',
     message: 'Nothing has such a ref.',
     remedy: 'Read the inventory again: refs come from there.',
-  })
-
-const closed = (): PlatformError =>
-  new PlatformError({
-    code: 'platform-session-lost',
-    failure: 'refused',
-    message: 'This connection to the lab has been closed.',
-    remedy: 'Open the platform anew.',
   })
 
 /** Waits for the session no longer than the call lasts; of the call itself nothing is sent by then. */
