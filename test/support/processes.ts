@@ -6,7 +6,7 @@ import { forgetChild, groupMembers, killGroup, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
 import { settles, until } from './wait.ts'
 
-export type Role = 'api' | 'worker' | 'conductor' | 'migrate' | 'up'
+export type Role = 'api' | 'worker' | 'conductor' | 'lab' | 'migrate' | 'up'
 
 export interface Exit {
   readonly code: number | null
