@@ -41,6 +41,9 @@ const suites: Readonly<Record<Exclude<Capability, 'import-image'>, (world: Platf
   'port-probe': testPorts,
 }
 
+const isShown = ({ declares, notSimulated = [] }: PlatformUnderTest, capability: Capability): boolean =>
+  declares.includes(capability) && !notSimulated.includes(capability)
+
 /**
  * The one contract suite: everything that the rest of Drover relies on, of any platform. `newImage` makes an
  * image that this platform can import, each under a name and an owner of its own.
@@ -53,7 +56,7 @@ export const describePlatform = (
     describe('as any platform', () => testIdentity(world))
     describe('at work', () => testSameObject(world))
     for (const [capability, suite] of Object.entries(suites))
-      if (world.declares.includes(capability as Capability)) describe(capability, () => suite(world))
+      if (isShown(world, capability as Capability)) describe(capability, () => suite(world))
     if (world.declares.includes('import-image')) {
       const { newImage } = world
       if (!newImage) throw new Error(`${name} declares "import-image" and gives no image to import.`)

@@ -54,6 +54,17 @@ export class Session {
     return withinCall(call, (signal) => unlessAborted(signal, this.#content as Promise<ServiceContent>))
   }
 
+  /** What the server is at this moment, and that it knows us: asked anew, whatever was known before. */
+  async identify(call: Call): Promise<ServiceContent> {
+    return withinCall(call, async (signal) => {
+      const own = { ...call, signal }
+      const content = await this.#readContent(own)
+      this.#content = Promise.resolve(content)
+      await this.call(own, { on: serviceInstance, method: 'CurrentTime', repeatable: true })
+      return content
+    })
+  }
+
   async manager(call: Call, name: string): Promise<Ref> {
     return managerOf(await this.content(call), name)
   }

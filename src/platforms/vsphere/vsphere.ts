@@ -20,8 +20,7 @@ export const openVsphere = (connection: Connection): Platform => {
       inventory: inventoryPort({ http, account: connection, session, vapi }),
     },
     probe: async (call: Call) => {
-      await session.signIn(call)
-      const { product, version, instanceUuid } = await session.content(call)
+      const { product, version, instanceUuid } = await session.identify(call)
       return { product, version, instance_id: instanceUuid }
     },
     close: async () => {

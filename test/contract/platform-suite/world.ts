@@ -36,6 +36,8 @@ export interface PlatformUnderTest {
   readonly connection: Connection
   /** Written down apart from the driver, so that a capability that gets lost is noticed. */
   readonly declares: readonly Capability[]
+  /** What the driver can do and what stands for the platform here cannot: shown elsewhere, by other means. */
+  readonly notSimulated?: readonly Capability[]
   /** Makes, or picks, a machine that no other test has: off; with a guest whose agent runs when it is on. */
   machine(): Promise<TestMachine>
   /** The same without an agent in it, where such machines can be had. */
@@ -45,7 +47,10 @@ export interface PlatformUnderTest {
   readonly scope?: { readonly name: string; readonly holds: (location: string) => boolean }
   /** How a task is found again besides by its id. */
   readonly findsTasksBy: readonly ('name' | 'machine')[]
-  /** A repeated call with the same name gives the first answer; else the repeat is refused by the state it finds. */
+  /**
+   * A repeated call with the same name gives the first answer. Else what it made is found again, or the repeat is
+   * refused by the state that it finds.
+   */
   readonly remembersNames: boolean
   /** New owners and names are in the next listing at once. */
   readonly levers: {
