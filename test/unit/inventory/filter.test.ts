@@ -135,6 +135,10 @@ describe('a filter that cannot be used says where and what to write', () => {
     ['name.matches("(a")', 1, 14, /pattern is none: missing closing/, /RE2/],
     ['name.matches("a(?=b)")', 1, 14, /pattern is none/, /no look-ahead/],
     ['name.matches(location)', 1, 14, /written out as text/, /contains/],
+    ['os_type == "Windows"', 1, 12, /os_type is never "Windows"/, /Did you mean "windows"\?/],
+    ['"running" == power_state', 1, 1, /power_state is never "running"/, /one of on, off, suspended/],
+    ['readiness in ["ready", "blokced"]', 1, 24, /never "blokced"/, /Did you mean "blocked"\?/],
+    ['!("disk-shraed" in findings)', 1, 3, /findings is never/, /Did you mean "disk-shared"\?/],
     ['name == "\0"', 1, 10, /character that is none/, /Remove/],
   ])('%s', (text, line, column, message, remedy) => {
     const error = refusal(text)
@@ -170,6 +174,7 @@ describe('hostile filters', () => {
     ['a huge pattern', 'name.matches("a{1000}|b{1000}|c{1000}")'],
     ['a pattern of many', `name.matches("${'\\\\pL{900}'.repeat(10)}")`],
     ['a long pattern', `name.matches("${'a'.repeat(600)}")`],
+    ['many patterns', Array.from({ length: 40 }, (_, n) => `name.matches("${n}")`).join('||')],
     ['a comment in the way', 'name // .matches(\n.matches("a")'],
   ])('%s is refused', (_what, text) => {
     expect(refusal(text)).toBeInstanceOf(FilterError)

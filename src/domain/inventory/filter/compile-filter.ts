@@ -2,17 +2,17 @@ import type { ASTNode, ParseResult } from '@marcbachmann/cel-js'
 import { type Cost, childrenOf, isTooExpensive, loops, measureCost } from './cost.ts'
 import { explain, type LibraryError } from './explain.ts'
 import { type FilterKind, renamedFields } from './fields.ts'
-import { FilterError } from './filter-error.ts'
+import { type Fail, failIn } from './filter-error.ts'
+import { checkKnownValues } from './known-values.ts'
 import {
   allowedFunctions,
-  compilePattern,
   languages,
   maxFilterLength,
-  maxPatternLength,
-  maxPatternSize,
+  type Patterns,
   safeMatches,
-  withTags,
+  withSubject,
 } from './language.ts'
+import { PatternBook } from './patterns.ts'
 import type { FilterView } from './view.ts'
 
 /** What one filter says of one thing. A failure there is that thing's, not the filter's. */
@@ -23,14 +23,6 @@ export interface CompiledFilter {
   readonly kind: FilterKind
   run(view: FilterView): FilterOutcome
 }
-
-type Fail = (problem: { at: number; summary: string; expected?: string; remedy: string }) => never
-
-const failIn =
-  (text: string): Fail =>
-  ({ at, summary, expected = '', remedy }) => {
-    throw new FilterError(text, { summary, position: at, expected, remedy })
-  }
 
 const checkText = (text: string, fail: Fail): void => {
   if (text.trim() === '')
@@ -83,47 +75,12 @@ const nameOfMethod = (text: string, node: ASTNode & { op: 'rcall' }, fail: Fail)
   return receiver.end + at
 }
 
-/** The instructions of a pattern, having checked that it is one. */
-const checkPattern = (node: ASTNode & { op: 'rcall' }, fail: Fail): number => {
-  const pattern = node.args[2][0]
-  if (pattern?.op !== 'value' || typeof pattern.args !== 'string')
-    return fail({
-      at: pattern?.start ?? node.start,
-      summary: 'A pattern must be written out as text',
-      expected: 'a text in quotes',
-      remedy: 'Write name.matches("^web-[0-9]+$"); use contains for a part that is computed.',
-    })
-  const at = pattern.start
-  if (pattern.args.length > maxPatternLength)
-    fail({
-      at,
-      summary: `The pattern is longer than ${maxPatternLength} characters`,
-      remedy: 'Split it in two.',
-    })
-  try {
-    const size = compilePattern(pattern.args).programSize()
-    if (size <= maxPatternSize) return size
-  } catch (error) {
-    const reason =
-      error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : String(error)
-    return fail({
-      at,
-      summary: `The pattern is none: ${reason}`,
-      remedy: 'Patterns are RE2: no look-ahead, no back references; in "…" write \\\\d for \\d.',
-    })
-  }
-  return fail({ at, summary: 'The pattern is too large', remedy: 'Use smaller repeat counts.' })
-}
-
 /** Refuses what is in the language and not in ours, and answers the text with safe patterns in it. */
-const secure = (
-  text: string,
-  kind: FilterKind,
-  fail: Fail,
-): { text: string; sizes: ReadonlyMap<number, number> } => {
+const secure = (text: string, kind: FilterKind, book: PatternBook, fail: Fail): string => {
   let safe = text
-  const sizes = new Map<number, number>()
-  for (const node of nodesOf(parse(text, kind).ast)) {
+  const nodes = nodesOf(parse(text, kind).ast)
+  checkKnownValues(nodes, kind, fail)
+  for (const node of nodes) {
     const renamed = node.op === 'id' && kind === 'network' ? renamedFields.get(node.args) : undefined
     if (renamed !== undefined) safe = replaceAt(safe, node.start, renamed)
     if (node.op !== 'call' && node.op !== 'rcall') continue
@@ -136,10 +93,10 @@ const secure = (
       })
     if (node.op !== 'rcall' || name !== 'matches') continue
     const at = nameOfMethod(text, node, fail)
-    sizes.set(node.start, Math.max(checkPattern(node, fail), sizes.get(node.start) ?? 0))
+    book.add(node)
     safe = replaceAt(safe, at, safeMatches)
   }
-  return { text: safe, sizes }
+  return safe
 }
 
 const checkDepth = (node: ASTNode, depth: number, fail: Fail): void => {
@@ -165,11 +122,17 @@ const checkTypes = (text: string, kind: FilterKind, parsed: ParseResult, fail: F
     })
 }
 
-const outcome = (parsed: ParseResult, cost: Cost, view: FilterView): FilterOutcome => {
+interface Program {
+  readonly parsed: ParseResult
+  readonly cost: Cost
+  readonly patterns: Patterns
+}
+
+const outcome = ({ parsed, cost, patterns }: Program, view: FilterView): FilterOutcome => {
   if (isTooExpensive(cost, view))
     return { error: 'The filter would take too long on this one: it goes through too large lists.' }
   try {
-    const value: unknown = withTags(view.tags, () => parsed(view.values))
+    const value: unknown = withSubject({ tags: view.tags, patterns }, () => parsed(view.values))
     return typeof value === 'boolean' ? { match: value } : { error: 'The answer is neither true nor false.' }
   } catch (error) {
     const { summary, message } = error as LibraryError & { message?: string }
@@ -181,19 +144,20 @@ const outcome = (parsed: ParseResult, cost: Cost, view: FilterView): FilterOutco
 export const compileFilter = (text: string, kind: FilterKind): CompiledFilter => {
   const fail = failIn(text)
   checkText(text, fail)
-  const { text: safe, sizes } = secure(text, kind, fail)
-  const parsed = parse(safe, kind)
+  const book = new PatternBook(fail)
+  const parsed = parse(secure(text, kind, book, fail), kind)
   checkDepth(parsed.ast, 0, fail)
   checkTypes(text, kind, parsed, fail)
   const cost = measureCost(parsed.ast, (node) =>
-    node.op === 'rcall' && node.args[0] === safeMatches ? (sizes.get(node.start) ?? 0) : 0,
+    node.op === 'rcall' && node.args[0] === safeMatches ? book.sizeAt(node.start) : 0,
   )
+  const program = { parsed, cost, patterns: book.patterns }
   return {
     text,
     kind,
     run: (view) => {
       if (view.kind !== kind) throw new Error(`A filter over ${kind}s was asked about a ${view.kind}.`)
-      return outcome(parsed, cost, view)
+      return outcome(program, view)
     },
   }
 }

@@ -3,7 +3,7 @@ import type { FilterView } from './view.ts'
 
 /**
  * How long an evaluation can take at the very most, from the shape of the expression: the language has no loops
- * but the ones over lists, so the product of their sizes bounds it. In steps of roughly ten nanoseconds.
+ * but the ones over lists, so the product of their sizes bounds it. In steps of some tens of nanoseconds.
  */
 export interface Cost {
   /** Steps that do not depend on texts, by how many loops are around them. */
@@ -12,6 +12,8 @@ export interface Cost {
   readonly perCharacter: readonly number[]
   /** How often lists or texts may be put together, which makes longer ones. */
   readonly joins: number
+  /** Items of the longest list that is written out. */
+  readonly written: number
 }
 
 export const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
@@ -26,18 +28,28 @@ export const childrenOf = (node: ASTNode): ASTNode[] => {
   return found
 }
 
+/** Operators and functions whose time may grow with a list or a text. Comparing with a short literal does not. */
+const mayScan = (node: ASTNode): boolean => {
+  if (node.op === 'call' || node.op === 'in' || node.op === '+') return true
+  return (node.op === '==' || node.op === '!=') && node.args.every(({ op }) => op !== 'value')
+}
+
 /** `programSize`: how many instructions the pattern of a `matches` has. */
 export const measureCost = (root: ASTNode, programSize: (node: ASTNode) => number): Cost => {
   const fixed: number[] = []
   const perCharacter: number[] = []
-  let joins = 0
+  let [joins, written] = [0, 1]
   const visit = (node: ASTNode, depth: number): void => {
     fixed[depth] = (fixed[depth] ?? 0) + 5
     perCharacter[depth] ??= 0
     if (node.op === '+') joins += 1
+    if (node.op === 'list') written = Math.max(written, node.args.length)
     if (node.op === 'rcall' && !loops.has(node.args[0])) perCharacter[depth] += programSize(node) / 4 + 0.05
-    if (node.op === 'call' || node.op === '==' || node.op === '!=' || node.op === 'in' || node.op === '+')
+    if (mayScan(node)) {
       perCharacter[depth] += 0.05
+      // It goes through a list itself, at worst.
+      fixed[depth + 1] = (fixed[depth + 1] ?? 0) + 0.2
+    }
     if (node.op === 'rcall' && loops.has(node.args[0])) {
       visit(node.args[1], depth)
       for (const inner of node.args[2]) visit(inner, depth + 1)
@@ -48,14 +60,15 @@ export const measureCost = (root: ASTNode, programSize: (node: ASTNode) => numbe
     fixed: Array.from(fixed, (n) => n ?? 0),
     perCharacter: Array.from(perCharacter, (n) => n ?? 0),
     joins,
+    written,
   }
 }
 
-/** Some tenths of a second at the worst. */
+/** Less than a second at the worst. */
 const budget = 3e7
 
 const stepsOf = (cost: Cost, listSize: number, textLength: number): number => {
-  const [size, length] = [listSize * (1 + cost.joins), textLength * (1 + cost.joins)]
+  const [size, length] = [Math.max(cost.written, listSize) * (1 + cost.joins), textLength * (1 + cost.joins)]
   return cost.fixed.reduce(
     (sum, steps, depth) => sum + (steps + (cost.perCharacter[depth] ?? 0) * length) * size ** depth,
     0,
@@ -64,7 +77,7 @@ const stepsOf = (cost: Cost, listSize: number, textLength: number): number => {
 
 /** The largest list and the longest text of what is looked at. */
 const sizesOf = (view: FilterView): { list: number; text: number } => {
-  let [list, text] = [64, 64]
+  let [list, text] = [1, 64]
   const look = (value: unknown): void => {
     if (typeof value === 'string') text = Math.max(text, value.length)
     else if (typeof value === 'object' && value !== null) {

@@ -1,3 +1,7 @@
+import { distributions, osTypes } from '../os.ts'
+import { rules } from '../rules/catalogue.ts'
+import { readinesses } from '../rules/evaluate.ts'
+
 /** The types of the filter language that fields have. */
 export type FieldType =
   | 'string'
@@ -16,6 +20,8 @@ export interface Field {
   readonly type: FieldType
   /** For people; empty where the name says it. */
   readonly about: string
+  /** Every value that there can be, where they are few: another one in a filter is a mistake. */
+  readonly values?: readonly string[]
 }
 
 export type Fields = Readonly<Record<string, Field>>
@@ -23,6 +29,11 @@ export type Fields = Readonly<Record<string, Field>>
 const of =
   (type: FieldType) =>
   (about = ''): Field => ({ type, about })
+const oneOf = (values: readonly string[], about = ''): Field => ({
+  type: 'string',
+  about: [values.map((value) => `\`${value}\``).join(', '), about].filter((part) => part !== '').join('; '),
+  values,
+})
 const [text, int, flag, texts] = [of('string'), of('int'), of('bool'), of('list<string>')]
 
 /** What lists of an instance hold. A value that the platform does not know is not there: ask with `has(d.used)`. */
@@ -83,13 +94,13 @@ const instanceFields = {
   ref: text("the platform's id"),
   uuid: text('lower case'),
   bios_uuid: text(),
-  power_state: text('`on`, `off`, `suspended`'),
+  power_state: oneOf(['on', 'off', 'suspended']),
   running: flag(),
   os: text('as the guest says'),
   os_description: text(),
   os_template: text('as the platform was told'),
-  os_type: text('`windows`, `linux`, `bsd`, `fortigate`; after overrides'),
-  distribution: text('`debian`, `ubuntu`, `rhel`, … or `other`; after overrides'),
+  os_type: oneOf(osTypes, 'after overrides'),
+  distribution: oneOf(distributions, 'after overrides'),
   distribution_version: text('such as `12`, `24.04`, `Server 2022`; empty when unknown'),
   architecture: text(),
   cpus: int('after overrides'),
@@ -116,8 +127,8 @@ const instanceFields = {
   guest: of('Guest')(),
   tags: of('map<string, list<string>>')('names by category'),
   attributes: of('map<string, string>')('after overrides'),
-  readiness: text('`ready`, `warning`, `blocked`'),
-  findings: texts('ids of the rules that hold and count'),
+  readiness: oneOf(readinesses),
+  findings: { ...texts('ids of the rules that hold and count'), values: rules.map(({ id }) => id) },
 } as const satisfies Fields
 
 const networkFields = {
@@ -126,7 +137,7 @@ const networkFields = {
   source: text('name of the source'),
   source_kind: text('`lab`, `vsphere`'),
   ref: text("the platform's id"),
-  type: text('`standard`, `distributed`, `nsx`, `nsx-distributed`, `bridge`, `other`'),
+  type: oneOf(['standard', 'distributed', 'nsx', 'nsx-distributed', 'bridge', 'other']),
   datacenter: text(),
   switch: text(),
   vlan: text(),

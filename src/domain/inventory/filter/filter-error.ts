@@ -55,3 +55,17 @@ export class FilterError extends Error {
     this.pointer = drawPointer(text, position)
   }
 }
+
+/** Refuses a filter because of something at a place in its text. */
+export type Fail = (problem: {
+  readonly at: number
+  readonly summary: string
+  readonly expected?: string
+  readonly remedy: string
+}) => never
+
+export const failIn =
+  (text: string): Fail =>
+  ({ at, summary, expected = '', remedy }) => {
+    throw new FilterError(text, { summary, position: at, expected, remedy })
+  }

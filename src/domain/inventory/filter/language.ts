@@ -1,5 +1,5 @@
 import { Environment } from '@marcbachmann/cel-js'
-import { RE2JS } from 're2js'
+import type { RE2JS } from 're2js'
 import { type FilterKind, filterFields, itemTypes, renamedFields } from './fields.ts'
 import { itemClasses } from './view.ts'
 
@@ -13,6 +13,8 @@ const structure = {
 }
 
 export const maxFilterLength = 4_096
+/** Each may keep some megabytes of what it learned about texts. */
+export const maxPatterns = 32
 export const maxPatternLength = 512
 /** Instructions of a compiled pattern: matching takes at most this many steps for each character. */
 export const maxPatternSize = 2_000
@@ -52,17 +54,25 @@ export const allowedFunctions = [
   'upperAscii',
 ] as const
 
-type Tags = Readonly<Record<string, readonly string[]>>
+/** Patterns by their text. They live as long as their filter, for each keeps what it learned about texts. */
+export type Patterns = ReadonlyMap<string, RE2JS>
 
-/** The tags of what is looked at right now: evaluation is synchronous, so there is only one at a time. */
-const subject: { tags: Tags } = { tags: {} }
+interface Subject {
+  readonly tags: Readonly<Record<string, readonly string[]>>
+  readonly patterns: Patterns
+}
 
-export const withTags = <T>(tags: Tags, work: () => T): T => {
-  subject.tags = tags
+const nobody: Subject = { tags: {}, patterns: new Map() }
+
+/** What functions look at beside their arguments: evaluation is synchronous, so there is only one at a time. */
+let subject = nobody
+
+export const withSubject = <T>(of: Subject, work: () => T): T => {
+  subject = of
   try {
     return work()
   } finally {
-    subject.tags = {}
+    subject = nobody
   }
 }
 
@@ -92,19 +102,6 @@ export const pathDir = (path: string): string => {
   return at === 0 ? '/' : trimmed(text.slice(0, at))
 }
 
-/** Compiled patterns of filters in use; they are written in filters, so there are few. */
-const patterns = new Map<string, RE2JS>()
-
-/** Linear-time patterns (RE2). Throws the engine's error when it is none. */
-export const compilePattern = (pattern: string): RE2JS => {
-  const known = patterns.get(pattern)
-  if (known) return known
-  const compiled = RE2JS.compile(pattern)
-  if (patterns.size >= 500) patterns.clear()
-  patterns.set(pattern, compiled)
-  return compiled
-}
-
 const register = (kind: FilterKind): Environment => {
   const environment = new Environment({ limits: structure })
   for (const [name, fields] of Object.entries(itemTypes)) {
@@ -116,9 +113,12 @@ const register = (kind: FilterKind): Environment => {
   environment
     .registerFunction('path_base(string): string', pathBase)
     .registerFunction('path_dir(string): string', pathDir)
-    .registerFunction(`string.${safeMatches}(string): bool`, (text: string, pattern: string) =>
-      compilePattern(pattern).test(text),
-    )
+    .registerFunction(`string.${safeMatches}(string): bool`, (text: string, pattern: string) => {
+      const compiled = subject.patterns.get(pattern)
+      // Never so: a pattern that was not checked first does not compile into a filter.
+      if (!compiled) throw new Error('This pattern was not written out.')
+      return compiled.test(text)
+    })
   if (kind === 'network') return environment
   return environment
     .registerFunction('has_tag(string, string): bool', (category: string, tag: string) =>
