@@ -54,11 +54,9 @@ const nameTags = async (
   call: Call,
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, NamedTag>> => {
-  const tags = await eachKnown(ids, (id) => vapi.get(call, `/tagging/tag/${encodeURIComponent(id)}`))
+  const tags = await eachKnown(ids, (id) => vapi.get(call, '/tagging/tag', id))
   const categoryIds = [...new Set([...tags.values()].map((tag) => String(tag.category_id)))]
-  const categories = await eachKnown(categoryIds, (id) =>
-    vapi.get(call, `/tagging/category/${encodeURIComponent(id)}`),
-  )
+  const categories = await eachKnown(categoryIds, (id) => vapi.get(call, '/tagging/category', id))
   return new Map(
     [...tags].map(([id, tag]) => [
       id,

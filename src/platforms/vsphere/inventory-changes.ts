@@ -79,7 +79,7 @@ export async function* changedInstances(
   const { tags } = found.surroundings
   const mayDiffer = tagsMayDiffer(Buffer.from(cursor.tags, 'base64'), digestTags(tags))
   if (mayDiffer)
-    for (const ref of await machinesIn(session, call, cursor.views))
+    for (const ref of await machinesIn(session, call, cursor.machines))
       if (mayDiffer(ref.value)) refs.set(ref.value, ref)
   const left = [...refs.values()]
   for (let from = 0; from < left.length; from += chunk) {

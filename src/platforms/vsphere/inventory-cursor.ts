@@ -8,8 +8,9 @@ export interface InventoryCursor {
   readonly cookie: string
   readonly collector: string
   readonly version: string
-  /** Views that machines are found in. */
-  readonly views: readonly string[]
+  /** Views that machines are found in, and all else. */
+  readonly machines: readonly string[]
+  readonly around: readonly string[]
   readonly scopes: string
   /** Digests of what is not watched. */
   readonly attributes: string
@@ -28,13 +29,11 @@ export const packCursor = (cursor: InventoryCursor): string | null => {
 export const unpackCursor = (text: string): InventoryCursor => {
   try {
     const parsed = JSON.parse(text) as Record<string, unknown>
-    const { views } = parsed
     const texts = ['instance', 'cookie', 'collector', 'version', 'scopes', 'attributes', 'tags']
     if (
       parsed.format === format &&
       texts.every((name) => typeof parsed[name] === 'string') &&
-      Array.isArray(views) &&
-      views.every((view) => typeof view === 'string')
+      [parsed.machines, parsed.around].every(isTexts)
     )
       return parsed as unknown as InventoryCursor
   } catch {
@@ -42,6 +41,9 @@ export const unpackCursor = (text: string): InventoryCursor => {
   }
   throw cursorLost('the cursor is not one of this version')
 }
+
+const isTexts = (value: unknown): boolean =>
+  Array.isArray(value) && value.every((one) => typeof one === 'string')
 
 export const cursorLost = (why: string, cause?: unknown): PlatformError =>
   new PlatformError(

@@ -14,7 +14,6 @@ const around = [
   'ComputeResource',
   'ResourcePool',
 ]
-const everything = ['VirtualMachine', ...around]
 
 /** The same places have the same text, in whatever order and form they were given. */
 export const normalScopes = (scopes: readonly string[]): readonly string[] => {
@@ -22,29 +21,43 @@ export const normalScopes = (scopes: readonly string[]): readonly string[] => {
   return clean.includes('') || clean.includes('...') ? [] : [...new Set(clean)].sort()
 }
 
-/** Views at the server of everything in these places, that follow what comes and goes there. */
+/** Views at the server that follow what comes and goes. */
+export interface ScopeViews {
+  readonly machines: readonly Ref[]
+  /** Hosts, networks, storage, and the places of all. */
+  readonly around: readonly Ref[]
+}
+
+/** Machines of some places, and all else of the data centres that these are in. */
 export const openViews = async (
   session: Session,
   call: Call,
   scopes: readonly string[],
   readTree: () => Promise<InventoryTree>,
-): Promise<readonly Ref[]> => {
+): Promise<ScopeViews> => {
   const wanted = normalScopes(scopes)
-  if (wanted.length === 0)
-    return [await createView(session, call, await session.manager(call, 'rootFolder'), everything)]
-  const tree = await readTree()
-  const places = new Map<string, { ref: Ref; types: readonly string[] }>()
-  for (const scope of wanted) {
-    const node = findPlace(tree, scope)
-    const datacenter = tree.nearest(node.ref.value, 'Datacenter')
-    const isPart = datacenter !== undefined && datacenter !== node
-    places.set(node.ref.value, { ref: node.ref, types: isPart ? ['VirtualMachine'] : everything })
-    if (isPart && !places.has(datacenter.ref.value))
-      places.set(datacenter.ref.value, { ref: datacenter.ref, types: around })
+  const [machines, sites] =
+    wanted.length === 0
+      ? [[await session.manager(call, 'rootFolder')], [await session.manager(call, 'rootFolder')]]
+      : placesOf(await readTree(), wanted)
+  const open = async (places: readonly Ref[], types: readonly string[]) => {
+    const views: Ref[] = []
+    for (const place of places) views.push(await createView(session, call, place, types))
+    return views
   }
-  const views: Ref[] = []
-  for (const { ref, types } of places.values()) views.push(await createView(session, call, ref, types))
-  return views
+  return { machines: await open(machines, ['VirtualMachine']), around: await open(sites, around) }
+}
+
+const placesOf = (tree: InventoryTree, scopes: readonly string[]): readonly [Ref[], Ref[]] => {
+  const machines = new Map<string, Ref>()
+  const sites = new Map<string, Ref>()
+  for (const scope of scopes) {
+    const { ref } = findPlace(tree, scope)
+    machines.set(ref.value, ref)
+    const site = tree.nearest(ref.value, 'Datacenter')?.ref ?? ref
+    sites.set(site.value, site)
+  }
+  return [[...machines.values()], [...sites.values()]]
 }
 
 const containers = [

@@ -6,7 +6,7 @@ import { isSessionLost } from './session.ts'
  * What tells that something changed. Few and small, as the server keeps and compares them: `changeVersion` moves
  * with every change of a machine's configuration. What changes is then read as a whole.
  */
-export const watchedProperties = [
+export const watchedMachines = [
   {
     type: 'VirtualMachine',
     paths: [
@@ -16,6 +16,10 @@ export const watchedProperties = [
       ...['guest.toolsRunningStatus', 'guest.toolsVersionStatus2'],
     ],
   },
+]
+
+/** The same for what is around machines. */
+export const watchedSites = [
   {
     type: 'HostSystem',
     paths: [

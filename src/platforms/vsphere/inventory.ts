@@ -16,7 +16,7 @@ import {
 } from './inventory-read.ts'
 import { normalScopes, openViews } from './inventory-scopes.ts'
 import { readTree } from './inventory-tree.ts'
-import { watchedProperties } from './inventory-watched.ts'
+import { watchedMachines, watchedSites } from './inventory-watched.ts'
 import { retrieveOne } from './property-read.ts'
 import { openWatch } from './property-wait.ts'
 import { Session, type SessionAccount } from './session.ts'
@@ -69,20 +69,21 @@ async function* scan(parts: InventoryParts, call: Call, options: ScanOptions): S
   try {
     const views = await openViews(session, call, options.scopes, () => readTree(session, call))
     // First the watching, then the reading: what changes in between is in the next delta.
-    const watch = await openWatch(session, call, {
-      objects: views.map((view) => ({ view })),
-      properties: watchedProperties,
-    })
+    const watch = await openWatch(session, call, [
+      ...views.machines.map((view) => ({ objects: { view }, properties: watchedMachines })),
+      ...views.around.map((view) => ({ objects: { view }, properties: watchedSites })),
+    ])
     const surroundings = await readSurroundings(parts, session, call)
-    yield siteItems(await readSite(session, call, views), surroundings.tree)
-    const sets = views.map((view) => ({ view }))
+    yield siteItems(await readSite(session, call, views.around), surroundings.tree)
+    const sets = views.machines.map((view) => ({ view }))
     yield* readInstances(session, call, sets, surroundings)
     const cursor = packCursor({
       instance: (await session.content(call)).instanceUuid,
       cookie: session.cookie,
       collector: watch.collector.value,
       version: watch.version,
-      views: views.map((view) => view.value),
+      machines: views.machines.map((view) => view.value),
+      around: views.around.map((view) => view.value),
       scopes: digestOf(normalScopes(options.scopes)),
       ...digests(surroundings),
     })
@@ -108,7 +109,7 @@ async function* changes(
   const surroundings = await readSurroundings(parts, session, call)
   const now = digests(surroundings)
   if (now.attributes !== cursor.attributes) throw cursorLost('custom attributes have other names now')
-  const views = cursor.views.map((value) => ({ type: 'ContainerView', value }))
+  const views = cursor.around.map((value) => ({ type: 'ContainerView', value }))
   const sites = await changedSites(session, call, views, { changed, tree: surroundings.tree })
   if (sites.length > 0) yield sites
   yield* changedInstances(session, call, cursor, { changed, surroundings })

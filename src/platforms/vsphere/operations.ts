@@ -1,3 +1,4 @@
+import { type Call, withinCall } from '../call.ts'
 import type { Connection } from '../connection.ts'
 import type { Capability, Ports } from '../ports.ts'
 import { openDisks } from './disks.ts'
@@ -13,13 +14,27 @@ export const openOperations = (
   connection: Connection,
 ): Pick<Ports, 'power' | 'machines' | 'disks' | 'templates' | 'guest'> => {
   const machines = openMachines(session)
+  const { extents, ...disks } = openDisks(session)
   return {
-    power: openPower(session),
-    machines,
-    disks: openDisks(session),
-    templates: openTemplates(session, connection, machines),
-    guest: openGuest(session),
+    power: bounded(openPower(session)),
+    machines: bounded(machines),
+    // A stream of pages goes on as long as its reader wants; each page has the deadline.
+    disks: { ...bounded(disks), extents },
+    templates: bounded(openTemplates(session, connection, machines)),
+    guest: bounded(openGuest(session)),
   }
+}
+
+type Method = (call: Call, ...rest: never[]) => Promise<unknown>
+
+/** A verb is several questions to the server: its deadline is for all of them together. */
+const bounded = <Port extends { readonly [Name in keyof Port]: Method }>(port: Port): Port => {
+  const within =
+    (method: Method): Method =>
+    async (call, ...rest) =>
+      withinCall(call, (signal) => method({ ...call, signal }, ...rest))
+  const entries = Object.entries<Method>(port).map(([name, method]) => [name, within(method)])
+  return Object.fromEntries(entries) as Port
 }
 
 /** No `write-disks`: vSphere takes images whole. No `port-probe`: it does not look into guests. */

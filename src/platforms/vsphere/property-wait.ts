@@ -28,14 +28,13 @@ const limits = { totalBytes: 2 * 1024 ** 3, depth: 64, itemBytes: 32 * 1024 ** 2
 export const openWatch = async (
   session: Session,
   call: Call,
-  watched: { readonly objects: readonly ObjectSet[]; readonly properties: readonly PropertyPaths[] },
+  watched: readonly { readonly objects: ObjectSet; readonly properties: readonly PropertyPaths[] }[],
 ): Promise<Watch> => {
   const on = await session.manager(call, 'propertyCollector')
   const made = await session.call(call, { on, method: 'CreatePropertyCollector' })
   const collector = refOf(child(made, 'returnval')) as Ref
-  for (const objects of watched.objects) {
-    const body =
-      filterSpec('spec', { objects, properties: watched.properties }) + element('partialUpdates', false)
+  for (const one of watched) {
+    const body = filterSpec('spec', one) + element('partialUpdates', false)
     await session.call(call, { on: collector, method: 'CreateFilter', body })
   }
   // The first answers tell everything as it is; that is read elsewhere, with more of it.

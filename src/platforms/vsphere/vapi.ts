@@ -8,15 +8,18 @@ interface Dialect {
   readonly session: string
   readonly root: string
   readonly action: string
+  /** How an id stands in a path. */
+  readonly id: string
   readonly unwrap: (answer: unknown) => unknown
 }
 
 const dialects: readonly Dialect[] = [
-  { session: '/api/session', root: '/api/cis', action: 'action', unwrap: (answer) => answer },
+  { session: '/api/session', root: '/api/cis', action: 'action', id: '', unwrap: (answer) => answer },
   {
     session: '/rest/com/vmware/cis/session',
     root: '/rest/com/vmware/cis',
     action: '~action',
+    id: 'id:',
     unwrap: (answer) => (answer as { value?: unknown } | null)?.value,
   },
 ]
@@ -42,9 +45,12 @@ export class Vapi {
     return this.#dialect !== null
   }
 
-  /** `path` below `/cis`, such as `/tagging/tag`. */
-  async get(call: Call, path: string): Promise<unknown> {
-    return this.#ask(call, (dialect) => ({ method: 'GET', path: dialect.root + path }))
+  /** `path` below `/cis`, such as `/tagging/tag`; with an id, one of them. */
+  async get(call: Call, path: string, id?: string): Promise<unknown> {
+    return this.#ask(call, (dialect) => ({
+      method: 'GET',
+      path: `${dialect.root}${path}${id === undefined ? '' : `/${dialect.id}${encodeURIComponent(id)}`}`,
+    }))
   }
 
   /** Only for actions that change nothing, or that do no harm when they are done twice. */

@@ -11,7 +11,8 @@ const cursor = {
   cookie: 'vmware_soap_session="x"',
   collector: 'pc-1',
   version: '17',
-  views: ['session[1]view-1'],
+  machines: ['session[1]view-1'],
+  around: ['session[1]view-2'],
   scopes: '',
   attributes: 'a',
   tags: Buffer.alloc(2_048, 1).toString('base64'),
@@ -22,7 +23,9 @@ test('a cursor goes out and comes back', () => {
 })
 
 test('a cursor that would be too long is none', () => {
-  expect(packCursor({ ...cursor, views: Array.from({ length: 400 }, () => 'session[1]view-123') })).toBeNull()
+  expect(
+    packCursor({ ...cursor, machines: Array.from({ length: 400 }, () => 'session[1]view-123') }),
+  ).toBeNull()
 })
 
 test.each(['', 'x', '{}', 'null', '{"format":1}', JSON.stringify({ ...cursor, format: 2 })])(
