@@ -35,7 +35,7 @@ export const once = async <Body, Status extends number>(
     if (key === undefined) return await work(tx)
     const request = { actor: c.get('actor').name, key }
     if (!(await tryLockRequest(tx, request))) throw inFlight()
-    const digest = await digestOf(c)
+    const digest = await digestOf(c, deps)
     const stored = await findAnswer(tx, request)
     if (stored) return replay<Body, Status>(c, deps, stored, digest)
     const fresh = await work(tx)
@@ -67,13 +67,17 @@ export const requestKey = (c: Context<ApiEnv>): string | undefined => {
 /** JSON never begins with this. */
 const sealedMark = 'sealed:'
 
-/** What makes two requests the same: method, address and body, byte for byte. */
-const digestOf = async (c: Context<ApiEnv>): Promise<Buffer> => {
+/**
+ * What makes two requests the same: method, address and body, byte for byte. Keyed, because a body may hold a
+ * password: from a plain digest one could be guessed by whoever reads the database.
+ */
+const digestOf = async (c: Context<ApiEnv>, deps: ApiDeps): Promise<Buffer> => {
   const { pathname, search } = new URL(c.req.url)
-  return createHash('sha256')
+  const digest = createHash('sha256')
     .update(`${c.req.method} ${pathname}${search}\n`)
     .update(Buffer.from(await c.req.arrayBuffer()))
     .digest()
+  return deps.sealer.mac(digest)
 }
 
 const replay = <Body, Status extends number>(

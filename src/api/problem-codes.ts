@@ -118,6 +118,11 @@ export const problemCodes = {
     'The network belongs to a target',
     'Set the overrides of the source network that is mapped to it.',
   ),
+  'waiver-exists': facts(
+    409,
+    'The rule is waived already',
+    'Remove the waiver that there is first; GET /v1/waivers shows it.',
+  ),
   'version-mismatch': facts(
     412,
     'Changed by somebody else',

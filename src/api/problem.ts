@@ -166,6 +166,8 @@ const fromSql = (thrown: unknown): ApiError | undefined => {
   const state = sqlState(thrown)
   if (nameIndexes.has(violatedConstraint(thrown) ?? ''))
     return problem('name-taken', 'Something else has this name already.', { field: 'name', cause: thrown })
+  if (violatedConstraint(thrown) === 'waiver_place')
+    return problem('waiver-exists', 'The rule is waived there already.', { field: 'rule', cause: thrown })
   if (state === '22021' || state === '22P05')
     return problem('text-not-storable', 'The request holds text that Postgres cannot store.', {
       cause: thrown,

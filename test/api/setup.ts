@@ -91,7 +91,7 @@ export const clientOf = (deps: ApiDeps): Client => {
       { incoming: { socket: { remoteAddress: ask.peer ?? '127.0.0.1' } } },
     )
     const text = await response.text()
-    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    const isJson = /[/+]json\b/.test(response.headers.get('content-type') ?? '')
     return {
       status: response.status,
       headers: response.headers,
