@@ -103,7 +103,7 @@ class Worker {
     const workerId = uuidv7()
     this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}` })
     const use = this.#platforms.use.bind(this.#platforms)
-    const { handlers, undoers } = createHandlers({ world, cpu, sealer, use })
+    const { handlers, undoers } = createHandlers({ db, world, cpu, sealer, use })
     const slots = new Map(
       [...handlers].map(([kind, handler]) => [
         kind,

@@ -3,10 +3,12 @@ import type { SyncParts } from '../src/inventory/sync-site.ts'
 import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
 import { createCheckConnection } from './handlers/check-connection.ts'
+import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
 import { createSyncSource } from './handlers/sync-source.ts'
 import { createSyncTarget } from './handlers/sync-target.ts'
+import { createTrackInstance } from './handlers/track-instance.ts'
 
 export interface HandlerSet {
   readonly handlers: ReadonlyMap<string, Handler>
@@ -14,6 +16,7 @@ export interface HandlerSet {
 }
 
 export interface HandlerParts extends SyncParts {
+  readonly db: Db
   /** The self-test's outside world. */
   readonly world: Db
   readonly cpu: CpuPool
@@ -28,6 +31,8 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createSyncSource(parts),
     createSyncTarget(parts),
     createCheckConnection(parts.use),
+    createPowerInstance(parts.use),
+    createTrackInstance(parts.db, parts.use),
   ] as readonly Handler[]
   for (const handler of all)
     for (const [effectKind, undoer] of Object.entries(handler.undoers ?? {})) undoers.set(effectKind, undoer)

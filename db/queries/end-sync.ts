@@ -47,8 +47,13 @@ export const failSync = async (tx: Tx, failure: SyncFailure): Promise<void> => {
       cursor = case when ${failure.forgetCursor} then null else cursor end,
       next_check_at = case when ${failure.checkNow} then now() else next_check_at end,
       next_sync_at = case when ${intervalSeconds} > 0
-        then now() + least(${intervalSeconds} * power(2, least(sync_failures, 10)),
-               greatest(${intervalSeconds}, ${longestPauseSeconds})) * interval '1 second' * ${tx.unsafe(jitter)}
+        then now() + least(${intervalSeconds}::float8 * power(2, least(sync_failures, 10)),
+               greatest(${intervalSeconds}::float8, ${longestPauseSeconds}::float8)) * interval '1 second' * ${tx.unsafe(jitter)}
         else 'infinity' end
     where id = ${failure.siteId}::uuid`
+}
+
+/** One instance was looked at by itself, and was not what it was. */
+export const bumpRevision = async (tx: Tx, siteId: string): Promise<void> => {
+  await tx`update site set revision = revision + 1 where id = ${siteId}::uuid`
 }

@@ -11,6 +11,7 @@ import { identify, whyIgnored } from '../domain/inventory/identity.ts'
 import { type Decision, decideInstance } from '../domain/inventory/merge.ts'
 import { cleanInstance } from '../domain/inventory/normalise.ts'
 import { detectOs } from '../domain/inventory/os.ts'
+import { proveTracking } from './prove-tracking.ts'
 import { type StageLine, writeFacts } from './stage-line.ts'
 
 export interface SyncedSite {
@@ -102,8 +103,7 @@ const seenLine = (seen: Seen, mark: InstanceMark): StageLine => ({
 const decidedLine = (site: SyncedSite, seen: Seen, record: InstanceRecord | null): StageLine => {
   const frozen = record?.frozen ?? false
   const decision = decideInstance({ known: record, seen: seen.facts, frozen })
-  // Nothing to write is still something when the text differs: the record keeps what the platform forgot.
-  const action = decision.action === 'unchanged' ? 'settle' : decision.action
+  const action = quietAction(decision)
   if (action === 'vanish') throw new Error('An instance that was seen cannot vanish.')
   return {
     kind: 'instance',
@@ -114,8 +114,18 @@ const decidedLine = (site: SyncedSite, seen: Seen, record: InstanceRecord | null
     hash: seen.hash,
     name: decision.facts.name,
     factsText: factsTextOf(seen, decision),
-    more: columnsOf(site, decision, frozen ? [] : seen.notes),
+    more: columnsOf(site, decision, { frozen, notes: frozen ? [] : seen.notes }),
   }
+}
+
+/** How full a disk is, and where its tracking stands, moves by itself: it is written, and nobody is told. */
+const movesByItself = /^disks\[[^\]]*\]\.(used|change_id)$/
+
+const quietAction = (decision: Decision): Exclude<Decision['action'], 'unchanged'> => {
+  // Nothing to write is still something when the text differs: the record keeps what the platform forgot.
+  if (decision.action === 'unchanged') return 'settle'
+  const quiet = decision.action === 'update' && decision.changes.every(({ path }) => movesByItself.test(path))
+  return quiet ? 'settle' : decision.action
 }
 
 const factsTextOf = (seen: Seen, decision: Decision): string | null => {
@@ -137,9 +147,13 @@ export const derivedColumns = (site: SyncedSite, facts: InstanceFacts) => {
   }
 }
 
-const columnsOf = (site: SyncedSite, decision: Decision, notes: readonly string[]) => ({
+const columnsOf = (
+  site: SyncedSite,
+  decision: Decision,
+  { frozen, notes }: { readonly frozen: boolean; readonly notes: readonly string[] },
+) => ({
   ...derivedColumns(site, decision.facts),
-  tracking: decision.tracking,
+  tracking: frozen ? decision.tracking : proveTracking(decision.facts, decision.tracking),
   pending: decision.pending,
   notes,
   changes: decision.changes,

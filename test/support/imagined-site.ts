@@ -1,7 +1,9 @@
 import type {
+  DiskFacts,
   HostFacts,
   InstanceFacts,
   NetworkFacts,
+  NicFacts,
   StorageFacts,
 } from '../../src/domain/inventory/facts.ts'
 import { PlatformError } from '../../src/platforms/platform-error.ts'

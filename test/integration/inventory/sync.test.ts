@@ -18,7 +18,8 @@ const setUp = async (count = 4) => {
   const name = `vc-${made}`
   const world = new ImaginedSite()
   // No two sources of these tests have the same machines unless a test says so.
-  const ref = (index: number) => `vm-${made * 1_000 + index}`
+  const base = made * 1_000
+  const ref = (index: number) => `vm-${base + index}`
   for (let index = 1; index <= count; index += 1) world.put({ ref: ref(index) })
   await makeSite(db, { name, connectivity: 'ok' })
   return { name, world, ref, worker: createInventoryWorker(db, world.open) }
@@ -60,25 +61,36 @@ test('a sync that finds nothing new changes nothing, and costs a delta', async (
   expect((await siteOf(db, name)).revision).toBe(1)
 })
 
-test.each(['full', 'delta'] as const)('a %s sync tells of what came, changed, went and came back', async (mode) => {
-  const { name, worker, world, ref } = await setUp()
-  await worker.sync(name)
-  const [changing, going] = [await instanceOf(db, name, ref(1)), await instanceOf(db, name, ref(2))]
-  world.put({ ref: ref(1), name: 'renamed', cpus: 8 })
-  world.remove(ref(2))
-  world.put({ ref: ref(9) })
-  expect((await worker.sync(name, { mode })).result).toMatchObject({
-    ...{ reading: mode, revision: 2, instances: 4, appeared: 1, changed: 1, vanished: 1, returned: 0 },
-  })
-  expect(await instanceOf(db, name, ref(1))).toMatchObject({ id: changing.id, name: 'renamed', revision: 2 })
-  expect((await instanceOf(db, name, ref(2))).goneAt).not.toBeNull()
-  expect(await eventsOf(db, changing.id)).toEqual(['instance.changed'])
-  expect(await eventsOf(db, (await instanceOf(db, name, ref(9))).id)).toEqual(['instance.appeared'])
-  world.put({ ref: ref(2) })
-  expect((await worker.sync(name, { mode })).result).toMatchObject({ revision: 3, instances: 5, returned: 1 })
-  expect(await instanceOf(db, name, ref(2))).toMatchObject({ id: going.id, goneAt: null })
-  expect(await eventsOf(db, going.id)).toEqual(['instance.vanished', 'instance.returned'])
-})
+test.each(['full', 'delta'] as const)(
+  'a %s sync tells of what came, changed, went and came back',
+  async (mode) => {
+    const { name, worker, world, ref } = await setUp()
+    await worker.sync(name)
+    const [changing, going] = [await instanceOf(db, name, ref(1)), await instanceOf(db, name, ref(2))]
+    world.put({ ref: ref(1), name: 'renamed', cpus: 8 })
+    world.remove(ref(2))
+    world.put({ ref: ref(9) })
+    expect((await worker.sync(name, { mode })).result).toMatchObject({
+      ...{ reading: mode, revision: 2, instances: 4, appeared: 1, changed: 1, vanished: 1, returned: 0 },
+    })
+    expect(await instanceOf(db, name, ref(1))).toMatchObject({
+      id: changing.id,
+      name: 'renamed',
+      revision: 2,
+    })
+    expect((await instanceOf(db, name, ref(2))).goneAt).not.toBeNull()
+    expect(await eventsOf(db, changing.id)).toEqual(['instance.changed'])
+    expect(await eventsOf(db, (await instanceOf(db, name, ref(9))).id)).toEqual(['instance.appeared'])
+    world.put({ ref: ref(2) })
+    expect((await worker.sync(name, { mode })).result).toMatchObject({
+      revision: 3,
+      instances: 5,
+      returned: 1,
+    })
+    expect(await instanceOf(db, name, ref(2))).toMatchObject({ id: going.id, goneAt: null })
+    expect(await eventsOf(db, going.id)).toEqual(['instance.vanished', 'instance.returned'])
+  },
+)
 
 test.each(['full', 'delta'] as const)(
   'a machine that was registered again keeps its record in a %s sync, and what a person said of it',
@@ -104,7 +116,9 @@ test('a machine whose UUID changed keeps its record, and the change is told', as
   await worker.sync(name)
   const row = await instanceOf(db, name, ref(1))
   expect([row.uuid, row.facts.uuid]).toEqual([uuid, uuid])
-  const [event] = await db<{ detail: { kinds: string[] } }[]>`select detail from event where subject_id = ${row.id}`
+  const [event] = await db<
+    { detail: { kinds: string[] } }[]
+  >`select detail from event where subject_id = ${row.id}`
   expect(event?.detail.kinds).toContain('identity-changed')
 })
 

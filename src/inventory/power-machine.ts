@@ -1,0 +1,192 @@
+import { z } from 'zod'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import { DroverError } from '../errors.ts'
+import type { EffectResult, EffectSpec } from '../ledger/effects.ts'
+import type { Call } from '../platforms/call.ts'
+import { PlatformError } from '../platforms/platform-error.ts'
+import type { PowerFacts } from '../platforms/ports/power.ts'
+import type { TaskHandle } from '../platforms/ports/task.ts'
+import { type Platform, portOf } from '../platforms/ports.ts'
+import {
+  nextPowerStep,
+  type PowerAsked,
+  type PowerDecision,
+  type PowerProgress,
+  type PowerStep,
+} from './power-step.ts'
+import type { Turn } from './turn.ts'
+
+/** A turn that may act outside. */
+export interface ActingTurn extends Turn {
+  readonly checkpointed: Readonly<Record<string, unknown>> | null
+  checkpoint(state: Record<string, unknown>): Promise<void>
+  effect(spec: EffectSpec): Promise<EffectResult>
+}
+
+export interface PowerTask {
+  readonly turn: ActingTurn
+  readonly site: SiteRow
+  readonly platform: Platform
+  readonly ref: string
+  readonly asked: PowerAsked
+  /** Tells this power change from another one of the same job; part of every name. */
+  readonly part: string
+  /** What has to be done when the job ends before its time; null: nothing, it was only asked to do this. */
+  readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> } | null
+}
+
+export type PowerOutcome =
+  | { readonly type: 'done'; readonly seen: PowerFacts }
+  /** Look again after this long. */
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+
+const storedProgress = z.object({
+  steps: z.array(z.enum(['start', 'shutdown', 'stop', 'reset'])),
+  waitedMs: z.number(),
+  bootId: z.string(),
+  deaf: z.boolean(),
+  /** Tasks that failed: each is begun anew under another name. */
+  failed: z.number(),
+})
+type Stored = z.infer<typeof storedProgress>
+
+const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, failed: 0 }
+const lookMs = 2_000
+const callMs = 30_000
+
+/**
+ * Brings a machine's power to where it was asked to be, as far as one turn can: looks, decides, acts, records. A
+ * crash between any two lines is gone on from; what was begun is found again and not begun twice.
+ */
+export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
+  const { turn, asked } = task
+  let progress = readProgress(task)
+  // What a crash has cut between its record and the call is done now; what is done is only recognised.
+  const last = progress.steps.at(-1)
+  if (last) progress = await take(task, progress, last)
+  for (;;) {
+    turn.safePoint()
+    const seen = await look(task)
+    const decision = nextPowerStep(asked, progress, seen)
+    if (decision.type === 'done') return { type: 'done', seen }
+    if (decision.type === 'refuse') throw refused(decision)
+    if (decision.type === 'wait') {
+      await record(task, { ...progress, waitedMs: progress.waitedMs + lookMs })
+      return { type: 'wait', forMs: lookMs, forWhat: decision.forWhat }
+    }
+    const first = progress.steps.length === 0
+    const bootId = first ? seen.boot_id : progress.bootId
+    progress = { ...progress, steps: [...progress.steps, decision.step], waitedMs: 0, bootId }
+    await record(task, progress)
+    progress = await take(task, progress, decision.step)
+  }
+}
+
+const readProgress = ({ turn, part }: PowerTask): Stored => {
+  const parsed = storedProgress.safeParse(turn.checkpointed?.[part])
+  return parsed.success ? parsed.data : fresh
+}
+
+const record = ({ turn, part }: PowerTask, progress: Stored): Promise<void> =>
+  turn.checkpoint({ ...turn.checkpointed, [part]: progress })
+
+const callOf = ({ turn }: PowerTask, name: string): Call => ({
+  signal: turn.signal,
+  timeoutMs: callMs,
+  name,
+})
+
+const look = async (task: PowerTask): Promise<PowerFacts> => {
+  const found = await portOf(task.platform, 'power').power(callOf(task, 'look'), task.ref)
+  if (found.found) return found.value
+  throw new DroverError({
+    code: 'instance-absent',
+    class: 'permanent',
+    message: `${task.site.name} has no machine ${task.ref} any more.`,
+    remedy: 'Sync the source, then look for the instance.',
+  })
+}
+
+/** Does one step, once over all tries, and waits a while for the platform's task. */
+const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
+  const { turn, site, part } = task
+  const name = `${turn.job.id}/${part}/${step}${progress.failed > 0 ? `/${progress.failed}` : ''}`
+  try {
+    const { externalId } = await turn.effect({
+      kind: task.undo?.kind ?? 'instance-power',
+      platform: site.name,
+      name,
+      undo: task.undo?.with ?? null,
+      observe: () => observe(task, step, name, progress),
+      act: () => begin(task, step, name),
+    })
+    await settleTask(task, name, externalId)
+    return progress
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    if (step === 'shutdown' && (error.failure === 'refused' || error.failure === 'unsupported')) {
+      const deaf = { ...progress, deaf: true }
+      await record(task, deaf)
+      return deaf
+    }
+    if (error.failure === 'refused') await record(task, { ...progress, failed: progress.failed + 1 })
+    throw error
+  }
+}
+
+const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
+  start: 'on',
+  shutdown: 'off',
+  stop: 'off',
+  reset: 'on',
+}
+
+/** Whether an earlier try has begun this: its task is there, or the machine is where the step leads. */
+const observe = async (task: PowerTask, step: PowerStep, name: string, progress: PowerProgress) => {
+  const power = portOf(task.platform, 'power')
+  const found = await power.findTask(callOf(task, name), { name, machine: task.ref })
+  if (found.found) return { found: true as const, externalId: found.value.id }
+  const seen = await look(task)
+  if (seen.state !== wantedState[step]) return { found: false as const }
+  const happened = step !== 'reset' || (progress.bootId !== '' && seen.boot_id !== progress.bootId)
+  return happened ? { found: true as const } : { found: false as const }
+}
+
+const begin = async (task: PowerTask, step: PowerStep, name: string) => {
+  const power = portOf(task.platform, 'power')
+  const call = callOf(task, name)
+  const verbs: Readonly<Record<PowerStep, () => Promise<TaskHandle>>> = {
+    start: () => power.start(call, task.ref),
+    shutdown: () => power.shutdownGuest(call, task.ref),
+    stop: () => power.stop(call, task.ref),
+    reset: () => power.restart(call, task.ref),
+  }
+  try {
+    return { externalId: (await verbs[step]()).id }
+  } catch (error) {
+    // Somebody else was quicker: the next look decides.
+    if (error instanceof PlatformError && error.code === 'platform-wrong-state') return undefined
+    throw error
+  }
+}
+
+/** Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. */
+const settleTask = async (task: PowerTask, name: string, taskId: string | null): Promise<void> => {
+  if (taskId === null) return
+  const call = callOf(task, name)
+  const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref })
+  if (!found.found) return
+  try {
+    await found.value.wait({ ...call, timeoutMs: lookMs * 2 })
+  } catch (error) {
+    if (!(error instanceof PlatformError) || error.code !== 'platform-timeout') throw error
+  }
+}
+
+const refused = (decision: Extract<PowerDecision, { type: 'refuse' }>): DroverError =>
+  new DroverError({
+    code: decision.code,
+    class: 'conflict',
+    message: decision.message,
+    remedy: 'Look inside the guest, or ask again with force, which pulls the plug.',
+  })

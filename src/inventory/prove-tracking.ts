@@ -1,0 +1,29 @@
+import type { InstanceFacts } from '../domain/inventory/facts.ts'
+import { type DiskTracking, isCopyable, type TrackingRecord } from '../domain/inventory/tracking.ts'
+
+/**
+ * What a reading proves of each disk's tracking: a change id is given only where changes are written down. A disk
+ * without one is not refused by that: tracking may begin with the next start.
+ */
+export const proveTracking = (facts: InstanceFacts, record: TrackingRecord): TrackingRecord => {
+  if (!facts.background_import) return record
+  const proved = facts.disks
+    .filter((disk) => isCopyable(disk) && !Object.hasOwn(record, disk.key) && (disk.change_id ?? '') !== '')
+    .map((disk): [string, DiskTracking] => [disk.key, 'verified'])
+  return proved.length > 0 ? { ...record, ...Object.fromEntries(proved) } : record
+}
+
+/** The same when somebody has asked: every disk has an answer now. */
+export const judgeTracking = (facts: InstanceFacts): TrackingRecord =>
+  Object.fromEntries(
+    facts.disks
+      .filter(isCopyable)
+      .map((disk): [string, DiskTracking] => [
+        disk.key,
+        (disk.change_id ?? '') === '' ? 'refused' : 'verified',
+      ]),
+  )
+
+/** Whether every disk that is copied is tracked right now. */
+export const isTracked = (facts: InstanceFacts): boolean =>
+  facts.background_import && Object.values(judgeTracking(facts)).every((state) => state === 'verified')

@@ -1,0 +1,43 @@
+import { bumpRevision } from '../../db/queries/end-sync.ts'
+import { lockSite } from '../../db/queries/load-site.ts'
+import { clearStage } from '../../db/queries/stage-inventory.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { InstanceFacts } from '../domain/inventory/facts.ts'
+import type { Platform } from '../platforms/ports.ts'
+import { mergeStage } from './merge-stage.ts'
+import { readInstance, siteAbsent, stageOptions } from './read-site.ts'
+import { stageItems } from './stage.ts'
+import { actorOf, fencedAtEnd, type Turn } from './turn.ts'
+
+/**
+ * Looks at one machine and makes what is seen its record, as a sync would. Nothing is concluded when it is not there:
+ * only a sync says that something is gone.
+ */
+export const refreshInstance = async (
+  turn: Turn,
+  site: SiteRow,
+  platform: Platform,
+  ref: string,
+): Promise<InstanceFacts | null> => {
+  const call = { signal: turn.signal, timeoutMs: 30_000, name: `look-${turn.job.id}-${ref}` }
+  const item = await readInstance(platform, call, ref)
+  if (item.type === 'problem') throw item.error
+  if (item.type !== 'instance') return null
+  await stageItems([item], stageOptions(turn, site))
+  await fencedAtEnd(turn, async (tx) => {
+    const now = await lockSite(tx, site.id)
+    if (!now) throw siteAbsent(site.role, site.name)
+    const owner = { jobId: turn.job.id, epoch: turn.job.leaseEpoch }
+    const at = { ...owner, siteId: now.id, revision: now.revision + 1 }
+    const merged = await mergeStage(tx, {
+      at,
+      site: now,
+      reading: 'part',
+      actor: actorOf(turn),
+      quiet: false,
+    })
+    if (merged.isChange) await bumpRevision(tx, now.id)
+    await clearStage(tx, owner)
+  })
+  return item.facts
+}

@@ -1,0 +1,171 @@
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import { writeTracking } from '../../db/queries/write-tracking.ts'
+import type { InstanceRow, SiteRow } from '../../db/schema/inventory.ts'
+import type { InstanceFacts } from '../domain/inventory/facts.ts'
+import { DroverError } from '../errors.ts'
+import type { Call } from '../platforms/call.ts'
+import type { TaskHandle } from '../platforms/ports/task.ts'
+import { type Platform, portOf, requireCapability } from '../platforms/ports.ts'
+import { reassess } from './assess.ts'
+import { type ActingTurn, powerMachine } from './power-machine.ts'
+import { isTracked, judgeTracking } from './prove-tracking.ts'
+import { refreshInstance } from './refresh-instance.ts'
+import { actorOf } from './turn.ts'
+
+export interface TrackTask {
+  readonly turn: ActingTurn
+  readonly site: SiteRow
+  readonly platform: Platform
+  readonly instance: InstanceRow
+  readonly removeSnapshots: boolean
+  readonly force: boolean
+  readonly timeoutMs: number
+}
+
+export type TrackOutcome =
+  | { readonly type: 'done'; readonly tracking: Readonly<Record<string, string>> }
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+
+/** What brings a machine back that was switched off on the way; see the handler's undoer. */
+export const cycleKind = 'instance-cycle'
+
+/** Looks whether each disk of a machine is tracked, and writes it down. */
+export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
+  const { turn, instance, site } = task
+  const facts = await lookAt(task)
+  if (!facts.background_import)
+    throw refusal(
+      'tracking-off',
+      `${site.name} does not track the changes of ${instance.name}.`,
+      'Use :enable-background-import.',
+    )
+  const tracking = judgeTracking(facts)
+  await turn.transaction(async (tx) => {
+    await writeTracking(tx, instance.id, tracking)
+    await reassess(tx, { instanceIds: [instance.id] })
+    await insertAuditEvent(tx, {
+      type: 'instance.tracking-checked',
+      subject: { type: 'instance', id: instance.id },
+      actor: actorOf(turn),
+      detail: { source: site.name, name: instance.name, tracking },
+    })
+  })
+  return { type: 'done', tracking }
+}
+
+/** Switches tracking on; the machine is switched off and on only where nothing less makes it begin. */
+export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => {
+  const { turn, platform } = task
+  requireCapability(platform, 'changed-blocks')
+  const cycling = turn.checkpointed?.['cycling'] === true
+  const facts = await lookAt(task)
+  if (!isTracked(facts) && !cycling) {
+    await clearSnapshots(task, facts)
+    await switchOn(task)
+    if (!isTracked(await lookAt(task)) && facts.power_state !== 'off')
+      await turn.checkpoint({ ...turn.checkpointed, cycling: true })
+  }
+  if (turn.checkpointed?.['cycling'] === true) {
+    const waiting = await cycle(task)
+    if (waiting) return waiting
+  }
+  return resetTracking(task)
+}
+
+/** Off and on, as gently as was asked for. A machine that we switched off is switched on again, whatever comes. */
+const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
+  const { turn, site, platform, instance, force, timeoutMs } = task
+  const undo = { kind: cycleKind, with: { site_id: site.id, ref: instance.ref } }
+  const common = { turn, site, platform, ref: instance.ref, undo }
+  if (turn.checkpointed?.['down'] !== true) {
+    const down = await powerMachine({ ...common, asked: { verb: 'shutdown', force, timeoutMs }, part: 'off' })
+    if (down.type === 'wait') return down
+    await turn.checkpoint({ ...turn.checkpointed, down: true })
+  }
+  const up = await powerMachine({
+    ...common,
+    asked: { verb: 'start', force, timeoutMs },
+    part: 'on',
+    undo: null,
+  })
+  return up.type === 'wait' ? up : undefined
+}
+
+const lookAt = async (task: TrackTask): Promise<InstanceFacts> => {
+  const { turn, site, platform, instance } = task
+  const facts = await refreshInstance(turn, site, platform, instance.ref)
+  if (facts) return facts
+  throw new DroverError({
+    code: 'instance-absent',
+    class: 'permanent',
+    message: `${site.name} has no machine ${instance.ref} any more.`,
+    remedy: 'Sync the source, then look for the instance.',
+  })
+}
+
+const clearSnapshots = async (task: TrackTask, facts: InstanceFacts): Promise<void> => {
+  if (facts.snapshots.length === 0) return
+  if (!task.removeSnapshots)
+    throw refusal(
+      'snapshots-present',
+      `${task.instance.name} has ${facts.snapshots.length} snapshots, and tracking cannot begin below them.`,
+      'Remove them, or ask again with remove_snapshots: they are gone for good.',
+    )
+  const machines = portOf(task.platform, 'machines')
+  for (const { ref } of facts.snapshots)
+    await change(task, `snapshot/${ref}`, {
+      isDone: async (call) => {
+        const found = await machines.snapshots(call, task.instance.ref)
+        return found.found && !found.value.some((snapshot) => snapshot.ref === ref)
+      },
+      begin: (call) => machines.removeSnapshot(call, task.instance.ref, ref),
+    })
+}
+
+const switchOn = (task: TrackTask): Promise<void> => {
+  const machines = portOf(task.platform, 'machines')
+  return change(task, 'track', {
+    isDone: async (call) => {
+      const found = await portOf(task.platform, 'inventory').instance(call, task.instance.ref)
+      return found.found && found.value.background_import
+    },
+    begin: (call) => machines.reconfigure(call, task.instance.ref, { changeTracking: true }),
+  })
+}
+
+const taskMs = 600_000
+
+/** One change of the machine, once over all tries, to the end of the platform's task. */
+const change = async (
+  task: TrackTask,
+  what: string,
+  how: {
+    readonly isDone: (call: Call) => Promise<boolean>
+    readonly begin: (call: Call) => Promise<TaskHandle>
+  },
+): Promise<void> => {
+  const { turn, site, platform, instance } = task
+  const name = `${turn.job.id}/${what}`
+  const call: Call = { signal: turn.signal, timeoutMs: taskMs, name }
+  const machines = portOf(platform, 'machines')
+  await turn.effect({
+    kind: 'instance-change',
+    platform: site.name,
+    name,
+    undo: null,
+    observe: async () => {
+      const found = await machines.findTask(call, { name, machine: instance.ref })
+      // One that failed is begun anew; one that runs is waited for.
+      if (found.found) await found.value.wait(call).catch(() => null)
+      return (await how.isDone(call)) ? { found: true } : { found: false }
+    },
+    act: async () => {
+      const handle = await how.begin(call)
+      await handle.wait(call)
+      return { externalId: handle.id }
+    },
+  })
+}
+
+const refusal = (code: string, message: string, remedy: string): DroverError =>
+  new DroverError({ code, class: 'conflict', message, remedy })

@@ -1,0 +1,31 @@
+import type { z } from 'zod'
+import { powerInstance } from '../../src/domain/job/power-instance.ts'
+import { powerMachine } from '../../src/inventory/power-machine.ts'
+import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
+import { requireActionable } from '../../src/inventory/require-instance.ts'
+import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
+
+type Payload = z.infer<typeof powerInstance.payload>
+
+/** Switches a machine of a source on or off, and reads it anew. */
+export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
+  kind: powerInstance,
+  run: async (ctx) => {
+    const { verb, force, timeout_seconds: seconds } = ctx.payload
+    const { instance, site } = await requireActionable(ctx.db, ctx.payload.instance)
+    return use(site, async (platform): Promise<Outcome> => {
+      const asked = { verb, force, timeoutMs: seconds * 1_000 }
+      const task = { turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null }
+      const outcome = await powerMachine(task)
+      if (outcome.type === 'wait')
+        return waitFor({
+          reason: 'power',
+          detail: `${instance.name} of ${site.name}: waits for ${outcome.forWhat}.`,
+          forMs: outcome.forMs,
+        })
+      await refreshInstance(ctx, site, platform, instance.ref)
+      return done({ power_state: outcome.seen.state, host: outcome.seen.host })
+    })
+  },
+})

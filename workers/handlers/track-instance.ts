@@ -1,0 +1,51 @@
+import { z } from 'zod'
+import type { Db } from '../../db/client.ts'
+import { loadSiteById } from '../../db/queries/load-site.ts'
+import { trackInstance } from '../../src/domain/job/track-instance.ts'
+import { requireActionable } from '../../src/inventory/require-instance.ts'
+import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { cycleKind, enableTracking, resetTracking } from '../../src/inventory/track-machine.ts'
+import { portOf } from '../../src/platforms/ports.ts'
+import { done, type Handler, type Outcome, type Undoer, waitFor } from '../handler.ts'
+
+type Payload = z.infer<typeof trackInstance.payload>
+
+const undoSchema = z.object({ site_id: z.string(), ref: z.string() })
+const undoMs = 60_000
+
+/** Switches the tracking of a machine's changes on, or looks anew whether each disk has it. */
+export const createTrackInstance = (db: Db, use: UsePlatform): Handler<Payload> => ({
+  kind: trackInstance,
+  run: async (ctx) => {
+    const { verb, remove_snapshots: removeSnapshots, force, timeout_seconds: seconds } = ctx.payload
+    const { instance, site } = await requireActionable(ctx.db, ctx.payload.instance)
+    return use(site, async (platform): Promise<Outcome> => {
+      const task = { turn: ctx, site, platform, instance, removeSnapshots, force, timeoutMs: seconds * 1_000 }
+      const outcome = await (verb === 'enable' ? enableTracking(task) : resetTracking(task))
+      if (outcome.type === 'done') return done({ tracking: outcome.tracking })
+      return waitFor({
+        reason: 'power',
+        detail: `${instance.name} of ${site.name}: waits for ${outcome.forWhat}.`,
+        forMs: outcome.forMs,
+      })
+    })
+  },
+  undoers: { [cycleKind]: startAgain(db, use) },
+})
+
+/** A machine that was switched off only for a moment does not stay off because the job was ended. */
+const startAgain =
+  (db: Db, use: UsePlatform): Undoer =>
+  async (effect, signal) => {
+    const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
+    const site = await loadSiteById(db, siteId)
+    if (!site) return
+    await use(site, async (platform) => {
+      const power = portOf(platform, 'power')
+      const call = { signal, timeoutMs: undoMs, name: `${effect.name}/undo/${effect.attempts}` }
+      const found = await power.power(call, ref)
+      if (!found.found || found.value.state === 'on') return
+      const handle = await power.start(call, ref)
+      await handle.wait(call)
+    })
+  }
