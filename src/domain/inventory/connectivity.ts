@@ -52,6 +52,10 @@ const stateByCode: Readonly<Record<string, ConnectivityState>> = {
   'platform-fingerprint': 'confirm-fingerprint',
   'platform-authentication': 'authentication-error',
   'platform-permission': 'authentication-error',
+  // The stored password cannot be read: nobody can sign in with it.
+  'seal-broken': 'authentication-error',
+  // Another installation answers: what was known about the connection is no longer true, and nothing else is.
+  'platform-identity-changed': 'unknown',
 }
 
 /**

@@ -115,8 +115,10 @@ const cleanGuest = (c: Cleaner, guest: GuestFacts): GuestFacts => ({
 const cleanTags = (c: Cleaner, tags: InstanceFacts['tags']): InstanceFacts['tags'] => {
   const cleaned = new Map<string, string[]>()
   for (const [category, names] of c.record(tags, 'tag categories', limits.tagCategories)) {
-    const kept = c.list(names, 'tags of one category', limits.tags).map((name) => c.text(name, 'a tag'))
-    const key = c.text(category, 'a tag category')
+    const kept = c
+      .list(names, 'tags of one category', limits.tags)
+      .map((name) => c.text(name, 'a tag', limits.tag))
+    const key = c.text(category, 'a tag category', limits.tag)
     if (kept.length > 0) cleaned.set(key, [...(cleaned.get(key) ?? []), ...kept])
   }
   return Object.fromEntries([...cleaned].map(([category, names]) => [category, [...new Set(names)].sort()]))

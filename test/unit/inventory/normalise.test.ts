@@ -73,6 +73,21 @@ describe('a clean instance', () => {
     ])
   })
 
+  test('stays within what a row can hold, whatever comes', () => {
+    const long = 'x'.repeat(9_000)
+    const many = Array.from({ length: 2_000 }, (_, index) => `${index}-${long}`)
+    const record = Object.fromEntries(many.map((name) => [name, many.slice(0, 200)]))
+    const { facts } = cleanInstance(
+      sampleInstance({
+        tags: record,
+        attributes: Object.fromEntries(many.map((name) => [name, long])),
+        disks: many.map((key) => sampleDisk({ key, name: long })),
+      }),
+    )
+    expect(JSON.stringify(facts).length).toBeLessThan(16_000_000)
+    expect(facts.disks).toHaveLength(limits.disks)
+  })
+
   test('says the most of what was wrong, and how much more there was', () => {
     const nics = Array.from({ length: 100 }, (_, index) => sampleNic({ key: `${index}`, mac: 'no' }))
     const { problems } = cleanInstance(sampleInstance({ nics }))
