@@ -26,7 +26,10 @@ export interface FakeVsphere {
   readonly session: Session
 }
 
-const refs = ['rootFolder', 'propertyCollector', 'viewManager', 'sessionManager']
+const refs = [
+  ...['rootFolder', 'propertyCollector', 'viewManager', 'sessionManager', 'searchIndex', 'ovfManager'],
+  'taskManager',
+]
 const content =
   `<returnval>${refs.map((name) => `<${name} type="X">${name}</${name}>`).join('')}<about><name>Fake</name>` +
   '<version>8.0</version><apiType>VirtualCenter</apiType><apiVersion>8.0.2.0</apiVersion>' +

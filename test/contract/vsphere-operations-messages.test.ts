@@ -1,0 +1,298 @@
+import { createHash, X509Certificate } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { expect, test } from 'vitest'
+import type { Connection } from '../../src/platforms/connection.ts'
+import type { NewImage } from '../../src/platforms/ports/templates.ts'
+import { openMachines } from '../../src/platforms/vsphere/machines.ts'
+import { openPower } from '../../src/platforms/vsphere/power.ts'
+import { openTemplates } from '../../src/platforms/vsphere/templates.ts'
+import { type FakeObjects, fakeRef, fakeRefs, readFakeObjects } from '../support/fake-objects.ts'
+import { type FakeMethod, Fault, startFakeVsphere } from '../support/fake-vsphere.ts'
+import { serveTls } from '../support/hostile-server.ts'
+import { selfSigned } from '../support/self-signed.ts'
+import { testOvf } from '../support/test-ovf.ts'
+import { anyCall, callNamed } from '../support/vsphere-machines.ts'
+
+const host = selfSigned({ name: 'esx-01' })
+const sha1 = createHash('sha1').update(new X509Certificate(host.cert).raw).digest('hex')
+const thumbprint = sha1.toUpperCase().replaceAll(/(..)(?=.)/g, '$1:')
+
+const site: FakeObjects = {
+  'Folder:group-v3': { name: 'vm', parent: fakeRef('Datacenter:datacenter-2') },
+  'Datacenter:datacenter-2': {
+    name: 'Paris',
+    parent: fakeRef('Folder:group-d1'),
+    datastore: fakeRefs('Datastore:datastore-10'),
+    network: fakeRefs('Network:network-11'),
+  },
+  'Folder:group-d1': { name: 'Datacenters' },
+  'Datastore:datastore-10': {
+    name: 'fast',
+    'summary.accessible': 'true',
+    'summary.freeSpace': '1000000',
+    host: {
+      type: 'ArrayOfDatastoreHostMount',
+      xml: '<DatastoreHostMount><key type="HostSystem">host-20</key></DatastoreHostMount>',
+    },
+  },
+  'HostSystem:host-20': { parent: fakeRef('ClusterComputeResource:domain-c7') },
+  'ClusterComputeResource:domain-c7': { resourcePool: fakeRef('ResourcePool:resgroup-8') },
+  'Network:network-11': { name: 'inside net' },
+}
+
+/** As a vCenter 8 writes it: entries of its own, what comes after them in the schema, and a reference. */
+const importSpec =
+  '<importSpec xsi:type="VirtualMachineImportSpec"><configSpec><name>golden</name><version>vmx-19</version>' +
+  '<deviceChange xsi:type="VirtualDeviceConfigSpec"><operation>add</operation><device xsi:type="VirtualDisk">' +
+  '<key>-200</key><capacityInKB>1024</capacityInKB></device></deviceChange>' +
+  '<extraConfig xsi:type="OptionValue"><key>nvram</key><value xsi:type="xsd:string">a &amp; b</value></extraConfig>' +
+  '<bootOptions><efiSecureBootEnabled>true</efiSecureBootEnabled></bootOptions><firmware>efi</firmware>' +
+  '</configSpec><resPoolEntity type="ResourcePool">resgroup-8</resPoolEntity></importSpec>'
+
+const fileItem =
+  '<fileItem><deviceId>/golden/VirtualDisk:0</deviceId><path>disk-0.vmdk</path><size>70000</size>' +
+  '<cimType>17</cimType><create>false</create></fileItem>'
+
+interface Scene {
+  /** Where the lease wants the disk, and what it says of the certificate there. */
+  readonly deviceUrl: string
+  readonly thumbprint: string
+  readonly more?: Readonly<Record<string, FakeMethod>>
+}
+
+const startImport = async ({ deviceUrl, thumbprint: said, more = {} }: Scene) => {
+  const requests = new Map<string, string>()
+  const noted =
+    (method: string, answer: string): FakeMethod =>
+    (request) => {
+      requests.set(method, request)
+      return answer
+    }
+  let state = 'initializing'
+  const objects = (): FakeObjects => ({
+    ...site,
+    'HttpNfcLease:lease-1': {
+      state,
+      info: {
+        type: 'HttpNfcLeaseInfo',
+        xml:
+          '<lease type="HttpNfcLease">lease-1</lease><entity type="VirtualMachine">vm-99</entity><deviceUrl>' +
+          `<key>/vm-99/VirtualDisk:0</key><importKey>/golden/VirtualDisk:0</importKey><url>${deviceUrl}</url>` +
+          `<sslThumbprint>${said}</sslThumbprint></deviceUrl><leaseTimeout>300</leaseTimeout>`,
+      },
+    },
+    'VirtualMachine:vm-99': {
+      name: 'golden',
+      'config.template': 'false',
+      'config.extraConfig': { type: 'ArrayOfOptionValue', xml: '' },
+    },
+    'Task:task-1': { info: { type: 'TaskInfo', xml: '<state>success</state>' } },
+  })
+  const reading = readFakeObjects(objects)
+  const fake = await startFakeVsphere({
+    RetrievePropertiesEx: (request) => {
+      const answer = reading(request)
+      // A lease is never ready at the first look.
+      if (request.includes('lease-1')) state = 'ready'
+      return answer
+    },
+    FindByInventoryPath: () => '<returnval type="Folder">group-v3</returnval>',
+    FindChild: () => '',
+    CreateImportSpec: noted('CreateImportSpec', `<returnval>${importSpec}${fileItem}</returnval>`),
+    ImportVApp: noted('ImportVApp', '<returnval type="HttpNfcLease">lease-1</returnval>'),
+    HttpNfcLeaseProgress: () => '',
+    HttpNfcLeaseComplete: () => '',
+    HttpNfcLeaseAbort: () => '',
+    ReconfigVM_Task: noted('ReconfigVM_Task', '<returnval type="Task">task-1</returnval>'),
+    MarkAsTemplate: () => '',
+    ...more,
+  })
+  const connection: Connection = {
+    kind: 'vsphere',
+    endpoint: fake.url,
+    username: 'u',
+    password: 'p',
+    ca: '',
+    fingerprint: '',
+    caller: 'drover-test',
+    connectTimeoutMs: 10_000,
+  }
+  const templates = openTemplates(fake.session, connection, openMachines(fake.session))
+  return { fake, requests, templates }
+}
+
+const size = 70_000
+const image: NewImage = {
+  templateName: 'golden',
+  folder: '/Paris/vm',
+  project: '',
+  pool: 'fast',
+  host: '',
+  network: 'inside net',
+  ovf: testOvf([{ id: 'disk-0', capacity: 1024 ** 2, size }]),
+  cpus: 1,
+  memory: 1024 ** 3,
+  disks: [
+    {
+      id: 'disk-0',
+      capacity: 1024 ** 2,
+      size,
+      format: 'vmdk-stream',
+      open: async () => Readable.from([Buffer.alloc(size, 7)], { objectMode: false }),
+    },
+  ],
+  owner: { drover: 'x "y"' },
+}
+
+test('recorded shapes: an import goes back with our marks where the schema has them, to the host of the lease', async () => {
+  const got = { bytes: 0, method: '', type: '', length: '', cookie: '' }
+  const nfc = await serveTls(host, (incoming, answer) => {
+    const { headers, method = '' } = incoming
+    Object.assign(got, { method, type: headers['content-type'], length: headers['content-length'] })
+    got.cookie = String(headers.cookie ?? '')
+    incoming.on('data', (chunk: Buffer) => {
+      got.bytes += chunk.length
+    })
+    incoming.on('end', () => answer.end())
+  })
+  const scene = await startImport({ deviceUrl: `${nfc.url}/nfc/1/disk-0.vmdk`, thumbprint })
+  const ref = await scene.templates.importImage(callNamed('import-7'), image, () => undefined)
+  expect(ref).toBe('vm-99')
+  expect(got).toEqual({
+    bytes: size,
+    method: 'POST',
+    type: 'application/x-vnd.vmware-streamVmdk',
+    length: String(size),
+    cookie: '',
+  })
+  const option = (key: string, value: string) =>
+    `<extraConfig xsi:type="OptionValue"><key>${key}</key><value xsi:type="xsd:string">${value}</value></extraConfig>`
+  const ours =
+    option('drover.owner', '{&quot;drover&quot;:&quot;x \\&quot;y\\&quot;&quot;}') +
+    option('drover.call', 'import-7') +
+    option('drover.import', 'pending')
+  const sent = importSpec.replace('<bootOptions>', `${ours}<bootOptions>`).replaceAll('importSpec', 'spec')
+  expect(scene.requests.get('ImportVApp')).toContain(
+    `<_this type="ResourcePool">resgroup-8</_this>${sent}<folder type="Folder">group-v3</folder></ImportVApp>`,
+  )
+  expect(scene.requests.get('CreateImportSpec')).toContain(
+    '<resourcePool type="ResourcePool">resgroup-8</resourcePool><datastore type="Datastore">datastore-10</datastore>' +
+      '<cisp><locale></locale><deploymentOption></deploymentOption><entityName>golden</entityName>' +
+      '<networkMapping><name>inside</name><network type="Network">network-11</network></networkMapping>' +
+      '<diskProvisioning>thin</diskProvisioning></cisp>',
+  )
+  const order = scene.fake.asked.filter((method) => /Lease(Complete|Abort)|Reconfig|MarkAs/.test(method))
+  expect(order).toEqual(['HttpNfcLeaseComplete', 'ReconfigVM_Task', 'MarkAsTemplate'])
+  expect(scene.requests.get('ReconfigVM_Task')).toContain(option('drover.import', 'complete'))
+})
+
+test('recorded shapes: a host with another certificate than the lease says gets no byte of the image', async () => {
+  const nfc = await serveTls(selfSigned(), (_incoming, answer) => void answer.end())
+  const scene = await startImport({ deviceUrl: `${nfc.url}/nfc/1/disk-0.vmdk`, thumbprint })
+  await expect(scene.templates.importImage(anyCall(), image, () => undefined)).rejects.toMatchObject({
+    code: 'platform-fingerprint',
+  })
+  expect(nfc.seen.requests).toBe(0)
+  expect(scene.fake.asked).toContain('HttpNfcLeaseAbort')
+  expect(scene.fake.asked).not.toContain('MarkAsTemplate')
+})
+
+test('recorded shapes: a lease that ends under an upload ends it, and a host that refuses a disk does too', async () => {
+  const silent = await serveTls(host, (incoming) => void incoming.resume())
+  const gone = await startImport({
+    deviceUrl: `${silent.url}/disk`,
+    thumbprint,
+    more: { HttpNfcLeaseProgress: () => new Fault('ManagedObjectNotFound') },
+  })
+  await expect(gone.templates.importImage(anyCall(), image, () => undefined)).rejects.toMatchObject({
+    code: 'platform-fault',
+    failure: 'unknown',
+  })
+  const full = await serveTls(host, (incoming, answer) => {
+    incoming.resume().on('end', () => answer.writeHead(507).end())
+  })
+  const scene = await startImport({ deviceUrl: `${full.url}/disk`, thumbprint })
+  await expect(scene.templates.importImage(anyCall(), image, () => undefined)).rejects.toMatchObject({
+    message: expect.stringContaining('507') as unknown,
+  })
+  expect(scene.fake.asked).toContain('HttpNfcLeaseAbort')
+})
+
+test('recorded shapes: what vSphere does not take of an image is said, and nothing is begun', async () => {
+  const error =
+    '<error><fault xsi:type="OvfUnsupportedType"><name>Odd card</name></fault>' +
+    '<localizedMessage>Odd card is not supported.</localizedMessage></error>'
+  const answers = [
+    `<returnval>${fileItem}${error}</returnval>`,
+    '<returnval></returnval>',
+    `<returnval>${importSpec.replace('VirtualMachineImportSpec', 'VirtualAppImportSpec')}${fileItem}</returnval>`,
+  ]
+  for (const answer of answers) {
+    const scene = await startImport({
+      deviceUrl: 'https://*/x',
+      thumbprint: '',
+      more: { CreateImportSpec: () => answer },
+    })
+    await expect(scene.templates.importImage(anyCall(), image, () => undefined)).rejects.toMatchObject({
+      failure: 'refused',
+    })
+    expect(scene.fake.asked).not.toContain('ImportVApp')
+  }
+})
+
+test('recorded shapes: a running task tells how far it is, and one that vSphere forgot is unknown', async () => {
+  const infos = [
+    '<state>queued</state>',
+    '<state>running</state><progress>10</progress>',
+    '<state>running</state><progress>7</progress>',
+    '<state>running</state><progress>60</progress>',
+    '<state>success</state><result xsi:type="ManagedObjectReference" type="VirtualMachine">vm-5</result>',
+  ]
+  const reading = readFakeObjects(() => ({
+    'VirtualMachine:vm-5': { 'runtime.powerState': 'poweredOff', 'config.template': 'false' },
+    ...(infos.length === 0 ? {} : { 'Task:task-1': { info: { type: 'TaskInfo', xml: infos[0] ?? '' } } }),
+  }))
+  const fake = await startFakeVsphere({
+    RetrievePropertiesEx: (request) => {
+      const answer = reading(request)
+      if (request.includes('task-1')) infos.shift()
+      return answer
+    },
+    PowerOnVM_Task: () => '<returnval type="Task">task-1</returnval>',
+  })
+  const power = openPower(fake.session)
+  const task = await power.start(anyCall(), 'vm-5')
+  const seen: number[] = []
+  expect(await task.wait(anyCall(), (percent) => seen.push(percent))).toBe('vm-5')
+  expect(seen).toEqual([10, 60])
+  await expect(task.status(anyCall())).rejects.toMatchObject({ failure: 'unknown' })
+  await expect(task.wait(anyCall())).rejects.toMatchObject({ failure: 'unknown' })
+  expect(await power.findTask(anyCall(), { taskId: 'task-1' })).toEqual({ found: false })
+})
+
+test('recorded shapes: one task that runs on the machine is found by it; of two, none is', async () => {
+  const info = (verb: string, machine: string, state: string) => ({
+    info: {
+      type: 'TaskInfo',
+      xml: `<descriptionId>VirtualMachine.${verb}</descriptionId><entity type="VirtualMachine">${machine}</entity><state>${state}</state>`,
+    },
+  })
+  const tasks: Record<string, ReturnType<typeof info>> = {
+    'Task:task-1': info('powerOn', 'vm-5', 'success'),
+    'Task:task-2': info('powerOff', 'vm-5', 'running'),
+    'Task:task-3': info('powerOn', 'vm-6', 'running'),
+    'Task:task-4': info('rename', 'vm-5', 'running'),
+  }
+  const fake = await startFakeVsphere({
+    RetrievePropertiesEx: readFakeObjects(() => ({
+      ...tasks,
+      'X:taskManager': { recentTask: fakeRefs(...Object.keys(tasks)) },
+    })),
+  })
+  const { findTask } = openPower(fake.session)
+  const found = await findTask(anyCall(), { name: 'never heard', machine: 'vm-5' })
+  expect(found.found && found.value.id).toBe('task-2')
+  expect(await findTask(anyCall(), { machine: 'vm-7' })).toEqual({ found: false })
+  tasks['Task:task-5'] = info('powerOn', 'vm-5', 'queued')
+  expect(await findTask(anyCall(), { machine: 'vm-5' })).toEqual({ found: false })
+})
