@@ -94,7 +94,7 @@ const requestedDisks = async (
       if (!storage) throw refuse('platform-absent', `There is no storage "${pool.slice(0, 100)}".`)
       if (storage.trouble.full) throw refuse('platform-no-capacity', `Storage "${storage.name}" is full.`)
       const profile = { data: [], random: 0, boot: null }
-      return { key, capacity, storage: storage.ref, thin: true, seed: 0, profile }
+      return { key, capacity, storage: storage.ref, storageName: storage.name, thin: true, seed: 0, profile }
     }),
   )
 

@@ -15,6 +15,8 @@ export interface DiskSpec {
   readonly key: string
   readonly capacity: number
   readonly storage: string
+  /** What facts call it; left out: its ref. */
+  readonly storageName?: string
   readonly thin: boolean
   readonly seed: number
   readonly profile: DiskProfile
@@ -87,7 +89,7 @@ const noFacts: Omit<
 const diskFacts = (spec: DiskSpec, machine: MachineSpec): DiskFacts => ({
   key: spec.key,
   label: spec.key,
-  name: `[${spec.storage}] ${machine.name}/${spec.key}`,
+  name: `[${spec.storageName ?? spec.storage}] ${machine.name}/${spec.key}`,
   capacity: spec.capacity,
   used: spec.thin ? (spec.base?.allocated ?? dataBytes(spec.profile)) : spec.capacity,
   backing: 'file',
@@ -95,7 +97,7 @@ const diskFacts = (spec: DiskSpec, machine: MachineSpec): DiskFacts => ({
   shared: false,
   encrypted: false,
   thin: spec.thin,
-  datastore: spec.storage,
+  datastore: spec.storageName ?? spec.storage,
   change_id: null,
   ...spec.facts,
 })

@@ -130,7 +130,9 @@ const cloneSpec = async (
     const disk = await lockDisk(change.tx, change.site, origin.ref, key)
     const facts = origin.facts.disks.find((candidate) => candidate.key === key)
     const base = { layer: await freezeDisk(change.tx, disk), allocated: disk.allocated }
-    disks.push({ ...disk, base, ...(facts ? { facts: { ...facts, change_id: null } } : {}) })
+    // Its own file, or two machines would show one disk.
+    const name = `[${facts?.datastore ?? disk.storage}] ${as.name}/${key}`
+    disks.push({ ...disk, base, ...(facts ? { facts: { ...facts, name, change_id: null } } : {}) })
   }
   const uuid = newId()
   return {

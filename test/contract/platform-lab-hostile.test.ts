@@ -76,7 +76,7 @@ test('a 404 is "absent" only when the lab itself says so', async () => {
 test('one thing that cannot be read does not hide the others', async () => {
   const good = { ref: 'vm-1', name: 'good', power_state: 'on' }
   const { platform } = await fakeLab({
-    '/inventory?limit=500': {
+    '/inventory?limit=250': {
       items: [
         { type: 'instance', facts: { ref: 'vm-0', name: 'liar', power_state: 'on', cpus: 'four' } },
         { type: 'instance', facts: { ...good, memory: null, nics: null } },
@@ -105,9 +105,9 @@ test('one thing that cannot be read does not hide the others', async () => {
 test('a listing that leads in a circle is no listing', async () => {
   const page = (next: string) => ({ items: [], next, cursor: null })
   const { platform } = await fakeLab({
-    '/inventory?limit=500': page('a'),
-    '/inventory?page=a&limit=500': page('b'),
-    '/inventory?page=b&limit=500': page('a'),
+    '/inventory?limit=250': page('a'),
+    '/inventory?page=a&limit=250': page('b'),
+    '/inventory?page=b&limit=250': page('a'),
   })
   const reading = readAll(portOf(platform, 'inventory').scan(call(), options))
   await expectFailure(reading, 'platform-answer-invalid', 'unknown')

@@ -7,6 +7,7 @@ export interface BulkForm {
   readonly networks: number
   readonly seed: number
   readonly storage: string
+  readonly storageName: string
 }
 
 /** In SQL, what the worlds' own `uuidOf` is in code. */
@@ -81,9 +82,9 @@ const factsSql = ({ tx }: Change, form: BulkForm) => tx`
       'connected', true, 'network_ref', 'network-' || v.network, 'network', 'net-' || v.network, 'type', 'vmxnet3',
       'ipv4_addresses', case when v.running then jsonb_build_array(v.ip) else '[]' end, 'ipv6_addresses', '[]'::jsonb)),
     'disks', (select jsonb_agg(jsonb_build_object('key', (2000 + d)::text, 'label', 'Hard disk ' || d + 1,
-      'name', '[' || ${form.storage}::text || '] ' || v.name || '/' || v.name || case d when 0 then '' else '_1' end || '.vmdk',
+      'name', '[' || ${form.storageName}::text || '] ' || v.name || '/' || v.name || case d when 0 then '' else '_1' end || '.vmdk',
       'capacity', (1 + d * 4) * 42949672960, 'used', 9437184, 'backing', 'file', 'mode', 'dependent', 'shared', false,
-      'encrypted', false, 'thin', true, 'datastore', ${form.storage}::text, 'change_id', null))
+      'encrypted', false, 'thin', true, 'datastore', ${form.storageName}::text, 'change_id', null))
       from generate_series(0, v.disks - 1) d),
     'snapshots', '[]'::jsonb, 'devices', '[]'::jsonb,
     'guest', jsonb_build_object('agent', case when v.running then 'running' else 'not-running' end,

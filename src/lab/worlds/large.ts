@@ -38,7 +38,7 @@ export const makeLarge = async (maker: WorldMaker): Promise<void> => {
     })
   const storage = 'datastore-1'
   await addStorage(source, { ref: storage, name: 'bulk', type: 'VMFS', capacity: 10_000 * TiB, hosts: refs })
-  await addBulkMachines(source, { machines, hosts, networks, seed, storage })
+  await addBulkMachines(source, { machines, hosts, networks, seed, storage, storageName: 'bulk' })
   await makeTarget(maker, hosts)
 }
 

@@ -74,6 +74,7 @@ export interface SiteForm {
   readonly datacenter: string
   readonly cluster: string
   readonly storage: string
+  readonly storageName: string
   readonly networks: Readonly<Record<string, string>>
   readonly project: string
 }
@@ -109,12 +110,13 @@ const diskOf = (form: SiteForm, short: ShortMachine, disk: { index: number; capa
     key: `${2_000 + disk.index}`,
     capacity: disk.capacity,
     storage: form.storage,
+    storageName: form.storageName,
     thin: true,
     seed: seedOf(form.seed, form.site, short.ref, disk.index),
     profile,
     facts: {
       label: `Hard disk ${disk.index + 1}`,
-      name: `[${form.storage}] ${short.name}/${short.name}${disk.index === 0 ? '' : `_${disk.index}`}.vmdk`,
+      name: `[${form.storageName}] ${short.name}/${short.name}${disk.index === 0 ? '' : `_${disk.index}`}.vmdk`,
       ...(disk.index === 0 ? short.disk : {}),
     },
   }

@@ -35,6 +35,7 @@ export const sourceForm = (seed: number, site: string): SiteForm => ({
   datacenter: 'Paris',
   cluster: 'prod',
   storage: 'datastore-31',
+  storageName: 'fast',
   networks: {
     'network-21': 'VM Network',
     'dvportgroup-22': 'shop',
@@ -172,6 +173,7 @@ const makeCloud = async (change: Change, seed: number): Promise<void> => {
     datacenter,
     cluster,
     storage: 'local',
+    storageName: 'local',
     networks: { 'bridge-office': 'bridge-office' },
     project: 'default',
   }

@@ -7,9 +7,11 @@ import { asPlatformError, labAnswerInvalid } from './lab-answer.ts'
 import { readFacts } from './lab-facts.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
-import { type InventoryPage, instanceAnswer, inventoryPage, type WireItem, wireLimits } from './protocol.ts'
+import { type InventoryPage, instanceAnswer, inventoryPage, type WireItem } from './protocol.ts'
 
-const pageBytes = 64 * 1024 * 1024
+/** Of one page; so many machines whose facts are unusually long still fit. */
+const pageItems = 250
+const pageBytes = 32 * 1024 * 1024
 /** A page is asked for within this, so that one that stalls is not taken for a large fleet. */
 const pageMs = 120_000
 
@@ -41,7 +43,7 @@ async function* readPages(
   const seen = new Set<string>()
   try {
     for (let page: string | undefined; ; ) {
-      const query = { ...listing.query, page, limit: wireLimits.pageDefault, scope: options.scopes }
+      const query = { ...listing.query, page, limit: pageItems, scope: options.scopes }
       const answer: InventoryPage = await link.ask(
         { ...within, timeoutMs: Math.min(pageMs, call.timeoutMs) },
         { method: 'GET', path: listing.path, query, maxBytes: pageBytes },

@@ -48,6 +48,26 @@ const refsOf = (items: readonly InventoryItem[]): Set<string> =>
     ),
   )
 
+/** What machines name and no other item explains: hosts and storage go by name, networks by ref. */
+const strayNames = (items: readonly InventoryItem[]): string[] => {
+  const known = (type: 'host' | 'storage' | 'network', by: 'name' | 'ref') =>
+    new Set(items.flatMap((item) => (item.type === type ? [item.facts[by]] : [])))
+  const [hosts, storage, networks] = [
+    known('host', 'name'),
+    known('storage', 'name'),
+    known('network', 'ref'),
+  ]
+  return instancesOf(items).flatMap(({ ref, host, disks, nics }) => [
+    ...(host === '' || hosts.has(host) ? [] : [`${ref} is on host ${host}`]),
+    ...disks
+      .filter(({ datastore }) => datastore !== '' && !storage.has(datastore))
+      .map(({ datastore }) => `${ref} has a disk on ${datastore}`),
+    ...nics
+      .filter((nic) => nic.network_ref !== '' && !networks.has(nic.network_ref))
+      .map((nic) => `${ref} has a card on ${nic.network_ref}`),
+  ])
+}
+
 export const testInventory = (world: PlatformUnderTest): void => {
   const scan = (over: Partial<ScanOptions> = {}) =>
     readAll(portIn(world, 'inventory').scan(callOf(), { ...options, ...over }))
@@ -64,6 +84,7 @@ export const testInventory = (world: PlatformUnderTest): void => {
       expect(new Set(refs).size, type).toBe(refs.length)
     }
     expect(items.filter(({ type }) => type === 'gone')).toEqual([])
+    expect(strayNames(items)).toEqual([])
     expect(cursor !== null).toBe(world.declares.includes('inventory-delta'))
   })
 
