@@ -47,9 +47,11 @@ const environment = z.object({
   /** Where worker and conductor answer /healthz, /readyz and /metrics; 0 picks a free port. */
   DROVER_HEALTH_HOST: z.string().min(1).default('127.0.0.1'),
   DROVER_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
+  /** Whether `up` starts a lab. */
+  DROVER_LAB: z.enum(['0', '1']).default('1'),
   DROVER_LAB_PORT: z.coerce.number().int().min(0).max(65_535).default(7071),
-  /** Only what a lab has just been started with; one that runs gets another by its admin API. */
-  DROVER_LAB_WORLD: z.enum(['small', 'large', 'broken']).default('small'),
+  /** Left out: the world that is there stays. A lab whose world was changed while it ran must not lose it. */
+  DROVER_LAB_WORLD: z.enum(['small', 'large', 'broken']).optional(),
   DROVER_LAB_PASSWORD: z.string().min(8, 'must be at least 8 characters').max(256).optional(),
   DROVER_LAB_ADMIN_TOKEN: z.string().min(16, 'must be at least 16 characters').max(256).optional(),
   DROVER_LAB_TLS: z.enum(['0', '1']).default('0'),
@@ -83,8 +85,10 @@ export interface Config {
   readonly secretKey: string | undefined
   /** The simulated data centre (`drover lab`). */
   readonly lab: {
+    /** `up` starts one, and registers it. */
+    readonly wanted: boolean
     readonly port: number
-    readonly world: 'small' | 'large' | 'broken'
+    readonly world: 'small' | 'large' | 'broken' | undefined
     readonly password: string | undefined
     readonly adminToken: string | undefined
     readonly tls: boolean
@@ -121,6 +125,7 @@ export const readConfig = (env: NodeJS.ProcessEnv): Config => {
     healthPort: values.DROVER_HEALTH_PORT,
     secretKey: values.DROVER_SECRET_KEY,
     lab: {
+      wanted: values.DROVER_LAB === '1',
       port: values.DROVER_LAB_PORT,
       world: values.DROVER_LAB_WORLD,
       password: values.DROVER_LAB_PASSWORD,

@@ -31,7 +31,7 @@ import { makeWorld, type WorldName } from './worlds/make-world.ts'
 
 export interface LabOptions {
   readonly databaseUrl: string
-  /** Made when the database has none, or another; undefined: as it is found. */
+  /** Made when the database has none, or another; left out: what is there stays, and `small` is made of nothing. */
   readonly world?: WorldName
   /** Makes the world anew whatever is there. */
   readonly fresh?: boolean

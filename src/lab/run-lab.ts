@@ -10,10 +10,10 @@ export const runLab = async (config: Config): Promise<RunningRole> => {
   startProcessMetrics('lab')
   const lab = await startLab({
     databaseUrl: config.databaseUrl ?? '',
-    world,
     port,
     tls,
     adminToken: adminToken ?? '',
+    ...(world === undefined ? {} : { world }),
     ...(password === undefined ? {} : { password }),
     log: createLog({ role: 'lab', level: config.logLevel }),
   })
