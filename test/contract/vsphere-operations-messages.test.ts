@@ -6,16 +6,29 @@ import type { NewImage } from '../../src/platforms/ports/templates.ts'
 import { openMachines } from '../../src/platforms/vsphere/machines.ts'
 import { openPower } from '../../src/platforms/vsphere/power.ts'
 import { openTemplates } from '../../src/platforms/vsphere/templates.ts'
-import { type FakeObjects, fakeRef, fakeRefs, readFakeObjects } from '../support/fake-objects.ts'
+import {
+  type FakeObjects,
+  type FakeValue,
+  fakeRef,
+  fakeRefs,
+  readFakeObjects,
+} from '../support/fake-objects.ts'
 import { type FakeMethod, Fault, startFakeVsphere } from '../support/fake-vsphere.ts'
 import { serveTls } from '../support/hostile-server.ts'
 import { selfSigned } from '../support/self-signed.ts'
 import { testOvf } from '../support/test-ovf.ts'
-import { anyCall, callNamed } from '../support/vsphere-machines.ts'
+import { anyCall, callNamed, newMachine } from '../support/vsphere-machines.ts'
 
 const host = selfSigned({ name: 'esx-01' })
 const sha1 = createHash('sha1').update(new X509Certificate(host.cert).raw).digest('hex')
 const thumbprint = sha1.toUpperCase().replaceAll(/(..)(?=.)/g, '$1:')
+
+const mounts = (...hosts: readonly string[]): FakeValue => ({
+  type: 'ArrayOfDatastoreHostMount',
+  xml: hosts
+    .map((ref) => `<DatastoreHostMount><key type="HostSystem">${ref}</key></DatastoreHostMount>`)
+    .join(''),
+})
 
 const site: FakeObjects = {
   'Folder:group-v3': { name: 'vm', parent: fakeRef('Datacenter:datacenter-2') },
@@ -30,12 +43,13 @@ const site: FakeObjects = {
     name: 'fast',
     'summary.accessible': 'true',
     'summary.freeSpace': '1000000',
-    host: {
-      type: 'ArrayOfDatastoreHostMount',
-      xml: '<DatastoreHostMount><key type="HostSystem">host-20</key></DatastoreHostMount>',
-    },
+    host: mounts('host-20'),
   },
-  'HostSystem:host-20': { parent: fakeRef('ClusterComputeResource:domain-c7') },
+  'HostSystem:host-20': {
+    parent: fakeRef('ClusterComputeResource:domain-c7'),
+    'runtime.connectionState': 'connected',
+    'runtime.inMaintenanceMode': 'false',
+  },
   'ClusterComputeResource:domain-c7': { resourcePool: fakeRef('ResourcePool:resgroup-8') },
   'Network:network-11': { name: 'inside net' },
 }
@@ -238,6 +252,41 @@ test('recorded shapes: what vSphere does not take of an image is said, and nothi
     })
     expect(scene.fake.asked).not.toContain('ImportVApp')
   }
+})
+
+test('recorded shapes: a cluster without DRS is told a host that can be used, one with DRS is not', async () => {
+  const drs = { isOn: false }
+  const created: string[] = []
+  const fake = await startFakeVsphere({
+    RetrievePropertiesEx: readFakeObjects(() => ({
+      ...site,
+      'Datastore:datastore-10': {
+        ...site['Datastore:datastore-10'],
+        host: mounts('host-19', 'host-21', 'host-20'),
+      },
+      'HostSystem:host-19': { ...site['HostSystem:host-20'], 'runtime.inMaintenanceMode': 'true' },
+      'HostSystem:host-21': { ...site['HostSystem:host-20'], 'runtime.connectionState': 'notResponding' },
+      'ClusterComputeResource:domain-c7': {
+        ...site['ClusterComputeResource:domain-c7'],
+        configurationEx: {
+          type: 'ClusterConfigInfoEx',
+          xml: `<drsConfig><enabled>${drs.isOn}</enabled></drsConfig>`,
+        },
+      },
+    })),
+    FindByInventoryPath: () => '<returnval type="Folder">group-v3</returnval>',
+    FindChild: () => '',
+    CreateVM_Task: (request) => {
+      created.push(/<\/config>(.*)<\/CreateVM_Task>/.exec(request)?.[1] ?? '')
+      return '<returnval type="Task">task-1</returnval>'
+    },
+  })
+  const { create } = openMachines(fake.session)
+  await create(anyCall(), newMachine({ folder: '/Paris/vm' }))
+  drs.isOn = true
+  await create(anyCall(), newMachine({ folder: '/Paris/vm' }))
+  const pool = '<pool type="ResourcePool">resgroup-8</pool>'
+  expect(created).toEqual([`${pool}<host type="HostSystem">host-20</host>`, pool])
 })
 
 test('recorded shapes: a running task tells how far it is, and one that vSphere forgot is unknown', async () => {

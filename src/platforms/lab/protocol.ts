@@ -120,7 +120,6 @@ export const about = z.object({
   /** The site's own clock, which may be wrong. */
   now: text,
 })
-export type About = z.infer<typeof about>
 
 const itemTypes = ['instance', 'network', 'host', 'storage', 'project'] as const
 /** `facts` have the shape of src/domain/inventory/facts.ts, but a broken world leaves things out or lies. */
@@ -253,7 +252,6 @@ export const newImageRequest = z.object({
     .max(64),
   owner: words,
 })
-export type NewImageRequest = z.infer<typeof newImageRequest>
 export const imageAnswer = z.object({ ref: text })
 export const receivedAnswer = z.object({ received: bytes })
 

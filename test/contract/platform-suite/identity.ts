@@ -39,6 +39,12 @@ export const testIdentity = (world: PlatformUnderTest): void => {
     await expectError(probe, { code: 'platform-unreachable', failure: 'refused' })
   })
 
+  testEndings(world)
+  testSessions(world)
+  testCertificate(world)
+}
+
+const testEndings = (world: PlatformUnderTest): void => {
   test('ends a call that stalls at its deadline', async () => {
     const { platform, proxy } = await behindProxy(world)
     await platform.probe(callOf())
@@ -86,9 +92,6 @@ export const testIdentity = (world: PlatformUnderTest): void => {
     await settles(platform.close(), { what: 'the farewell to be given up', withinMs: 30_000 })
     await stalled
   })
-
-  testSessions(world)
-  testCertificate(world)
 }
 
 const testSessions = (world: PlatformUnderTest): void => {

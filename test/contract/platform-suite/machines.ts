@@ -64,6 +64,19 @@ export const testCreate = (world: PlatformUnderTest): void => {
     expect(await machines().findOwned(callOf(), wanted.owner)).toEqual([])
   })
 
+  test('a task that makes a machine is found again by another process', async () => {
+    const wanted = newMachine(world)
+    const task = await machines().create(callOf(), wanted)
+    const found = await present(machines().findTask(callOf(), { taskId: task.id }))
+    expect(await found.wait(callOf())).toBe(await task.wait(callOf()))
+  })
+
+  testRemoval(world)
+}
+
+const testRemoval = (world: PlatformUnderTest): void => {
+  const machines = () => portIn(world, 'machines')
+
   test('removes what is off, refuses what runs, and knows what is gone', async () => {
     const wanted = newMachine(world)
     const ref = await made(machines().create(callOf(), wanted))
@@ -79,13 +92,6 @@ export const testCreate = (world: PlatformUnderTest): void => {
     expect(await portIn(world, 'inventory').instance(callOf(), ref)).toEqual({ found: false })
     expect(await machines().findOwned(callOf(), wanted.owner)).toEqual([])
     await expectError(done(machines().destroy(callOf(), ref)), { code: 'platform-absent', failure: 'absent' })
-  })
-
-  test('a task that makes a machine is found again by another process', async () => {
-    const wanted = newMachine(world)
-    const task = await machines().create(callOf(), wanted)
-    const found = await present(machines().findTask(callOf(), { taskId: task.id }))
-    expect(await found.wait(callOf())).toBe(await task.wait(callOf()))
   })
 }
 
