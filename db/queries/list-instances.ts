@@ -5,7 +5,7 @@ import type { InstanceRow } from '../schema/inventory.ts'
 export interface InstanceLine extends Omit<InstanceRow, 'hash'> {
   readonly source: string
   readonly sourceKind: string
-  /** Rules that it breaks and that count; empty where nobody asked for them. */
+  /** Rules that it breaks and that count. */
   readonly findings: readonly string[]
 }
 
@@ -21,16 +21,14 @@ export interface InstanceFilter {
   readonly rule?: string | undefined
 }
 
-const columns = (db: Queryable, findings = true) => db`
+const brokenRules = (db: Queryable) => db`
+  array(select f.rule from finding f where f.instance_id = i.id and not f.waived order by f.rule)`
+
+const columns = (db: Queryable) => db`
   i.id, i.site_id, s.name as source, s.kind as source_kind, i.ref, i.name, i.revision, i.first_seen_at, i.changed_at,
   i.gone_at, i.uuid, i.location, i.facts, i.os_type, i.distribution, i.distribution_version, i.overrides, i.version,
-  i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.ignored_detail, i.problem,
-  i.notes, i.readiness, i.rules_version,
-  ${
-    findings
-      ? db`array(select f.rule from finding f where f.instance_id = i.id and not f.waived order by f.rule)`
-      : db`'{}'::text[]`
-  } as findings`
+  i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.ignored_detail, i.problem, i.notes, i.readiness,
+  i.rules_version, ${brokenRules(db)} as findings`
 
 /** What `i` (instance) and `s` (site) must be like. */
 export const instanceFits = (db: Queryable, filter: InstanceFilter) => db`
@@ -53,11 +51,48 @@ const wiredTo = (db: Queryable, network: { siteId: string; ref: string }) => db`
 export const listInstances = async (
   db: Queryable,
   filter: InstanceFilter,
-  page: { after: string | undefined; limit: number; findings?: boolean },
+  page: { after: string | undefined; limit: number },
 ): Promise<InstanceLine[]> => db<InstanceLine[]>`
-  select ${columns(db, page.findings)} from instance i join site s on s.id = i.site_id
+  select ${columns(db)} from instance i join site s on s.id = i.site_id
   where ${instanceFits(db, filter)} and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
   order by i.id limit ${page.limit}`
+
+/** As little of an instance as a filter needs to judge it. */
+export type JudgedLine = Pick<
+  InstanceLine,
+  'id' | 'source' | 'sourceKind' | 'facts' | 'overrides' | 'readiness' | 'findings'
+>
+
+/** What a filter does not look at, so that the database need not send it. */
+export interface LeftOut {
+  readonly facts: readonly string[]
+  readonly findings: boolean
+}
+
+/** The same order as the list, with only what a filter looks at: reading a whole fleet is mostly reading facts. */
+export const listForFilter = async (
+  db: Queryable,
+  filter: InstanceFilter,
+  page: { after: string | undefined; limit: number; without: LeftOut },
+): Promise<JudgedLine[]> => db<JudgedLine[]>`
+  select i.id, s.name as source, s.kind as source_kind, i.facts - ${page.without.facts as string[]}::text[] as facts,
+    i.overrides, i.readiness, ${page.without.findings ? db`'{}'::text[]` : brokenRules(db)} as findings
+  from instance i join site s on s.id = i.site_id
+  where ${instanceFits(db, filter)} and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
+  order by i.id limit ${page.limit}`
+
+/** These instances, in the order of lists. */
+export const findInstances = async (db: Queryable, ids: readonly string[]): Promise<InstanceLine[]> => db<
+  InstanceLine[]
+>`
+  select ${columns(db)} from instance i join site s on s.id = i.site_id
+  where i.id = any(${ids as string[]}::uuid[]) order by i.id`
+
+export const countInstances = async (db: Queryable, filter: InstanceFilter): Promise<number> => {
+  const [row] = await db<{ count: number }[]>`
+    select count(*)::int as count from instance i join site s on s.id = i.site_id where ${instanceFits(db, filter)}`
+  return row?.count ?? 0
+}
 
 export const findInstance = async (db: Queryable, id: string): Promise<InstanceLine | undefined> => {
   const [row] = await db<InstanceLine[]>`

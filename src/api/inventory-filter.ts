@@ -1,17 +1,19 @@
-import type { InstanceLine } from '../../db/queries/list-instances.ts'
+import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
-import type { FilterKind } from '../domain/inventory/filter/fields.ts'
+import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
 import { FilterError } from '../domain/inventory/filter/filter-error.ts'
 import { type FilterView, instanceView, networkView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type InstanceOverrides } from '../domain/inventory/overrides.ts'
 import { problem } from './problem.ts'
 
 /** Says of a row whether it fits; throws where it cannot be judged. */
-export interface RowTest<Row> {
-  readonly test: (row: Row) => boolean
-  /** Whether the rows must come with the rules that they break. */
-  readonly findings: boolean
+export type RowTest<Row> = (row: Row) => boolean
+
+/** A test of instances, and what of them it does not look at. */
+export interface InstanceTest {
+  readonly test: RowTest<JudgedLine>
+  readonly without: LeftOut
 }
 
 /** Reads a filter that a person sent; nothing, where they sent none. Refuses it with the place of the mistake. */
@@ -34,35 +36,49 @@ const compile = (text: string, kind: FilterKind): CompiledFilter => {
   }
 }
 
-const testOf = <Row>(
-  text: string | undefined,
-  kind: FilterKind,
-  view: (row: Row) => FilterView,
-): RowTest<Row> | undefined => {
-  if (text === undefined) return undefined
-  const filter = compile(text, kind)
-  return {
-    findings: /\bfindings\b/.test(text),
-    test: (row) => {
-      const outcome = filter.run(view(row))
-      if ('error' in outcome) throw new Error(outcome.error)
-      return outcome.match
-    },
+const testOf =
+  <Row>(filter: CompiledFilter, view: (row: Row) => FilterView): RowTest<Row> =>
+  (row) => {
+    const outcome = filter.run(view(row))
+    if ('error' in outcome) throw new Error(outcome.error)
+    return outcome.match
   }
-}
 
-export const instanceFilter = (text: string | undefined): RowTest<InstanceLine> | undefined =>
-  testOf(text, 'instance', (row) =>
+/** Whether the text may mean this field: it is there as a word, if only inside quotes. */
+const mentions = (text: string, field: string): boolean => new RegExp(`\\b${field}\\b`).test(text)
+
+/** From these the system is told, and what overrides are merged with; tags are asked for by functions. */
+const alwaysNeeded: ReadonlySet<string> = new Set(['name', 'attributes', 'tags'])
+const systemFields = ['os_type', 'distribution', 'distribution_version']
+const systemFacts = ['os', 'os_description', 'os_template']
+const noSystem = { os: '', os_description: '', os_template: '' }
+
+export const instanceFilter = (text: string | undefined): InstanceTest | undefined => {
+  if (text === undefined) return undefined
+  const filter = compile(text, 'instance')
+  // Telling the system takes longer than most filters do.
+  const system = [...systemFields, ...systemFacts].some((field) => mentions(text, field))
+  const facts = Object.keys(filterFields.instance).filter(
+    (field) => !alwaysNeeded.has(field) && !(system && systemFacts.includes(field)) && !mentions(text, field),
+  )
+  const test = testOf<JudgedLine>(filter, (row) =>
     instanceView({
-      facts: applyOverrides(row.facts, row.overrides as InstanceOverrides),
+      facts: applyOverrides(
+        system ? row.facts : { ...row.facts, ...noSystem },
+        row.overrides as InstanceOverrides,
+      ),
       source: row.source,
       source_kind: row.sourceKind,
       readiness: row.readiness,
       findings: row.findings,
     }),
   )
+  return { test, without: { facts, findings: !mentions(text, 'findings') } }
+}
 
 export const networkFilter = (text: string | undefined): RowTest<NetworkLine> | undefined =>
-  testOf(text, 'network', ({ facts, site, siteKind }) =>
-    networkView({ facts, source: site, source_kind: siteKind }),
-  )
+  text === undefined
+    ? undefined
+    : testOf(compile(text, 'network'), ({ facts, site, siteKind }) =>
+        networkView({ facts, source: site, source_kind: siteKind }),
+      )

@@ -171,7 +171,7 @@ export const problemCodes = {
   'filter-invalid': facts(
     422,
     'The filter is not valid',
-    'Correct the filter where `detail` points; docs/inventory.md lists what it can ask.',
+    'Correct the filter where `detail` points; docs/filters.md says what it can ask.',
   ),
   'if-match-required': facts(428, 'If-Match is required', 'Read it first and send its ETag in If-Match.'),
   'too-many-requests': facts(429, 'Too many requests', 'Wait for the time in Retry-After.'),

@@ -1,6 +1,6 @@
 import type { Context } from 'hono'
 import { type FindingLine, findingsByInstance } from '../../../db/queries/findings.ts'
-import { type InstanceLine, listInstances } from '../../../db/queries/list-instances.ts'
+import { type InstanceLine, type JudgedLine, listInstances } from '../../../db/queries/list-instances.ts'
 import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import { csvLine } from '../csv.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
@@ -35,7 +35,7 @@ const columns = [
 
 interface Asked {
   readonly source: string | undefined
-  readonly test: RowTest<InstanceLine> | undefined
+  readonly test: RowTest<JudgedLine> | undefined
 }
 
 /** The assessment as CSV: a line for each instance and rule, and one without a rule where none is broken. */
@@ -73,7 +73,7 @@ async function* linesOf(deps: ApiDeps, asked: Asked, signal: AbortSignal): Async
 /** What the filter cannot judge is not left out silently: it gets a line that says why. */
 const judged = (row: InstanceLine, test: Asked['test']): { row: InstanceLine; error: string | null }[] => {
   try {
-    return test === undefined || test.test(row) ? [{ row, error: null }] : []
+    return test === undefined || test(row) ? [{ row, error: null }] : []
   } catch (thrown) {
     return [{ row, error: thrown instanceof Error ? thrown.message : String(thrown) }]
   }

@@ -6,13 +6,13 @@ import {
   type ReadinessCounts,
 } from '../../../db/queries/assessment.ts'
 import { type FindingLine, findingsByInstance, listFindings } from '../../../db/queries/findings.ts'
-import { type InstanceLine, listInstances } from '../../../db/queries/list-instances.ts'
+import { type JudgedLine, listForFilter } from '../../../db/queries/list-instances.ts'
 import { rulesVersion } from '../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { severities } from '../../domain/inventory/rules/rule.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
-import { instanceFilter, type RowTest } from '../inventory-filter.ts'
+import { type InstanceTest, instanceFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
 import { defineRoute, json, momentOrNull, newResource } from '../route.ts'
 import { scan } from '../scan.ts'
@@ -113,7 +113,7 @@ interface Tally {
   readonly rules: Map<string, { broken: number; waived: number }>
 }
 
-const countInstance = (tally: Tally, row: InstanceLine): void => {
+const countInstance = (tally: Tally, row: JudgedLine): void => {
   const counts = tally.sources.get(row.source) ?? { instances: 0, ready: 0, warning: 0, blocked: 0 }
   tally.sources.set(row.source, counts)
   counts.instances += 1
@@ -132,22 +132,18 @@ const counting = { ignored: false, gone: false } as const
 const tallyByFilter = async (
   deps: ApiDeps,
   asked: { source: string | undefined; cursor: string | undefined },
-  test: RowTest<InstanceLine>,
+  { test, without }: InstanceTest,
 ) => {
   const tally: Tally = { sources: new Map(), rules: new Map() }
   let ids: string[] = []
-  const outcome = await scan<InstanceLine>({
+  const outcome = await scan<JudgedLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * budgetPart,
     limit: Number.POSITIVE_INFINITY,
     after: readCursor('assessment', uuidKey, asked.cursor),
     read: (after, limit) =>
-      listInstances(
-        deps.db,
-        { source: asked.source, ...counting },
-        { after, limit, findings: test.findings },
-      ),
-    test: test.test,
+      listForFilter(deps.db, { source: asked.source, ...counting }, { after, limit, without }),
+    test,
     onMatch: (row) => {
       countInstance(tally, row)
       ids.push(row.id)
@@ -191,7 +187,7 @@ export const assessment = (deps: ApiDeps) =>
       const test = instanceFilter(filter)
       const wantsCsv = /(^|,)\s*text\/csv\b/i.test(c.req.valid('header').accept ?? '')
       if (format === 'csv' || (format === undefined && wantsCsv))
-        return streamAssessment(c, deps, { source, test })
+        return streamAssessment(c, deps, { source, test: test?.test })
       const { tally, outcome } = test
         ? await tallyByFilter(deps, { source, cursor }, test)
         : await tallyAll(deps, source)

@@ -2,18 +2,28 @@ import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../db/client.ts'
 import { listFindings } from '../../../db/queries/findings.ts'
 import {
+  countInstances,
   findInstance,
+  findInstances,
   type InstanceFilter,
   type InstanceLine,
+  type JudgedLine,
+  listForFilter,
   listInstances,
 } from '../../../db/queries/list-instances.ts'
-import { findNetwork, findNetworksByRef, listNetworks } from '../../../db/queries/list-site-things.ts'
+import {
+  findNetwork,
+  findNetworksByRef,
+  listNetworks,
+  type NetworkLine,
+  type ThingFilter,
+} from '../../../db/queries/list-site-things.ts'
 import { waiversFor } from '../../../db/queries/waiver-rows.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
-import { instanceFilter, networkFilter, type RowTest } from '../inventory-filter.ts'
-import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
+import { type InstanceTest, instanceFilter, networkFilter, type RowTest } from '../inventory-filter.ts'
+import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
 import { type ScanOutcome, scan } from '../scan.ts'
@@ -147,47 +157,91 @@ export const scanFields = (outcome: ScanOutcome) => ({
   errors: [...outcome.errors],
 })
 
-/** One page of what fits; without a filter everything fits, and the page is full unless it is the last. */
-const pageOfScan = async <Row extends { readonly id: string }, Item>(options: {
-  readonly deps: ApiDeps
-  readonly list: string
-  readonly limit: number
-  readonly cursor: string | undefined
-  readonly test: RowTest<Row> | undefined
-  readonly read: (page: { after: string | undefined; limit: number }) => Promise<readonly Row[]>
-  readonly item: (row: Row) => Item
-}) => {
-  const { deps, limit, test } = options
-  const items: Item[] = []
-  const outcome = await scan<Row>({
+/** One page of the instances that fit: found by as little of them as the filter needs, then read whole. */
+const filteredPage = async (
+  deps: ApiDeps,
+  options: { list: string; limit: number; cursor: string | undefined; choice: InstanceFilter },
+  { test, without }: InstanceTest,
+) => {
+  const ids: string[] = []
+  const outcome = await scan<JudgedLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * listBudgetPart,
-    limit,
+    limit: options.limit,
     after: readCursor(options.list, uuidKey, options.cursor),
-    pageRows: test ? undefined : limit + 1,
-    read: (after, rows) => options.read({ after, limit: rows }),
-    test: test?.test ?? (() => true),
-    onMatch: (row) => items.push(options.item(row)),
+    read: (after, limit) => listForFilter(deps.db, options.choice, { after, limit, without }),
+    test,
+    onMatch: ({ id }) => ids.push(id),
   })
+  const rows = await findInstances(deps.db, ids)
   const next = outcome.next === null ? null : writeCursor(options.list, outcome.next)
-  return { items, next_cursor: next, ...scanFields(outcome) }
+  return { items: rows.map(viewInstanceSummary), next_cursor: next, ...scanFields(outcome) }
 }
 
+const plainPage = async (
+  deps: ApiDeps,
+  { list: name, limit, cursor, choice }: Parameters<typeof filteredPage>[1],
+) => {
+  const after = readCursor(name, uuidKey, cursor)
+  const rows = await listInstances(deps.db, choice, { after, limit: limit + 1 })
+  const page = toPage(rows, { list: name, limit, key: (row) => row.id, item: viewInstanceSummary })
+  return { ...page, scanned: page.items.length, error_count: 0, errors: [] }
+}
+
+/** A page of instances, filtered or not. `list` names whose cursors it takes. */
 export const instancePage = (
   deps: ApiDeps,
   query: Choice & { limit: number; cursor?: string | undefined; filter?: string | undefined },
-  more: Partial<InstanceFilter> & { list: string },
+  { list: name, ...narrower }: Partial<InstanceFilter> & { list: string },
 ) => {
-  const { list: name, ...narrower } = more
-  return pageOfScan<InstanceLine, z.infer<typeof instanceSummary>>({
-    deps,
+  const test = instanceFilter(query.filter)
+  const options = {
     list: name,
     limit: query.limit,
     cursor: query.cursor,
-    test: instanceFilter(query.filter),
-    read: (page) => listInstances(deps.db, { ...choiceOf(query), ...narrower }, page),
-    item: viewInstanceSummary,
+    choice: { ...choiceOf(query), ...narrower },
+  }
+  return test ? filteredPage(deps, options, test) : plainPage(deps, options)
+}
+
+const countPage = async (
+  deps: ApiDeps,
+  query: Choice & { cursor?: string | undefined },
+  { test, without }: InstanceTest,
+) => {
+  const outcome = await scan<JudgedLine>({
+    clock: deps.clock,
+    budgetMs: deps.limits.requestMs * countBudgetPart,
+    limit: Number.POSITIVE_INFINITY,
+    after: readCursor('count', uuidKey, query.cursor),
+    read: (after, limit) => listForFilter(deps.db, choiceOf(query), { after, limit, without }),
+    test,
+    onMatch: () => {},
   })
+  const next = outcome.next === null ? null : writeCursor('count', outcome.next)
+  return { matched: outcome.matched, ...scanFields(outcome), next_cursor: next }
+}
+
+/** Networks are few: a page of them is read whole, filtered or not. */
+const networkPage = async (
+  deps: ApiDeps,
+  query: { limit: number; cursor?: string | undefined },
+  filter: ThingFilter,
+  test: RowTest<NetworkLine> | undefined,
+) => {
+  const items: z.infer<typeof networkSchema>[] = []
+  const outcome = await scan<NetworkLine>({
+    clock: deps.clock,
+    budgetMs: deps.limits.requestMs * listBudgetPart,
+    limit: query.limit,
+    after: readCursor('networks', uuidKey, query.cursor),
+    pageRows: test ? undefined : query.limit + 1,
+    read: (after, limit) => listNetworks(deps.db, filter, { after, limit }),
+    test: test ?? (() => true),
+    onMatch: (row) => items.push(viewNetwork(row)),
+  })
+  const next = outcome.next === null ? null : writeCursor('networks', outcome.next)
+  return { items, next_cursor: next, ...scanFields(outcome) }
 }
 
 const surroundings = async (db: Queryable, row: InstanceLine) => {
@@ -206,18 +260,10 @@ export const instances = (deps: ApiDeps) =>
     .openapi(count, async (c) => {
       const query = c.req.valid('query')
       const test = instanceFilter(query.filter)
-      const outcome = await scan<InstanceLine>({
-        clock: deps.clock,
-        budgetMs: deps.limits.requestMs * countBudgetPart,
-        limit: Number.POSITIVE_INFINITY,
-        after: readCursor('count', uuidKey, query.cursor),
-        read: (after, limit) =>
-          listInstances(deps.db, choiceOf(query), { after, limit, findings: test?.findings ?? false }),
-        test: test?.test ?? (() => true),
-        onMatch: () => {},
-      })
-      const next = outcome.next === null ? null : writeCursor('count', outcome.next)
-      return c.json({ matched: outcome.matched, ...scanFields(outcome), next_cursor: next }, 200)
+      if (test) return c.json(await countPage(deps, query, test), 200)
+      readCursor('count', uuidKey, query.cursor)
+      const matched = await countInstances(deps.db, choiceOf(query))
+      return c.json({ matched, scanned: matched, error_count: 0, errors: [], next_cursor: null }, 200)
     })
     .openapi(list, async (c) =>
       c.json(await instancePage(deps, c.req.valid('query'), { list: 'instances' }), 200),
@@ -234,15 +280,7 @@ export const networkLists = (deps: ApiDeps) =>
   newResource()
     .openapi(networkList, async (c) => {
       const query = c.req.valid('query')
-      const page = await pageOfScan({
-        deps,
-        list: 'networks',
-        limit: query.limit,
-        cursor: query.cursor,
-        test: networkFilter(query.filter),
-        read: (rows) => listNetworks(deps.db, siteFilter(query), rows),
-        item: viewNetwork,
-      })
+      const page = await networkPage(deps, query, siteFilter(query), networkFilter(query.filter))
       return c.json(page, 200)
     })
     .openapi(networkInstances, async (c) => {
