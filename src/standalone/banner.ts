@@ -9,6 +9,8 @@ export interface BannerFacts {
   readonly embedded: boolean
   readonly databaseUrl: string
   readonly redisUrl: string | undefined
+  /** Whether a lab is among what runs. */
+  readonly lab: boolean
   readonly workers: number
   readonly supervisor: number
   readonly startedMs: number
@@ -30,7 +32,7 @@ export const bannerLines = (facts: BannerFacts): string[] => {
     ],
     [
       'Running',
-      `api, conductor, ${facts.workers} worker${facts.workers === 1 ? '' : 's'} (supervisor ${facts.supervisor})`,
+      `api, conductor, ${facts.workers} worker${facts.workers === 1 ? '' : 's'}${facts.lab ? ', lab' : ''} (supervisor ${facts.supervisor})`,
     ],
   ]
   return [

@@ -15,14 +15,19 @@ const crashesMax = 10
 /** The same warning is shown once in this time. */
 const repeatMs = 10_000
 
+export type RoleName = 'api' | 'conductor' | 'worker' | 'lab'
+
 export interface ChildRoleOptions {
   /** `api`, `worker-1`: names the log file. */
   readonly name: string
-  readonly role: 'api' | 'conductor' | 'worker'
+  readonly role: RoleName
   readonly logFile: string
-  readonly env: NodeJS.ProcessEnv
+  /** Asked at each start. */
+  readonly env: () => NodeJS.ProcessEnv
   /** One line for the person in front of the terminal. */
   readonly say: (text: string) => void
+  /** It serves, for the first time or again. */
+  readonly onRunning?: (port: number) => void
   /** The role cannot go on: a mistake in the configuration, or too many crashes. */
   readonly onLost: (name: string, why: string) => void
 }
@@ -99,7 +104,7 @@ export class ChildRole {
   /** Resolves when the process is gone, with how it ended. */
   #runOnce(): Promise<string> {
     const child = spawn(process.execPath, [bin, this.#options.role], {
-      env: this.#options.env,
+      env: this.#options.env(),
       // The channel is how the child notices that we are gone: it closes even when we are killed.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
       // Ctrl-C in the terminal is for us alone: we stop the children in order.
@@ -135,7 +140,10 @@ export class ChildRole {
   }
 
   #hear(message: ChildMessage): void {
-    if (message.type === 'running') this.#onRunning?.(message.port)
+    if (message.type === 'running') {
+      this.#options.onRunning?.(message.port)
+      this.#onRunning?.(message.port)
+    }
     // Only a mistake in the configuration is sure to come again; everything else may be better next time.
     if (message.type === 'failed' && message.class === 'config') this.#failure = message.text
     if (message.type === 'failed' && message.class !== 'config')

@@ -27,13 +27,3 @@ export class Terminal {
     return this.#live === '' ? '' : '\r\u001b[2K'
   }
 }
-
-/** `[##########··········]  40/100  12.3/s  ETA 5 s` */
-export const progressBar = (done: number, total: number, elapsedMs: number): string => {
-  const width = 24
-  const filled = total === 0 ? width : Math.floor((done / total) * width)
-  const rate = elapsedMs > 0 ? (done / elapsedMs) * 1_000 : 0
-  const eta = rate > 0 && done < total ? `ETA ${Math.ceil((total - done) / rate)} s` : ''
-  const bar = `[${'#'.repeat(filled)}${'·'.repeat(width - filled)}]`
-  return `${bar} ${done}/${total}  ${rate.toFixed(1)}/s  ${eta}`.trimEnd()
-}

@@ -11,8 +11,9 @@ import { chooseDataDir, ensureSecretKey } from './data-dir.ts'
 import { type DataLock, lockDataDir } from './data-lock.ts'
 import { Database } from './database.ts'
 import { FleetOfRoles } from './fleet-of-roles.ts'
+import { chooseLabHome, type LabHome } from './lab-home.ts'
+import { showLabInventory } from './lab-inventory.ts'
 import { ensureLocalToken } from './local-token.ts'
-import { runSelfTest } from './self-test-batch.ts'
 import { Terminal } from './terminal.ts'
 
 export interface UpOptions {
@@ -56,20 +57,31 @@ class Run {
     return this.#clean && this.#lost === undefined ? 0 : 1
   }
 
-  /** Starts everything, runs the main job, and then serves until somebody wants it to end. */
+  /** Starts everything, shows what there is, and then serves until somebody wants it to end. */
   async serve(): Promise<void> {
-    const { config, env, stop, terminal } = this.#options
+    const { config, stop, terminal } = this.#options
     const databaseUrl = await this.#startDatabase()
     if (stop.requested) return
     const tokens = await this.#prepareDatabase(databaseUrl)
     if (stop.requested) return
-    const port = await Promise.race([this.#startRoles(databaseUrl), stop.whenRequested])
+    const home = await this.#chooseLab()
+    const fleet = this.#fleetOf(databaseUrl, home)
+    const port = await Promise.race([fleet.start(), stop.whenRequested])
     if (port === undefined) return
     const address = `http://${urlHost(config.host)}:${port}`
     this.#options.lock.publish(address)
-    this.#greet({ address, databaseUrl, token: tokens.first })
-    if (env.DROVER_SELF_TEST !== '0' && config.workers > 0) {
-      await runSelfTest({ address, token: tokens.local, terminal, signal: stop.signal })
+    this.#greet({ address, databaseUrl, token: tokens.first, lab: home !== undefined })
+    if (home) {
+      await showLabInventory({
+        home,
+        lab: fleet.lab,
+        address,
+        token: tokens.local,
+        databaseUrl,
+        workers: config.workers,
+        terminal,
+        signal: stop.signal,
+      })
     }
     await stop.whenRequested
   }
@@ -119,22 +131,29 @@ class Run {
     }
   }
 
-  async #startRoles(databaseUrl: string): Promise<number> {
+  async #chooseLab(): Promise<LabHome | undefined> {
+    const { config, dataDir, env } = this.#options
+    if (!config.lab.wanted) return undefined
+    return await chooseLabHome({ config, dataDir, portNamed: Boolean(env.DROVER_LAB_PORT) })
+  }
+
+  #fleetOf(databaseUrl: string, lab: LabHome | undefined): FleetOfRoles {
     const { config, env, dataDir, stop } = this.#options
     const fleet = new FleetOfRoles({
       dataDir,
       workers: config.workers,
       drainMs: config.drainMs,
       env: childEnvironment(env, config, { dataDir, databaseUrl }),
+      lab,
       say: this.#say,
       onLost: this.#loseHope,
     })
     this.#undo.push(async () => !(await fleet.stop()).killed)
     stop.onSecond(() => fleet.killNow())
-    return await fleet.start()
+    return fleet
   }
 
-  #greet(facts: { address: string; databaseUrl: string; token: string | undefined }): void {
+  #greet(facts: { address: string; databaseUrl: string; token: string | undefined; lab: boolean }): void {
     const { config, dataDir } = this.#options
     const lines = bannerLines({
       ...facts,
@@ -168,7 +187,8 @@ const childEnvironment = (
   chosen: { dataDir: string; databaseUrl: string },
 ): NodeJS.ProcessEnv => {
   const own = { ...env }
-  for (const name of ['DATABASE_URL', 'REDIS_URL', 'DROVER_ADMIN_TOKEN', 'DROVER_SECRET_KEY']) {
+  const secrets = ['DATABASE_URL', 'REDIS_URL', 'DROVER_ADMIN_TOKEN', 'DROVER_SECRET_KEY']
+  for (const name of [...secrets, 'DROVER_LAB_PASSWORD', 'DROVER_LAB_ADMIN_TOKEN']) {
     delete own[name]
     delete own[`${name}_FILE`]
   }

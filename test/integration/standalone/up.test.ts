@@ -34,13 +34,15 @@ const addressOf = async (up: TestProcess): Promise<string> => {
 const workersOf = (dataDir: string) => processesOf(dataDir).filter(({ command }) => / worker$/.test(command))
 
 test(
-  'one command starts everything, proves it, and leaves nothing running after Ctrl-C',
+  'one command starts everything, shows an inventory, and leaves nothing running after Ctrl-C',
   async () => {
     const dataDir = await freshDir()
     const up = await npmStart(dataDir)
     const address = await addressOf(up)
     const [, shown = ''] = await up.line(/Token +(drv_\S+)/)
-    await up.line(/Self-test passed: 38 succeeded, 2 failed/, { withinMs: startMs })
+    await up.line(/source +lab-vcenter +Drover Lab Center .* 24 machines/, { withinMs: startMs })
+    await up.line(/24 machines to migrate: \d+ ready, \d+ with warnings, \d+ blocked/)
+    await up.line(`${address}/instances`)
     const health = await fetch(`${address}/healthz`)
     expect(health.status).toBe(200)
     await until(async () => (await fetch(`${address}/readyz`)).status === 200, { what: 'readiness' })
@@ -60,10 +62,12 @@ test(
     expect(processesOf(dataDir)).toEqual([])
     expect(readdirSync(dataDir)).not.toContain('drover.lock')
 
-    const again = await npmStart(dataDir, { DROVER_SELF_TEST: '0' })
+    const again = await npmStart(dataDir, { DROVER_LAB: '0' })
     await addressOf(again)
     expect(again.output).not.toContain(shown)
     expect(again.output).not.toMatch(/Token +drv_/)
+    expect(again.output).not.toContain('lab')
+    expect(processesOf(dataDir).filter(({ command }) => / lab$/.test(command))).toEqual([])
     expect(await again.stop(stopMs)).toEqual({ code: 0, signal: null })
     expect(processesOf(dataDir)).toEqual([])
   },
@@ -74,7 +78,7 @@ test(
   'kill -9 of the supervisor ends its roles, and the next start goes on with the same data',
   async () => {
     const dataDir = await freshDir()
-    const env = { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0' }
+    const env = { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0' }
     const first = await npmStart(dataDir, env)
     const address = await addressOf(first)
     const headers = { authorization: `Bearer ${token}` }
@@ -107,7 +111,7 @@ test(
   'a role or a Postgres that dies is started again, where everybody can see it',
   async () => {
     const dataDir = await freshDir()
-    const up = await npmStart(dataDir, { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0' })
+    const up = await npmStart(dataDir, { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0' })
     const address = await addressOf(up)
     const [worker] = workersOf(dataDir)
     process.kill(worker?.pid ?? 0, 'SIGKILL')
@@ -132,7 +136,7 @@ test(
   'a second Ctrl-C does not wait for the drain, and still leaves nothing running',
   async () => {
     const dataDir = await freshDir()
-    const env = { DROVER_ADMIN_TOKEN: token, DROVER_SELF_TEST: '0', DROVER_DRAIN_MS: '120000' }
+    const env = { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0', DROVER_DRAIN_MS: '120000' }
     const up = await npmStart(dataDir, env)
     const address = await addressOf(up)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { readableLine } from '../../../src/standalone/role-log.ts'
-import { progressBar, Terminal } from '../../../src/standalone/terminal.ts'
+import { Terminal } from '../../../src/standalone/terminal.ts'
 
 const stream = (isTTY: boolean) => {
   const out = Object.assign(new PassThrough(), { isTTY, columns: 40 })
@@ -24,12 +24,6 @@ test('without a terminal there are only plain lines', () => {
   terminal.live('10 %')
   terminal.line('done')
   expect(text).toEqual(['done\n'])
-})
-
-test('a bar tells how much, how fast and how long still', () => {
-  expect(progressBar(10, 40, 2_000)).toBe(`[${'#'.repeat(6)}${'·'.repeat(18)}] 10/40  5.0/s  ETA 6 s`)
-  expect(progressBar(40, 40, 2_000)).toBe(`[${'#'.repeat(24)}] 40/40  20.0/s`)
-  expect(progressBar(0, 40, 0)).toBe(`[${'·'.repeat(24)}] 0/40  0.0/s`)
 })
 
 test('a person sees warnings with their cause, and nothing else of a log', () => {

@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { atEnd } from '../../support/cleanup.ts'
+import { endProcessesOf, processesOf } from '../../support/owned-processes.ts'
+import { startProcess, type TestProcess } from '../../support/processes.ts'
+import { tempDir } from '../../support/temp.ts'
+import { settles, until } from '../../support/wait.ts'
+
+const startMs = 60_000
+const stopMs = 40_000
+const token = 'a-preset-token-for-tests'
+
+const freshDir = async (): Promise<string> => {
+  const dir = join(await tempDir('up-lab'), 'data')
+  endProcessesOf(dir)
+  return dir
+}
+
+const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
+  startProcess({
+    command: process.execPath,
+    args: ['src/standalone/start.mjs'],
+    env: {
+      DROVER_DATA_DIR: dataDir,
+      HOME: dataDir,
+      DROVER_PORT: '0',
+      DROVER_WORKERS: '1',
+      DROVER_ADMIN_TOKEN: token,
+      ...env,
+    },
+  })
+
+const addressOf = async (up: TestProcess): Promise<string> => {
+  const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+  return address
+}
+
+const get = async <Body>(address: string, path: string): Promise<Body> => {
+  const answer = await fetch(`${address}${path}`, { headers: { authorization: `Bearer ${token}` } })
+  expect({ path, status: answer.status }).toEqual({ path, status: 200 })
+  return (await answer.json()) as Body
+}
+
+interface Site {
+  readonly id: string
+  readonly endpoint: string
+  readonly revision: number
+  readonly connectivity: { readonly state: string }
+  readonly counts: { readonly instances: number }
+}
+
+interface Page {
+  readonly items: readonly { readonly id: string; readonly name: string; readonly role?: string }[]
+}
+
+const labsOf = (dataDir: string) => processesOf(dataDir).filter(({ command }) => / lab$/.test(command))
+
+const occupy = async (port: number): Promise<void> => {
+  const other = createServer()
+  await new Promise<void>((resolve) => {
+    other.listen(port, '127.0.0.1', resolve)
+  })
+  atEnd(() => other.close())
+}
+
+const instanceIds = async (address: string): Promise<string[]> =>
+  (await get<Page>(address, '/v1/instances?limit=200')).items.map(({ id }) => id).sort()
+
+test(
+  'kill -9 of the supervisor ends the lab; the next start goes on with it, also at another port',
+  async () => {
+    const dataDir = await freshDir()
+    const first = await npmStart(dataDir)
+    const address = await addressOf(first)
+    await first.line('Look next', { withinMs: startMs })
+    const before = await get<Site>(address, '/v1/sources/lab-vcenter')
+    const machines = await instanceIds(address)
+    expect(machines).toHaveLength(24)
+    await first.crash()
+    await until(() => labsOf(dataDir).length === 0, { what: 'the lab to notice', withinMs: stopMs })
+    await occupy(Number(readFileSync(join(dataDir, 'lab.port'), 'utf8')))
+
+    const second = await npmStart(dataDir)
+    const newAddress = await addressOf(second)
+    await second.line(/lab-vcenter +found at its new address/, { withinMs: startMs })
+    await second.line('Look next', { withinMs: startMs })
+    const after = await get<Site>(newAddress, '/v1/sources/lab-vcenter')
+    expect(after.id).toBe(before.id)
+    expect(after.endpoint).not.toBe(before.endpoint)
+    expect(after.connectivity.state).toBe('ok')
+    expect(await instanceIds(newAddress)).toEqual(machines)
+    expect((await get<Page>(newAddress, '/v1/sources')).items).toHaveLength(1)
+    expect((await get<Page>(newAddress, '/v1/targets')).items).toHaveLength(1)
+    expect(await second.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  5 * startMs,
+)
+
+test(
+  'another password for the lab is given to its source and target too, and no admin token is left',
+  async () => {
+    const dataDir = await freshDir()
+    const first = await npmStart(dataDir)
+    await first.line('Look next', { withinMs: 2 * startMs })
+    expect(await first.stop(stopMs)).toEqual({ code: 0, signal: null })
+
+    const password = 'another-password-of-the-lab'
+    const second = await npmStart(dataDir, { DROVER_LAB_PASSWORD: password })
+    const address = await addressOf(second)
+    await second.line('Look next', { withinMs: startMs })
+    const { connectivity } = await get<Site>(address, '/v1/sources/lab-vcenter')
+    expect(connectivity.state).toBe('ok')
+    const tokens = await get<{ items: { role: string; name: string; revoked_at: string | null }[] }>(
+      address,
+      '/v1/tokens',
+    )
+    const admins = tokens.items.filter(({ role, revoked_at: gone }) => role === 'admin' && gone === null)
+    expect(admins.map(({ name }) => name)).toEqual(['preset-admin'])
+    expect(second.output).not.toContain(password)
+    expect(await second.stop(stopMs)).toEqual({ code: 0, signal: null })
+  },
+  5 * startMs,
+)
+
+test(
+  'a lab that cannot start says why and takes nobody along',
+  async () => {
+    const dataDir = await freshDir()
+    const blocker = createServer()
+    await new Promise<void>((resolve) => {
+      blocker.listen(0, '127.0.0.1', resolve)
+    })
+    atEnd(() => blocker.close())
+    const { port } = blocker.address() as { port: number }
+    const up = await npmStart(dataDir, { DROVER_LAB_PORT: String(port) })
+    const address = await addressOf(up)
+    await up.line(/The lab cannot be used: .*DROVER_LAB_PORT/, { withinMs: startMs })
+    await up.line('Everything else serves on.')
+    await until(async () => (await fetch(`${address}/readyz`)).status === 200, { what: 'readiness' })
+    up.kill('SIGINT')
+    expect(await settles(up.exited, { what: 'the end', withinMs: stopMs })).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  3 * startMs,
+)
+
+test(
+  'a lab that dies is started again where it was',
+  async () => {
+    const dataDir = await freshDir()
+    const up = await npmStart(dataDir)
+    const address = await addressOf(up)
+    await up.line('Look next', { withinMs: startMs })
+    const [lab] = labsOf(dataDir)
+    process.kill(lab?.pid ?? 0, 'SIGKILL')
+    await up.line(/lab ended with SIGKILL; it starts again/)
+    const { endpoint } = await get<Site>(address, '/v1/sources/lab-vcenter')
+    const { origin } = new URL(endpoint)
+    await until(async () => (await fetch(`${origin}/healthz`).catch(() => undefined))?.status === 200, {
+      what: 'the lab at its old address',
+      withinMs: stopMs,
+    })
+    expect(await up.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  3 * startMs,
+)
