@@ -179,6 +179,32 @@ test('what a crash cut short never looks whole, and the same import starts anew 
   expect(await leftOf(wanted)).toEqual([ref])
 })
 
+test('a crash before any step of an import is made good by the same import, and one image is there', async () => {
+  const steps = [
+    'CreateImportSpec',
+    'ImportVApp',
+    'HttpNfcLeaseComplete',
+    'ReconfigVM_Task',
+    'MarkAsTemplate',
+  ]
+  for (const step of steps) {
+    const proxy = await startSoapProxy(vcsim.url)
+    const wanted = image()
+    const call = callNamed(`import-${randomUUID()}`)
+    proxy.dieBefore(step)
+    const dying = portsOf(openTestVsphere(vcsim, proxy.url)).templates
+    await expect(dying.importImage(call, wanted, nothing)).rejects.toThrow()
+    const before = (await templates.templates(anyCall(), vmFolder)).find(
+      ({ name }) => name === wanted.templateName,
+    )
+    expect(before?.complete ?? false, step).toBe(step === 'MarkAsTemplate')
+    const ref = await templates.importImage(call, wanted, nothing)
+    expect(await leftOf(wanted)).toEqual([ref])
+    expect(await templates.template(anyCall(), ref)).toMatchObject({ value: { complete: true } })
+    if (before?.complete) expect(ref).toBe(before.ref)
+  }
+})
+
 test('the lease hears of the import at least every two seconds while not a byte moves', async () => {
   const proxy = await startSoapProxy(vcsim.url)
   const behind = portsOf(openTestVsphere(vcsim, proxy.url)).templates

@@ -16,6 +16,8 @@ export interface SoapProxy {
   at(what: string): readonly number[]
   /** The next request of this kind is cut before the server hears it. */
   cutBefore(what: string): void
+  /** The next request of this kind is not heard, nor anything after it: as if we had died. */
+  dieBefore(what: string): void
   /** The next upload whose path begins so is cut after that many bytes. */
   cutUpload(path: string, afterBytes: number): void
   /** The next answer whose path begins so is cut after that many bytes. */
@@ -66,6 +68,7 @@ export const startSoapProxy = async (target: string): Promise<SoapProxy> => {
     at: (what) => times.filter((one) => one.what === what).map((one) => one.at),
     loseAnswer: (what) => plan(what, 'answer'),
     cutBefore: (what) => plan(what, 'request'),
+    dieBefore: (what) => plan(what, 'request', { isDeadly: true }),
     cutUpload: (what, afterBytes) => plan(what, 'upload', { afterBytes }),
     cutAnswer: (what, afterBytes) => plan(what, 'download', { afterBytes }),
     dieInUpload: (what, afterBytes) => plan(what, 'upload', { afterBytes, isDeadly: true }),

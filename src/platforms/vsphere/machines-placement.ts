@@ -1,27 +1,23 @@
 import type { Call } from '../call.ts'
 import type { NewDisk, NewNic } from '../ports/machines.ts'
 import { plainName } from './inventory-tree.ts'
-import { datacenterOf, everyOf, findFolder } from './machines-folder.ts'
+import { type Compute, type ComputeWish, findCompute } from './machines-compute.ts'
+import { datacenterOf, findFolder } from './machines-folder.ts'
 import { absent, readPresent, refused, textAt } from './machines-reading.ts'
 import type { NicBacking, PlacedDisk, PlacedNic } from './machines-spec.ts'
 import { type ObjectRead, retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
 import { isTrue, type Ref, refOf, refsIn } from './xml-node.ts'
 
-export interface Wish {
+export interface Wish extends Omit<ComputeWish, 'store'> {
   readonly folder: string
-  /** A resource pool by ref or name; empty: that of the host, or the first that reaches the storage. */
-  readonly project: string
-  readonly host: string
   /** Where the machine's own files go, by ref or name; empty: the storage with the most room. */
   readonly storage: string
 }
 
-export interface Place {
+export interface Place extends Compute {
   readonly folder: Ref
   readonly datacenter: Ref
-  readonly pool: Ref
-  readonly host: Ref | undefined
   readonly datastore: NamedRef
   /** All of the data centre's. */
   readonly datastores: readonly NamedRef[]
@@ -38,10 +34,9 @@ export const findPlace = async (session: Session, call: Call, wish: Wish): Promi
   const datacenter = await datacenterOf(session, call, folder)
   const stores = await readStores(session, call, datacenter)
   const store = chooseStore(session, stores, wish.storage)
-  const host: Ref | undefined = wish.host === '' ? undefined : { type: 'HostSystem', value: wish.host }
-  const pool = await findPool(session, call, { project: wish.project, host, store: store.ref })
+  const compute = await findCompute(session, call, { ...wish, store: store.ref })
   const named = (read: ObjectRead): NamedRef => ({ ref: read.ref, name: plainName(textAt(read, 'name')) })
-  return { folder, datacenter, pool, host, datastore: named(store), datastores: stores.map(named) }
+  return { ...compute, folder, datacenter, datastore: named(store), datastores: stores.map(named) }
 }
 
 export const placeDisks = (
@@ -79,53 +74,6 @@ const chooseStore = (session: Session, stores: readonly ObjectRead[], wanted: st
 
 const byRefOrName = (all: readonly NamedRef[], wanted: string): NamedRef | undefined =>
   all.find((one) => one.ref.value === wanted || one.name === wanted)
-
-const findPool = async (
-  session: Session,
-  call: Call,
-  wish: { readonly project: string; readonly host: Ref | undefined; readonly store: Ref },
-): Promise<Ref> => {
-  if (wish.project !== '') return namedPool(session, call, wish.project)
-  const hosts = wish.host ? [wish.host] : await hostsOf(session, call, wish.store)
-  for (const host of hosts) {
-    const pool = await poolOfHost(session, call, host)
-    if (pool) return pool
-  }
-  throw refused(
-    'No host that reaches the datastore has a resource pool.',
-    'Choose another datastore, or say which resource pool the machine belongs to.',
-    { field: 'project' },
-  )
-}
-
-/** Of the cluster that the host is in, or of the host itself. */
-export const poolOfHost = async (session: Session, call: Call, host: Ref): Promise<Ref | undefined> => {
-  const read = await readPresent(session, call, host, ['parent'])
-  const compute = refOf(read.properties.get('parent'))
-  if (!compute) return undefined
-  return refOf((await readPresent(session, call, compute, ['resourcePool'])).properties.get('resourcePool'))
-}
-
-const hostsOf = async (session: Session, call: Call, store: Ref): Promise<readonly Ref[]> => {
-  const read = await readPresent(session, call, store, ['host'])
-  return (read.properties.get('host')?.children ?? []).flatMap((mount) => {
-    const host = mount.children.find((one) => one.name === 'key')
-    return refOf(host) ?? []
-  })
-}
-
-const namedPool = async (session: Session, call: Call, wanted: string): Promise<Ref> => {
-  const pools = await everyOf(session, call, { type: 'ResourcePool', paths: ['name'] })
-  const fitting = pools.filter(
-    (pool) => pool.ref.value === wanted || plainName(textAt(pool, 'name')) === wanted,
-  )
-  const [only, another] = fitting
-  if (!only) throw absent(session, `resource pool ${wanted}`)
-  if (!another) return only.ref
-  throw refused(`There are ${fitting.length} resource pools named ${wanted}.`, 'Give its ref instead.', {
-    field: 'project',
-  })
-}
 
 /** Finds the networks of cards among those of the data centre, and how a card is plugged into each. */
 export const placeNics = async (

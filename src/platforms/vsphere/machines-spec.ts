@@ -128,9 +128,7 @@ const nicBody = (key: number, { nic, backing }: PlacedNic): string =>
     'connectable',
     element('startConnected', true) + element('allowGuestControl', true) + element('connected', true),
   ) +
-  (nic.mac === ''
-    ? element('addressType', 'assigned')
-    : element('addressType', 'manual') + element('macAddress', nic.mac))
+  (nic.mac === '' ? '' : element('addressType', 'manual') + element('macAddress', nic.mac))
 
 const nicBacking = (backing: NicBacking): string => {
   switch (backing.kind) {

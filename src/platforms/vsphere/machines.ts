@@ -4,9 +4,10 @@ import type { MachineChange, MachinesPort, NewMachine } from '../ports/machines.
 import type { TaskHandle } from '../ports/task.ts'
 import { plainName } from './inventory-tree.ts'
 import { setAttributes } from './machines-attributes.ts'
+import { computeOf } from './machines-compute.ts'
 import { datacenterOf, findChild, findFolder, wireName } from './machines-folder.ts'
 import { findMadeBy, findOwned, markEntries, readMarks, writeMarks } from './machines-ownership.ts'
-import { findPlace, placeDisks, placeNics, poolOfHost } from './machines-placement.ts'
+import { findPlace, placeDisks, placeNics } from './machines-placement.ts'
 import {
   absent,
   machineRef,
@@ -201,11 +202,14 @@ const clone = async (
   if (known !== undefined) return madeHandle(known)
   // A template is in no pool: its clone goes to that of the host that holds it.
   const host = refOf(original.properties.get('runtime.host'))
-  const own = refOf(original.properties.get('resourcePool'))
-  const pool = own ?? (host ? await poolOfHost(session, call, host) : undefined)
+  const compute = host && (await computeOf(session, call, host))
+  const pool = refOf(original.properties.get('resourcePool')) ?? compute?.pool
   const marks = markEntries({ owner: to.owner, madeBy: call.name, import: '' })
   const spec =
-    wrap('location', pool ? refElement('pool', pool) : '') +
+    wrap(
+      'location',
+      (pool ? refElement('pool', pool) : '') + (compute?.host ? refElement('host', compute.host) : ''),
+    ) +
     element('template', false) +
     wrap('config', optionValues(marks).join('')) +
     element('powerOn', false)

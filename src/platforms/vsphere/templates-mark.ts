@@ -1,6 +1,6 @@
 import type { Call } from '../call.ts'
+import { computeOf } from './machines-compute.ts'
 import { markPaths, marksOf, writeMarks } from './machines-ownership.ts'
-import { poolOfHost } from './machines-placement.ts'
 import { absent, machineRef, readPresent, textAt, wrongState } from './machines-reading.ts'
 import type { Session } from './session.ts'
 import { refElement } from './soap-request.ts'
@@ -21,9 +21,9 @@ export const markMachine = async (session: Session, call: Call, template: string
   const read = await readPresent(session, call, machineRef(template), [...templatePaths, 'runtime.host'])
   if (!isTrue(textAt(read, 'config.template'))) return
   const host = refOf(read.properties.get('runtime.host'))
-  const pool = host ? await poolOfHost(session, call, host) : undefined
-  if (!pool) throw absent(session, `resource pool for ${template}`)
-  const body = refElement('pool', pool)
+  const compute = host && (await computeOf(session, call, host))
+  if (!compute) throw absent(session, `resource pool for ${template}`)
+  const body = refElement('pool', compute.pool) + (compute.host ? refElement('host', compute.host) : '')
   await session.call(call, { on: machineRef(template), method: 'MarkAsVirtualMachine', body })
   if (marksOf(read).import !== '') await writeMarks(session, call, template, { import: '' })
 }

@@ -48,7 +48,10 @@ export const openTemplates = (
     findTask(session, call, trace, { kinds, madeBy: (name) => findMadeBy(session, call, name) }),
 })
 
-/** A machine that is neither a template nor an import that goes on is none of this port's business. */
+/**
+ * A machine that is neither a template nor an import of ours is none of this port's business. An import that has
+ * everything but the switch to a template (a crash in between) is whole: nobody may take it for a rest.
+ */
 const factsOf = (session: Session, read: ObjectRead, folder: string): TemplateFacts | undefined => {
   refuseGaps(session, read, templatePaths)
   const isTemplate = isTrue(textAt(read, 'config.template'))
@@ -59,6 +62,6 @@ const factsOf = (session: Session, read: ObjectRead, folder: string): TemplateFa
     name: plainName(textAt(read, 'name')),
     folder,
     owner: marks.owner,
-    complete: isTemplate && marks.import !== 'pending',
+    complete: marks.import !== 'pending',
   }
 }
