@@ -1,3 +1,4 @@
+import { FencedError } from '../errors.ts'
 import { PlatformError } from './platform-error.ts'
 
 /** What every call of a platform takes. */
@@ -49,6 +50,12 @@ export const withinCall = async <Result>(
     begun.end()
   }
 }
+
+/**
+ * Whether a call ended because somebody else goes on with its intent under the same name: then nothing is cleaned
+ * up, as it may be theirs already.
+ */
+export const isHandedOver = (error: unknown): boolean => error instanceof FencedError
 
 const timedOut = (timeoutMs: number): PlatformError =>
   new PlatformError({

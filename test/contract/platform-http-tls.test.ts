@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto'
 import { expect, test } from 'vitest'
 import {
   type Answering,
@@ -81,6 +82,14 @@ test('a pin is stricter than a CA: another certificate of the same CA is refused
   const server = await serveTls(signed, ok)
   const http = open(server.url, { ca: signed.cert, fingerprint: 'ab'.repeat(32) })
   await expectFailure(http.request(call(), login), 'platform-fingerprint', 'refused')
+})
+
+test('a SHA-1 fingerprint, as vSphere gives it of its hosts, pins as well', async () => {
+  const server = await serveTls(signed, ok)
+  const sha1 = new X509Certificate(signed.cert).fingerprint
+  expect((await open(server.url, { fingerprint: sha1 }).request(call(), login)).status).toBe(200)
+  const other = open(server.url, { fingerprint: 'ab'.repeat(20) })
+  await expectFailure(other.request(call(), login), 'platform-fingerprint', 'refused')
 })
 
 test('looking at the certificate sends no request', async () => {

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream'
-import { type Call, withinCall } from '../call.ts'
+import { type Call, isHandedOver, withinCall } from '../call.ts'
 import { unsupported } from '../platform-error.ts'
 import type { ImageDisk, ImportProgress, NewImage } from '../ports/templates.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
@@ -34,7 +34,7 @@ export const importLabImage = (
       const path = labPath`/images/${ref}/complete`
       return (await link.ask(during, { method: 'POST', path }, template)).ref
     } catch (error) {
-      await removeRest(link, call.name, begin)
+      if (!isHandedOver(error)) await removeRest(link, call.name, begin)
       throw error
     }
   })

@@ -45,7 +45,10 @@ export interface ImportProgress {
 export interface TemplatesPort extends TasksOf {
   templates(call: Call, folder: string): Promise<readonly TemplateFacts[]>
   template(call: Call, ref: string): Promise<Found<TemplateFacts>>
-  /** Streams the disks in; resolves with the ref when all bytes are there. Aborted or failed: nothing is left. */
+  /**
+   * Streams the disks in; resolves with the ref when all bytes are there. Aborted or failed: nothing is left, unless
+   * the caller was fenced: then its successor, which has the same name, finds what is there.
+   */
   importImage(call: Call, image: NewImage, onProgress: (progress: ImportProgress) => void): Promise<string>
   /** The last step of an import, or the switch of a machine that is off. */
   markTemplate(call: Call, machine: string): Promise<void>

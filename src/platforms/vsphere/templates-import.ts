@@ -1,5 +1,5 @@
 import type { Call } from '../call.ts'
-import { withinCall } from '../call.ts'
+import { isHandedOver, withinCall } from '../call.ts'
 import type { Connection } from '../connection.ts'
 import { PlatformError, unsupported } from '../platform-error.ts'
 import type { ImageDisk, ImportProgress, NewImage } from '../ports/templates.ts'
@@ -57,7 +57,7 @@ export const importImage = async (work: Import, call: Call): Promise<string> => 
     try {
       return await fill(work, during, { place, spec, files })
     } catch (error) {
-      await removeRest(work, call.name)
+      if (!isHandedOver(error)) await removeRest(work, call.name)
       throw error
     }
   })

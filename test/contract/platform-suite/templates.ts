@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
+import { FencedError } from '../../../src/errors.ts'
 import type { ImportProgress, NewImage, TemplateFacts } from '../../../src/platforms/ports/templates.ts'
 import { until } from '../../support/wait.ts'
 import {
@@ -138,6 +139,27 @@ export const testImport = (world: PlatformUnderTest, image: () => NewImage): voi
     await failed
     expect(await left(wanted)).toEqual([])
     const ref = await templates().importImage(callOf({ name }), wanted, () => {})
+    expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
+  })
+
+  test('a fenced worker leaves its image to its successor, whose import goes through', async () => {
+    const wanted = image()
+    const name = newName('import')
+    const fenced = new AbortController()
+    const started: ImportProgress[] = []
+    const call = callOf({ signal: fenced.signal, name })
+    const old = templates().importImage(call, cutShort(wanted, 'stalls'), (progress) =>
+      started.push(progress),
+    )
+    const ended = expect(old).rejects.toThrow('no longer held')
+    await until(() => started.some(({ done: bytes }) => bytes > 0), {
+      what: 'bytes to flow',
+      withinMs: 30_000,
+    })
+    fenced.abort(new FencedError('job-1', 7))
+    await ended
+    const ref = await templates().importImage(callOf({ name }), wanted, () => {})
+    expect(await portIn(world, 'machines').findOwned(callOf(), wanted.owner)).toEqual([ref])
     expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
   })
 
