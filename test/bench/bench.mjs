@@ -16,8 +16,14 @@ const run = () => {
   })
 }
 
+/** What Debian must bring, by suite. */
+const packages = {
+  ledger: ['redis-server'],
+  inventory: ['golang-go', 'golang-github-vmware-govmomi-dev'],
+}
+
 try {
-  await setUp(['redis-server'])
+  await setUp(packages[process.argv[2]] ?? [])
   run()
 } catch (error) {
   if (!(error instanceof NotReady)) throw error

@@ -1,3 +1,4 @@
+import { runInventorySuite } from './inventory/suite.ts'
 import { runLedgerSuite } from './ledger/suite.ts'
 import type { BenchOptions } from './options.ts'
 
@@ -7,6 +8,9 @@ export interface Suite {
 }
 
 /** Every suite there is; a new one is a folder beside this file and a line here. */
-export const suites: readonly Suite[] = [{ name: 'ledger', run: runLedgerSuite }]
+export const suites: readonly Suite[] = [
+  { name: 'ledger', run: runLedgerSuite },
+  { name: 'inventory', run: runInventorySuite },
+]
 
 export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)
