@@ -10,8 +10,9 @@ export interface DueSite {
 
 /** The job of one of these kinds that is about the site and has not ended. */
 const busy = (tx: Tx, kinds: readonly string[]) => tx`
-  exists (select from job j where j.subject_type = s.role and j.subject_id = s.name
-    and j.kind = any(${kinds as string[]}::text[]) and j.finished_at is null)`
+  exists (select from job_search f join job j on j.id = f.job_id
+    where f.subject_type = s.role and f.subject_id = s.name and f.kind = any(${kinds as string[]}::text[])
+      and j.finished_at is null)`
 
 /**
  * Sites whose connection is due for a look, the longest due first. Taking one moves its time, so that two conductors
