@@ -179,6 +179,19 @@ test('a new address needs the password with it, and the connection is checked an
   expect((await call('GET', '/v1/sources/paris')).body.fingerprint).toBe('ab'.repeat(32))
 })
 
+test('where another installation answers, saving the connection as it is says that it is the right one', async () => {
+  await addSite(db, 'paris', { connectivity: 'unknown' })
+  await db`update site set connectivity_error =
+    '{"code":"platform-identity-changed","class":"config","message":"Another one answers.","remedy":"Save it."}'`
+  expect((await call('POST', '/v1/sources/paris/:sync', { json: {} })).body.code).toBe('site-not-connected')
+  const saved = await call('PATCH', '/v1/sources/paris', {
+    json: { endpoint: site.endpoint },
+    headers: { 'if-match': '*' },
+  })
+  expect(saved.body, saved.text).toMatchObject({ connectivity: { state: 'unknown', message: null } })
+  expect(await jobs()).toHaveLength(1)
+})
+
 test('kind and name are for ever, nothing is no change, and If-Match decides a race', async () => {
   await make()
   const change = (json: object, etag: string) =>

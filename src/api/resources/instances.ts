@@ -38,7 +38,7 @@ const tag = 'Instances'
 const listBudgetPart = 0.4
 const countBudgetPart = 0.7
 
-export const filterText = z.string().max(4_000).optional().openapi({
+export const filterText = z.string().max(4_096).optional().openapi({
   description: 'CEL over the fields of an instance, as `effective` of its page shows them.',
   example: 'source == "paris" && has_tag("env", "prod") && memory > 8589934592',
 })
@@ -114,7 +114,7 @@ const networkList = defineRoute({
   summary: 'List networks of sources and targets',
   request: {
     query: siteQuery.extend({
-      filter: z.string().max(4_000).optional().openapi({
+      filter: z.string().max(4_096).optional().openapi({
         description: 'CEL over the fields of a network.',
         example: 'type == "distributed" && path_dir(location) == "/Paris/network"',
       }),

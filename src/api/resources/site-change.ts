@@ -27,13 +27,19 @@ const mergedSettings = (site: SiteLine, given: Change['settings']): Record<strin
   throw validationProblem(fieldErrors(merged.error, 'settings'))
 }
 
-/** Which of the fields that decide about the connection would be others than they are. */
-const connectionChanges = (site: SiteLine, change: Change): string[] => [
-  ...(['endpoint', 'username', 'ca', 'fingerprint'] as const).filter(
-    (field) => change[field] !== undefined && change[field] !== site[field],
-  ),
-  ...(change.password === undefined ? [] : ['password']),
-]
+/**
+ * Which of the fields that decide about the connection would be others than they are. Where another installation
+ * answers, saving them as they are counts too: that is how a person says that it is the right one.
+ */
+const connectionChanges = (site: SiteLine, change: Change): string[] => {
+  const confirms = site.connectivityError?.code === 'platform-identity-changed'
+  return [
+    ...(['endpoint', 'username', 'ca', 'fingerprint'] as const).filter(
+      (field) => change[field] !== undefined && (confirms || change[field] !== site[field]),
+    ),
+    ...(change.password === undefined ? [] : ['password']),
+  ]
+}
 
 /** Changes a site whose lock the caller holds, and has its connection checked anew where that is at stake. */
 export const changeSite = async (
@@ -44,7 +50,8 @@ export const changeSite = async (
 ): Promise<SiteLine> => {
   const { by, ...change } = asked
   const connection = connectionChanges(site, change)
-  if (connection.includes('endpoint') && site.hasPassword && change.password === undefined)
+  const moves = change.endpoint !== undefined && change.endpoint !== site.endpoint
+  if (moves && site.hasPassword && change.password === undefined)
     throw problem('password-required', 'The address changes: give the password with it.', {
       field: 'password',
       errors: [{ field: 'password', message: 'is required when the endpoint changes' }],

@@ -85,8 +85,9 @@ const sync = async (
   site: SiteLine,
   asked: { mode?: SyncMode | undefined; force?: boolean | undefined; by: string },
 ) => {
-  // Nobody has looked yet: the sync itself will find out.
-  const passable = site.connectivity === 'ok' || site.connectivity === 'unknown'
+  // Unknown without a reason: nobody has looked yet, and the sync itself will find out.
+  const passable =
+    site.connectivity === 'ok' || (site.connectivity === 'unknown' && site.connectivityError === null)
   if (!passable)
     throw problem(
       'site-not-connected',
