@@ -62,7 +62,7 @@ const isConfirmed = (site: KnownSite): boolean =>
  * same ids and are others.
  */
 export const requireSameInstallation = (site: KnownSite, answered: PlatformIdentity): void => {
-  const known = site.identity?.['instance_id'] ?? ''
+  const known = site.identity?.instance_id ?? ''
   if (known === '' || answered.instance_id === '' || known === answered.instance_id || isConfirmed(site))
     return
   throw new DroverError({

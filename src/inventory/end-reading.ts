@@ -112,7 +112,7 @@ const countHeldBack = async (tx: Tx, options: EndReading, site: SiteRow): Promis
   const staged = await countStage(tx, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
   if (staged.some(({ kind, action }) => kind === 'instance' && action !== 'gone')) return 0
   // A second full reading that says the same is believed.
-  if (Number(site.syncResult?.['held_back'] ?? 0) > 0) return 0
+  if (Number(site.syncResult?.held_back ?? 0) > 0) return 0
   const { instances } = await countLiving(tx, site.id)
   return instances >= suspiciousCount ? instances : 0
 }
@@ -142,9 +142,9 @@ const warn = async (tx: Tx, options: EndReading, site: SiteRow, heldBack: number
       .map(({ name, ref, text }) => `${name} (${ref}): ${text}`)
   const said: Said = {
     'suddenly-empty': heldBack > 0 ? [suddenlyEmpty(site, heldBack)] : [],
-    'instances-not-read': boundedTexts([...nameless(true), ...of('problem')], totals['problem']),
-    'instances-ignored': boundedTexts(of('ignored'), totals['ignored']),
-    'facts-cut': boundedTexts(of('notes'), totals['notes']),
+    'instances-not-read': boundedTexts([...nameless(true), ...of('problem')], totals.problem),
+    'instances-ignored': boundedTexts(of('ignored'), totals.ignored),
+    'facts-cut': boundedTexts(of('notes'), totals.notes),
     'things-not-read': boundedTexts([
       ...nameless(false),
       ...things.map(({ kind, ref, name, message }) => `${kind} ${name || ref}: ${message}`),
@@ -152,7 +152,7 @@ const warn = async (tx: Tx, options: EndReading, site: SiteRow, heldBack: number
   }
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   await mergeWarnings(tx, place, { types: syncWarnings, said, actor: actorOf(turn) })
-  return totals['problem'] ?? 0
+  return totals.problem ?? 0
 }
 
 const suddenlyEmpty = (site: SiteRow, heldBack: number): string =>

@@ -13,17 +13,18 @@ export const proveTracking = (facts: InstanceFacts, record: TrackingRecord): Tra
   return proved.length > 0 ? { ...record, ...Object.fromEntries(proved) } : record
 }
 
-/** The same when somebody has asked: every disk has an answer now. */
-export const judgeTracking = (facts: InstanceFacts): TrackingRecord =>
-  Object.fromEntries(
-    facts.disks
-      .filter(isCopyable)
-      .map((disk): [string, DiskTracking] => [
-        disk.key,
-        (disk.change_id ?? '') === '' ? 'refused' : 'verified',
-      ]),
-  )
+/** The same when somebody has asked: every disk that is copied has an answer now. */
+export const verifyTracking = async (
+  facts: InstanceFacts,
+  askDisk: (key: string) => Promise<boolean>,
+): Promise<TrackingRecord> => {
+  const record: Record<string, DiskTracking> = {}
+  for (const disk of facts.disks.filter(isCopyable)) {
+    const tracked = (disk.change_id ?? '') !== '' || (await askDisk(disk.key))
+    record[disk.key] = tracked ? 'verified' : 'refused'
+  }
+  return record
+}
 
-/** Whether every disk that is copied is tracked right now. */
-export const isTracked = (facts: InstanceFacts): boolean =>
-  facts.background_import && Object.values(judgeTracking(facts)).every((state) => state === 'verified')
+export const allVerified = (facts: InstanceFacts, record: TrackingRecord): boolean =>
+  facts.background_import && Object.values(record).every((state) => state === 'verified')

@@ -8,7 +8,7 @@ const stored = z.object({ cursor: z.string(), of: z.string() })
 /** What a cursor holds for: the same place, looked at through the same scopes. */
 const placeOf = (site: Pick<SiteRow, 'kind' | 'endpoint' | 'username' | 'settings'>): string =>
   createHash('sha256')
-    .update(JSON.stringify([site.kind, site.endpoint, site.username, site.settings['scopes'] ?? []]))
+    .update(JSON.stringify([site.kind, site.endpoint, site.username, site.settings.scopes ?? []]))
     .digest('base64url')
 
 type CursorSite = Pick<SiteRow, 'kind' | 'endpoint' | 'username' | 'settings'>

@@ -107,7 +107,7 @@ const read = (turn: Turn, parts: SyncParts, site: SiteRow, asked: AskedSync): Pr
 }
 
 export const probeTimeoutMs = (site: SiteRow): number =>
-  Number(site.settings['connection_timeout_seconds'] ?? 30) * 1_000
+  Number(site.settings.connection_timeout_seconds ?? 30) * 1_000
 
 const isFull = (site: SiteRow, asked: AskedSync): boolean =>
   asked.mode === 'full' ||

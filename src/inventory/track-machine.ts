@@ -2,13 +2,15 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { writeTracking } from '../../db/queries/write-tracking.ts'
 import type { InstanceRow, SiteRow } from '../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
+import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { DroverError } from '../errors.ts'
 import type { Call } from '../platforms/call.ts'
+import { PlatformError } from '../platforms/platform-error.ts'
 import type { TaskHandle } from '../platforms/ports/task.ts'
 import { type Platform, portOf, requireCapability } from '../platforms/ports.ts'
 import { reassess } from './assess.ts'
 import { type ActingTurn, powerMachine } from './power-machine.ts'
-import { isTracked, judgeTracking } from './prove-tracking.ts'
+import { allVerified, verifyTracking } from './prove-tracking.ts'
 import { refreshInstance } from './refresh-instance.ts'
 import { actorOf } from './turn.ts'
 
@@ -39,7 +41,7 @@ export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
       `${site.name} does not track the changes of ${instance.name}.`,
       'Use :enable-background-import.',
     )
-  const tracking = judgeTracking(facts)
+  const tracking = await verify(task, facts)
   await turn.transaction(async (tx) => {
     await writeTracking(tx, instance.id, tracking)
     await reassess(tx, { instanceIds: [instance.id] })
@@ -57,15 +59,16 @@ export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
 export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => {
   const { turn, platform } = task
   requireCapability(platform, 'changed-blocks')
-  const cycling = turn.checkpointed?.['cycling'] === true
+  const cycling = turn.checkpointed?.cycling === true
   const facts = await lookAt(task)
-  if (!isTracked(facts) && !cycling) {
+  if (!cycling && !allVerified(facts, await verify(task, facts))) {
     await clearSnapshots(task, facts)
     await switchOn(task)
-    if (!isTracked(await lookAt(task)) && facts.power_state !== 'off')
+    const now = await lookAt(task)
+    if (facts.power_state !== 'off' && !allVerified(now, await verify(task, now)))
       await turn.checkpoint({ ...turn.checkpointed, cycling: true })
   }
-  if (turn.checkpointed?.['cycling'] === true) {
+  if (turn.checkpointed?.cycling === true) {
     const waiting = await cycle(task)
     if (waiting) return waiting
   }
@@ -77,7 +80,7 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   const { turn, site, platform, instance, force, timeoutMs } = task
   const undo = { kind: cycleKind, with: { site_id: site.id, ref: instance.ref } }
   const common = { turn, site, platform, ref: instance.ref, undo }
-  if (turn.checkpointed?.['down'] !== true) {
+  if (turn.checkpointed?.down !== true) {
     const down = await powerMachine({ ...common, asked: { verb: 'shutdown', force, timeoutMs }, part: 'off' })
     if (down.type === 'wait') return down
     await turn.checkpoint({ ...turn.checkpointed, down: true })
@@ -90,6 +93,21 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   })
   return up.type === 'wait' ? up : undefined
 }
+
+/** Asks the platform of each disk that does not show by itself where its tracking stands. */
+const verify = ({ turn, platform, instance }: TrackTask, facts: InstanceFacts): Promise<TrackingRecord> =>
+  verifyTracking(facts, async (disk) => {
+    const call = { signal: turn.signal, timeoutMs: verifyMs, name: `verify-${turn.job.id}-${disk}` }
+    try {
+      await portOf(platform, 'disks').changedBlocks(call, { machine: instance.ref, disk }, '*')
+      return true
+    } catch (error) {
+      // No answer is not a no.
+      if (error instanceof PlatformError && (error.failure === 'refused' || error.failure === 'unsupported'))
+        return false
+      throw error
+    }
+  })
 
 const lookAt = async (task: TrackTask): Promise<InstanceFacts> => {
   const { turn, site, platform, instance } = task
@@ -134,6 +152,7 @@ const switchOn = (task: TrackTask): Promise<void> => {
 }
 
 const taskMs = 600_000
+const verifyMs = 60_000
 
 /** One change of the machine, once over all tries, to the end of the platform's task. */
 const change = async (

@@ -4,10 +4,14 @@ import type { InstanceRow, SiteRow, WarningRow } from '../../db/schema/inventory
 import { systemClock } from '../../src/clock.ts'
 import { readSettings, type SiteRole } from '../../src/domain/inventory/site-settings.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import type { Logger } from '../../src/log.ts'
+import type { Sealer } from '../../src/seal.ts'
 import type { Handler } from '../../workers/handler.ts'
 import { createCheckConnection } from '../../workers/handlers/check-connection.ts'
+import { createPowerInstance } from '../../workers/handlers/power-instance.ts'
 import { createSyncSource } from '../../workers/handlers/sync-source.ts'
 import { createSyncTarget } from '../../workers/handlers/sync-target.ts'
+import { createTrackInstance } from '../../workers/handlers/track-instance.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { type OpenPlatform, Platforms } from '../../workers/platforms.ts'
 import { Runner } from '../../workers/runner.ts'
@@ -28,16 +32,24 @@ export const makeSite = async (
     fingerprint?: string
     settings?: Record<string, unknown>
     connectivity?: string
+    /** For processes that have another key than the tests. */
+    sealer?: Sealer
+    /** Nothing happens by the clock. */
+    quiet?: boolean
   },
 ): Promise<SiteRow> => {
   const role = given.role ?? 'source'
-  const secret = testSealer.seal(JSON.stringify({ password: given.password ?? 'imagined-password' }))
+  const secret = (given.sealer ?? testSealer).seal(
+    JSON.stringify({ password: given.password ?? 'imagined-password' }),
+  )
   const settings = readSettings(role, given.settings ?? {})
   const [site] = await db<SiteRow[]>`
-    insert into site (id, role, name, kind, endpoint, username, secret, fingerprint, settings, created_by, connectivity)
+    insert into site (id, role, name, kind, endpoint, username, secret, fingerprint, settings, created_by, connectivity,
+      next_check_at, next_sync_at)
     values (${uuidv7()}::uuid, ${role}, ${given.name}, ${given.kind ?? 'lab'},
       ${given.endpoint ?? 'http://127.0.0.1:9'}, ${given.username ?? 'drover'}, ${secret},
-      ${given.fingerprint ?? ''}, ${JSON.stringify(settings)}::text::jsonb, 'test', ${given.connectivity ?? 'unknown'})
+      ${given.fingerprint ?? ''}, ${JSON.stringify(settings)}::text::jsonb, 'test', ${given.connectivity ?? 'unknown'},
+      now() + ${given.quiet ? 86_400 : 0} * interval '1 second', now() + ${given.quiet ? 86_400 : 0} * interval '1 second')
     returning *`
   if (!site) throw new Error('The site was not stored.')
   return site
@@ -61,24 +73,26 @@ export interface InventoryWorker {
 export const createInventoryWorker = (
   db: Db,
   open: OpenPlatform,
-  more: (use: UsePlatform) => readonly Handler[] = () => [],
+  log: Logger = quietLog,
 ): InventoryWorker => {
   const platforms = new Platforms({ sealer: testSealer, caller: 'drover/test', openers: { lab: open } })
   atEnd(() => platforms.close())
   const use = platforms.use.bind(platforms)
   const parts = { use, sealer: testSealer }
+  const track = createTrackInstance(db, use)
   const handlers = [
     createSyncSource(parts),
     createSyncTarget(parts),
     createCheckConnection(use),
-    ...more(use),
+    createPowerInstance(use),
+    track,
   ] as readonly Handler[]
-  const base = { db, workerId: uuidv7(), leaseMs: 60_000, clock: systemClock, log: quietLog }
+  const base = { db, workerId: uuidv7(), leaseMs: 60_000, clock: systemClock, log }
   const runner = new Runner({
     ...base,
     keeper: new LeaseKeeper(base),
     handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
-    undoers: new Map(),
+    undoers: new Map(Object.entries(track.undoers ?? {})),
   })
   const follow = async (id: string) => {
     await makeDue(db, id)
