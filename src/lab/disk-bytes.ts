@@ -6,6 +6,7 @@ import { invalid, refuse } from './refusal.ts'
 import { knownBlocks, readBlocks, runsSince, writeBlocks, writtenBlocks } from './store/blocks.ts'
 import { type Disk, type DiskView, lockDisk, noteWrite, pathOf } from './store/disks.ts'
 import { findEntity, storageFacts, storageUse } from './store/entities.ts'
+import { holdPower } from './store/machines.ts'
 
 const checkRange = (disk: Disk, offset: number, length: number): void => {
   if (length < 1 || length > wireLimits.rangeBytes)
@@ -29,7 +30,7 @@ export const readBytes = async (db: Queryable, view: DiskView, range: WireExtent
   return whole.subarray(start, start + range.length)
 }
 
-/** Writes as one change of the disk, durable when it resolves. */
+/** Writes as one change of the disk, durable when it resolves. Nobody but its guest writes to a disk that is in use. */
 export const writeBytes = async (
   db: Db,
   where: { site: string; machine: string; key: string; offset: number },
@@ -37,6 +38,12 @@ export const writeBytes = async (
 ): Promise<void> => {
   await db.begin(async (tx) => {
     const disk = await lockDisk(tx, where.site, where.machine, where.key)
+    if ((await holdPower(tx, where.site, where.machine)) === 'on')
+      throw refuse(
+        'platform-refused',
+        `"${where.machine}" runs: its guest alone writes to its disks.`,
+        'Stop it first.',
+      )
     await writeLocked(tx, disk, { offset: where.offset, bytes })
   })
 }

@@ -207,7 +207,7 @@ const openServer = async (
   db: Db,
   options: { tls: boolean; now: number; listener: RequestListener },
 ): Promise<{ http: Server | TlsServer; tls: TlsServer | undefined }> => {
-  const bounds = { headersTimeout: 20_000, requestTimeout: 300_000 }
+  const bounds = { headersTimeout: 20_000, requestTimeout: 300_000, keepAliveTimeout: 30_000 }
   if (!options.tls) return { http: createServer(bounds, options.listener), tls: undefined }
   let certificate = (await readWorld(db))?.tls
   if (!certificate) {

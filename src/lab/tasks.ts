@@ -42,6 +42,8 @@ export interface Ask {
 export class Tasks {
   readonly #lab: Lab
   readonly #kinds: Readonly<Record<string, TaskKind>>
+  #round: Promise<void> = Promise.resolve()
+  #next: Promise<void> | undefined
 
   constructor(lab: Lab, kinds: Readonly<Record<string, TaskKind>>) {
     this.#lab = lab
@@ -83,7 +85,18 @@ export class Tasks {
    * Does everything whose time has come, in its order and at its moment. There are no timers: whoever asks next
    * finds the world as it should be by now, after a restart of the lab too.
    */
-  async settle(): Promise<void> {
+  settle(): Promise<void> {
+    // One round at a time; who comes during it waits for the next, together with all others who do.
+    this.#next ??= this.#round.then(() => {
+      this.#next = undefined
+      const round = this.#settleAll()
+      this.#round = round.catch(() => {})
+      return round
+    })
+    return this.#next
+  }
+
+  async #settleAll(): Promise<void> {
     for (;;) {
       const { now } = await readTime(this.#lab)
       const due = await dueTasks(this.#lab.db, now)

@@ -13,7 +13,7 @@ export type Delivery =
   | { readonly kind: 'hostile'; readonly fault: Extract<FaultRule, { kind: 'answer' }> }
 
 export const deliver = (response: ServerResponse, delivery: Delivery): void => {
-  if (response.destroyed) return
+  if (response.destroyed || response.headersSent) return
   switch (delivery.kind) {
     case 'cut':
       response.destroy()

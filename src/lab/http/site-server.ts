@@ -55,9 +55,11 @@ export class SiteServer {
     }
     // What may have changed something is on record before anybody hears of it.
     const recorded = this.#record({ request, url, incoming, delivery, wallAt, aheadMs, began })
-    if (request.method !== 'GET') await recorded.catch(() => {})
+    const stored = recorded.catch((error: unknown) =>
+      this.#on.lab.log.error({ err: error }, 'a call could not be recorded yet'),
+    )
+    if (request.method !== 'GET') await stored
     deliver(response, delivery)
-    await recorded
   }
 
   async #understand(request: IncomingMessage, response: ServerResponse, url: URL): Promise<Incoming> {
@@ -73,7 +75,7 @@ export class SiteServer {
         request,
         response,
         url,
-        siteName: decodeURIComponent(siteName),
+        siteName,
         route,
         params,
         call,

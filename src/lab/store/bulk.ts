@@ -15,6 +15,8 @@ const uuidSql = (change: Change, seed: number) => change.tx`
   (select substr(h, 1, 8) || '-' || substr(h, 9, 4) || '-4' || substr(h, 14, 3) || '-a' || substr(h, 18, 3)
     || '-' || substr(h, 21) from md5(${`${seed}/${change.site}/`} || 'vm-' || i) h)`
 
+const ipSql = ({ tx }: Change) => tx`'10.' || 10 + i / 62500 || '.' || i / 250 % 250 || '.' || 1 + i % 250`
+
 const osNames = `{debian-12,ubuntu-22.04,rhel-9,windows-2022,windows-2019,suse-15,centos-7,freebsd-14}`
 const osTexts = `{"Debian GNU/Linux 12 (bookworm)","Ubuntu 22.04.4 LTS","Red Hat Enterprise Linux 9.3 (Plow)",
   "Microsoft Windows Server 2022 (64-bit)","Microsoft Windows Server 2019 (64-bit)",
@@ -51,7 +53,7 @@ const addMachines = async (change: Change, form: BulkForm): Promise<void> => {
         (${`{1,2,4,8}`}::int[])[1 + i % 4] as cpus, (${`{2,4,8,16}`}::bigint[])[1 + i % 4] * 1073741824 as memory,
         i % 10 <> 0 as running, 1 + i % ${form.networks}::int as network, i % 50 <> 0 as tracked,
         (${osNames}::text[])[1 + i % 8] as os, (${osTexts}::text[])[1 + i % 8] as os_text,
-        '10.' || 10 + i / 62500 || '.' || i / 250 % 250 || '.' || 1 + i % 250 as ip,
+        ${ipSql(change)} as ip,
         '00:50:56:' || lpad(to_hex(i / 65536), 2, '0') || ':' || lpad(to_hex(i / 256 % 256), 2, '0') || ':'
           || lpad(to_hex(i % 256), 2, '0') as mac,
         case when i % 3 = 0 then 2 else 1 end as disks
@@ -107,7 +109,7 @@ const addDisks = async (change: Change, form: BulkForm): Promise<void> => {
       (${form.seed}::bigint * 1000003 + w.i * 2 + w.d) % 2147483647,
       jsonb_build_object('data', '[[0, 8388608], [21474836480, 1048576]]'::jsonb, 'random', 30,
         'boot', case when w.d = 0 then (select jsonb_build_object('hostname', m.name, 'os', w.facts ->> 'os', 'agent', 'running',
-          'addresses', jsonb_build_array(coalesce(w.facts #> '{nics,0,ipv4_addresses}', '[]'::json)::jsonb),
+          'addresses', jsonb_build_array(jsonb_build_array(${ipSql(change)})),
           'ports', jsonb_build_array(22), 'boot_ms', 2000, 'shutdown_ms', 1500, 'shutdown', 'obeys', 'writes', null)
           from lab.machine m where m.site = ${change.site} and m.ref = w.ref) end),
       w.layer, 9437184, case when (w.facts ->> 'background_import')::boolean then gen_random_uuid()::text end

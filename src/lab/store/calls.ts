@@ -20,6 +20,10 @@ export interface RecordedCall {
 }
 
 const keptCalls = 500_000
+/** A statement has room for so many rows, and more. */
+const batch = 1_000
+/** While Postgres is away, calls wait in memory; beyond this the oldest are let go. */
+const waitingMax = 100_000
 
 /** Collects calls and writes them together; reads of disks would otherwise wait for a commit each. */
 export class Recorder {
@@ -33,6 +37,7 @@ export class Recorder {
 
   /** Resolves when the call is stored; nobody has to wait for it but who changed something. */
   add(call: RecordedCall): Promise<void> {
+    if (this.#waiting.length >= waitingMax) this.#waiting.shift()
     this.#waiting.push(call)
     return this.flush()
   }
@@ -45,10 +50,11 @@ export class Recorder {
   }
 
   async #write(): Promise<void> {
-    const calls = this.#waiting
-    if (calls.length === 0) return
-    this.#waiting = []
-    await this.#db`insert into lab.call ${this.#db(calls.map(storable))}`
+    while (this.#waiting.length > 0) {
+      const calls = this.#waiting.slice(0, batch)
+      await this.#db`insert into lab.call ${this.#db(calls.map(storable))}`
+      this.#waiting.splice(0, calls.length)
+    }
   }
 }
 

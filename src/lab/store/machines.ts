@@ -168,3 +168,14 @@ export const removeBelongings = async ({ tx, site }: Change, ref: string): Promi
   await tx`delete from lab.snapshot where site = ${site} and machine = ${ref}`
   await tx`delete from lab.saved where site = ${site} and machine = ${ref}`
 }
+
+/** How it stands, and that it stays so until the transaction ends. */
+export const holdPower = async (
+  tx: Queryable,
+  site: string,
+  ref: string,
+): Promise<PowerState | undefined> => {
+  const [row] = await tx<{ power: PowerState }[]>`
+    select power from lab.machine where site = ${site} and ref = ${ref} for share`
+  return row?.power
+}

@@ -1,5 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Db, Queryable, Tx } from '../../../db/client.ts'
+import { storableText } from '../../storable.ts'
 import type { Change, Lab } from '../context.ts'
 import type { StoredFault } from './faults.ts'
 
@@ -89,18 +90,21 @@ export const readPrelude = async (
   lab: Lab,
   asked: { site: string; token: string },
 ): Promise<Prelude | undefined> => {
-  const [row] = await lab.db<(Omit<Prelude, 'site'> & { site: string })[]>`
-    select w.offset_ms, w.pace, ${asked.site} as site,
+  const [[row], [site]] = await Promise.all([preludeRow(lab, asked), siteRow(lab, asked.site)])
+  return row ? { ...row, site: site ?? null } : undefined
+}
+
+const siteRow = (lab: Lab, name: string) =>
+  lab.db<Site[]>`select * from lab.site where name = ${storableText(name)}`
+
+const preludeRow = (lab: Lab, asked: { site: string; token: string }) => lab.db<Omit<Prelude, 'site'>[]>`
+    select w.offset_ms, w.pace,
       exists (select from lab.task t where t.state = 'running' and t.due_at <=
         ${new Date(lab.clock.now())}::timestamptz + w.offset_ms * interval '1 millisecond') as due,
-      exists (select from lab.session s where s.site = ${asked.site} and s.token_hash = ${hash(asked.token)})
+      exists (select from lab.session s where s.site = ${storableText(asked.site)} and s.token_hash = ${hash(asked.token)})
         as signed_in,
       (select coalesce(json_agg(f order by f.id), '[]') from lab.fault f) as faults
     from lab.world w`
-  if (!row) return undefined
-  const [site] = await lab.db<Site[]>`select * from lab.site where name = ${asked.site}`
-  return { ...row, site: site ?? null }
-}
 
 /** The lab's own time: the wall's, and what a test has let pass beyond it. */
 export const readTime = async (lab: Lab): Promise<{ now: number; pace: number }> => {
