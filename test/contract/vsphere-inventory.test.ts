@@ -157,6 +157,20 @@ test('a delta goes on in another process, after the first has gone', async () =>
   expect(instancesOf(later.items).map(({ power_state }) => power_state)).toEqual(['off'])
 })
 
+test('a cursor is good for one delta: a second one, or one after a crash, reads everything', async () => {
+  const { inventory, scan, changes, ports } = await start()
+  const before = await scan()
+  const [{ ref } = { ref: '' }] = instancesOf(before.items)
+  await (await ports.power.stop(anyCall(), ref)).wait(anyCall())
+  const interrupted = inventory.changes(call(), { ...everything, cursor: before.cursor })
+  expect((await interrupted.next()).done).toBe(false)
+  await interrupted.return({ cursor: null })
+  await expectFailure(changes(before.cursor), 'platform-cursor-lost', 'refused')
+  const anew = await scan()
+  const both = await Promise.allSettled([changes(anew.cursor), changes(anew.cursor)])
+  expect(both.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+})
+
 test('tags and attributes are read each time, changed ones alone in a delta', async () => {
   const { vcsim, scan, changes, inventory } = await start({ vms: 3 })
   const refs = instancesOf((await scan()).items).map(({ ref }) => ref)

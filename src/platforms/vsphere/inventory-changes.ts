@@ -6,7 +6,7 @@ import { cursorLost, type InventoryCursor } from './inventory-cursor.ts'
 import { kindOf, readInstances, readSite, siteItems } from './inventory-read.ts'
 import { concernsMany, isWatchLost } from './inventory-watched.ts'
 import { retrieveOne } from './property-read.ts'
-import { changesSince, type ObjectChange, type Watch } from './property-wait.ts'
+import { changesSince, type ObjectChange, takeTurn, type Watch } from './property-wait.ts'
 import type { Session } from './session.ts'
 import { type Ref, refsIn } from './xml-node.ts'
 
@@ -18,7 +18,7 @@ export const collectChanges = async (
   session: Session,
   call: Call,
   watch: Watch,
-): Promise<{ readonly changed: Changed; readonly watch: Watch }> => {
+): Promise<{ readonly changed: Changed; readonly version: string }> => {
   const changed = new Map<string, ObjectChange>()
   try {
     const changes = changesSince(session, call, watch)
@@ -32,11 +32,26 @@ export const collectChanges = async (
       }
       step = await changes.next()
     }
-    return { changed, watch: step.value }
+    return { changed, version: step.value }
   } catch (error) {
-    throw isWatchLost(error) ? cursorLost('the server forgot what it was to notice', error) : error
+    throw lostWatch(error)
   }
 }
+
+/** The right to read on from a cursor, which is given once. */
+export const claimCursor = async (
+  session: Session,
+  call: Call,
+  { collector, version, turn }: InventoryCursor,
+): Promise<Watch> => {
+  const watch = { collector: { type: 'PropertyCollector', value: collector }, version, turn }
+  return takeTurn(session, call, watch).catch((error: unknown) => {
+    throw lostWatch(error)
+  })
+}
+
+const lostWatch = (error: unknown): unknown =>
+  isWatchLost(error) ? cursorLost('the server forgot what it was to notice, or told it before', error) : error
 
 /** Things around machines that changed; their facts lean on each other, so all of them are read. */
 export const changedSites = async (

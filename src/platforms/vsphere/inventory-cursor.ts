@@ -8,6 +8,7 @@ export interface InventoryCursor {
   readonly cookie: string
   readonly collector: string
   readonly version: string
+  readonly turn: string
   /** Views that machines are found in, and all else. */
   readonly machines: readonly string[]
   readonly around: readonly string[]
@@ -29,7 +30,7 @@ export const packCursor = (cursor: InventoryCursor): string | null => {
 export const unpackCursor = (text: string): InventoryCursor => {
   try {
     const parsed = JSON.parse(text) as Record<string, unknown>
-    const texts = ['instance', 'cookie', 'collector', 'version', 'scopes', 'attributes', 'tags']
+    const texts = ['instance', 'cookie', 'collector', 'version', 'turn', 'scopes', 'attributes', 'tags']
     if (
       parsed.format === format &&
       texts.every((name) => typeof parsed[name] === 'string') &&

@@ -1,12 +1,12 @@
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { beginCall, type Call, withinCall } from '../call.ts'
 import type { PlatformHttp } from '../http/platform-http.ts'
-import type { InventoryPort, Scan, ScanEnd, ScanOptions } from '../ports/inventory.ts'
+import type { InventoryPort, Scan, ScanOptions } from '../ports/inventory.ts'
 import type { Found } from '../ports/task.ts'
 import { type InstanceSurroundings, readInstance } from './instance-facts.ts'
 import { digestTags, noTags, readTags, readTagsOf } from './instance-tags.ts'
-import { changedInstances, changedSites, collectChanges } from './inventory-changes.ts'
-import { cursorLost, digestOf, type InventoryCursor, packCursor, unpackCursor } from './inventory-cursor.ts'
+import { changedInstances, changedSites, claimCursor, collectChanges } from './inventory-changes.ts'
+import { cursorLost, digestOf, packCursor, unpackCursor } from './inventory-cursor.ts'
 import {
   instanceProperties,
   readAttributeNames,
@@ -82,6 +82,7 @@ async function* scan(parts: InventoryParts, call: Call, options: ScanOptions): S
       cookie: session.cookie,
       collector: watch.collector.value,
       version: watch.version,
+      turn: watch.turn,
       machines: views.machines.map((view) => view.value),
       around: views.around.map((view) => view.value),
       scopes: digestOf(normalScopes(options.scopes)),
@@ -104,19 +105,24 @@ async function* changes(
   const session = new Session(parts.http, parts.account, cursor.cookie)
   if ((await session.content(call)).instanceUuid !== cursor.instance)
     throw cursorLost('another server answers at this address')
-  const collector = { type: 'PropertyCollector', value: cursor.collector }
-  const { changed, watch } = await collectChanges(session, call, { collector, version: cursor.version })
-  const surroundings = await readSurroundings(parts, session, call)
-  const now = digests(surroundings)
-  if (now.attributes !== cursor.attributes) throw cursorLost('custom attributes have other names now')
-  const views = cursor.around.map((value) => ({ type: 'ContainerView', value }))
-  const sites = await changedSites(session, call, views, { changed, tree: surroundings.tree })
-  if (sites.length > 0) yield sites
-  yield* changedInstances(session, call, cursor, { changed, surroundings })
-  return ended({ ...cursor, ...now, version: watch.version })
+  // Until here the session may be somebody else's, who reads on from the same cursor.
+  const watch = await claimCursor(session, call, cursor)
+  let isKept = false
+  try {
+    const { changed, version } = await collectChanges(session, call, watch)
+    const surroundings = await readSurroundings(parts, session, call)
+    const now = digests(surroundings)
+    if (now.attributes !== cursor.attributes) throw cursorLost('custom attributes have other names now')
+    const views = cursor.around.map((value) => ({ type: 'ContainerView', value }))
+    const sites = await changedSites(session, call, views, { changed, tree: surroundings.tree })
+    if (sites.length > 0) yield sites
+    yield* changedInstances(session, call, cursor, { changed, surroundings })
+    isKept = true
+    return { cursor: packCursor({ ...cursor, ...now, version, turn: watch.turn }) }
+  } finally {
+    if (!isKept) await session.logout()
+  }
 }
-
-const ended = (cursor: InventoryCursor): ScanEnd => ({ cursor: packCursor(cursor) })
 
 const digests = ({ attributes, tags }: InstanceSurroundings) => ({
   attributes: digestOf([...attributes]),

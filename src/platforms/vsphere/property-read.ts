@@ -33,6 +33,8 @@ export interface RetrieveOptions {
 }
 
 const usualPage = 500
+/** A large server thinks for long before it says all; the call's own deadline ends it. */
+const answerMs = 600_000
 const usualMaxBytes = 2 * 1024 ** 3
 /** One object: a machine with hundreds of snapshots and devices stays well below. */
 const objectBytes = 32 * 1024 ** 2
@@ -170,6 +172,7 @@ async function* page(
   const objects = session.stream(call, request, {
     items: { name: 'objects', depth: 4 },
     limits: { totalBytes: maxBytes, depth: 64, itemBytes: objectBytes },
+    answerMs,
   })
   try {
     let step = await objects.next()

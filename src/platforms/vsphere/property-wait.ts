@@ -9,6 +9,8 @@ import { child, childrenOf, flagOf, type Ref, refOf, textOf, type XmlNode } from
 export interface Watch {
   readonly collector: Ref
   readonly version: string
+  /** A filter without meaning that goes with this version: whoever removes it may read on from here. */
+  readonly turn: string
 }
 
 export interface ObjectChange {
@@ -19,6 +21,8 @@ export interface ObjectChange {
 }
 
 const pageSize = 500
+/** A large server thinks for long before it says all; the call's own deadline ends it. */
+const answerMs = 600_000
 const limits = { totalBytes: 2 * 1024 ** 3, depth: 64, itemBytes: 32 * 1024 ** 2 }
 
 /**
@@ -41,35 +45,53 @@ export const openWatch = async (
   const first = changesSince(session, call, { collector, version: '' })
   let step = await first.next()
   while (!step.done) step = await first.next()
-  return step.value
+  return { collector, version: step.value, turn: await markTurn(session, call, collector) }
 }
 
-/** What changed since; returns where to go on. Does not wait for changes to come. */
+/**
+ * Takes the turn: a server tells each change once and then forgets it, so that one version must not be read from
+ * twice, not after a crash and not by two at the same time. Throws `platform-absent` when it has been taken.
+ */
+export const takeTurn = async (session: Session, call: Call, watch: Watch): Promise<Watch> => {
+  const on = { type: 'PropertyFilter', value: watch.turn }
+  await session.call(call, { on, method: 'DestroyPropertyFilter' })
+  return { ...watch, turn: await markTurn(session, call, watch.collector) }
+}
+
+const markTurn = async (session: Session, call: Call, collector: Ref): Promise<string> => {
+  const root = await session.manager(call, 'rootFolder')
+  const watched = { objects: { refs: [root] }, properties: [{ type: root.type, paths: ['name'] }] }
+  const body = filterSpec('spec', watched) + element('partialUpdates', false)
+  const made = await session.call(call, { on: collector, method: 'CreateFilter', body })
+  return refOf(child(made, 'returnval'))?.value ?? ''
+}
+
+/** What changed since; returns the version to go on from. Does not wait for changes to come. */
 export async function* changesSince(
   session: Session,
   call: Call,
-  watch: Watch,
-): AsyncGenerator<readonly ObjectChange[], Watch> {
+  watch: Omit<Watch, 'turn'>,
+): AsyncGenerator<readonly ObjectChange[], string> {
   let { version } = watch
   for (;;) {
     const answer = yield* nextChanges(session, call, { ...watch, version })
     const set = child(answer, 'returnval')
     // No answer means that nothing changed.
-    if (!set) return { ...watch, version }
+    if (!set) return version
     version = textOf(set, 'version')
-    if (!flagOf(set, 'truncated')) return { ...watch, version }
+    if (!flagOf(set, 'truncated')) return version
   }
 }
 
 async function* nextChanges(
   session: Session,
   call: Call,
-  { collector, version }: Watch,
+  { collector, version }: Omit<Watch, 'turn'>,
 ): AsyncGenerator<readonly ObjectChange[], XmlNode> {
   const options = element('maxWaitSeconds', 0) + element('maxObjectUpdates', pageSize)
   const body = element('version', version) + wrap('options', options)
   const request = { on: collector, method: 'WaitForUpdatesEx', body }
-  const updates = session.stream(call, request, { items: { name: 'objectSet', depth: 5 }, limits })
+  const updates = session.stream(call, request, { items: { name: 'objectSet', depth: 5 }, limits, answerMs })
   try {
     let step = await updates.next()
     while (!step.done) {

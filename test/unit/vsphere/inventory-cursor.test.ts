@@ -11,6 +11,7 @@ const cursor = {
   cookie: 'vmware_soap_session="x"',
   collector: 'pc-1',
   version: '17',
+  turn: 'filter-3',
   machines: ['session[1]view-1'],
   around: ['session[1]view-2'],
   scopes: '',
