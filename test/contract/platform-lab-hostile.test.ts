@@ -5,6 +5,16 @@ import { type Platform, portOf } from '../../src/platforms/ports.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { call, expectFailure, serve } from '../support/hostile-server.ts'
 
+const account = {
+  kind: 'lab' as const,
+  username: 'u',
+  password: 'p',
+  ca: '',
+  fingerprint: '',
+  caller: 'Größe\r\nx: y',
+  connectTimeoutMs: 10_000,
+}
+
 const json = { 'content-type': 'application/json' }
 
 /** A lab that answers what the test says, by path; whoever signs in is let in. */
@@ -22,16 +32,7 @@ const fakeLab = async (
       answer.writeHead(200, { 'content-type': 'application/octet-stream' }).end(known)
     else answer.writeHead(200, json).end(typeof known === 'string' ? known : JSON.stringify(known))
   })
-  const platform = openLab({
-    kind: 'lab',
-    endpoint: `${server.url}/sites/one`,
-    username: 'u',
-    password: 'p',
-    ca: '',
-    fingerprint: '',
-    caller: 'Größe\r\nx: y',
-    connectTimeoutMs: 10_000,
-  })
+  const platform = openLab({ ...account, endpoint: `${server.url}/sites/one` })
   atEnd(() => platform.close())
   return { platform, seen }
 }
@@ -52,22 +53,24 @@ test('an answer that is no JSON, or has another shape, is not believed', async (
   }
 })
 
+test('a session that would break out of its header is refused', async () => {
+  const server = await serve((incoming, answer) => {
+    incoming.resume()
+    answer.writeHead(201, json).end(JSON.stringify({ token: 'abc\r\nx-admin: yes' }))
+  })
+  const platform = openLab({ ...account, endpoint: server.url })
+  atEnd(() => platform.close())
+  await expectFailure(platform.probe(call()), 'platform-answer-invalid', 'unknown')
+  expect(server.seen.requests).toBe(1)
+})
+
 test('a 404 is "absent" only when the lab itself says so', async () => {
   const server = await serve((incoming, answer) => {
     incoming.resume()
     if (incoming.url === '/session') answer.writeHead(201, json).end('{"token":"abc"}')
     else answer.writeHead(404, { 'content-type': 'text/html' }).end('<h1>no such page</h1>')
   })
-  const platform = openLab({
-    kind: 'lab',
-    endpoint: server.url,
-    username: 'u',
-    password: 'p',
-    ca: '',
-    fingerprint: '',
-    caller: 'test',
-    connectTimeoutMs: 10_000,
-  })
+  const platform = openLab({ ...account, endpoint: server.url })
   atEnd(() => platform.close())
   const look = portOf(platform, 'inventory').instance(call(), 'vm-1')
   await expectFailure(look, 'platform-answer-invalid', 'unknown')

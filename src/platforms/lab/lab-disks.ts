@@ -1,5 +1,4 @@
-import type { Call } from '../call.ts'
-import { withinCall } from '../call.ts'
+import { beginCall, type Call, withinCall } from '../call.ts'
 import type { ChangedBlocks, DiskRef, DisksPort, Extent } from '../ports/disks.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink } from './lab-link.ts'
@@ -49,14 +48,23 @@ async function* readExtents(
   disk: DiskRef,
 ): AsyncGenerator<readonly Extent[], void> {
   const path = labPath`/instances/${disk.machine}/disks/${disk.disk}/extents`
-  for (let offset = 0; ; ) {
-    const query = { snapshot: disk.snapshot, offset }
-    const page = await link.ask(call, { method: 'GET', path, query }, extentsPage)
-    inOrder(page.extents, offset)
-    if (page.extents.length > 0) yield page.extents
-    if (page.next_offset === null) return
-    if (page.next_offset <= offset) throw labAnswerInvalid('a page of extents that leads back')
-    offset = page.next_offset
+  const begun = beginCall(call)
+  try {
+    for (let offset = 0; ; ) {
+      const query = { snapshot: disk.snapshot, offset }
+      const page = await link.ask(
+        { ...call, signal: begun.signal },
+        { method: 'GET', path, query },
+        extentsPage,
+      )
+      inOrder(page.extents, offset)
+      if (page.extents.length > 0) yield page.extents
+      if (page.next_offset === null) return
+      if (page.next_offset <= offset) throw labAnswerInvalid('a page of extents that leads back')
+      offset = page.next_offset
+    }
+  } finally {
+    begun.end()
   }
 }
 

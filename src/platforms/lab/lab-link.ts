@@ -6,7 +6,7 @@ import { asHttpFailure, closedByUs } from '../http/http-failure.ts'
 import { type HttpAnswer, openHttp, type PlatformHttp } from '../http/platform-http.ts'
 import { isAbsent, PlatformError } from '../platform-error.ts'
 import type { Found } from '../ports/task.ts'
-import { answerError, parseAnswer } from './lab-answer.ts'
+import { answerError, labAnswerInvalid, parseAnswer } from './lab-answer.ts'
 import { headerText, type LabQuery, withQuery } from './lab-path.ts'
 import { headers as headerNames, session } from './protocol.ts'
 
@@ -146,7 +146,10 @@ export class LabLink {
     const { username, password } = this.#connection
     const call = { signal: this.#closing.signal, timeoutMs: loginMs, name: 'sign in' }
     const request: LabRequest = { method: 'POST', path: '/session', json: { username, password } }
-    return parseAnswer(await this.#once(call, request, {}), session).token
+    const { token } = parseAnswer(await this.#once(call, request, {}), session)
+    // It goes into a header, where anything else would do harm.
+    if (!/^[\x21-\x7e]{1,4096}$/.test(token)) throw labAnswerInvalid('a session that is none')
+    return token
   }
 
   /** Only the session that was lost: another call may have signed in anew meanwhile. */

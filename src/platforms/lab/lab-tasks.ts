@@ -21,23 +21,25 @@ export const startLabTask = async (
 ): Promise<TaskHandle> => labTask(link, (await link.ask(call, { ...request, named: true }, task)).id)
 
 /** By its id; else by its name; else the newest one of the machine, which is ours only if its name is. */
-export const findLabTask = async (
-  link: LabLink,
-  call: Call,
-  trace: TaskTrace,
-): Promise<Found<TaskHandle>> => {
+export const findLabTask = (link: LabLink, call: Call, trace: TaskTrace): Promise<Found<TaskHandle>> =>
+  withinCall(call, async (signal) => {
+    const id = await findTaskId(link, { ...call, signal }, trace)
+    return id === undefined ? { found: false } : { found: true, value: labTask(link, id) }
+  })
+
+const findTaskId = async (link: LabLink, call: Call, trace: TaskTrace): Promise<string | undefined> => {
   if (trace.taskId !== undefined && trace.taskId !== '') {
     const known = await link.find(call, { method: 'GET', path: labPath`/tasks/${trace.taskId}` }, task)
-    if (known.found) return { found: true, value: labTask(link, known.value.id) }
+    if (known.found) return known.value.id
   }
   const name = trace.name === undefined ? undefined : headerText(trace.name)
   for (const query of [{ name }, { machine: trace.machine }]) {
     if (Object.values(query)[0] === undefined) continue
     const { tasks } = await link.ask(call, { method: 'GET', path: '/tasks', query }, tasksAnswer)
     const newest = tasks.find((one) => name === undefined || one.name === name)
-    if (newest) return { found: true, value: labTask(link, newest.id) }
+    if (newest) return newest.id
   }
-  return { found: false }
+  return undefined
 }
 
 const labTask = (link: LabLink, id: string): TaskHandle => {
