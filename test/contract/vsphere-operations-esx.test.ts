@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
+import type { NewImage } from '../../src/platforms/ports/templates.ts'
 import { portOf } from '../../src/platforms/ports.ts'
-import { anyCall, makeMachine, startVsphere } from '../support/vsphere-machines.ts'
+import { testOvf } from '../support/test-ovf.ts'
+import { anyCall, makeMachine, newMachine, startVsphere } from '../support/vsphere-machines.ts'
 
 const { platform, ports } = await startVsphere({ esx: true })
 const folder = '/ha-datacenter/vm'
@@ -27,6 +29,27 @@ test('a single ESXi host makes, starts, changes, snapshots and removes machines 
   await (await ports.machines.reconfigure(anyCall(), machine, { cpus: 3 })).wait(anyCall())
   await (await ports.machines.destroy(anyCall(), machine)).wait(anyCall())
   expect(await ports.power.power(anyCall(), machine)).toEqual({ found: false })
+})
+
+test('a single ESXi host refuses clones and templates before anything of them is begun', async () => {
+  const machine = await makeMachine(ports, { folder })
+  const wanted: NewImage = {
+    ...newMachine({ folder }),
+    templateName: 'image',
+    pool: '',
+    network: '',
+    ovf: testOvf([]),
+    disks: [],
+    owner: { drover: 'refused' },
+  }
+  const to = { machineName: 'clone', folder, owner: wanted.owner }
+  for (const attempt of [
+    () => ports.machines.clone(anyCall(), machine, to),
+    () => ports.templates.markTemplate(anyCall(), machine),
+    () => ports.templates.importImage(anyCall(), wanted, () => undefined),
+  ])
+    await expect(attempt()).rejects.toMatchObject({ code: 'platform-unsupported', failure: 'unsupported' })
+  expect(await ports.machines.findOwned(anyCall(), wanted.owner)).toEqual([])
 })
 
 test('a single ESXi host finds its only folder by itself and has no custom attributes', async () => {

@@ -13,6 +13,7 @@ import {
   vmFolder,
   writeExtraConfig,
 } from '../support/vsphere-machines.ts'
+import { until } from '../support/wait.ts'
 
 const { vcsim, ports } = await startVsphere({ methodDelayMs: { CreateVM_Task: 20, ReconfigVM_Task: 10 } })
 const { machines, power } = ports
@@ -70,6 +71,26 @@ test('a machine whose answer was lost is adopted by the same call and never made
   expect(proxy.seen.filter((method) => method === 'CreateVM_Task')).toHaveLength(1)
   const again = await machines.findTask(anyCall(), { taskId: adopted.id })
   expect(again.found && (await again.value.status(anyCall()))).toMatchObject({ state: 'succeeded' })
+})
+
+test('a server that is slower than the deadline of the whole verb is unknown, and the same call adopts', async () => {
+  const slow = await startVsphere({ methodDelayMs: { CreateVM_Task: 1_500 } })
+  const wanted = newMachine({ owner: { drover: randomUUID() } })
+  const name = `create-${randomUUID()}`
+  await slow.ports.machines.findOwned(anyCall(), wanted.owner)
+  await expect(slow.ports.machines.create(callNamed(name, { timeoutMs: 700 }), wanted)).rejects.toMatchObject(
+    { code: 'platform-timeout', failure: 'unknown' },
+  )
+  const task = await until(
+    async () => {
+      const found = await slow.ports.machines.findTask(anyCall(), { name })
+      return found.found && found.value
+    },
+    { what: 'the machine to be found by the name of the call', withinMs: 30_000 },
+  )
+  const ref = await (await slow.ports.machines.create(callNamed(name), wanted)).wait(anyCall())
+  expect(await task.wait(anyCall())).toBe(ref)
+  expect(await slow.ports.machines.findOwned(anyCall(), wanted.owner)).toEqual([ref])
 })
 
 test('a name that somebody else has is taken, for a new machine, a clone and a new name', async () => {

@@ -26,6 +26,7 @@ import {
   optionValues,
   removedDevice,
 } from './machines-spec.ts'
+import { requireVcenter } from './service-content.ts'
 import type { Session } from './session.ts'
 import { openSnapshots } from './snapshots.ts'
 import { element, refElement, wrap } from './soap-request.ts'
@@ -196,6 +197,7 @@ const clone = async (
   machine: string,
   to: Parameters<MachinesPort['clone']>[2],
 ): Promise<TaskHandle> => {
+  requireVcenter(await session.content(call), 'clone a machine')
   const original = await readPresent(session, call, machineRef(machine), ['resourcePool', 'runtime.host'])
   const folder = await findFolder(session, call, to.folder)
   const known = await adopted(session, call, folder, to.machineName)

@@ -1,4 +1,4 @@
-import { PlatformError } from '../platform-error.ts'
+import { PlatformError, unsupported } from '../platform-error.ts'
 import { child, type Ref, refOf, textOf, type XmlNode } from './xml-node.ts'
 
 /** What a server says of itself before anybody signs in. */
@@ -49,4 +49,9 @@ export const managerOf = (content: ServiceContent, name: string): Ref => {
       : 'A single ESXi host cannot do it: connect to its vCenter instead.',
     detail: { manager: name },
   })
+}
+
+/** Refuses what a vCenter alone can do, before anything of it is begun. */
+export const requireVcenter = (content: ServiceContent, what: string): void => {
+  if (!content.isVcenter) throw unsupported('A single ESXi host', what)
 }

@@ -18,6 +18,7 @@ import {
   leaseReady,
   uploadFile,
 } from './nfc-lease.ts'
+import { requireVcenter } from './service-content.ts'
 import type { Session } from './session.ts'
 import { localizedFault } from './soap-fault.ts'
 import { element, refElement, wrap } from './soap-request.ts'
@@ -44,6 +45,7 @@ export const importImage = async (work: Import, call: Call): Promise<string> => 
     if (disk.format !== 'vmdk-stream') throw unsupported('vSphere', `import a disk as ${disk.format}`)
   return withinCall(call, async (signal) => {
     const during = { ...call, signal }
+    requireVcenter(await work.session.content(during), 'keep templates')
     const known = await earlier(work, during)
     if (known !== undefined) return known
     const place = await findPlace(work.session, during, {

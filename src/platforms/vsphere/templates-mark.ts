@@ -2,6 +2,7 @@ import type { Call } from '../call.ts'
 import { computeOf } from './machines-compute.ts'
 import { markPaths, marksOf, writeMarks } from './machines-ownership.ts'
 import { absent, machineRef, readPresent, textAt, wrongState } from './machines-reading.ts'
+import { requireVcenter } from './service-content.ts'
 import type { Session } from './session.ts'
 import { refElement } from './soap-request.ts'
 import { isTrue, refOf } from './xml-node.ts'
@@ -14,6 +15,7 @@ export const markTemplate = async (session: Session, call: Call, machine: string
   if (isTrue(textAt(read, 'config.template'))) return
   if (marksOf(read).import === 'pending')
     throw wrongState(`The import of ${machine} was cut short, so it becomes no template.`, { machine })
+  requireVcenter(await session.content(call), 'keep templates')
   await session.call(call, { on: machineRef(machine), method: 'MarkAsTemplate' })
 }
 
