@@ -44,6 +44,14 @@ export const chooseHost = async (
   return best
 }
 
+/** Devices of the host itself, by which a machine is bound to hosts that have them. */
+const hostDevices = (machine: Machine): string[] =>
+  machine.traits.frozenFacts
+    ? []
+    : machine.facts.devices
+        .filter(({ kind, connected }) => connected && (kind === 'pci-passthrough' || kind === 'vgpu'))
+        .map(({ label }) => label)
+
 /** Why it cannot start there, or empty. */
 const blocked = ({ host, cpus, memory }: HostLoad, machine: Machine): string => {
   if (host.trouble.dead) return 'does not answer'
@@ -51,6 +59,8 @@ const blocked = ({ host, cpus, memory }: HostLoad, machine: Machine): string => 
   if (host.trouble.full) return 'is full'
   if (memory + machine.memory > host.data.memory) return 'has too little memory left'
   if (cpus + machine.cpus > host.data.cpus) return 'has too few CPUs left'
+  const device = hostDevices(machine).find((label) => !host.data.devices.includes(label))
+  if (device !== undefined) return `has no device "${device}"`
   return ''
 }
 

@@ -1,3 +1,4 @@
+import { isDbAway } from '../../db/client.ts'
 import type { WireError } from '../platforms/lab/protocol.ts'
 
 type Code = WireError['code']
@@ -45,12 +46,13 @@ export const unreachable = (what: string): Refusal =>
   })
 
 /** Any thrown value as what goes over the wire. A defect of the lab says so, and never more than its message. */
-export const wireErrorOf = (thrown: unknown): WireError =>
-  thrown instanceof Refusal
-    ? thrown.facts
-    : {
-        code: 'platform-fault',
-        failure: 'unknown',
-        message: `The lab failed: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
-        remedy: 'Ask anew; when it stays, it is a defect of the lab and its log has the stack.',
-      }
+export const wireErrorOf = (thrown: unknown): WireError => {
+  if (thrown instanceof Refusal) return thrown.facts
+  if (isDbAway(thrown)) return unreachable("The lab's own database").facts
+  return {
+    code: 'platform-fault',
+    failure: 'unknown',
+    message: `The lab failed: ${thrown instanceof Error ? thrown.message : String(thrown)}`,
+    remedy: 'Ask anew; when it stays, it is a defect of the lab and its log has the stack.',
+  }
+}

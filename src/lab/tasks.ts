@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { isDbAway } from '../../db/client.ts'
 import { type Change, changeReason, type Lab } from './context.ts'
 import { absent, Refusal, refuse, unreachable, wireErrorOf } from './refusal.ts'
 import { findEntity } from './store/entities.ts'
@@ -117,6 +118,8 @@ export class Tasks {
         await endTask(change.tx, task.id, { result, error: null })
       })
     } catch (thrown) {
+      // Nothing was done, and the next round does it.
+      if (isDbAway(thrown)) throw thrown
       if (!(thrown instanceof Refusal)) this.#lab.log.error({ err: thrown, task: task.id }, 'a task failed')
       await endTask(this.#lab.db, task.id, { result: null, error: wireErrorOf(thrown) })
     }

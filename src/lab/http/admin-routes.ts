@@ -37,8 +37,7 @@ const advance = z.object({
     .max(10 * 365 * 86_400_000),
 })
 
-const overlaps = async ({ on, tasks, query }: AdminCall): Promise<Answer> => {
-  await tasks.settle()
+const overlaps = async ({ on, query }: AdminCall): Promise<Answer> => {
   const by = query.get('by') ?? 'uuid'
   if (by !== 'uuid' && by !== 'lineage') throw invalid('"by" is uuid or lineage.')
   const found = await findOverlaps(on.lab.db, {
@@ -199,8 +198,7 @@ const recordRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
     path: '/lab/power',
-    handle: async ({ on, tasks, query }) => {
-      await tasks.settle()
+    handle: async ({ on, query }) => {
       const entries = await readPowerLog(on.lab.db, {
         uuid: query.get('uuid') ?? '',
         lineage: query.get('lineage') ?? '',

@@ -48,6 +48,8 @@ const answer = async (options: AdminOptions, request: IncomingMessage, url: URL)
     const params = matchPath(route.path, url.pathname)
     if (!params) continue
     const body = request.method === 'GET' ? undefined : await readJson(request)
+    // What was due before comes before.
+    await options.tasks.settle()
     return await route.handle({ ...options, params, query: url.searchParams, body })
   }
   throw absent(`call ${request.method} ${url.pathname.slice(0, 100)}`)

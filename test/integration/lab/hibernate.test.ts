@@ -68,6 +68,8 @@ test('a live move keeps the run, the boot and the count, and asks for a host of 
   const source = await lab.signIn('vcenter')
   const refused = await source.call('POST /instances/vm-102/move', { host: 'host-12' })
   expect(refused.json).toMatchObject({ code: 'platform-refused' })
+  const bound = await source.call('POST /instances/vm-203/move', { host: 'host-11' })
+  expect(bound.json).toMatchObject({ message: expect.stringContaining('nvidia-a16') })
 })
 
 test('a host that dies while a machine moves to it fails the move, and the machine runs on where it was', async () => {

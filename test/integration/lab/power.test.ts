@@ -130,6 +130,16 @@ test('a host takes no more than it has: promises count too, and a full one or a 
   expect((await powerOf(site, small)).host).not.toBe('node-2')
 })
 
+test('what was due before a host died was done before it died', async () => {
+  const lab = await createLab({ pace: 1_000 })
+  const site = await lab.signIn('cloud')
+  const { id } = (await site.call('POST /instances/vm-1/move', { host: 'node-2' })).json as WireTask
+  await lab.database.db`update lab.world set offset_ms = offset_ms + 3000000`
+  await lab.admin('POST /lab/acts', { act: 'host-dead', site: 'cloud', host: 'node-1', mode: 'crash' })
+  expect((await site.call(`GET /tasks/${id}`)).json).toMatchObject({ state: 'succeeded' })
+  expect(await powerOf(site, 'vm-1')).toMatchObject({ state: 'on', host: 'node-2' })
+})
+
 test('a dead host says nothing about its machines: after a crash they are off, after a partition they ran on', async () => {
   const lab = await createLab({ pace: 0 })
   const site = await lab.signIn('cloud')
