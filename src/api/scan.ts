@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { pacer } from './pace.ts'
 
 /** Rows read at once: enough to be quick, few enough that memory stays flat whatever the fleet's size. */
 const usualRows = 1_000
@@ -41,30 +42,41 @@ export interface ScanOutcome {
 
 /** Looks at rows in the order of their ids until enough match, none is left, or the time is over. */
 export const scan = async <Row extends ScannedRow>(options: ScanOptions<Row>): Promise<ScanOutcome> => {
-  const startMs = options.clock.monotonicMs()
+  const { clock } = options
   const pageRows = options.pageRows ?? usualRows
-  let [matched, scanned, errorCount] = [0, 0, 0]
-  const errors: ScanError[] = []
+  const endMs = clock.monotonicMs() + options.budgetMs
+  const breathe = pacer(clock)
+  const seen = { matched: 0, scanned: 0, errorCount: 0, errors: [] as ScanError[] }
   let after = options.after
   for (;;) {
     const rows = await options.read(after, pageRows)
     for (const row of rows) {
-      if (matched === options.limit) return { matched, scanned, errorCount, errors, next: after ?? null }
-      scanned += 1
-      after = row.id
-      const verdict = judge(row, options.test)
-      if (verdict === true) {
-        matched += 1
-        options.onMatch(row)
-      } else if (verdict !== false) {
-        errorCount += 1
-        if (errors.length < shownErrors) errors.push({ id: row.id, message: verdict })
+      if (seen.matched === options.limit || (seen.scanned > 0 && clock.monotonicMs() > endMs)) {
+        await options.onPage?.()
+        return { ...seen, next: after ?? null }
       }
+      count(seen, row, options)
+      after = row.id
+      await breathe()
     }
     await options.onPage?.()
-    if (rows.length < pageRows) return { matched, scanned, errorCount, errors, next: null }
-    if (options.clock.monotonicMs() - startMs > options.budgetMs)
-      return { matched, scanned, errorCount, errors, next: after ?? null }
+    if (rows.length < pageRows) return { ...seen, next: null }
+  }
+}
+
+const count = <Row extends ScannedRow>(
+  seen: { matched: number; scanned: number; errorCount: number; errors: ScanError[] },
+  row: Row,
+  { test, onMatch }: ScanOptions<Row>,
+): void => {
+  seen.scanned += 1
+  const verdict = judge(row, test)
+  if (verdict === true) {
+    seen.matched += 1
+    onMatch(row)
+  } else if (verdict !== false) {
+    seen.errorCount += 1
+    if (seen.errors.length < shownErrors) seen.errors.push({ id: row.id, message: verdict })
   }
 }
 

@@ -5,6 +5,7 @@ import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import { csvLine } from '../csv.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
 import type { RowTest } from '../inventory-filter.ts'
+import { pacer } from '../pace.ts'
 import { streamText } from '../text-stream.ts'
 import { viewInstanceSummary } from './instance-view.ts'
 
@@ -48,6 +49,7 @@ export const streamAssessment = (c: Context<ApiEnv>, deps: ApiDeps, asked: Asked
 
 async function* linesOf(deps: ApiDeps, asked: Asked, signal: AbortSignal): AsyncGenerator<string> {
   yield csvLine(columns)
+  const breathe = pacer(deps.clock)
   let after: string | undefined
   for (;;) {
     signal.throwIfAborted()
@@ -56,7 +58,11 @@ async function* linesOf(deps: ApiDeps, asked: Asked, signal: AbortSignal): Async
       { source: asked.source, ignored: false, gone: false },
       { after, limit: pageRows },
     )
-    const fitting = rows.flatMap((row) => judged(row, asked.test))
+    const fitting: ReturnType<typeof judged> = []
+    for (const row of rows) {
+      fitting.push(...judged(row, asked.test))
+      await breathe()
+    }
     const byInstance = await findingsByInstance(
       deps.db,
       fitting.map(({ row }) => row.id),

@@ -54,10 +54,3 @@ export const acceptedSchema = z
   .openapi('AcceptedWork')
 
 export type AcceptedView = z.infer<typeof acceptedSchema>
-
-/** `true` or `false` in a query; nothing: both. */
-export const flagQuery = z
-  .enum(['true', 'false'])
-  .transform((text) => text === 'true')
-  .optional()
-  .openapi({ type: 'string', enum: ['true', 'false'] })

@@ -41,9 +41,6 @@ export const targetSettings = z.strictObject({
   ...shared,
 })
 
-export type SourceSettings = z.infer<typeof sourceSettings>
-export type TargetSettings = z.infer<typeof targetSettings>
-
 const schemas = { source: sourceSettings, target: targetSettings } as const
 
 export const settingsSchemaOf = (role: SiteRole): (typeof schemas)[SiteRole] => schemas[role]
