@@ -188,6 +188,10 @@ test('a tag makes a machine ours, and what a stranger wrote in its place is no o
     await writeExtraConfig({ vcsim }, foreign, { 'drover.owner': text })
     expect(await machines.owner(anyCall(), foreign)).toEqual({ found: true, value: {} })
   }
+  await ports.templates.markTemplate(anyCall(), machine)
+  await expect(machines.tag(anyCall(), machine, { drover: 'late' })).rejects.toMatchObject({
+    code: 'platform-wrong-state',
+  })
   expect(await machines.owner(anyCall(), 'vm-9999')).toEqual({ found: false })
   await expect(machines.tag(anyCall(), 'vm-9999', {})).rejects.toMatchObject({ failure: 'absent' })
 })

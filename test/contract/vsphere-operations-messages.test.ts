@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import type { Connection } from '../../src/platforms/connection.ts'
 import type { NewImage } from '../../src/platforms/ports/templates.ts'
 import { openMachines } from '../../src/platforms/vsphere/machines.ts'
-import { openPower } from '../../src/platforms/vsphere/power.ts'
 import { openTemplates } from '../../src/platforms/vsphere/templates.ts'
 import {
   type FakeObjects,
@@ -287,61 +286,4 @@ test('recorded shapes: a cluster without DRS is told a host that can be used, on
   await create(anyCall(), newMachine({ folder: '/Paris/vm' }))
   const pool = '<pool type="ResourcePool">resgroup-8</pool>'
   expect(created).toEqual([`${pool}<host type="HostSystem">host-20</host>`, pool])
-})
-
-test('recorded shapes: a running task tells how far it is, and one that vSphere forgot is unknown', async () => {
-  const infos = [
-    '<state>queued</state>',
-    '<state>running</state><progress>10</progress>',
-    '<state>running</state><progress>7</progress>',
-    '<state>running</state><progress>60</progress>',
-    '<state>success</state><result xsi:type="ManagedObjectReference" type="VirtualMachine">vm-5</result>',
-  ]
-  const reading = readFakeObjects(() => ({
-    'VirtualMachine:vm-5': { 'runtime.powerState': 'poweredOff', 'config.template': 'false' },
-    ...(infos.length === 0 ? {} : { 'Task:task-1': { info: { type: 'TaskInfo', xml: infos[0] ?? '' } } }),
-  }))
-  const fake = await startFakeVsphere({
-    RetrievePropertiesEx: (request) => {
-      const answer = reading(request)
-      if (request.includes('task-1')) infos.shift()
-      return answer
-    },
-    PowerOnVM_Task: () => '<returnval type="Task">task-1</returnval>',
-  })
-  const power = openPower(fake.session)
-  const task = await power.start(anyCall(), 'vm-5')
-  const seen: number[] = []
-  expect(await task.wait(anyCall(), (percent) => seen.push(percent))).toBe('vm-5')
-  expect(seen).toEqual([10, 60])
-  await expect(task.status(anyCall())).rejects.toMatchObject({ failure: 'unknown' })
-  await expect(task.wait(anyCall())).rejects.toMatchObject({ failure: 'unknown' })
-  expect(await power.findTask(anyCall(), { taskId: 'task-1' })).toEqual({ found: false })
-})
-
-test('recorded shapes: one task that runs on the machine is found by it; of two, none is', async () => {
-  const info = (verb: string, machine: string, state: string) => ({
-    info: {
-      type: 'TaskInfo',
-      xml: `<descriptionId>VirtualMachine.${verb}</descriptionId><entity type="VirtualMachine">${machine}</entity><state>${state}</state>`,
-    },
-  })
-  const tasks: Record<string, ReturnType<typeof info>> = {
-    'Task:task-1': info('powerOn', 'vm-5', 'success'),
-    'Task:task-2': info('powerOff', 'vm-5', 'running'),
-    'Task:task-3': info('powerOn', 'vm-6', 'running'),
-    'Task:task-4': info('rename', 'vm-5', 'running'),
-  }
-  const fake = await startFakeVsphere({
-    RetrievePropertiesEx: readFakeObjects(() => ({
-      ...tasks,
-      'X:taskManager': { recentTask: fakeRefs(...Object.keys(tasks)) },
-    })),
-  })
-  const { findTask } = openPower(fake.session)
-  const found = await findTask(anyCall(), { name: 'never heard', machine: 'vm-5' })
-  expect(found.found && found.value.id).toBe('task-2')
-  expect(await findTask(anyCall(), { machine: 'vm-7' })).toEqual({ found: false })
-  tasks['Task:task-5'] = info('powerOn', 'vm-5', 'queued')
-  expect(await findTask(anyCall(), { machine: 'vm-5' })).toEqual({ found: false })
 })

@@ -101,6 +101,7 @@ const findMarked = async (
     })
     for await (const page of pages)
       for (const read of page) {
+        if (isHidden(read)) continue
         refuseGaps(session, read, markPaths)
         if (accepts(marksOf(read))) found.push(read.ref.value)
       }
@@ -109,6 +110,10 @@ const findMarked = async (
   }
   return found
 }
+
+/** What we may not look into, or what went meanwhile, is none of ours; any other gap ends the search. */
+const isHidden = (read: ObjectRead): boolean =>
+  ['NoPermission', 'ManagedObjectNotFound'].includes(read.missing.get(extraConfigPath)?.type ?? '')
 
 export const writeMarks = async (
   session: Session,

@@ -6,17 +6,18 @@ import { plainName } from './inventory-tree.ts'
 import { setAttributes } from './machines-attributes.ts'
 import { computeOf } from './machines-compute.ts'
 import { datacenterOf, findChild, findFolder, wireName } from './machines-folder.ts'
-import { findMadeBy, findOwned, markEntries, readMarks, writeMarks } from './machines-ownership.ts'
-import { findPlace, placeDisks, placeNics } from './machines-placement.ts'
 import {
-  absent,
-  machineRef,
-  powerStateOf,
-  readPresent,
-  refused,
-  textAt,
-  wrongState,
-} from './machines-reading.ts'
+  findMadeBy,
+  findOwned,
+  markEntries,
+  markPaths,
+  marksOf,
+  type Owner,
+  readMarks,
+  writeMarks,
+} from './machines-ownership.ts'
+import { findPlace, placeDisks, placeNics } from './machines-placement.ts'
+import { machineRef, powerStateOf, readPresent, refused, textAt, wrongState } from './machines-reading.ts'
 import {
   type ConfigChange,
   configSpec,
@@ -31,7 +32,7 @@ import type { Session } from './session.ts'
 import { openSnapshots } from './snapshots.ts'
 import { element, refElement, wrap } from './soap-request.ts'
 import { findTask, madeHandle, startTask } from './tasks.ts'
-import { child, numberOf, type Ref, refOf } from './xml-node.ts'
+import { child, isTrue, numberOf, type Ref, refOf } from './xml-node.ts'
 
 const kinds = new Set([
   ...['rename', 'reconfigure', 'clone', 'destroy', 'createSnapshot'].map((verb) => `VirtualMachine.${verb}`),
@@ -49,11 +50,7 @@ export const openMachines = (session: Session): MachinesPort => {
       const marks = await readMarks(session, call, machine)
       return marks.found ? { found: true, value: marks.value.owner } : marks
     },
-    tag: async (call, machine, owner) => {
-      const marks = await readMarks(session, call, machine)
-      if (!marks.found) throw absent(session, `machine ${machine}`)
-      await writeMarks(session, call, machine, { owner: { ...marks.value.owner, ...owner } })
-    },
+    tag: (call, machine, owner) => tag(session, call, machine, owner),
     rename: (call, machine, newName) => rename(session, call, machine, newName),
     reconfigure: (call, machine, change) => reconfigure(session, call, machine, change),
     clone: (call, machine, to) => clone(session, call, machine, to),
@@ -66,6 +63,14 @@ export const openMachines = (session: Session): MachinesPort => {
           (await findMadeBy(session, call, name)),
       }),
   }
+}
+
+/** Adds to the owner that is there. vSphere lets nobody change the configuration of a template. */
+const tag = async (session: Session, call: Call, machine: string, owner: Owner): Promise<void> => {
+  const read = await readPresent(session, call, machineRef(machine), ['config.template', ...markPaths])
+  if (isTrue(textAt(read, 'config.template')))
+    throw wrongState(`${machine} is a template, which takes no new owner.`, { machine })
+  await writeMarks(session, call, machine, { owner: { ...marksOf(read).owner, ...owner } })
 }
 
 /**

@@ -27,7 +27,7 @@ import { markTemplate } from './templates-mark.ts'
 import { matchDisks, networkNames, specWithEntries, type WantedFile } from './templates-ovf.ts'
 import { child, childrenOf, flagOf, type Ref, textOf, type XmlNode } from './xml-node.ts'
 
-const cleanUpMs = 60_000
+const cleanUpMs = 20_000
 
 interface Import {
   readonly session: Session
