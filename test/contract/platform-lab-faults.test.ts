@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto'
-import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import type { Connection } from '../../src/platforms/connection.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
@@ -8,7 +6,7 @@ import { type Platform, portOf } from '../../src/platforms/ports.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { createLab, type TestLab } from '../support/lab.ts'
 import { until } from '../support/wait.ts'
-import { callOf, done, expectError, newName, ownerOf, present } from './platform-suite/world.ts'
+import { callOf, done, expectError, newName, present } from './platform-suite/world.ts'
 
 const open = (lab: TestLab, over: Partial<Connection> = {}): Platform => {
   const platform = openLab({
@@ -204,41 +202,4 @@ test('an intent whose task failed can be tried again under its name', async () =
   expect(again.id).not.toBe(second.id)
   await lab.pass(60_000)
   await again.wait(callOf())
-})
-
-test('an import that a crash cut short is gone on with where its bytes end', async () => {
-  const lab = await createLab()
-  const cloud = open(lab, { endpoint: lab.endpoint('cloud') })
-  const content = randomBytes(600_000)
-  const name = newName('import')
-  const image = {
-    templateName: newName('image'),
-    ...{ folder: '/cloud/templates', project: 'default', pool: 'local', host: '', network: '' },
-    ...{ cpus: 1, memory: 1024 ** 3, owner: ownerOf() },
-  }
-  const disk = { id: 'disk-0', capacity: 1024 ** 2, size: content.length, format: 'raw' as const }
-  const before = await lab.signIn('cloud')
-  const { templateName, ...rest } = image
-  const begun = await before.call('POST /images', { ...rest, name: templateName, disks: [disk] }, { name })
-  const { ref } = begun.json as { ref: string }
-  await before.call(`PUT /images/${ref}/disks/disk-0`, content.subarray(0, 250_000))
-  const opened: number[] = []
-  const open1 = () => {
-    opened.push(1)
-    return Promise.resolve(
-      Readable.from([content.subarray(0, 100_000), content.subarray(100_000)], { objectMode: false }),
-    )
-  }
-  const seen: number[] = []
-  const made = await portOf(cloud, 'templates').importImage(
-    callOf({ name }),
-    { ...image, ovf: '', disks: [{ ...disk, open: open1 }] },
-    ({ done: bytes }) => seen.push(bytes),
-  )
-  expect(made).toBe(ref)
-  expect(opened).toEqual([1])
-  expect(seen.at(-1)).toBe(content.length)
-  const range = { offset: 0, length: content.length }
-  const bytes = await portOf(cloud, 'disks').read(callOf(), { machine: ref, disk: 'disk-0' }, range)
-  expect(bytes.equals(content)).toBe(true)
 })
