@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from './kind.ts'
+
+/** Puts right what an entry left outside when it goes without finishing. */
+export const withdrawEntry = defineKind({
+  kind: 'withdraw-entry',
+  title: 'Put right what an entry left',
+  version: 1,
+  concurrency: 8,
+  payload: z.strictObject({
+    batch: nameSchema,
+    entry_id: z.uuid(),
+    /** `start`: a source that we switched off, once our copy of it is proved off. */
+    source: z.enum(['keep', 'start']),
+    target: z.enum(['keep', 'destroy']),
+  }),
+})
