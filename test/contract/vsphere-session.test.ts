@@ -1,8 +1,10 @@
 import { createHash } from 'node:crypto'
 import { expect, test } from 'vitest'
 import { PlatformError } from '../../src/platforms/platform-error.ts'
+import { inventoryPort } from '../../src/platforms/vsphere/inventory.ts'
 import { retrieve, retrieveOne, retrieveSome } from '../../src/platforms/vsphere/property-read.ts'
 import { changesSince, type ObjectChange } from '../../src/platforms/vsphere/property-wait.ts'
+import { Vapi } from '../../src/platforms/vsphere/vapi.ts'
 import { openVsphere } from '../../src/platforms/vsphere/vsphere.ts'
 import { Fault, fakeObject, startFakeVsphere } from '../support/fake-vsphere.ts'
 import { call, expectFailure } from '../support/hostile-server.ts'
@@ -52,6 +54,13 @@ test('a refused password is not tried again and again, and is in no error', asyn
     )
     expect(JSON.stringify([error.message, error.detail, error.stack])).not.toContain('planted-S3cret')
   }
+  const reading = inventoryPort({
+    http: fake.session.http,
+    account: fake.account,
+    session: fake.session,
+    vapi: new Vapi(fake.session.http, fake.account),
+  }).scan(call(), { scopes: [], concurrency: 1, itemTimeoutMs: 1_000 })
+  await expectFailure(reading.next(), 'platform-authentication', 'refused')
   expect(fake.asked.filter((method) => method === 'Login')).toHaveLength(1)
 })
 

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { openHttp } from '../../src/platforms/http/platform-http.ts'
-import { Session } from '../../src/platforms/vsphere/session.ts'
+import { Session, type SessionAccount } from '../../src/platforms/vsphere/session.ts'
 import { atEnd } from './cleanup.ts'
 import { serve } from './hostile-server.ts'
 import { soapAnswer, soapFaultAnswer } from './soap-answers.ts'
@@ -24,6 +24,7 @@ export interface FakeVsphere {
   /** Methods in the order in which they came. */
   readonly asked: readonly string[]
   readonly session: Session
+  readonly account: SessionAccount
 }
 
 const refs = [
@@ -38,7 +39,7 @@ const content =
 /** A vSphere that says what the simulator never does. Whoever logs in is welcome, unless `Login` is given. */
 export const startFakeVsphere = async (
   methods: Readonly<Record<string, FakeMethod>>,
-  account: { username?: string; password?: string } = {},
+  over: Partial<SessionAccount> = {},
 ): Promise<FakeVsphere> => {
   const asked: string[] = []
   const known: Record<string, FakeMethod> = {
@@ -69,15 +70,9 @@ export const startFakeVsphere = async (
     fingerprint: '',
     connectTimeoutMs: 10_000,
   })
-  const session = new Session(http, {
-    username: 'u',
-    password: 'p',
-    caller: 'drover-test',
-    connectTimeoutMs: 10_000,
-    ...account,
-  })
+  const account = { username: 'u', password: 'p', caller: 'drover-test', connectTimeoutMs: 10_000, ...over }
   atEnd(() => http.close())
-  return { url: `${server.url}/sdk`, asked, session }
+  return { url: `${server.url}/sdk`, asked, session: new Session(http, account), account }
 }
 
 /** An ObjectContent with some text properties. */

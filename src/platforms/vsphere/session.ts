@@ -17,6 +17,9 @@ const logoutMs = 3_000
 /** How long a login may take beyond the connecting: directories behind vCenter are slow at times. */
 const loginMs = 60_000
 
+/** By way to a server, over all sessions that use it: each reading of the inventory has one of its own. */
+const refusals = new WeakMap<PlatformHttp, { readonly error: PlatformError; readonly atMs: number }>()
+
 /**
  * One signed-in user of one vSphere server. Signs in when it is first needed, and once more when the server has
  * forgotten the session; calls at the same time share one login.
@@ -28,7 +31,6 @@ export class Session {
   #content: Promise<ServiceContent> | undefined
   #login: Promise<void> | undefined
   #cookie = ''
-  #refused: { readonly error: PlatformError; readonly atMs: number } | undefined
   #action = 'urn:vim25/6.5'
 
   /** With `cookie`, it goes on with a session that was opened before, and ends when that one is lost. */
@@ -142,8 +144,8 @@ export class Session {
   async #shareLogin(call: Call): Promise<void> {
     call.signal.throwIfAborted()
     if (this.#adopted) throw sessionLost(this.http)
-    const { error, atMs } = this.#refused ?? { atMs: Number.NEGATIVE_INFINITY }
-    if (error && performance.now() - atMs < refusedForMs) throw error
+    const refusal = refusals.get(this.http)
+    if (refusal && performance.now() - refusal.atMs < refusedForMs) throw refusal.error
     this.#login ??= this.#detached(call, (own) => this.#signIn(own)).finally(() => {
       this.#login = undefined
     })
@@ -167,12 +169,12 @@ export class Session {
       )
     } catch (error) {
       if (error instanceof PlatformError && error.code === 'platform-authentication')
-        this.#refused = { error, atMs: performance.now() }
+        refusals.set(this.http, { error, atMs: performance.now() })
       throw error
     }
     if (cookie === '') throw noCookie(this.http)
     this.#cookie = cookie
-    this.#refused = undefined
+    refusals.delete(this.http)
   }
 
   async #readContent(call: Call): Promise<ServiceContent> {
