@@ -26,7 +26,12 @@ export const batchTable: readonly BatchRule[] = [
     to: 'stopped',
     says: 'What runs lets go at its next safe point; sources that are off stay off until the window ends.',
   },
-  { event: 'finish', from: ['running'], to: 'finished', says: 'Every entry has finished.' },
+  {
+    event: 'finish',
+    from: ['running'],
+    to: 'finished',
+    says: 'Every entry has finished or was given up, and one at least has finished.',
+  },
   {
     event: 'reopen',
     from: ['finished'],
@@ -46,8 +51,9 @@ export const batchTable: readonly BatchRule[] = [
 export const applyBatchEvent = (state: BatchState, event: BatchEvent): BatchState | undefined =>
   batchTable.find((rule) => rule.event === event && rule.from.includes(state))?.to
 
-/** A batch is finished when it has entries and every one of them is. */
+/** Finished: every entry is, but for those that a person gave up; one of these tried again reopens it. */
 export const isBatchFinished = (counts: Readonly<Record<string, number>>): boolean => {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  return all > 0 && counts.finished === all
+  const { finished = 0, canceled = 0 } = counts
+  return finished > 0 && finished + canceled === all
 }

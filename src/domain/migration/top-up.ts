@@ -11,7 +11,8 @@ export interface TopUpAsk {
 
 /**
  * Whether changed blocks are to be copied now, and else when to look again. Every interval until the window, and
- * once more right before it: that last one really happens, whatever the interval is.
+ * once more right before it: that last one really happens, whatever the interval is. A regular one that would come
+ * less than `finalLimitMs` before the last one is left out, so that there are not two in a row.
  */
 export const decideTopUp = (
   ask: TopUpAsk,
@@ -21,10 +22,8 @@ export const decideTopUp = (
   if (opensAt === null) return now >= regular ? { due: true } : { due: false, lookAt: regular }
   if (now >= opensAt) return { due: false, lookAt: opensAt }
   const last = opensAt - finalLimitMs
-  if (syncedAt < last) {
-    const next = Math.min(regular, last)
-    return now >= next ? { due: true } : { due: false, lookAt: next }
-  }
   // The last one is done, or the window came so late that this copy is as fresh as the last would have been.
-  return { due: false, lookAt: opensAt }
+  if (syncedAt >= last) return { due: false, lookAt: opensAt }
+  const next = Math.max(regular, now) + finalLimitMs <= last ? regular : last
+  return now >= next ? { due: true } : { due: false, lookAt: next }
 }

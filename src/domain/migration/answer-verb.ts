@@ -1,0 +1,28 @@
+import type { EntryPlace } from './entry.ts'
+import type { EntryJobKind } from './entry-facts.ts'
+import { applyEntryEvent } from './entry-table.ts'
+
+export interface VerbAsk {
+  readonly place: EntryPlace
+  readonly verb: 'cancel' | 'retry' | 'resolve' | 'reset'
+  readonly force: boolean
+  /** The job at it that has not ended; null: nobody is at it. */
+  readonly openJob: EntryJobKind | null
+}
+
+export type VerbAnswer =
+  /** Now, in the verb's own transaction. */
+  | { readonly do: 'apply' }
+  /** The wish is written down; the job lets go, then the verb is done. */
+  | { readonly do: 'intend'; readonly callOff: boolean }
+  | { readonly do: 'refuse'; readonly why: 'not-from-here' | 'needs-force' | 'being-put-right' }
+
+/** What becomes of a person's verb. */
+export const answerVerb = ({ place, verb, force, openJob }: VerbAsk): VerbAnswer => {
+  const answer = applyEntryEvent(place, verb, { force })
+  if (!answer.allowed) return { do: 'refuse', why: answer.why }
+  if (openJob === null) return { do: 'apply' }
+  // Nobody begins anew before what is left outside is put right, and putting right is never called off.
+  if (verb === 'retry' || verb === 'resolve') return { do: 'refuse', why: 'being-put-right' }
+  return { do: 'intend', callOff: openJob !== 'withdraw-entry' }
+}

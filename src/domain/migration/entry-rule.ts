@@ -1,0 +1,65 @@
+import type { EntryStage, EntryState } from './entry.ts'
+
+/**
+ * What can happen to an entry. A person's verbs are among them: `cancel`, `retry`, `resolve`, `reset`. `let-go`: its
+ * window closed, or its work was called off without the entry being given up.
+ */
+export const entryEvents = [
+  'block',
+  'unblock',
+  'create',
+  'created',
+  'create-put-off',
+  'sync-begin',
+  'sync-done',
+  'sync-put-off',
+  'cutover-begin',
+  'copied',
+  'post-begin',
+  'post-done',
+  'verified',
+  'copy-stale',
+  'conflict',
+  'identity-changed',
+  'let-go',
+  'fail',
+  'cancel',
+  'retry',
+  'resolve',
+  'reset',
+] as const
+export type EntryEvent = (typeof entryEvents)[number]
+
+/**
+ * What a transition does outside, besides what the state's own work does.
+ *
+ * `start`: a source that we switched off is switched on again, after our copy of it is proved off. `person`: nobody
+ * but a person may start it: we no longer know that it is the same machine.
+ */
+export type SourceRule = 'keep' | 'start' | 'person'
+/** `asked`: as the person said (`cleanup`). */
+export type TargetRule = 'keep' | 'destroy' | 'asked'
+
+export interface EntryRule {
+  readonly event: EntryEvent
+  readonly from: readonly EntryState[]
+  /** The stages it is possible in; none given: all. */
+  readonly in?: readonly EntryStage[]
+  readonly to: EntryState | 'gone'
+  /** None given: it stays. */
+  readonly stage?: EntryStage
+  readonly source: SourceRule
+  readonly target: TargetRule
+  /** States from which a person must say `force`: hours of work, or the proof itself, are thrown away. */
+  readonly force?: readonly EntryState[]
+  /** And from wherever the source is off on our account. */
+  readonly forceIfCommitted?: boolean
+  readonly says: string
+}
+
+/** A rule that leaves alone what it does not name. */
+export const row = (rule: Omit<EntryRule, 'source' | 'target'> & Partial<EntryRule>): EntryRule => ({
+  source: 'keep',
+  target: 'keep',
+  ...rule,
+})
