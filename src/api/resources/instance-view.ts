@@ -15,6 +15,7 @@ import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { severities } from '../../domain/inventory/rules/rule.ts'
 import { trackingState } from '../../domain/inventory/tracking.ts'
 import { moment, momentOrNull } from '../route.ts'
+import { effectiveFactsSchema, instanceFactsSchema, shownFacts } from './facts-schema.ts'
 import { anything, timestamp } from './schemas.ts'
 
 const summaryShape = {
@@ -96,8 +97,8 @@ const { findings: _ids, ...summaryWithout } = summaryShape
 export const instanceDetail = z
   .object({
     ...summaryWithout,
-    facts: anything.openapi({ description: 'What the source says.' }),
-    effective: anything.openapi({ description: 'After overrides: what filters, rules and placement see.' }),
+    facts: instanceFactsSchema,
+    effective: effectiveFactsSchema,
     overrides: anything,
     overrides_version: z.int(),
     disk_tracking: z.record(z.string(), z.string()).openapi({ description: 'By the key of the disk.' }),
@@ -210,8 +211,8 @@ export const viewInstance = (row: InstanceLine, around: InstanceSurroundings): I
   const effective = effectiveOf(row)
   return {
     ...viewInstanceSummary(row),
-    facts: { ...row.facts },
-    effective: { ...effective },
+    facts: shownFacts(row.facts),
+    effective: shownFacts(effective),
     overrides: row.overrides,
     overrides_version: row.version,
     disk_tracking: { ...row.tracking },
