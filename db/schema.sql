@@ -142,6 +142,7 @@ create table public.entry (
   machine_ref text,
   source_stopped_at timestamp(3) with time zone,
   window_id uuid,
+  constraint_name text,
   synced_at timestamp(3) with time zone,
   retries integer not null default 0,
   tries integer not null default 0,
@@ -607,7 +608,7 @@ CREATE UNIQUE INDEX entry_instance ON public.entry USING btree (instance_id);
 
 CREATE INDEX entry_job ON public.entry USING btree (job_id) WHERE (job_id IS NOT NULL);
 
-CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE ((job_id IS NULL) AND (state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text])));
+CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE (state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text]));
 
 CREATE INDEX entry_window ON public.entry USING btree (window_id) WHERE (window_id IS NOT NULL);
 

@@ -479,6 +479,7 @@ CREATE TABLE "entry" (
 	"machine_ref" text,
 	"source_stopped_at" timestamp (3) with time zone,
 	"window_id" uuid,
+	"constraint_name" text,
 	"synced_at" timestamp (3) with time zone,
 	"retries" integer DEFAULT 0 NOT NULL,
 	"tries" integer DEFAULT 0 NOT NULL,
@@ -604,7 +605,7 @@ CREATE UNIQUE INDEX "batch_window_name" ON "batch_window" USING btree ("batch_id
 CREATE INDEX "certificate_instance" ON "certificate" USING btree ("instance_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "entry_instance" ON "entry" USING btree ("instance_id");--> statement-breakpoint
 CREATE INDEX "entry_batch" ON "entry" USING btree ("batch_id","state","id");--> statement-breakpoint
-CREATE INDEX "entry_look" ON "entry" USING btree ("look_at") WHERE "entry"."job_id" is null and "entry"."state" not in ('finished', 'error', 'canceled');--> statement-breakpoint
+CREATE INDEX "entry_look" ON "entry" USING btree ("look_at") WHERE "entry"."state" not in ('finished', 'error', 'canceled');--> statement-breakpoint
 CREATE INDEX "entry_job" ON "entry" USING btree ("job_id") WHERE "entry"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "entry_window" ON "entry" USING btree ("window_id") WHERE "entry"."window_id" is not null;--> statement-breakpoint
 CREATE INDEX "entry_history_pair" ON "entry_history" USING btree ("source_id","target_id","phase","at");

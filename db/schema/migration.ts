@@ -112,6 +112,8 @@ export const entry = pgTable(
     /** When we asked the source to switch off, and whether it is ours to switch on again. */
     sourceStoppedAt: moment('source_stopped_at'),
     windowId: uuid('window_id'),
+    /** Of the constraint that counts it among the busy, from the cutover on. */
+    constraintName: text('constraint_name'),
     syncedAt: moment('synced_at'),
     /** Tries to verify or start the target since it was last complete. */
     retries: integer('retries').notNull().default(0),
@@ -133,9 +135,7 @@ export const entry = pgTable(
     // The first batch to start owns the instance.
     uniqueIndex('entry_instance').on(t.instanceId),
     index('entry_batch').on(t.batchId, t.state, t.id),
-    index('entry_look')
-      .on(t.lookAt)
-      .where(sql`${t.jobId} is null and ${t.state} not in ('finished', 'error', 'canceled')`),
+    index('entry_look').on(t.lookAt).where(sql`${t.state} not in ('finished', 'error', 'canceled')`),
     index('entry_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('entry_window').on(t.windowId).where(sql`${t.windowId} is not null`),
     check(

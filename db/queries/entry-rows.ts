@@ -1,0 +1,162 @@
+import type { EntryPlace } from '../../src/domain/migration/entry.ts'
+import type { Intent } from '../../src/domain/migration/entry-facts.ts'
+import type { RecordedError } from '../../src/errors.ts'
+import type { Queryable, Tx } from '../client.ts'
+import type { EntryRow } from '../schema/migration.ts'
+
+/** An entry with the job that is, or was last, at it. */
+export type EntryAtWork = Omit<EntryRow, 'intent'> & {
+  readonly intent: Intent | null
+  readonly jobKind: string | null
+  readonly jobState: string | null
+  readonly jobError: RecordedError | null
+  readonly jobFinishedAt: Date | null
+  /** The database's clock. */
+  readonly now: Date
+}
+
+const atWork = (db: Queryable) => db`
+  e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.finished_at as job_finished_at, now() as now
+  from entry e left join job j on j.id = e.job_id`
+
+/** Entries that somebody has to look at: their moment has come, or their job has ended without a word. */
+export const findDueEntries = async (db: Queryable, limit: number): Promise<string[]> => {
+  const rows = await db<{ id: string }[]>`
+    select id from (
+      (select id, look_at as due from entry
+        where look_at <= now() and state not in ('finished', 'error', 'canceled') order by look_at limit ${limit})
+      union all
+      (select e.id, j.finished_at from entry e join job j on j.id = e.job_id
+        where e.job_id is not null and j.finished_at is not null order by j.finished_at limit ${limit})
+    ) due group by id order by min(due) limit ${limit}`
+  return rows.map((row) => row.id)
+}
+
+/** Locked until the transaction ends; undefined when it is gone, or somebody else has it now. */
+export const takeEntry = async (tx: Tx, id: string): Promise<EntryAtWork | undefined> => {
+  const [row] = await tx<EntryAtWork[]>`
+    select ${atWork(tx)} where e.id = ${id}::uuid for no key update of e skip locked`
+  return row
+}
+
+/** The same for a person's verb, which waits for its turn. */
+export const lockEntry = async (tx: Tx, id: string): Promise<EntryAtWork | undefined> => {
+  const [row] = await tx<EntryAtWork[]>`select ${atWork(tx)} where e.id = ${id}::uuid for no key update of e`
+  return row
+}
+
+/** For a job, in its own fenced transaction: the entry while this job is the one at it. */
+export const lockEntryOfJob = async (
+  tx: Tx,
+  asked: { readonly entryId: string; readonly jobId: string },
+): Promise<EntryAtWork | undefined> => {
+  const [row] = await tx<EntryAtWork[]>`
+    select ${atWork(tx)} where e.id = ${asked.entryId}::uuid and e.job_id = ${asked.jobId}::uuid
+    for no key update of e`
+  return row
+}
+
+/** What changes with an event beside state and stage; what is not given stays. */
+export interface EntryChange {
+  readonly placement?: Readonly<Record<string, unknown>> | null
+  readonly pending?: Readonly<Record<string, unknown>> | null
+  readonly facts?: Readonly<Record<string, unknown>>
+  readonly running?: boolean
+  readonly targetId?: string | null
+  readonly machineRef?: string | null
+  readonly sourceStoppedAt?: Date | null
+  readonly windowId?: string | null
+  readonly constraintName?: string | null
+  readonly syncedAt?: Date | null
+  readonly retries?: number
+  readonly resolved?: boolean
+  readonly force?: boolean
+  readonly intent?: Intent | null
+  readonly progress?: Readonly<Record<string, unknown>> | null
+  readonly baseline?: Readonly<Record<string, unknown>> | null
+  readonly certificateId?: string | null
+  readonly reasons?: readonly Readonly<Record<string, unknown>>[]
+  readonly error?: RecordedError | null
+  readonly finishedAt?: Date | null
+}
+
+const jsonColumns = new Set([
+  'placement',
+  'pending',
+  'facts',
+  'intent',
+  'progress',
+  'baseline',
+  'reasons',
+  'error',
+])
+
+/** Writes an entry's place and what came with it. The caller holds its lock. */
+export const writeEntry = async (
+  tx: Tx,
+  entry: {
+    readonly id: string
+    readonly place: EntryPlace
+    readonly moved: boolean
+    readonly reason: string
+    readonly message: string
+    readonly tries: number
+    readonly jobId: string | null
+    /** Undefined: at once. */
+    readonly lookAt?: Date | undefined
+    readonly change?: EntryChange
+  },
+): Promise<void> => {
+  const change = Object.entries(entry.change ?? {}).map(([name, value]) => [
+    name,
+    jsonColumns.has(name) && value !== null ? tx.json(value as never) : value,
+  ])
+  const row = {
+    state: entry.place.state,
+    stage: entry.place.stage,
+    reason: entry.reason,
+    message: entry.message,
+    tries: entry.tries,
+    jobId: entry.jobId,
+    ...Object.fromEntries(change),
+  }
+  await tx`
+    update entry set ${tx(row as Record<string, never>)}, version = version + 1, updated_at = now(),
+      since = case when ${entry.moved} then now() else since end,
+      look_at = coalesce(${entry.lookAt ?? null}::timestamptz, now())
+    where id = ${entry.id}::uuid`
+}
+
+export const deleteEntry = async (tx: Tx, id: string): Promise<void> => {
+  await tx`
+    with extents as (delete from entry_extent where entry_id = ${id}::uuid),
+    disks as (delete from entry_disk where entry_id = ${id}::uuid)
+    delete from entry where id = ${id}::uuid`
+}
+
+/** Entries that hold each window of a batch. */
+export const countHeldWindows = async (db: Queryable, batchId: string): Promise<Map<string, number>> => {
+  const rows = await db<{ windowId: string; held: number }[]>`
+    select window_id, count(*)::int as held from entry
+    where window_id in (select id from batch_window where batch_id = ${batchId}::uuid) group by window_id`
+  return new Map(rows.map(({ windowId, held }) => [windowId, held]))
+}
+
+/** Others of a batch between power-off and finish, by the constraint that counts them. */
+export const countBusy = async (
+  db: Queryable,
+  asked: { readonly batchId: string; readonly constraint: string; readonly but: string },
+): Promise<number> => {
+  const [row] = await db<{ busy: number }[]>`
+    select count(*)::int as busy from entry
+    where batch_id = ${asked.batchId}::uuid and constraint_name = ${asked.constraint} and id <> ${asked.but}::uuid
+      and (state in ('final-import', 'post-import', 'worker-done') or (state = 'idle' and stage = 'complete')
+        or (state = 'idle' and job_id is not null and window_id is not null))`
+  return row?.busy ?? 0
+}
+
+export const countEntries = async (db: Queryable, batchId: string): Promise<Record<string, number>> => {
+  const rows = await db<{ state: string; entries: number }[]>`
+    select state, count(*)::int as entries from entry where batch_id = ${batchId}::uuid group by state`
+  return Object.fromEntries(rows.map(({ state, entries }) => [state, entries]))
+}

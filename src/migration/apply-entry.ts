@@ -1,0 +1,166 @@
+import type { Tx } from '../../db/client.ts'
+import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../../db/queries/entry-rows.ts'
+import { thawInstance } from '../../db/queries/freeze-instances.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import { type EntryPlace, type EntryStage, type EntryState, hasEnded } from '../domain/migration/entry.ts'
+import type { EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
+import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migration/entry-table.ts'
+import { DroverError } from '../errors.ts'
+import { enqueue } from '../ledger/enqueue.ts'
+
+export interface BatchOfEntry {
+  readonly id: string
+  readonly name: string
+}
+
+export interface EntryStep {
+  readonly event: EntryEvent
+  readonly reason: Reason
+  readonly by: string
+  readonly force?: boolean
+  /** A cancel that takes the target away, too. */
+  readonly cleanup?: boolean
+  readonly tries?: number
+  /** The job that stays at it; none given: nobody does. */
+  readonly jobId?: string | null
+  readonly change?: EntryChange
+}
+
+export const placeOf = (entry: Pick<EntryAtWork, 'state' | 'stage'>): EntryPlace => ({
+  state: entry.state as EntryState,
+  stage: entry.stage as EntryStage,
+})
+
+/**
+ * The only way an entry moves: asks the table, writes the row and the event, and sends whoever puts right what the
+ * transition leaves outside. The caller holds the entry's lock. Throws when the table says no.
+ */
+export const moveEntry = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  step: EntryStep,
+): Promise<EntryPlace | undefined> => {
+  const from = placeOf(entry)
+  const answer = applyEntryEvent(from, step.event, step.force === undefined ? {} : { force: step.force })
+  if (!answer.allowed) throw refusedStep(entry, step.event, answer.why)
+  const { rule, to } = answer
+  await tellOf(tx, entry, { from, to, step })
+  const withdrawal = withdrawalOf(entry, rule, step)
+  if (!to && !withdrawal) {
+    await thawInstance(tx, entry.instanceId)
+    await deleteEntry(tx, entry.id)
+    return undefined
+  }
+  // A reset that has to put something right first takes the entry away when that is done.
+  const place: EntryPlace = to ?? { state: 'canceled', stage: 'background' }
+  const jobId = withdrawal ? await send(tx, batch, entry, withdrawal) : (step.jobId ?? null)
+  await writeEntry(tx, {
+    id: entry.id,
+    place,
+    moved: place.state !== from.state,
+    reason: step.reason.code,
+    message: step.reason.message,
+    tries: step.tries ?? 0,
+    jobId,
+    change: {
+      ...leaving(place, from),
+      ...(to ? { intent: null } : { intent: { verb: 'reset', force: true } }),
+      ...step.change,
+    },
+  })
+  if (to && hasEnded(place.state) && place.state !== 'error') await thawInstance(tx, entry.instanceId)
+  return to
+}
+
+/** Windows and constraints are held from the cutover on, and only as long as it goes on. */
+const leaving = (to: EntryPlace, from: EntryPlace): EntryChange => {
+  const cutting = (place: EntryPlace) =>
+    ['final-import', 'post-import', 'worker-done'].includes(place.state) || place.stage === 'complete'
+  return cutting(from) && (!cutting(to) || to.state === 'finished')
+    ? { windowId: null, constraintName: null }
+    : {}
+}
+
+interface Withdrawal {
+  readonly source: 'keep' | 'start'
+  readonly target: 'keep' | 'destroy'
+}
+
+const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Withdrawal | undefined => {
+  const source = rule.source === 'start' && entry.sourceStoppedAt !== null ? 'start' : 'keep'
+  const wanted = rule.target === 'destroy' || (rule.target === 'asked' && step.cleanup === true)
+  const target = wanted && (entry.machineRef !== null || entry.placement !== null) ? 'destroy' : 'keep'
+  return source === 'keep' && target === 'keep' ? undefined : { source, target }
+}
+
+/** Sends a job to the entry: it is the one at it from now on. */
+export const sendJob = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: Pick<EntryAtWork, 'id'>,
+  job: {
+    readonly kind: EntryJobKind
+    readonly payload?: Record<string, unknown>
+    readonly tokens?: readonly string[]
+  },
+): Promise<string> => {
+  const [sent] = await enqueue(tx, [
+    {
+      kind: job.kind,
+      payload: { batch: batch.name, entry_id: entry.id, ...job.payload },
+      subject: { type: 'entry', id: entry.id },
+      lane: `batch/${batch.name}`,
+      ...(job.tokens ? { tokens: job.tokens } : {}),
+      // Putting right goes before new work.
+      priority: job.kind === 'withdraw-entry' ? 50 : 0,
+      createdBy: `batch/${batch.name}`,
+    },
+  ])
+  if (!sent) throw new Error('A job was sent but not stored.')
+  return sent.id
+}
+
+const send = (tx: Tx, batch: BatchOfEntry, entry: EntryAtWork, withdrawal: Withdrawal): Promise<string> =>
+  sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal } })
+
+const tellOf = async (
+  tx: Tx,
+  entry: EntryAtWork,
+  told: { readonly from: EntryPlace; readonly to: EntryPlace | undefined; readonly step: EntryStep },
+): Promise<void> => {
+  const { from, to, step } = told
+  await insertAuditEvent(tx, {
+    type: `entry.${step.event}`,
+    subject: { type: 'entry', id: entry.id },
+    actor: step.by,
+    from: from.state,
+    to: to?.state ?? 'gone',
+    reason: step.reason.message,
+    detail: {
+      code: step.reason.code,
+      stage: to?.stage ?? from.stage,
+      batch_id: entry.batchId,
+      instance_id: entry.instanceId,
+    },
+  })
+}
+
+const refusedStep = (
+  entry: EntryAtWork,
+  event: EntryEvent,
+  why: 'not-from-here' | 'needs-force',
+): DroverError =>
+  new DroverError({
+    code: why === 'needs-force' ? 'entry-needs-force' : 'entry-not-from-here',
+    class: 'conflict',
+    message:
+      why === 'needs-force'
+        ? `The entry is ${entry.state}: "${event}" throws away what was done, and needs force.`
+        : `The entry is ${entry.state}: "${event}" is not possible from there.`,
+    remedy:
+      why === 'needs-force'
+        ? 'Say force when that is what you want.'
+        : 'Look at the entry: it lists what is possible.',
+    detail: { state: entry.state, stage: entry.stage, event },
+  })
