@@ -95,6 +95,25 @@ const steps = fc.array(
   { minLength: 4, maxLength: 14 },
 )
 
+const fill = (value: number, at = 0): Step => ({ do: 'write', offset: at, length: block, fill: value })
+
+/** A block is written again over a snapshot, which then goes: the later bytes stay. */
+const overwritten: Step[] = [fill(1), { do: 'snapshot' }, fill(2), { do: 'remove', pick: 0 }]
+
+/** Two branches from one snapshot, whose own goes last. */
+const branched: Step[] = [
+  fill(1),
+  { do: 'snapshot' },
+  fill(2),
+  fill(3, block),
+  { do: 'snapshot' },
+  { do: 'revert', pick: 0 },
+  fill(4, 2 * block),
+  { do: 'snapshot' },
+  fill(5),
+  { do: 'remove', pick: 0 },
+]
+
 /** What a disk should hold, kept as plain bytes. */
 interface Model {
   bytes: Buffer
@@ -166,7 +185,7 @@ test('whatever is written, snapshotted, reverted and removed: bytes, snapshots a
       await agrees(site, ref, model)
       expect(await site.done(`DELETE /instances/${ref}`)).toMatchObject({ state: 'succeeded' })
     }),
-    { numRuns: 12 },
+    { numRuns: 12, examples: [[overwritten], [branched]] },
   )
   const [left] = await lab.database.db<{ count: number }[]>`
     select count(*)::int as count from lab.layer l where not exists (select from lab.disk d where d.layer = l.id)`

@@ -75,6 +75,9 @@ test('off before on is no overlap, and neither is a copy without a network, unti
   const second = await copyOf(target, other)
   await turn(target, second, 'start')
   await lab.pass(1_000)
+  await turn(target, second, 'stop')
+  await turn(source, 'vm-102', 'start')
+  await lab.pass(1_000)
   expect(await overlaps(lab, `identity=${other}&any_network=true`)).toEqual([])
 })
 
