@@ -99,7 +99,7 @@ const revert: TaskKind = {
     if (machine.power !== 'off') await powerDown(change, machine, 'off')
     for (const frozen of await frozenDisks(change.tx, change.site, snapshot.ref)) {
       const disk = await lockDisk(change.tx, change.site, machine.ref, frozen.key)
-      await rewindDisk(change.tx, disk, frozen.layer)
+      await rewindDisk(change.tx, disk, frozen)
     }
     machine.snapshot = snapshot.ref
     await show(change, machine)

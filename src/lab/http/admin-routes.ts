@@ -130,6 +130,9 @@ const worldRoutes: readonly AdminRoute[] = [
   },
 ]
 
+/** Each call looks at all of them. */
+const faultsMax = 1_000
+
 const faultRoutes: readonly AdminRoute[] = [
   {
     method: 'GET',
@@ -139,10 +142,12 @@ const faultRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/lab/faults',
-    handle: async ({ on, body }) => ({
-      status: 201,
-      json: { id: await addFault(on.lab.db, parseAs(faultRule, body)) },
-    }),
+    handle: async ({ on, body }) => {
+      const rule = parseAs(faultRule, body)
+      if ((await listFaults(on.lab.db)).length >= faultsMax)
+        throw invalid(`There are at most ${faultsMax} faults at once; remove some first.`)
+      return { status: 201, json: { id: await addFault(on.lab.db, rule) } }
+    },
   },
   {
     method: 'DELETE',

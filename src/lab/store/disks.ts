@@ -122,10 +122,14 @@ export const freezeDisk = async (tx: Tx, disk: Disk): Promise<number> => {
 }
 
 /** The disk goes on from that layer; what was written since is let go. Tracking cannot bridge that. */
-export const rewindDisk = async (tx: Tx, disk: Disk, to: number): Promise<void> => {
-  const layer = await addLayer(tx, to)
+export const rewindDisk = async (
+  tx: Tx,
+  disk: Disk,
+  to: { layer: number; allocated: number | null },
+): Promise<void> => {
+  const layer = await addLayer(tx, to.layer)
   await tx`
-    update lab.disk set layer = ${layer}, epoch = epoch + 1,
+    update lab.disk set layer = ${layer}, epoch = epoch + 1, allocated = coalesce(${to.allocated}::bigint, allocated),
       tracking = case when tracking is null then null else ${newId()} end
     where id = ${disk.id}`
   await releaseLayer(tx, disk.layer)

@@ -227,4 +227,6 @@ export const migrations: readonly string[] = [
   create index on lab.call (site, call, n);
   create index on lab.call (machine, n);
   `,
+  // Null: from before this was kept.
+  'alter table lab.snapshot_disk add column allocated bigint',
 ]

@@ -43,14 +43,17 @@ export const dropSnapshot = async (change: Change, snapshot: Snapshot): Promise<
   await tx`delete from lab.snapshot where site = ${site} and ref = ${snapshot.ref}`
 }
 
+export interface FrozenDisk {
+  readonly key: string
+  readonly layer: number
+  /** What it took on its storage then. */
+  readonly allocated: number | null
+}
+
 /** The layers in which a snapshot holds its disks. */
-export const frozenDisks = async (
-  db: Queryable,
-  site: string,
-  snapshot: string,
-): Promise<{ key: string; layer: number }[]> =>
-  await db<{ key: string; layer: number }[]>`
-    select key, layer from lab.snapshot_disk where site = ${site} and snapshot = ${snapshot} order by key`
+export const frozenDisks = async (db: Queryable, site: string, snapshot: string): Promise<FrozenDisk[]> =>
+  await db<FrozenDisk[]>`
+    select key, layer, allocated from lab.snapshot_disk where site = ${site} and snapshot = ${snapshot} order by key`
 
 /** All layers that the snapshots of a machine hold. */
 export const layersOfSnapshots = async (db: Queryable, site: string, machine: string): Promise<number[]> => {
@@ -63,9 +66,9 @@ export const layersOfSnapshots = async (db: Queryable, site: string, machine: st
 export const addFrozenDisk = async (
   { tx, site }: Change,
   snapshot: string,
-  disk: { key: string; layer: number; epoch: number; tracking: string | null },
+  disk: { key: string; layer: number; epoch: number; tracking: string | null; allocated: number },
 ): Promise<void> => {
   await tx`
-    insert into lab.snapshot_disk (site, snapshot, key, layer, epoch, tracking)
-    values (${site}, ${snapshot}, ${disk.key}, ${disk.layer}, ${disk.epoch}, ${disk.tracking})`
+    insert into lab.snapshot_disk (site, snapshot, key, layer, epoch, tracking, allocated)
+    values (${site}, ${snapshot}, ${disk.key}, ${disk.layer}, ${disk.epoch}, ${disk.tracking}, ${disk.allocated})`
 }

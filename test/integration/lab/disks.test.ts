@@ -267,6 +267,33 @@ test('a disk of two terabytes costs nothing until it is written, and reads the s
   expect((await disk.read(first?.offset ?? 0, MiB)).equals(before)).toBe(true)
 })
 
+test('storage counts what thin disks hold: a write takes room, going back and removing give it back', async () => {
+  const site = await lab.signIn('cloud')
+  const free = async () => {
+    const { items } = (await site.call('GET /inventory')).json as {
+      items: { type: string; facts?: { ref: string; free: number } }[]
+    }
+    return items.find(({ type, facts }) => type === 'storage' && facts?.ref === 'local')?.facts?.free ?? 0
+  }
+  const before = await free()
+  const { ref, disk } = await make(site, 'thin', 1024 * MiB)
+  expect(await free()).toBe(before)
+  await disk.write(5, Buffer.alloc(block, 1))
+  await disk.write(10, Buffer.alloc(10, 2))
+  expect(await free()).toBe(before - 2 * block)
+  const { result } = await site.done(`POST /instances/${ref}/snapshots`, {
+    name: 's',
+    memory: false,
+    quiesce: false,
+  })
+  await disk.write(10 * block, Buffer.alloc(MiB, 3))
+  expect(await free()).toBe(before - 2 * block - MiB)
+  await site.done(`POST /instances/${ref}/snapshots/${result}/revert`)
+  expect(await free()).toBe(before - 2 * block)
+  await site.done(`DELETE /instances/${ref}`)
+  expect(await free()).toBe(before)
+})
+
 test('a range beyond the end, too long or without length is refused, and so is a write to a running machine', async () => {
   const site = await lab.signIn('vcenter')
   const { base } = diskOf(site, 'vm-101', '2000')
