@@ -43,13 +43,18 @@ export const instanceColumns: readonly Column[] = [
   field('source'),
   field('name'),
   field('power_state', 'power'),
-  { title: 'system', value: (row) => `${row.distribution} ${row.distribution_version}`.trim() },
+  { title: 'system', value: systemOf },
   field('cpus', 'cpus', { right: true }),
   { title: 'memory', value: (row) => gigabytes(row.memory), right: true },
   { title: 'disks', value: (row) => gigabytes(row.disk_bytes), right: true },
   field('readiness'),
   { title: 'note', value: noteOf },
 ]
+
+function systemOf(row: Json): string {
+  const name = row.distribution === 'other' ? row.os_type : row.distribution
+  return `${String(name)} ${String(row.distribution_version)}`.trim()
+}
 
 function noteOf(row: Json): unknown {
   if (row.gone_at) return 'gone'
@@ -105,7 +110,13 @@ const show: Command = {
       output.fields(Object.entries(plain))
       output.line()
       output.table(
-        [field('severity'), field('rule'), field('waived'), field('evidence'), field('remedy')],
+        [
+          field('severity'),
+          field('rule'),
+          field('waived'),
+          { title: 'evidence', value: ({ evidence }) => (evidence as string[]).join(' ') },
+          field('remedy'),
+        ],
         (findings ?? []) as Json[],
         'No rule is broken.',
       )
