@@ -137,6 +137,21 @@ test.each([
   expect(refused([start, ...pieces], limits)).toContain(why)
 })
 
+test('more elements or attributes than fit into memory are refused, however short they are', () => {
+  const before = process.memoryUsage().heapUsed
+  expect(refused(['<root>', ...Array.from({ length: 2_000 }, () => '<a/>'.repeat(1_000))])).toContain(
+    'more than 500000 elements',
+  )
+  expect(process.memoryUsage().heapUsed - before).toBeLessThan(256 << 20)
+  const attributes = 'a="" '.repeat(10_000)
+  expect(refused(['<root ', ...Array.from({ length: 200 }, () => attributes)])).toContain('a piece of it')
+  const counted = new XmlStream(usualXmlLimits, { name: 'item', depth: 1, each: () => {} })
+  counted.write(Buffer.from('<root>'))
+  for (let times = 0; times < 700; times += 1) counted.write(Buffer.from('<item a="1"/>'.repeat(1_000)))
+  counted.write(Buffer.from('</root>'))
+  expect(counted.end().name).toBe('root')
+})
+
 test('ten gigabytes are refused at the limit and never held', () => {
   let count = 0
   const stream = new XmlStream(
