@@ -79,38 +79,64 @@ export const loadStagedFacts = async (
   where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and kind = 'instance'
     and ref = any(${refs as string[]}::text[])`
 
-/** Writes what was decided about known instances. Returns how often each action was taken. */
+export interface MergePage {
+  readonly after: string
+  readonly limit: number
+}
+
+type WrittenAction = 'update' | 'return' | 'pend' | 'settle'
+
+/** A page of what was decided about known instances, in the order of their ids. Counts how often each action was taken. */
 export const updateInstances = async (
   tx: Tx,
   at: MergeAt,
-): Promise<Record<'update' | 'return' | 'pend' | 'settle', number>> => {
-  const rows = await tx<{ action: 'update' | 'return' | 'pend' | 'settle'; count: number }[]>`
-    with written as (
-    update instance i set ref = s.ref, name = s.name, uuid = m.uuid, location = m.location,
-      facts = coalesce(s.facts, i.facts), hash = s.hash, os_type = m.os_type, distribution = m.distribution,
-      distribution_version = m.distribution_version, tracking = m.tracking, pending = m.pending,
-      pending_since = case when m.pending is not null then coalesce(i.pending_since, now()) end,
-      ignored = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored else m.ignored end,
-      ignored_detail = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored_detail
-                            else m.ignored_detail end,
-      problem = null, notes = m.notes, gone_at = null,
-      revision = case when s.action in ('update', 'return') then ${at.revision}::bigint else i.revision end,
-      changed_at = case when s.action in ('update', 'return') then now() else i.changed_at end
-    from inventory_stage s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)})
-    where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
-      and s.action in ('update', 'return', 'pend', 'settle') and i.id = s.record_id
-      returning s.action
+  page: MergePage,
+): Promise<{
+  readonly counts: Partial<Record<WrittenAction, number>>
+  readonly last: string | undefined
+}> => {
+  const rows = await tx<{ action: WrittenAction; count: number; last: string }[]>`
+    with page as materialized (
+      select s.* from inventory_stage s
+      where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+        and s.action in ('update', 'return', 'pend', 'settle') and s.ref > ${page.after}
+      order by s.ref limit ${page.limit}
+    ), written as (
+      update instance i set ref = s.ref, name = s.name, uuid = m.uuid, location = m.location,
+        facts = coalesce(s.facts, i.facts), hash = s.hash, os_type = m.os_type, distribution = m.distribution,
+        distribution_version = m.distribution_version, tracking = m.tracking, pending = m.pending,
+        pending_since = case when m.pending is not null then coalesce(i.pending_since, now()) end,
+        ignored = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored else m.ignored end,
+        ignored_detail = case when m.ignored is null and i.ignored = 'duplicate-uuid' then i.ignored_detail
+                              else m.ignored_detail end,
+        problem = null, notes = m.notes, gone_at = null,
+        revision = case when s.action in ('update', 'return') then ${at.revision}::bigint else i.revision end,
+        changed_at = case when s.action in ('update', 'return') then now() else i.changed_at end
+      from page s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)})
+      where i.id = s.record_id
     )
-    select action, count(*)::int as count from written group by action`
-  const none = { update: 0, return: 0, pend: 0, settle: 0 }
-  return { ...none, ...Object.fromEntries(rows.map((row) => [row.action, row.count])) }
+    select action, count(*)::int as count, max(ref) as last from page group by action`
+  const last = rows.map((row) => row.last)
+  return {
+    counts: Object.fromEntries(rows.map((row) => [row.action, row.count])),
+    last: rows.length === 0 ? undefined : await greatest(tx, last),
+  }
+}
+
+/** By the database's order of text, which is not that of a program. */
+const greatest = async (tx: Tx, refs: readonly string[]): Promise<string | undefined> => {
+  if (refs.length === 1) return refs[0]
+  const [row] = await tx<
+    { last: string }[]
+  >`select max(ref) as last from unnest(${refs as string[]}::text[]) as r(ref)`
+  return row?.last
 }
 
 /** A page of what is new, in the order of its ids. Returns the last id of the page, or nothing after the last page. */
 export const insertInstances = async (
   tx: Tx,
   at: MergeAt,
-  page: { readonly after: string; readonly limit: number },
+  page: MergePage,
 ): Promise<{ count: number; last: string | undefined }> => {
   const [row] = await tx<{ count: number; last: string | null }[]>`
     with page as (
@@ -120,11 +146,21 @@ export const insertInstances = async (
       order by s.ref limit ${page.limit}
     ), inserted as (
       insert into instance (id, site_id, ref, name, hash, revision, uuid, location, facts, os_type, distribution,
-        distribution_version, tracking, pending, ignored, ignored_detail, notes)
+        distribution_version, tracking, pending, ignored, ignored_detail, notes, readiness, rules_version)
       select s.record_id, ${at.siteId}::uuid, s.ref, s.name, s.hash, ${at.revision}::bigint, m.uuid, m.location,
         s.facts, m.os_type, m.distribution, m.distribution_version, m.tracking, m.pending, m.ignored,
-        m.ignored_detail, m.notes
-      from page s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)})
+        m.ignored_detail, m.notes, coalesce(m.readiness, 'blocked'), coalesce(m.rules_version, '')
+      from page s, jsonb_to_record(s.more) as m(${tx.unsafe(columns)}, readiness text, rules_version text)
+    ), found as (
+      insert into finding (instance_id, rule, severity, evidence, waived)
+      select s.record_id, f.rule, f.severity, f.evidence, f.waived
+      from page s, jsonb_to_recordset(s.more->'findings') as f(
+        rule text, severity text, evidence jsonb, waived boolean)
+    ), known as (
+      insert into instance_identity (kind, value, instance_id)
+      select i.kind, i.value, s.record_id
+      from page s, jsonb_to_recordset(s.more->'identities') as i(kind text, value text)
+      on conflict do nothing
     )
     select count(*)::int as count, max(ref) as last from page`
   return { count: row?.count ?? 0, last: row?.last ?? undefined }
@@ -199,12 +235,32 @@ export const findUnread = async (tx: Tx, at: MergeAt): Promise<string[]> => {
   return rows.map((row) => row.ref)
 }
 
-/** Instances that this merge has written facts of: they are judged anew. */
-export const findMergedIds = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+/** Known instances that this merge has written facts of, and new ones whose judgement is not there or not current. */
+export const findToReassess = async (tx: Tx, at: MergeAt, isCurrent: boolean): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
     select record_id as id from inventory_stage
     where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and kind = 'instance'
-      and action in ('insert', 'update', 'return')
+      and (action in ('update', 'return') or (action = 'insert' and (not ${isCurrent} or more->'findings' is null)))
     order by record_id`
+  return rows.map((row) => row.id)
+}
+
+/** How many of a value's owners are looked at. One that had it alone until now has the smallest id: it is among them. */
+const clashLook = 3
+
+/** New instances that share an identity with another, and those they share it with. */
+export const findClashing = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+  const rows = await tx<{ id: string }[]>`
+    with clash as materialized (
+      select s.record_id as mine, o.instance_id as other
+      from inventory_stage s
+      cross join jsonb_to_recordset(s.more->'identities') as v(kind text, value text)
+      cross join lateral (
+        select instance_id from instance_identity i where i.kind = v.kind and i.value = v.value
+        order by instance_id limit ${clashLook}) o
+      where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+        and s.action = 'insert' and o.instance_id <> s.record_id
+    )
+    select mine as id from clash union select other from clash`
   return rows.map((row) => row.id)
 }

@@ -6,11 +6,14 @@ import {
   type InstanceRecord,
   loadInstanceRecords,
 } from '../../db/queries/find-records.ts'
+import type { WaiverInForce } from '../../db/queries/waivers-in-force.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
 import { identify, whyIgnored } from '../domain/inventory/identity.ts'
 import { type Decision, decideInstance } from '../domain/inventory/merge.ts'
 import { cleanInstance } from '../domain/inventory/normalise.ts'
 import { detectOs } from '../domain/inventory/os.ts'
+import type { TrackingRecord } from '../domain/inventory/tracking.ts'
+import { countsInFleet, identitiesOf, judge, nobodyElse } from './judge.ts'
 import { proveTracking } from './prove-tracking.ts'
 import { type StageLine, writeFacts } from './stage-line.ts'
 
@@ -34,6 +37,12 @@ interface Found {
 
 const maxNotes = 10
 
+export interface DecideOptions {
+  /** Of the whole fleet: what is new is judged at once, as if it were alone. */
+  readonly waivers: readonly WaiverInForce[]
+  readonly refIsGone?: (ref: string) => boolean
+}
+
 /**
  * What each instance that was seen becomes, given what is recorded now. The later of two readings of one thing wins.
  * `refIsGone` tells whether a live record's id is proved to be gone; while a reading streams, nothing is.
@@ -42,21 +51,23 @@ export const decideInstances = async (
   db: Queryable,
   site: SyncedSite,
   facts: readonly InstanceFacts[],
-  refIsGone: (ref: string) => boolean = () => false,
+  given: DecideOptions,
 ): Promise<StageLine[]> => {
   const seen = new Map<string, Seen>()
   for (const item of facts) {
     const { facts: clean, problems } = cleanInstance(item)
     seen.set(clean.ref, { facts: clean, notes: problems.slice(0, maxNotes), ...writeFacts(clean) })
   }
-  const found = await findMarks(db, site, [...seen.values()], refIsGone)
+  const found = await findMarks(db, site, [...seen.values()], given.refIsGone ?? (() => false))
   const changed = found.filter(({ seen: item, mark }) => mark && !isUnchanged(item, mark))
   const ids = changed.map(({ mark }) => mark?.id ?? '')
   const records = new Map<string, InstanceRecord>()
   if (ids.length > 0) for (const record of await loadInstanceRecords(db, ids)) records.set(record.id, record)
   return found.map(({ seen: item, mark }) => {
     if (mark && isUnchanged(item, mark)) return seenLine(item, mark)
-    return decidedLine(site, item, mark ? (records.get(mark.id) ?? null) : null)
+    const record = mark ? (records.get(mark.id) ?? null) : null
+    const line = decidedLine(site, item, record)
+    return record ? line : judgedLine(line, item.facts, given.waivers)
   })
 }
 
@@ -87,6 +98,24 @@ const findMarks = async (
     return { seen: item, mark: identify({ seen: item.facts, atRef: known, sameUuid, refIsGone }).known }
   })
 }
+
+/**
+ * What the rules say of a new instance, found out while the platform still streams. Clashes with others, and
+ * datastores that cannot be read, are only known at the end; then those that they touch are judged once more.
+ */
+const judgedLine = (line: StageLine, facts: InstanceFacts, waivers: readonly WaiverInForce[]): StageLine => {
+  const instance = { id: line.recordId ?? '', facts, overrides: {}, tracking: trackingOf(line) }
+  const { id: _id, ...judgement } = judge(instance, {
+    fleet: nobodyElse,
+    waivers,
+    datastoreAccessible: () => undefined,
+  })
+  const ignored = typeof line.more?.ignored === 'string' ? line.more.ignored : null
+  const identities = countsInFleet({ ignored, gone: false }) ? identitiesOf(facts, {}) : []
+  return { ...line, more: { ...line.more, ...judgement, identities } }
+}
+
+const trackingOf = (line: StageLine): TrackingRecord => (line.more?.tracking ?? {}) as TrackingRecord
 
 const seenLine = (seen: Seen, mark: InstanceMark): StageLine => ({
   kind: 'instance',

@@ -64,7 +64,15 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   const namelessInstance = reading.nameless.some(({ of }) => of === 'instance')
   const conclude: Reading = heldBack > 0 || namelessInstance ? 'part' : reading.reading
   const quiet = site.syncedAt === null
-  const merged = await mergeStage(tx, { at, site, reading: conclude, actor: actorOf(turn), quiet })
+  const { judgedWith } = reading
+  const merged = await mergeStage(tx, {
+    at,
+    site,
+    reading: conclude,
+    actor: actorOf(turn),
+    quiet,
+    judgedWith,
+  })
   const unread = await findUnread(tx, at)
   const living = await countLiving(tx, site.id)
   const troubled = await warn(tx, options, site, heldBack)

@@ -3,9 +3,10 @@ import { analyzeInstances } from '../../db/queries/analyze-inventory.ts'
 import { recordTables } from '../../db/queries/find-records.ts'
 import { lockDuplicates, markDuplicates } from '../../db/queries/mark-duplicates.ts'
 import {
-  findMergedIds,
+  findClashing,
   findOvertaken,
   findRegisteredAgain,
+  findToReassess,
   insertInstances,
   loadStagedFacts,
   type MergeAt,
@@ -16,11 +17,13 @@ import {
 } from '../../db/queries/merge-instances.ts'
 import { mergeRecords } from '../../db/queries/merge-records.ts'
 import { stageInventory } from '../../db/queries/stage-inventory.ts'
+import { findOnStorage, findStorageTurns } from '../../db/queries/storage-turns.ts'
+import { findWaivers, signFleetWaivers } from '../../db/queries/waivers-in-force.ts'
 import { writeInstanceEvents, writeStagedEvents } from '../../db/queries/write-inventory-events.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
 import { DroverError, FencedError } from '../errors.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
-import { reassess } from './assess.ts'
+import { judgeOnly, reassess } from './assess.ts'
 import { decideInstances } from './decide-instances.ts'
 import { writeLines } from './stage-line.ts'
 
@@ -40,6 +43,8 @@ export interface MergeOptions {
   readonly actor: string
   /** The first sync tells of all it found in one event. */
   readonly quiet: boolean
+  /** The waivers of the fleet that new instances were judged with, as `signFleetWaivers` tells them. */
+  readonly judgedWith: string
 }
 
 export interface Merged {
@@ -52,7 +57,8 @@ export interface Merged {
   readonly isChange: boolean
 }
 
-const insertPage = 5_000
+/** A statement has to end in time, however large the fleet. */
+const pageSize = 5_000
 const redecidePage = 500
 
 /**
@@ -61,6 +67,7 @@ const redecidePage = 500
  */
 export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
   const { at, reading } = options
+  const turned = await findStorageTurns(tx, at)
   let records = 0
   for (const table of recordTables) {
     const vanish = reading === 'full' ? 'missing' : reading === 'delta' ? 'told' : 'none'
@@ -68,17 +75,17 @@ export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged>
     records += merged.inserted + merged.updated + merged.gone
   }
   if (options.site.role !== 'source') return { ...nothing, isChange: records > 0 }
-  const instances = await mergeInstances(tx, options)
+  const instances = await mergeInstances(tx, options, turned)
   return { ...instances, isChange: instances.isChange || records > 0 }
 }
 
 const nothing = { appeared: 0, changed: 0, returned: 0, vanished: 0, pending: 0, isChange: false }
 
-const mergeInstances = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
+const mergeInstances = async (tx: Tx, options: MergeOptions, turned: readonly string[]): Promise<Merged> => {
   const { at, site, reading, actor } = options
   await decideAnew(tx, options)
   await splitSharedRecords(tx, at)
-  const written = await updateInstances(tx, at)
+  const written = await updateAll(tx, at)
   const appeared = await insertAll(tx, at)
   await analyzeInstances(tx, appeared)
   crashPoint('mid-merge')
@@ -89,9 +96,13 @@ const mergeInstances = async (tx: Tx, options: MergeOptions): Promise<Merged> =>
   await writeProblems(tx, at)
   // From here on other sources wait for us: what is left is short.
   await lockDuplicates(tx)
-  const judged = await findMergedIds(tx, at)
   const standing = await markDuplicates(tx, at, reading === 'full')
-  await reassess(tx, { instanceIds: [...judged, ...standing, ...gone.shared] })
+  const isCurrent = options.judgedWith === (await signFleetWaivers(tx))
+  const stale = await findToReassess(tx, at, isCurrent)
+  const clashing = await findClashing(tx, at)
+  const affected = await findOnStorage(tx, at.siteId, turned)
+  await reassess(tx, { instanceIds: [...stale, ...standing] })
+  await judgeOnly(tx, [...clashing, ...affected, ...gone.shared])
   if (!options.quiet) {
     const by = { actor, site: site.name }
     await writeStagedEvents(tx, at, actor, site.name)
@@ -106,7 +117,7 @@ const mergeInstances = async (tx: Tx, options: MergeOptions): Promise<Merged> =>
     returned: written.return,
     vanished,
     pending: written.pend + gone.pending.length,
-    isChange: judged.length + standing.length + vanished > 0,
+    isChange: appeared + written.update + written.return + standing.length + vanished > 0,
   }
 }
 
@@ -117,21 +128,33 @@ const decideAnew = async (tx: Tx, options: MergeOptions): Promise<void> => {
   const again = reading === 'part' ? [] : await findRegisteredAgain(tx, at, reading === 'full')
   const refs = [...new Set([...overtaken, ...again.map(({ ref }) => ref)])]
   const gone = new Set(again.map(({ was }) => was))
+  if (refs.length === 0) return
+  const waivers = await findWaivers(tx, [])
   for (let start = 0; start < refs.length; start += redecidePage) {
     const staged = await loadStagedFacts(tx, at, refs.slice(start, start + redecidePage))
     const facts = staged.map((row) => row.facts as InstanceFacts | null)
     // What was as recorded was not kept: only another reading can tell now.
     if (facts.includes(null)) throw overtakenError(site.name)
     const known = facts.filter((item) => item !== null)
-    const lines = await decideInstances(tx, site, known, (ref) => gone.has(ref))
+    const lines = await decideInstances(tx, site, known, { waivers, refIsGone: (ref) => gone.has(ref) })
     if (!(await stageInventory(tx, at, writeLines(lines)))) throw new FencedError(at.jobId, at.epoch)
+  }
+}
+
+const updateAll = async (tx: Tx, at: MergeAt) => {
+  const total = { update: 0, return: 0, pend: 0, settle: 0 }
+  for (let after = ''; ; ) {
+    const { counts, last } = await updateInstances(tx, at, { after, limit: pageSize })
+    for (const [action, count] of Object.entries(counts)) total[action as keyof typeof total] += count
+    if (last === undefined) return total
+    after = last
   }
 }
 
 const insertAll = async (tx: Tx, at: MergeAt): Promise<number> => {
   let count = 0
   for (let after = ''; ; ) {
-    const page = await insertInstances(tx, at, { after, limit: insertPage })
+    const page = await insertInstances(tx, at, { after, limit: pageSize })
     count += page.count
     if (page.last === undefined) return count
     after = page.last

@@ -1,4 +1,5 @@
 import { clearStage } from '../../db/queries/stage-inventory.ts'
+import { findWaivers, signFleetWaivers } from '../../db/queries/waivers-in-force.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { DroverError } from '../errors.ts'
@@ -39,7 +40,7 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
     concurrency: 'sync_limit' in settings ? settings.sync_limit : 8,
     itemTimeoutMs: settings.sync_timeout_seconds * 1_000,
   }
-  const stage = stageOptions(turn, site)
+  const stage = await stageOptions(turn, site)
   const call: Call = {
     signal: turn.signal,
     timeoutMs: scanTimeoutMs,
@@ -61,9 +62,11 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
   return { ...staged, reading: 'full', fullBecause: '' }
 }
 
-export const stageOptions = (turn: Turn, site: SiteRow): StageOptions => ({
+export const stageOptions = async (turn: Turn, site: SiteRow): Promise<StageOptions> => ({
   holder: { db: turn.db, jobId: turn.job.id, epoch: turn.job.leaseEpoch, signal: turn.signal },
   site: { id: site.id, name: site.name, role: site.role },
+  judgedWith: await signFleetWaivers(turn.db),
+  waivers: await findWaivers(turn.db, []),
   onChunk: (items) => {
     turn.progress({ done: items, total: 0, phase: 'reading' })
     turn.safePoint()

@@ -23,7 +23,8 @@ export const refreshInstance = async (
   const item = await readInstance(platform, call, ref)
   if (item.type === 'problem') throw item.error
   if (item.type !== 'instance') return null
-  await stageItems([item], stageOptions(turn, site))
+  const options = await stageOptions(turn, site)
+  await stageItems([item], options)
   await fencedAtEnd(turn, async (tx) => {
     const now = await lockSite(tx, site.id)
     if (!now) throw siteAbsent(site.role, site.name)
@@ -35,6 +36,7 @@ export const refreshInstance = async (
       reading: 'part',
       actor: actorOf(turn),
       quiet: false,
+      judgedWith: options.judgedWith,
     })
     if (merged.isChange) await bumpRevision(tx, now.id)
     await clearStage(tx, owner)

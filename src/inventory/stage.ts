@@ -1,5 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { stageInventory } from '../../db/queries/stage-inventory.ts'
+import type { WaiverInForce } from '../../db/queries/waivers-in-force.ts'
 import { FencedError, recordError } from '../errors.ts'
 import type { InventoryItem, Scan } from '../platforms/ports/inventory.ts'
 import { storableText } from '../storable.ts'
@@ -18,6 +19,9 @@ export interface SyncHolder {
 export interface StageOptions {
   readonly holder: SyncHolder
   readonly site: SyncedSite & { readonly role: string }
+  /** Of the whole fleet, and what tells them from others. */
+  readonly waivers: readonly WaiverInForce[]
+  readonly judgedWith: string
   /** Called after each chunk, for progress and for letting go. */
   readonly onChunk: (items: number) => void
 }
@@ -33,6 +37,7 @@ export interface Staged {
   readonly items: number
   readonly problems: number
   readonly nameless: readonly NamelessProblem[]
+  readonly judgedWith: string
   readonly cursor: string | null
 }
 
@@ -55,7 +60,7 @@ export const stageScan = async (scan: Scan, options: StageOptions): Promise<Stag
       const step = await scan.next()
       if (step.done) {
         await stager.finish()
-        return { ...stager.counts(), cursor: step.value.cursor }
+        return { ...stager.counts(), judgedWith: options.judgedWith, cursor: step.value.cursor }
       }
       await stager.add(step.value)
     }
@@ -130,13 +135,14 @@ class Stager {
   }
 
   async #decide(items: readonly InventoryItem[]): Promise<StageLine[]> {
-    const { holder, site } = this.#options
+    const { holder, site, waivers } = this.#options
     const instances = site.role === 'source' ? items.filter((item) => item.type === 'instance') : []
     const [decided, records] = await Promise.all([
       decideInstances(
         holder.db,
         site,
         instances.map((item) => item.facts),
+        { waivers },
       ),
       decideRecords(holder.db, site.id, items.filter(isRecord)),
     ])
