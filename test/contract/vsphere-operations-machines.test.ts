@@ -93,6 +93,15 @@ test('a server that is slower than the deadline of the whole verb is unknown, an
   expect(await slow.ports.machines.findOwned(anyCall(), wanted.owner)).toEqual([ref])
 })
 
+test('many quick answers together may not take longer than the deadline either', async () => {
+  const slow = await startVsphere({ delayMs: 150 })
+  const wanted = newMachine({ owner: { drover: randomUUID() } })
+  await expect(
+    slow.ports.machines.create(callNamed('late', { timeoutMs: 600 }), wanted),
+  ).rejects.toMatchObject({ code: 'platform-timeout' })
+  expect(await slow.ports.machines.findOwned(anyCall(), wanted.owner)).toEqual([])
+})
+
 test('a name that somebody else has is taken, for a new machine, a clone and a new name', async () => {
   const holder = await makeMachine(ports)
   const { name } = await factsOf(holder)
