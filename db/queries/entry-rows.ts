@@ -10,16 +10,18 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly jobKind: string | null
   readonly jobState: string | null
   readonly jobError: RecordedError | null
+  readonly jobPayload: Readonly<Record<string, unknown>> | null
   readonly jobFinishedAt: Date | null
   /** The database's clock. */
   readonly now: Date
 }
 
 const atWork = (db: Queryable) => db`
-  e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.finished_at as job_finished_at, now() as now
+  e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.payload as job_payload,
+  j.finished_at as job_finished_at, now() as now
   from entry e left join job j on j.id = e.job_id`
 
-/** Entries that somebody has to look at: their moment has come, or their job has ended without a word. */
+/** Entries that somebody has to look at: their moment has come, or their job has ended since the last look. */
 export const findDueEntries = async (db: Queryable, limit: number): Promise<string[]> => {
   const rows = await db<{ id: string }[]>`
     select id from (
@@ -27,7 +29,7 @@ export const findDueEntries = async (db: Queryable, limit: number): Promise<stri
         where look_at <= now() and state not in ('finished', 'error', 'canceled') order by look_at limit ${limit})
       union all
       (select e.id, j.finished_at from entry e join job j on j.id = e.job_id
-        where e.job_id is not null and j.finished_at is not null order by j.finished_at limit ${limit})
+        where e.job_id is not null and j.finished_at >= e.updated_at order by j.finished_at limit ${limit})
     ) due group by id order by min(due) limit ${limit}`
   return rows.map((row) => row.id)
 }

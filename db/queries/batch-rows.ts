@@ -1,0 +1,42 @@
+import type { Queryable, Tx } from '../client.ts'
+import type { BatchRow, WindowRow } from '../schema/migration.ts'
+
+export const findBatch = async (db: Queryable, name: string): Promise<BatchRow | undefined> => {
+  const [row] = await db<BatchRow[]>`select * from batch where name = ${name}`
+  return row
+}
+
+export const findBatchById = async (db: Queryable, id: string): Promise<BatchRow | undefined> => {
+  const [row] = await db<BatchRow[]>`select * from batch where id = ${id}::uuid`
+  return row
+}
+
+/** Locked until the transaction ends: two verbs on one batch take turns. */
+export const lockBatch = async (tx: Tx, name: string): Promise<BatchRow | undefined> => {
+  const [row] = await tx<BatchRow[]>`select * from batch where name = ${name} for update`
+  return row
+}
+
+export const listWindows = async (db: Queryable, batchId: string): Promise<WindowRow[]> => db<WindowRow[]>`
+  select * from batch_window where batch_id = ${batchId}::uuid order by starts_at nulls first, name`
+
+/** Room in windows and under constraints is given out by one at a time. */
+export const lockRoom = async (tx: Tx, batchId: string): Promise<void> => {
+  await tx`select 1 from batch where id = ${batchId}::uuid for no key update`
+}
+
+/** Running batches of which every entry has finished; they are finished now. */
+export const finishBatches = async (db: Queryable): Promise<string[]> => {
+  const rows = await db<{ name: string }[]>`
+    with done as (
+      update batch b set state = 'finished', message = 'Every entry has finished.', finished_at = now(), updated_at = now()
+      where state = 'running' and exists (select from entry e where e.batch_id = b.id)
+        and not exists (select from entry e where e.batch_id = b.id and e.state <> 'finished')
+      returning name
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)
+      select 'batch.finished', 'batch', name, 'conductor', 'running', 'finished', 'Every entry has finished.' from done
+    )
+    select name from done`
+  return rows.map(({ name }) => name)
+}

@@ -1,0 +1,31 @@
+import type { Queryable } from '../client.ts'
+import type { SiteRow } from '../schema/inventory.ts'
+
+/** What an entry's next step hangs on outside its own row: its instance as it is known now, and both ends. */
+export interface EntrySurroundings {
+  readonly goneAt: Date | null
+  readonly ignored: string | null
+  readonly tracking: Record<string, string>
+  readonly sourceName: string
+  readonly sourceKind: string
+  readonly sourceConnectivity: SiteRow['connectivity']
+  readonly targetName: string | null
+  readonly targetConnectivity: SiteRow['connectivity'] | null
+  /** Rules that hold and that nobody has waived. */
+  readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
+}
+
+export const readEntrySurroundings = async (
+  db: Queryable,
+  entry: { readonly instanceId: string; readonly targetName: string },
+): Promise<EntrySurroundings | undefined> => {
+  const [row] = await db<EntrySurroundings[]>`
+    select i.gone_at, i.ignored, i.tracking, s.name as source_name, s.kind as source_kind,
+      s.connectivity as source_connectivity, t.name as target_name, t.connectivity as target_connectivity,
+      coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'evidence', evidence) order by rule) from finding
+        where instance_id = i.id and not waived), '[]'::jsonb) as findings
+    from instance i join site s on s.id = i.site_id
+      left join site t on t.role = 'target' and t.name = ${entry.targetName}
+    where i.id = ${entry.instanceId}::uuid`
+  return row
+}

@@ -1,0 +1,62 @@
+import type { Queryable } from '../../db/client.ts'
+import { findBatchById, listWindows } from '../../db/queries/batch-rows.ts'
+import type { BatchRow, WindowRow } from '../../db/schema/migration.ts'
+import { durationMs } from '../domain/duration.ts'
+import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
+import type { FilterView } from '../domain/inventory/filter/view.ts'
+import {
+  type BatchConfig,
+  type BatchDefaults,
+  batchConfig,
+  batchConstraints,
+  batchDefaults,
+} from '../domain/migration/batch-settings.ts'
+import type { Constraint, Window } from '../domain/migration/windows.ts'
+
+/** A batch as those who decide about its entries see it. */
+export interface BatchView {
+  readonly row: BatchRow
+  readonly defaults: BatchDefaults
+  readonly config: BatchConfig
+  readonly windows: readonly Window[]
+  /** The last constraint that matches. */
+  readonly constraintOf: (view: FilterView) => Constraint | null
+}
+
+export const readBatchView = async (db: Queryable, batchId: string): Promise<BatchView | undefined> => {
+  const row = await findBatchById(db, batchId)
+  return row && viewBatch(row, await listWindows(db, batchId))
+}
+
+export const viewBatch = (row: BatchRow, windows: readonly WindowRow[]): BatchView => {
+  const constraints = batchConstraints.parse(row.constraints).map((constraint) => ({
+    filter: compileFilter(constraint.include_expression, 'instance'),
+    constraint: {
+      name: constraint.name,
+      maxConcurrent: constraint.max_concurrent_instances,
+      minBootMs: durationMs(constraint.min_instance_boot_time),
+    },
+  }))
+  return {
+    row,
+    defaults: batchDefaults.parse(row.defaults),
+    config: batchConfig.parse(row.config),
+    windows: windows.map(viewWindow),
+    constraintOf: (view) => constraints.findLast(({ filter }) => matches(filter, view))?.constraint ?? null,
+  }
+}
+
+/** One that cannot be answered for an instance does not match it. */
+const matches = (filter: CompiledFilter, view: FilterView): boolean => {
+  const outcome = filter.run(view)
+  return 'match' in outcome && outcome.match
+}
+
+export const viewWindow = (row: WindowRow): Window => ({
+  id: row.id,
+  name: row.name,
+  startsAt: row.startsAt?.getTime() ?? null,
+  endsAt: row.endsAt?.getTime() ?? null,
+  lockoutAt: row.lockoutAt?.getTime() ?? null,
+  capacity: row.capacity,
+})

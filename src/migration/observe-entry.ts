@@ -1,0 +1,119 @@
+import type { Tx } from '../../db/client.ts'
+import { countBusy, countHeldWindows, type EntryAtWork } from '../../db/queries/entry-rows.ts'
+import { type EntrySurroundings, readEntrySurroundings } from '../../db/queries/entry-surroundings.ts'
+import { durationMs } from '../domain/duration.ts'
+import { instanceView } from '../domain/inventory/filter/view.ts'
+import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
+import { findRule } from '../domain/inventory/rules/catalogue.ts'
+import type { TrackingRecord } from '../domain/inventory/tracking.ts'
+import { trackingState } from '../domain/inventory/tracking.ts'
+import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
+import { type Constraint, chooseWindow, hasEnded, type WindowAnswer } from '../domain/migration/windows.ts'
+import { placeOf } from './apply-entry.ts'
+import type { BatchView } from './batch-view.ts'
+
+/** Everything that is known about one entry at one moment. */
+export interface ObservedEntry {
+  readonly facts: EntryFacts
+  readonly constraint: Constraint | null
+  readonly surroundings: EntrySurroundings
+}
+
+export const observeEntry = async (
+  tx: Tx,
+  batch: BatchView,
+  entry: EntryAtWork,
+): Promise<ObservedEntry | undefined> => {
+  const targetName = String(entry.placement?.target ?? batch.defaults.placement.target)
+  const surroundings = await readEntrySurroundings(tx, { instanceId: entry.instanceId, targetName })
+  if (!surroundings) return undefined
+  const known = entry.facts as unknown as EffectiveFacts
+  const constraint = batch.constraintOf(
+    instanceView({
+      facts: known,
+      source: surroundings.sourceName,
+      source_kind: surroundings.sourceKind,
+      readiness: 'ready',
+      findings: surroundings.findings.map(({ rule }) => rule),
+    }),
+  )
+  const now = entry.now.getTime()
+  const own = batch.windows.find((window) => window.id === entry.windowId)
+  const facts: EntryFacts = {
+    now,
+    place: placeOf(entry),
+    reason: { code: entry.reason, message: entry.message },
+    job: jobOf(entry),
+    intent: entry.intent,
+    batchState: batch.row.state === 'running' ? 'running' : batch.row.state === 'error' ? 'error' : 'stopped',
+    blocks: blocksOf(batch, surroundings),
+    sourceIsOurs: entry.sourceStoppedAt !== null,
+    sourceNeedsPerson: entry.state === 'error' && entry.reason.startsWith('identity-'),
+    hasTarget: entry.machineRef !== null,
+    tracked: trackingState(known, surroundings.tracking as TrackingRecord) === 'verified',
+    syncedAt: entry.syncedAt?.getTime() ?? null,
+    window: await windowOf(tx, batch, entry, constraint),
+    windowOver: own !== undefined && hasEnded(own, now),
+    intervalMs: durationMs(batch.config.background_sync_interval),
+    finalLimitMs: durationMs(batch.config.final_background_sync_limit),
+    since: Math.max(entry.since.getTime(), entry.jobFinishedAt?.getTime() ?? 0),
+    tries: entry.tries,
+  }
+  return { facts, constraint, surroundings }
+}
+
+const jobOf = (entry: EntryAtWork): EntryJob | null => {
+  if (entry.jobId === null || entry.jobKind === null) return null
+  const state = entry.jobState
+  return {
+    kind: entry.jobKind as EntryJobKind,
+    state: state === 'succeeded' || state === 'failed' || state === 'canceled' ? state : 'open',
+    error: entry.jobError,
+  }
+}
+
+/** Every reason why it may not start, not the first. */
+export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] => [
+  ...(around.goneAt ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
+  ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
+  ...restrictionsOf(batch, around),
+  ...siteBlock('source', around.sourceName, around.sourceConnectivity),
+  ...(around.targetName === null
+    ? [{ code: 'target-unknown', message: `There is no target "${batch.defaults.placement.target}".` }]
+    : siteBlock('target', around.targetName, around.targetConnectivity)),
+]
+
+const restrictionsOf = (batch: BatchView, { findings }: EntrySurroundings): Reason[] => {
+  const allowed = batch.config.instance_restriction_overrides
+  return findings.flatMap(({ rule: id, evidence }) => {
+    const rule = findRule(id)
+    if (!rule?.restriction || (rule.allowance && allowed[rule.allowance])) return []
+    return [{ code: id, message: evidence[0] ?? rule.title }]
+  })
+}
+
+const siteBlock = (role: 'source' | 'target', name: string, connectivity: string | null): Reason[] =>
+  connectivity === 'ok'
+    ? []
+    : [{ code: `${role}-not-connected`, message: `The ${role} ${name} is not connected: ${connectivity}.` }]
+
+/** Asked only where the answer matters: counting costs a look at other entries. */
+const windowOf = async (
+  tx: Tx,
+  batch: BatchView,
+  entry: EntryAtWork,
+  constraint: Constraint | null,
+): Promise<WindowAnswer> => {
+  if (entry.state !== 'idle' || entry.stage === 'complete') return { is: 'none', why: 'over' }
+  const busy = constraint
+    ? await countBusy(tx, { batchId: entry.batchId, constraint: constraint.name, but: entry.id })
+    : 0
+  return chooseWindow({
+    now: entry.now.getTime(),
+    windows: batch.windows,
+    held: await countHeldWindows(tx, entry.batchId),
+    own: entry.windowId,
+    constraint,
+    busy,
+  })
+}

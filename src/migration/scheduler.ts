@@ -1,0 +1,219 @@
+import type { Db, Tx } from '../../db/client.ts'
+import { finishBatches, lockRoom } from '../../db/queries/batch-rows.ts'
+import { type EntryAtWork, findDueEntries, takeEntry, writeEntry } from '../../db/queries/entry-rows.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import type { Clock } from '../clock.ts'
+import { decideEntry } from '../domain/migration/decide-entry.ts'
+import type { EntryDecision } from '../domain/migration/entry-facts.ts'
+import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
+import { nudge } from '../ledger/nudge.ts'
+import { Loop } from '../ledger/service.ts'
+import type { Logger } from '../log.ts'
+import { moveEntry, placeOf, sendJob } from './apply-entry.ts'
+import { type BatchView, readBatchView } from './batch-view.ts'
+import { type ObservedEntry, observeEntry } from './observe-entry.ts'
+
+export interface SchedulerOptions {
+  readonly db: Db
+  readonly clock: Clock
+  readonly log: Logger
+  readonly intervalMs?: number
+  /** Entries that one round looks at. */
+  readonly batch?: number
+}
+
+const actor = 'conductor'
+const atOnce = 4
+
+/** Takes every entry a step further when its moment has come: the hand of `decideEntry`. */
+export const migrationScheduler = (options: SchedulerOptions): Loop =>
+  new Loop({
+    name: 'migration-scheduler',
+    intervalMs: options.intervalMs ?? 500,
+    clock: options.clock,
+    log: options.log,
+    runOnce: async () => {
+      const looked = await advanceEntries(options)
+      await finishBatches(options.db)
+      return looked
+    },
+  })
+
+/** One round. True: there may be more. One entry that cannot be decided on does not keep the others back. */
+export const advanceEntries = async (
+  options: Pick<SchedulerOptions, 'db' | 'log' | 'batch'>,
+): Promise<boolean> => {
+  const { db, log } = options
+  const limit = options.batch ?? 200
+  const due = await findDueEntries(db, limit)
+  const views = new Map<string, Promise<BatchView | undefined>>()
+  const waiting = [...due]
+  const work = async () => {
+    for (let id = waiting.shift(); id !== undefined; id = waiting.shift())
+      await advanceEntry(db, id, views).catch((error: unknown) =>
+        log.warn(
+          { err: error, entry: id },
+          'an entry could not be taken further; it will be looked at again',
+        ),
+      )
+  }
+  await Promise.all(Array.from({ length: Math.min(atOnce, due.length) }, work))
+  return due.length === limit
+}
+
+type Views = Map<string, Promise<BatchView | undefined>>
+
+interface Advanced {
+  readonly canceled?: CancelOutcome
+  readonly sent: boolean
+}
+
+const advanceEntry = async (db: Db, id: string, views: Views): Promise<void> => {
+  const advanced = (await db.begin((tx) => decideAndDo(tx, db, id, views))) as Advanced
+  if (advanced.canceled) nudgeCancel(db, advanced.canceled)
+  else if (advanced.sent) nudge(db)
+}
+
+const nothing: Advanced = { sent: false }
+
+const decideAndDo = async (tx: Tx, db: Db, id: string, views: Views): Promise<Advanced> => {
+  const entry = await takeEntry(tx, id)
+  if (!entry) return nothing
+  let view = views.get(entry.batchId)
+  if (!view) {
+    view = readBatchView(db, entry.batchId)
+    views.set(entry.batchId, view)
+  }
+  const batch = await view
+  // Who gives out room in windows and under constraints does it alone.
+  if (entry.state === 'idle') await lockRoom(tx, entry.batchId)
+  const observed = batch && (await observeEntry(tx, batch, entry))
+  if (!batch || !observed) return nothing
+  return carryOut(tx, { batch, entry, observed, decision: decideEntry(observed.facts) })
+}
+
+interface Step {
+  readonly batch: BatchView
+  readonly entry: EntryAtWork
+  readonly observed: ObservedEntry
+  readonly decision: EntryDecision
+}
+
+const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
+  const { batch, entry, decision } = step
+  switch (decision.do) {
+    case 'rest':
+      await note(tx, entry, { ...decision, jobId: entry.jobId })
+      return nothing
+    case 'apply':
+      await moveEntry(tx, batch.row, entry, {
+        event: decision.event,
+        reason: decision.reason,
+        by: actor,
+        force: decision.force,
+        cleanup: decision.cleanup,
+        tries: decision.tries,
+        change: { reasons: step.observed.facts.blocks.map((block) => ({ ...block })), error: entry.jobError },
+      })
+      return { sent: true }
+    case 'start':
+      await startJob(tx, step, decision)
+      return { sent: true }
+    case 'call-off': {
+      const canceled = await cancelInTransaction(tx, entry.jobId ?? '', {
+        by: actor,
+        reason: decision.reason.message,
+      })
+      await note(tx, entry, { reason: decision.reason, jobId: entry.jobId, lookAt: soon(entry) })
+      return { sent: true, canceled }
+    }
+    case 'forget':
+      await insertAuditEvent(tx, {
+        type: 'entry.wish-dropped',
+        subject: { type: 'entry', id: entry.id },
+        actor,
+        reason: decision.reason.message,
+      })
+      await note(tx, entry, { reason: decision.reason, jobId: entry.jobId, change: { intent: null } })
+      return nothing
+  }
+}
+
+/** A call-off is heard within a second; this is for when it was not. */
+const callOffMs = 5_000
+const soon = (entry: EntryAtWork): number => entry.now.getTime() + callOffMs
+
+/** Writes why it waits and until when. */
+const note = (
+  tx: Tx,
+  entry: EntryAtWork,
+  noted: {
+    readonly reason: { readonly code: string; readonly message: string }
+    readonly jobId: string | null
+    readonly lookAt?: number
+    readonly tries?: number
+    readonly change?: Parameters<typeof writeEntry>[1]['change']
+  },
+): Promise<void> =>
+  writeEntry(tx, {
+    id: entry.id,
+    place: placeOf(entry),
+    moved: false,
+    reason: noted.reason.code,
+    message: noted.reason.message,
+    tries: noted.tries ?? entry.tries,
+    jobId: noted.jobId,
+    lookAt: noted.lookAt === undefined ? undefined : new Date(noted.lookAt),
+    ...(noted.change ? { change: noted.change } : {}),
+  })
+
+const startJob = async (
+  tx: Tx,
+  { batch, entry, observed }: Step,
+  decision: Extract<EntryDecision, { do: 'start' }>,
+): Promise<void> => {
+  const { surroundings, facts, constraint } = observed
+  const source = surroundings.sourceName
+  const target = surroundings.targetName ?? ''
+  const imports = [`source-imports/${source}`, `target-imports/${target}`]
+  const cuts = decision.job === 'cutover-instance'
+  const first = decision.job === 'import-instance' && entry.syncedAt === null && batch.config.sync_limit > 0
+  const tokens = {
+    'place-instance': [`target-creates/${target}`],
+    'import-instance': first ? [...imports, `batch/${batch.row.name}`] : imports,
+    'cutover-instance': imports,
+    'final-verify': [],
+    'withdraw-entry': [],
+  }[decision.job]
+  const jobId = await sendJob(tx, batch.row, entry, {
+    kind: decision.job,
+    tokens,
+    payload: payloadOf(entry, decision.job),
+  })
+  const window = facts.window.is === 'open' ? facts.window.window : null
+  await note(tx, entry, {
+    reason: decision.reason,
+    jobId,
+    tries: decision.tries,
+    lookAt: entry.now.getTime() + lookAgainMs,
+    // From now on it is counted: two must not be given the same room.
+    ...(cuts && entry.stage !== 'complete'
+      ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }
+      : {}),
+  })
+}
+
+const lookAgainMs = 30_000
+
+const payloadOf = (entry: EntryAtWork, job: string): Record<string, unknown> => {
+  if (job === 'place-instance') return { instance_id: entry.instanceId, revision: entry.revision }
+  if (job === 'withdraw-entry') return ordersOf(entry)
+  if (job === 'final-verify') return { force: entry.force }
+  return {}
+}
+
+/** Those of the one that failed, or only what the source is owed. */
+const ordersOf = ({ jobKind, jobPayload }: EntryAtWork): Record<string, unknown> =>
+  jobKind === 'withdraw-entry' && jobPayload
+    ? { source: jobPayload.source, target: jobPayload.target }
+    : { source: 'start', target: 'keep' }
