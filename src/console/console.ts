@@ -1,21 +1,46 @@
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import type { ApiDeps, ApiEnv } from '../api/env.ts'
 import { requireRole } from '../api/route.ts'
-import { assets, consoleAssets } from './assets.ts'
+import { createAsk } from './ask.ts'
+import { assets } from './assets.ts'
+import { inventoryVerbs } from './inventory-verbs.ts'
 import { LivePages } from './live.ts'
-import { noticeText } from './notices.ts'
-import { layout, type PageContext, type RenderPage } from './page.ts'
+import type { RenderPage } from './page.ts'
+import { assessmentPage } from './pages/assessment.ts'
 import { effectsPage } from './pages/effects.ts'
 import { eventsPage } from './pages/events.ts'
 import { failedPage } from './pages/failed.ts'
+import { hostsPage } from './pages/hosts.ts'
+import { instancePage } from './pages/instance.ts'
+import { overridesPage } from './pages/instance-overrides.ts'
+import { instancesPage } from './pages/instances.ts'
 import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
+import { networkPage } from './pages/network.ts'
+import { networksPage } from './pages/networks.ts'
 import { overviewPage } from './pages/overview.ts'
+import { sitePage } from './pages/site.ts'
+import { editSitePage, newSitePage } from './pages/site-form.ts'
+import { siteListPage } from './pages/site-list.ts'
+import { warningsPage } from './pages/warnings.ts'
 import { workersPage } from './pages/workers.ts'
+import { type ConsoleParts, servePage } from './serve-page.ts'
+import { siteVerbs } from './site-verbs.ts'
 import { verbs } from './verbs.ts'
 
 const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
+  '/sources': siteListPage('source'),
+  '/sources/:name': sitePage('source'),
+  '/targets': siteListPage('target'),
+  '/targets/:name': sitePage('target'),
+  '/hosts': hostsPage,
+  '/networks': networksPage,
+  '/networks/:id': networkPage(),
+  '/instances': instancesPage,
+  '/instances/:id': instancePage,
+  '/assessment': assessmentPage,
+  '/warnings': warningsPage,
   '/jobs': jobsPage,
   '/jobs/:id': jobPage,
   '/failed': failedPage,
@@ -24,13 +49,22 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/events': eventsPage,
 }
 
+/** Pages that are a form: only for who may send it. */
+const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]>> = {
+  '/add-source': ['admin', newSitePage('source')],
+  '/sources/:name/edit': ['admin', editSitePage('source')],
+  '/add-target': ['admin', newSitePage('target')],
+  '/targets/:name/edit': ['admin', editSitePage('target')],
+  '/instances/:id/overrides': ['operator', overridesPage()],
+}
+
 /**
  * The pages for people, to be mounted at `/`. Made on the server from the same queries as the API, so there is
  * no second truth; complete without scripts. A page asked for as an event stream answers with its changes.
  */
 export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>()
-  const live = new LivePages(deps)
+  const parts: ConsoleParts = { deps, live: new LivePages(deps), askAs: createAsk(deps) }
   for (const asset of assets)
     app.get(
       asset.path,
@@ -39,37 +73,12 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
           headers: { 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=86400' },
         }),
     )
+  for (const [path, [role, render]] of Object.entries(forms))
+    app.get(path, requireRole(role), (c) => servePage(c, parts, render))
   for (const [path, render] of Object.entries(pages))
-    app.get(path, requireRole('viewer'), (c) => servePage(c, deps, live, render))
+    app.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
   app.route('/', verbs(deps))
+  app.route('/', siteVerbs(parts))
+  app.route('/', inventoryVerbs(parts))
   return app
-}
-
-const servePage = async (
-  c: Context<ApiEnv>,
-  deps: ApiDeps,
-  live: LivePages,
-  render: RenderPage,
-): Promise<Response> => {
-  const url = new URL(c.req.url)
-  const notice = noticeText(url.searchParams.get('notice'))
-  url.searchParams.delete('notice')
-  const actor = c.get('actor')
-  const context = (): PageContext => ({
-    deps,
-    actor,
-    path: url.pathname,
-    params: c.req.param() as Record<string, string>,
-    query: url.searchParams,
-    nowMs: deps.clock.now(),
-  })
-  c.header('Vary', 'Accept, Cookie')
-  if ((c.req.header('accept') ?? '').includes('text/event-stream')) {
-    const look = context()
-    return live.serve(c, `${actor.role} ${url.pathname}?${url.searchParams}`, () =>
-      render({ ...look, nowMs: deps.clock.now() }),
-    )
-  }
-  const page = await render(context())
-  return c.html(await layout({ page, path: url.pathname, actor, assets: consoleAssets, notice }))
 }

@@ -45,6 +45,7 @@ class Room {
   readonly #closed = new AbortController()
   readonly #shown = new Map<string, string>()
   #leaveFeed: () => void = () => {}
+  #everyMs = tickMs
   #wakesOn: (event: FeedEvent) => boolean = () => true
   #dirty = true
   #wake: () => void = () => {}
@@ -115,7 +116,7 @@ class Room {
     let timer: NodeJS.Timeout | undefined
     await new Promise<void>((resolve) => {
       this.#wake = resolve
-      timer = setTimeout(resolve, tickMs)
+      timer = setTimeout(resolve, this.#everyMs)
     })
     clearTimeout(timer)
     this.#wake = () => {}
@@ -134,6 +135,7 @@ class Room {
       return
     }
     this.#wakesOn = page.wakesOn ?? (() => true)
+    this.#everyMs = page.everyMs ?? tickMs
     const { changed, all } = await this.#frames(page)
     const known = [...this.#viewers.keys()].filter((send) => !newcomers.includes(send))
     await Promise.all([

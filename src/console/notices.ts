@@ -12,6 +12,17 @@ const notices: Readonly<Record<string, string>> = {
   'not-waivable': 'The effect could not be waived: only a debt can be.',
   started: 'The self-test is under way.',
   resumed: 'It goes on.',
+  power: 'It is being done; the page shows when the source says so.',
+  'rule-waived': 'The rule no longer counts for this machine.',
+  'rule-counts': 'The rule counts again.',
+  saved: 'Saved.',
+  added: 'Added. Its connection is being checked.',
+  removed: 'Removed, or being removed.',
+  checking: 'The connection is being checked.',
+  syncing: 'It is being read.',
+  confirmed: 'The certificate is trusted now; the connection is being checked with it.',
+  acknowledged: 'You have read it.',
+  reopened: 'It is new again.',
 }
 
 export const noticeText = (code: string | null): string | undefined =>

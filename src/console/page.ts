@@ -1,13 +1,16 @@
 import { html } from 'hono/html'
 import type { FeedEvent } from '../../db/queries/read-events-after.ts'
-import type { Actor, ApiDeps } from '../api/env.ts'
+import type { Actor, ApiDeps, Role } from '../api/env.ts'
 import { roles } from '../api/env.ts'
+import type { Ask } from './ask.ts'
 import type { Html } from './view.ts'
 
 /** What a page may look at. Made anew for every look, so a page cannot remember. */
 export interface PageContext {
   readonly deps: ApiDeps
   readonly actor: Actor
+  /** The API, as this actor. */
+  readonly ask: Ask
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
@@ -30,15 +33,27 @@ export interface Page {
   readonly announce?: string
   /** Which events may change this page; all of them unless it says so. */
   readonly wakesOn?: (event: FeedEvent) => boolean
+  /** How often it is made anew without an event; for a page that is costly to make. */
+  readonly everyMs?: number
 }
 
 export type RenderPage = (context: PageContext) => Promise<Page>
 
-export const mayOperate = (context: PageContext): boolean =>
-  roles.indexOf(context.actor.role) >= roles.indexOf('operator')
+const isAtLeast = ({ actor }: PageContext, least: Role): boolean =>
+  roles.indexOf(actor.role) >= roles.indexOf(least)
+
+export const mayOperate = (context: PageContext): boolean => isAtLeast(context, 'operator')
+export const mayAdminister = (context: PageContext): boolean => isAtLeast(context, 'admin')
 
 const places: readonly [path: string, name: string][] = [
   ['/', 'Overview'],
+  ['/sources', 'Sources'],
+  ['/targets', 'Targets'],
+  ['/hosts', 'Hosts'],
+  ['/networks', 'Networks'],
+  ['/instances', 'Instances'],
+  ['/assessment', 'Assessment'],
+  ['/warnings', 'Warnings'],
   ['/jobs', 'Jobs'],
   ['/failed', 'Failed'],
   ['/effects', 'Effects'],

@@ -1,7 +1,6 @@
-import { type Context, Hono } from 'hono'
+import { Hono } from 'hono'
 import { deletePause } from '../../db/queries/pauses.ts'
 import type { ApiDeps, ApiEnv } from '../api/env.ts'
-import { localPath } from '../api/login.ts'
 import { uuidKey } from '../api/page.ts'
 import { notFound, problem } from '../api/problem.ts'
 import { startSelfTest } from '../api/resources/self-tests.ts'
@@ -10,6 +9,7 @@ import { requestCancel } from '../ledger/cancel.ts'
 import { waiveEffect } from '../ledger/effects.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { redrive } from '../ledger/redrive.ts'
+import { back, type Fields, fields, idOf, textOf } from './form-request.ts'
 
 /** At most as many as one page shows. */
 const retryMax = 200
@@ -31,7 +31,7 @@ export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
   app.post('/jobs/:id/cancel', operator, async (c) => {
     const id = idOf(c)
     const form = await fields(c)
-    const reason = textOf(form, 'reason') || 'canceled by a person'
+    const reason = reasonOf(form) || 'canceled by a person'
     const { outcome } = await requestCancel(deps.db, id, { by: c.get('actor').name, reason })
     if (outcome === 'not-found') throw notFound('job', id)
     return back(c, form, `/jobs/${id}`, outcome)
@@ -47,7 +47,7 @@ export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
   app.post('/effects/:id/waive', operator, async (c) => {
     const id = idOf(c)
     const form = await fields(c)
-    const reason = textOf(form, 'reason')
+    const reason = reasonOf(form)
     if (reason === '')
       throw problem('validation-failed', 'Say why nobody has to undo it any more.', { field: 'reason' })
     const waived = await waiveEffect(deps.db, id, { by: c.get('actor').name, reason })
@@ -71,33 +71,4 @@ export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
   return app
 }
 
-type Fields = Readonly<Record<string, string | File | (string | File)[]>>
-
-const formType = /^(application\/x-www-form-urlencoded|multipart\/form-data)/i
-
-const fields = async (c: Context<ApiEnv>): Promise<Fields> => {
-  const type = c.req.header('content-type') ?? ''
-  // A form without fields has a body of nothing, and some browsers then name no type.
-  if (type === '') return {}
-  if (!formType.test(type)) throw problem('media-type', 'The buttons of the console send forms.')
-  return await c.req.parseBody({ all: true })
-}
-
-const textOf = (form: Fields, name: string): string => {
-  const value = form[name]
-  return typeof value === 'string' ? value.trim().slice(0, reasonMax) : ''
-}
-
-const idOf = (c: Context<ApiEnv>): string => {
-  const id = c.req.param('id') ?? ''
-  if (!uuidKey.test(id)) throw notFound('thing', id.slice(0, 60))
-  return id
-}
-
-/** Back to the page with the button, which then says what happened; a reload does nothing twice. */
-const back = (c: Context<ApiEnv>, form: Fields, fallback: string, notice: string): Response => {
-  const asked = textOf(form, 'back')
-  const url = new URL(localPath(asked === '' ? fallback : asked), 'http://drover.invalid')
-  url.searchParams.set('notice', notice)
-  return c.redirect(url.pathname + url.search, 303)
-}
+const reasonOf = (form: Fields): string => textOf(form, 'reason').slice(0, reasonMax)

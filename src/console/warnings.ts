@@ -2,6 +2,16 @@ import type { KindCount } from '../../db/queries/count-jobs.ts'
 import type { PauseLine } from '../../db/queries/list-pauses.ts'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
 import type { WebhookLine } from '../../db/queries/webhook-rows.ts'
+import { type ConnectivityState, connectivityMeanings } from '../domain/inventory/connectivity.ts'
+import { visible } from './shown.ts'
+
+/** What of a source or target decides whether somebody must look. */
+export interface WatchedSite {
+  readonly role: string
+  readonly name: string
+  readonly connectivity: string
+  readonly syncError: { readonly message: string } | null
+}
 
 export interface Warning {
   readonly id: string
@@ -22,12 +32,26 @@ export interface WarningFacts {
   readonly pauses: readonly PauseLine[]
   readonly debts: number
   readonly webhooks: readonly WebhookLine[]
+  readonly sites: readonly WatchedSite[]
+  /** Warnings of the inventory that nobody has read. */
+  readonly unread: number
 }
 
 /** What a person should look at, the worst first. Pure. */
 export const warningsOf = (facts: WarningFacts): Warning[] => [
   ...facts.notReady.map((text, at) => ({ id: `not-ready-${at}`, text })),
   ...fleetWarnings(facts),
+  ...facts.sites.flatMap(siteWarnings),
+  ...(facts.unread > 0
+    ? [
+        {
+          id: 'unread',
+          text: `${facts.unread} ${facts.unread === 1 ? 'warning' : 'warnings'} about the inventory that nobody has read.`,
+          href: '/warnings',
+          linkText: 'Read them',
+        },
+      ]
+    : []),
   ...facts.pauses.map((pause) => ({
     id: `pause-${pause.scope}-${pause.name}`,
     text: `The ${pause.scope} ${pause.name} is paused by ${pause.pausedBy}: ${pause.reason}. ${pause.running} of its jobs still run.`,
@@ -82,5 +106,24 @@ const fleetWarnings = (facts: WarningFacts): Warning[] => {
     ...(versions.length > 1
       ? [{ id: 'versions', text: `The fleet runs several versions: ${versions.join(', ')}.`, ...look }]
       : []),
+  ]
+}
+
+/** One sentence for a site: what keeps us from it goes before what that led to. */
+const siteWarnings = (site: WatchedSite): Warning[] => {
+  const { role, name, connectivity, syncError } = site
+  const look = { href: `/${role}s/${name}`, linkText: `Look at ${name}` }
+  const meaning = Object.hasOwn(connectivityMeanings, connectivity)
+    ? connectivityMeanings[connectivity as ConnectivityState].sentence
+    : connectivity
+  if (connectivity !== 'ok' && connectivity !== 'unknown')
+    return [{ id: `site-${role}-${name}`, text: `The ${role} ${name} is not connected: ${meaning}`, ...look }]
+  if (syncError === null) return []
+  return [
+    {
+      id: `site-${role}-${name}`,
+      text: `The ${role} ${name} could not be read: ${visible(syncError.message)}`,
+      ...look,
+    },
   ]
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
 import { batchesOf } from '../../src/console/batches.ts'
 import { noticeText } from '../../src/console/notices.ts'
+import { bytes, outside, visible } from '../../src/console/shown.ts'
 import { badge, duration, stackedBar } from '../../src/console/view.ts'
 import { warningsOf } from '../../src/console/warnings.ts'
 
@@ -74,6 +75,8 @@ const calm = {
   pauses: [],
   debts: 0,
   webhooks: [],
+  sites: [],
+  unread: 0,
 }
 
 test('a fleet where all is well has no warnings', () => {
@@ -96,4 +99,35 @@ test.each([
       .map((warning) => warning.text)
       .join(),
   ).toContain(words)
+})
+
+test('a site that is away warns in words, and only of the cause', () => {
+  const site = { role: 'source', name: 'paris', connectivity: 'ok', syncError: null }
+  const away = { ...site, connectivity: 'authentication-error', syncError: { message: 'no session' } }
+  const unreadable = { ...site, role: 'target', syncError: { message: 'it sent\u202e nonsense' } }
+  expect(warningsOf({ ...calm, sites: [site, { ...site, connectivity: 'unknown' }] })).toEqual([])
+  const texts = warningsOf({ ...calm, sites: [away, unreadable], unread: 1 }).map(({ text, href }) => [
+    text,
+    href,
+  ])
+  expect(texts).toEqual([
+    [
+      expect.stringMatching(/source paris is not connected: It answers and does not let us in/),
+      '/sources/paris',
+    ],
+    ['The target paris could not be read: it sent⟨202E⟩ nonsense', '/targets/paris'],
+    ['1 warning about the inventory that nobody has read.', '/warnings'],
+  ])
+})
+
+test('what cannot be seen in a name is shown by its number, and nothing else is touched', () => {
+  expect(visible('Grüße ☂ שלום 日本')).toBe('Grüße ☂ שלום 日本')
+  expect(visible('abc\u202Etxt.exe\u0000\u200B\n')).toBe('abc⟨202E⟩txt.exe⟨0⟩⟨200B⟩⟨A⟩')
+  expect(String(outside('<b>"'))).toBe('<bdi>&lt;b&gt;&quot;</bdi>')
+})
+
+test('sizes are said as people say them', () => {
+  expect([0, 512, 1_536, 2 ** 30, 1.5 * 2 ** 40, 20 * 2 ** 40].map(bytes)).toEqual([
+    ...['0 B', '512 B', '1.5 KiB', '1 GiB', '1.5 TiB', '20 TiB'],
+  ])
 })

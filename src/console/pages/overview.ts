@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { countReadiness } from '../../../db/queries/assessment.ts'
 import { countDebts } from '../../../db/queries/count-debts.ts'
 import { countJobsByKind, type KindCount } from '../../../db/queries/count-jobs.ts'
 import { countWaits, oldestReadyJobs, type WaitCount } from '../../../db/queries/count-waits.ts'
@@ -12,6 +13,8 @@ import {
 } from '../../../db/queries/list-lanes.ts'
 import { listPauses } from '../../../db/queries/list-pauses.ts'
 import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
+import { listSites } from '../../../db/queries/site-rows.ts'
+import { listWarnings } from '../../../db/queries/warning-rows.ts'
 import { listWebhooks } from '../../../db/queries/webhook-rows.ts'
 import { checkReadiness } from '../../api/readiness.ts'
 import { viewJob } from '../../api/resources/job-view.ts'
@@ -19,7 +22,8 @@ import { jobKinds } from '../../domain/job/registry.ts'
 import { type Batch, batchesOf } from '../batches.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, table } from '../view.ts'
-import { type Warning, warningsOf } from '../warnings.ts'
+import { type Warning, type WatchedSite, warningsOf } from '../warnings.ts'
+import { inventorySummary } from './inventory-summary.ts'
 
 const batchesShown = 6
 /** Of those that are done: enough to see how the last one ended. */
@@ -28,6 +32,9 @@ const runningShown = 8
 /** How many of the jobs that ended last are asked for the batch they belong to. */
 const recentJobs = 500
 const processesMax = 200
+const sitesMax = 200
+/** Nobody needs to know how many more than this they have not read. */
+const unreadMax = 100
 
 /** Everything that a person wants to know first, on one page. */
 export const overviewPage = async (context: PageContext): Promise<Page> => {
@@ -45,7 +52,11 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       listWebhooks(db, { before: undefined, limit: 200 }),
       checkReadiness(deps),
     ])
-  const [batches, ready] = await Promise.all([readBatches(context, openLanes), explainReady(context)])
+  const [batches, ready, inventory] = await Promise.all([
+    readBatches(context, openLanes),
+    explainReady(context),
+    readInventory(context),
+  ])
   const warnings = warningsOf({
     notReady: readiness.ready ? [] : readiness.reasons,
     processes,
@@ -54,6 +65,8 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
     pauses,
     debts: debts.debts,
     webhooks,
+    sites: inventory.sites,
+    unread: inventory.unread,
   })
   return {
     title: 'Overview',
@@ -61,12 +74,30 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
     parts: [
       { id: 'warnings', html: warningsHtml(context, warnings) },
       { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
+      { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
       { id: 'batches', title: 'Batches', html: batchesHtml(context, batches) },
       { id: 'running', title: 'Running now', html: runningHtml(running, counts, nowMs) },
       { id: 'waiting', title: 'What waits, and why', html: waitingHtml({ waits, ready, counts, nowMs }) },
       { id: 'kinds', title: 'Jobs by kind', html: kindsHtml(counts) },
     ],
   }
+}
+
+const readInventory = async ({ deps: { db } }: PageContext) => {
+  const page = { after: undefined, limit: sitesMax }
+  const any = { kind: undefined, connectivity: undefined }
+  const [sources, targets, readiness, unread] = await Promise.all([
+    listSites(db, { role: 'source', ...any }, page),
+    listSites(db, { role: 'target', ...any }, page),
+    countReadiness(db, undefined),
+    listWarnings(
+      db,
+      { status: 'new', type: undefined, entity: undefined },
+      { before: undefined, limit: unreadMax },
+    ),
+  ])
+  const sites: readonly WatchedSite[] = [...sources, ...targets]
+  return { sites, readiness, unread: unread.length }
 }
 
 const readBatches = async ({ deps, nowMs }: PageContext, open: readonly LaneCount[]): Promise<Batch[]> => {

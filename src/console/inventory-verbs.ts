@@ -1,0 +1,104 @@
+import { type Context, Hono } from 'hono'
+import type { ApiEnv } from '../api/env.ts'
+import { problem } from '../api/problem.ts'
+import { requireRole } from '../api/route.ts'
+import type { Ask } from './ask.ts'
+import { refusedForm } from './form.ts'
+import { back, fields, idOf, textOf, textsOf } from './form-request.ts'
+import type { RenderPage } from './page.ts'
+import { overridesOf, overridesPage } from './pages/instance-overrides.ts'
+import { networkPage } from './pages/network.ts'
+import { type ConsoleParts, contextOf, sendPage } from './serve-page.ts'
+
+/** Does what a form asks; where the API refuses it for what was typed, the form comes back with that said. */
+export const orFormAgain = async (
+  c: Context<ApiEnv>,
+  parts: ConsoleParts,
+  asked: {
+    readonly values: Record<string, string>
+    readonly act: () => Promise<Response>
+    readonly again: (state: ReturnType<typeof refusedForm>) => RenderPage
+  },
+): Promise<Response> => {
+  try {
+    return await asked.act()
+  } catch (error) {
+    const { password: _, ...shown } = asked.values
+    const state = refusedForm(error, shown)
+    return await sendPage(c, await asked.again(state)(contextOf(c, parts)), 422)
+  }
+}
+
+/** The end of a day as people mean it, in the day's own UTC; nothing for nothing. */
+const endOfDay = (text: string): string | null => {
+  if (text === '') return null
+  if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || Number.isNaN(Date.parse(text)))
+    throw problem('validation-failed', 'That is no day.', { field: 'until' })
+  return `${text}T23:59:59Z`
+}
+
+/** What the buttons and forms about machines, networks, waivers and warnings do. */
+export const inventoryVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
+  const app = new Hono<ApiEnv>()
+  const operator = requireRole('operator')
+  const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
+  app.post('/instances/:id/power', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    await asking(c)(`POST /v1/instances/${id}/:power`, { body: { verb: textOf(form, 'verb') } })
+    return back(c, form, `/instances/${id}`, 'power')
+  })
+  app.post('/instances/:id/waive', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    const body = {
+      rule: textOf(form, 'rule'),
+      instance_id: id,
+      reason: textOf(form, 'reason'),
+      until: endOfDay(textOf(form, 'until')),
+    }
+    await asking(c)('POST /v1/waivers', { body })
+    return back(c, form, `/instances/${id}`, 'rule-waived')
+  })
+  app.post('/waivers/:id/remove', operator, async (c) => {
+    const form = await fields(c)
+    await asking(c)(`DELETE /v1/waivers/${idOf(c)}`)
+    return back(c, form, '/assessment', 'rule-counts')
+  })
+  app.post('/instances/:id/overrides', operator, async (c) => {
+    const id = idOf(c)
+    const values = textsOf(await fields(c))
+    return await orFormAgain(c, parts, {
+      values,
+      act: async () => {
+        await asking(c)(`PUT /v1/instances/${id}/overrides`, {
+          body: overridesOf(values),
+          version: values.version ?? '',
+        })
+        return back(c, {}, `/instances/${id}`, 'saved')
+      },
+      again: overridesPage,
+    })
+  })
+  app.post('/networks/:id', operator, async (c) => {
+    const id = idOf(c)
+    const { version = '', network, nictype, vlan_id: vlan } = textsOf(await fields(c))
+    const given = { network, nictype, vlan_id: vlan }
+    return await orFormAgain(c, parts, {
+      values: { version, network: network ?? '', nictype: nictype ?? '', vlan_id: vlan ?? '' },
+      act: async () => {
+        const body = Object.fromEntries(Object.entries(given).filter(([, value]) => value))
+        await asking(c)(`PUT /v1/networks/${id}/overrides`, { body, version })
+        return back(c, {}, `/networks/${id}`, 'saved')
+      },
+      again: networkPage,
+    })
+  })
+  for (const verb of ['acknowledge', 'reopen'] as const)
+    app.post(`/warnings/:id/${verb}`, operator, async (c) => {
+      const form = await fields(c)
+      await asking(c)(`POST /v1/warnings/${idOf(c)}/:${verb}`)
+      return back(c, form, '/warnings', verb === 'acknowledge' ? 'acknowledged' : 'reopened')
+    })
+  return app
+}

@@ -1,0 +1,120 @@
+import { html } from 'hono/html'
+import { uuidKey } from '../../api/page.ts'
+import { notFound } from '../../api/problem.ts'
+import type { InstanceDetail } from '../../api/resources/instance-view.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { outside, readinessBadge, visible } from '../shown.ts'
+import { ago, type Html, table } from '../view.ts'
+import { devicesHtml, disksHtml, factsHtml, nicsHtml, snapshotsHtml } from './instance-facts.ts'
+import { findingsHtml } from './instance-findings.ts'
+
+/** Asks for an instance by the id in the address. */
+export const readInstance = async ({ ask, params }: PageContext): Promise<InstanceDetail> => {
+  const id = params.id ?? ''
+  if (!uuidKey.test(id)) throw notFound('instance', id.slice(0, 60))
+  return await ask<InstanceDetail>(`GET /v1/instances/${id}`)
+}
+
+/** One machine of a source: whether it may leave, why not, and all that is known of it. */
+export const instancePage = async (context: PageContext): Promise<Page> => {
+  const instance = await readInstance(context)
+  return {
+    title: visible(instance.name || instance.ref),
+    announce: `${instance.readiness === 'warning' ? 'It has warnings' : `It is ${instance.readiness}`}.`,
+    wakesOn: (event) => /^(source|instance|waiver|network)\./.test(event.type),
+    parts: [
+      { id: 'state', html: stateHtml(context, instance) },
+      { id: 'findings', title: 'What the rules say', html: findingsHtml(context, instance) },
+      ...(instance.pending === null
+        ? []
+        : [
+            {
+              id: 'pending',
+              title: 'What has changed at its source',
+              html: pendingHtml(instance, context.nowMs),
+            },
+          ]),
+      { id: 'facts', title: 'Facts', html: factsHtml(context, instance) },
+      { id: 'disks', title: 'Disks', html: disksHtml(instance) },
+      { id: 'nics', title: 'Network cards', html: nicsHtml(instance) },
+      { id: 'snapshots', title: 'Snapshots', html: snapshotsHtml(instance, context.nowMs) },
+      { id: 'devices', title: 'Other devices', html: devicesHtml(instance) },
+    ],
+  }
+}
+
+const lookOf: Readonly<Record<string, string>> = { ready: 'succeeded', warning: 'waiting', blocked: 'failed' }
+
+const stateHtml = (
+  context: PageContext,
+  instance: InstanceDetail,
+): Html => html`<div class="card is-${lookOf[instance.readiness] ?? ''}">
+<p class="state-line">${readinessBadge(instance.readiness)} ${readinessText(instance)}</p>
+<p>It is ${instance.power_state}, at <a href="/sources/${instance.source}">${instance.source}</a> in <code>${visible(instance.location)}</code>.</p>
+${notesOf(context, instance).map((note) => html`<p>${note}</p>`)}
+${mayOperate(context) && instance.gone_at === null ? powerButtons(instance) : ''}</div>`
+
+const readinessText = ({ readiness }: InstanceDetail): string => {
+  if (readiness === 'blocked') return 'It is not migrated as it is: see below what to do.'
+  return readiness === 'warning' ? 'It can be migrated; know what is said below.' : 'It can be migrated.'
+}
+
+const notesOf = ({ nowMs }: PageContext, instance: InstanceDetail): Html[] => [
+  ...(instance.gone_at === null
+    ? []
+    : [html`<strong>Its source no longer has it</strong>, since ${ago(instance.gone_at, nowMs)}.`]),
+  ...(instance.ignored === null
+    ? []
+    : [
+        html`<strong>It is left out</strong> (${instance.ignored}): ${visible(instance.ignored_detail ?? 'it does not count')}`,
+      ]),
+  ...(instance.frozen_by === null
+    ? []
+    : [html`The batch ${visible(instance.frozen_by)} runs and holds what is known of it.`]),
+  ...(instance.reading_problem === null
+    ? []
+    : [
+        html`<strong>Its last reading failed:</strong> ${visible(instance.reading_problem.message)} ${visible(instance.reading_problem.remedy)}`,
+      ]),
+  ...instance.notes.map((note) => html`${visible(note)}`),
+]
+
+const powerVerbs: Readonly<Record<string, readonly (readonly [verb: string, text: string])[]>> = {
+  on: [
+    ['shutdown', 'Shut down'],
+    ['restart', 'Restart'],
+    ['stop', 'Pull the plug'],
+  ],
+  off: [['start', 'Start']],
+  suspended: [
+    ['start', 'Start'],
+    ['stop', 'Pull the plug'],
+  ],
+}
+
+const powerButtons = (instance: InstanceDetail): Html =>
+  html`<div class="buttons">${(powerVerbs[instance.power_state] ?? []).map(
+    ([verb, text]) => html`<form method="post" action="/instances/${instance.id}/power" class="verb">
+<input type="hidden" name="verb" value="${verb}"><button type="submit"${verb === 'stop' ? html` class="danger"` : ''}>${text}</button></form>`,
+  )}</div>`
+
+const valueText = (value: unknown): Html => {
+  if (value === null || value === undefined) return html`<span class="dim">nothing</span>`
+  return html`<code>${visible(typeof value === 'string' ? value : JSON.stringify(value))}</code>`
+}
+
+/** What the source says now, beside what the batch goes by. */
+const pendingHtml = ({ pending }: InstanceDetail, nowMs: number): Html => {
+  if (pending === null) return html``
+  if (pending.type === 'gone')
+    return html`<p>Its source no longer has it, since ${ago(pending.since, nowMs)}. That counts when the batch lets go.</p>`
+  return html`<p>Since ${ago(pending.since, nowMs)}. It counts when the batch lets go.</p>${table({
+    label: 'What has changed',
+    head: ['What', 'Held', 'Now'],
+    empty: 'Nothing that counts.',
+    rows: pending.changes.map(
+      ({ path, from, to }) => html`<tr data-key="${path}"><th scope="row" class="long">${outside(path)}</th>
+<td class="long"><del>${valueText(from)}</del></td><td class="long"><ins>${valueText(to)}</ins></td></tr>`,
+    ),
+  })}`
+}
