@@ -1,0 +1,97 @@
+import type { NetworkFacts, NicFacts } from '../inventory/facts.ts'
+import type { NetworkPlacement, NicType } from '../inventory/overrides.ts'
+import type { PlaceProblem } from './place-check.ts'
+import type { Placement } from './placement.ts'
+import { isInSubnet } from './subnet.ts'
+
+/** How a NIC may be put on a network of a kind. An overlay has nothing below it that a NIC could be bridged to. */
+const usableAs: Readonly<Record<NetworkFacts['type'], readonly NicType[]>> = {
+  bridge: ['managed', 'bridged', 'physical'],
+  standard: ['managed', 'physical'],
+  distributed: ['managed', 'physical'],
+  nsx: ['managed'],
+  'nsx-distributed': ['managed'],
+  other: ['managed'],
+}
+
+type Nic = Pick<NicFacts, 'mac' | 'label' | 'key' | 'ipv4_addresses' | 'ipv6_addresses'>
+
+/** What is wrong with where the NICs go. */
+export const checkNics = (
+  nics: readonly Nic[],
+  placement: Placement,
+  networks: readonly NetworkFacts[],
+): PlaceProblem[] =>
+  nics.flatMap((nic) => {
+    const name = nic.label || nic.mac || nic.key
+    const place = Object.hasOwn(placement.networks, nic.mac) ? placement.networks[nic.mac] : undefined
+    if (!place)
+      return [
+        {
+          code: 'nic-without-place',
+          what: name,
+          message: `${name} has no place: map its network, or let the script place it.`,
+        },
+      ]
+    return checkNic(nic, name, place, networks)
+  })
+
+const checkNic = (
+  nic: Nic,
+  name: string,
+  place: NetworkPlacement,
+  networks: readonly NetworkFacts[],
+): PlaceProblem[] => {
+  const say = (code: PlaceProblem['code'], message: string): PlaceProblem => ({ code, what: name, message })
+  const network = networks.find((one) => one.name === place.network || one.ref === place.network)
+  if (!network)
+    return [say('network-absent', `${name} goes to "${place.network}": the target has no such network.`)]
+  return [
+    ...(network.accessible
+      ? []
+      : [say('network-inaccessible', `${name} goes to "${network.name}", which cannot be reached now.`)]),
+    ...(usableAs[network.type].includes(place.nictype)
+      ? []
+      : [
+          say(
+            'network-unsuited',
+            `${name} is to be ${place.nictype} on "${network.name}"; a network of type ${network.type} can be used as ${usableAs[network.type].join(', ')}.`,
+          ),
+        ]),
+    ...checkVlan(name, place, network).map((message) => say('vlan-unavailable', message)),
+    ...checkAddresses(nic, name, network).map((message) => say('address-outside-subnet', message)),
+  ]
+}
+
+/** Every id of `100,200-210`. */
+const vlanIds = (text: string): number[] =>
+  text
+    .split(',')
+    .filter((part) => part.trim() !== '')
+    .flatMap((part) => {
+      const [from = Number.NaN, to = from] = part.split('-').map(Number)
+      return Number.isInteger(from) && Number.isInteger(to) && to - from < 4_096
+        ? Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index)
+        : []
+    })
+
+const checkVlan = (name: string, place: NetworkPlacement, network: NetworkFacts): string[] => {
+  if (place.vlan_id === '') return []
+  if (place.nictype === 'managed')
+    return [`${name} is managed on "${network.name}", which has its own VLAN: leave vlan_id empty.`]
+  if (network.vlan === '') return []
+  const carried = new Set(vlanIds(network.vlan))
+  const missing = vlanIds(place.vlan_id).filter((id) => !carried.has(id))
+  return missing.length === 0
+    ? []
+    : [`${name} needs VLAN ${missing.join(', ')}; "${network.name}" carries ${network.vlan}.`]
+}
+
+const checkAddresses = (nic: Nic, name: string, network: NetworkFacts): string[] =>
+  [...nic.ipv4_addresses, ...nic.ipv6_addresses].flatMap((address) => {
+    const answers = network.subnets.map((subnet) => isInSubnet(address, subnet))
+    const ofFamily = answers.filter((answer) => answer !== undefined)
+    return ofFamily.length === 0 || ofFamily.includes(true)
+      ? []
+      : [`${name} has ${address}, which is not in ${network.subnets.join(', ')} of "${network.name}".`]
+  })
