@@ -11,6 +11,7 @@ import {
 } from '../../src/platforms/vsphere/datastore.ts'
 import { Session } from '../../src/platforms/vsphere/session.ts'
 import { atEnd } from '../support/cleanup.ts'
+import { openTestHttp, serve } from '../support/hostile-server.ts'
 import { startSoapProxy } from '../support/soap-proxy.ts'
 import { anyCall, makeMachine, startVsphere, type VsphereWorld } from '../support/vsphere-machines.ts'
 
@@ -125,4 +126,32 @@ test('a download and an upload that break off are errors, never short successes'
   await expect(readRange(behind, anyCall(), file, { offset: 0, length: capacity })).rejects.toMatchObject({
     failure: 'unknown',
   })
+})
+
+test('an answer that is not just the range that was asked for is no content of a file', async () => {
+  const range = 'bytes 100-199/1000'
+  const bytes = Buffer.alloc(100, 7)
+  const answers: readonly [number, Record<string, string>, Buffer, Record<string, string>][] = [
+    [200, {}, bytes, { code: 'platform-fault', failure: 'unknown' }],
+    [206, {}, bytes, { code: 'platform-answer-invalid' }],
+    [206, { 'Content-Range': 'bytes 0-99/1000' }, bytes, { code: 'platform-answer-invalid' }],
+    [206, { 'Content-Range': range }, bytes.subarray(1), { code: 'platform-answer-invalid' }],
+    [403, {}, Buffer.from('no'), { code: 'platform-permission', failure: 'refused' }],
+    [500, {}, Buffer.from('broken'), { code: 'platform-fault', failure: 'unknown' }],
+  ]
+  let next = answers[0]
+  const server = await serve((_incoming, answer) => {
+    const [status = 500, headers, body] = next ?? []
+    answer.writeHead(status, headers).end(body)
+  })
+  const http = openTestHttp(`${server.url}/sdk`)
+  const signedIn = new Session(http, vcsim.connection, 'vmware_soap_session="planted"')
+  for (const one of answers) {
+    next = one
+    await expect(
+      readRange(signedIn, anyCall(), fileAt('x'), { offset: 100, length: 100 }),
+    ).rejects.toMatchObject(one[3])
+  }
+  next = [206, { 'Content-Range': range }, bytes, {}]
+  expect(await readRange(signedIn, anyCall(), fileAt('x'), { offset: 100, length: 100 })).toEqual(bytes)
 })
