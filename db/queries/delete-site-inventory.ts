@@ -1,4 +1,5 @@
 import type { Tx } from '../client.ts'
+import { replaceIdentities } from './replace-identities.ts'
 
 /**
  * Removes up to `limit` instances of a site with everything that hangs on them, then its networks, hosts, storage
@@ -13,7 +14,7 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
   ).map((row) => row.id)
   if (ids.length > 0) {
     await tx`delete from finding where instance_id = any(${ids}::uuid[])`
-    await tx`delete from instance_identity where instance_id = any(${ids}::uuid[])`
+    await releaseTwins(tx, ids)
     await tx`delete from waiver where instance_id = any(${ids}::uuid[])`
     await tx`delete from warning where entity_type = 'instance' and entity_id = any(${ids}::text[])`
     return ids.length
@@ -26,6 +27,21 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
     removed += gone.count
   }
   return removed
+}
+
+/** Instances elsewhere that clashed with these are judged anew by the conductor. */
+const releaseTwins = async (tx: Tx, ids: readonly string[]): Promise<void> => {
+  const twins = await replaceIdentities(tx, ids, [])
+  await tx`
+    update instance set rules_version = '' where id = any(${twins}::uuid[]) and rules_version <> ''`
+}
+
+/** Sources that left out a machine because another source had it first look again soon: it may count now. */
+export const wakeTwinSources = async (tx: Tx): Promise<void> => {
+  await tx`
+    update site s set next_sync_at = least(next_sync_at, now())
+    where role = 'source' and exists (
+      select from instance i where i.site_id = s.id and i.ignored = 'duplicate-uuid' and i.gone_at is null)`
 }
 
 /** What was said about the site itself. */

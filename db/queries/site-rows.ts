@@ -84,7 +84,9 @@ export interface SiteChange {
   readonly secret?: Buffer | undefined
   readonly ca?: string | undefined
   readonly fingerprint?: string | undefined
-  readonly settings?: Readonly<Record<string, unknown>> | undefined
+  readonly settings?:
+    | { readonly sync_interval_seconds: number; readonly check_interval_seconds: number }
+    | undefined
   /** What is known about the connection holds no longer: another address, name, password or certificate. */
   readonly forgetConnection: boolean
 }
@@ -104,6 +106,13 @@ export const updateSite = async (tx: Tx, id: string, change: SiteChange): Promis
       connectivity_since = case when ${forget} and connectivity <> 'unknown' then now() else connectivity_since end,
       connectivity_error = case when ${forget} then null else connectivity_error end,
       seen_certificate = case when ${forget} then null else seen_certificate end,
+      -- A shorter interval counts from now; with 0 nothing is due, whatever stands here.
+      next_sync_at = case when ${change.settings?.sync_interval_seconds ?? 0}::int > 0
+        then least(next_sync_at, now() + ${change.settings?.sync_interval_seconds ?? 0}::int * interval '1 second')
+        else next_sync_at end,
+      next_check_at = case when ${change.settings?.check_interval_seconds ?? 0}::int > 0
+        then least(next_check_at, now() + ${change.settings?.check_interval_seconds ?? 0}::int * interval '1 second')
+        else next_check_at end,
       -- A cursor may hold a session of the connection before.
       cursor = case when ${forget} then null else cursor end
     where id = ${id}::uuid returning ${columns(tx)}`

@@ -148,6 +148,25 @@ test('a change of settings leaves the connection alone and moves the limit', asy
   expect(await jobs()).toHaveLength(1)
 })
 
+test('a shorter interval counts from now, and 0 leaves the rest to people', async () => {
+  await addSite(db, 'paris')
+  await db`update site set next_sync_at = now() + interval '1 day', next_check_at = now() + interval '1 day'`
+  const set = (settings: object) =>
+    call('PATCH', '/v1/sources/paris', { json: { settings }, headers: { 'if-match': '*' } })
+  const dueWithinMinutes = async () => {
+    const [row] = await db<{ sync: number; check: number }[]>`
+      select ceil(extract(epoch from next_sync_at - now()) / 60)::int as sync,
+        ceil(extract(epoch from next_check_at - now()) / 60)::int as check from site`
+    return row
+  }
+  await set({ sync_interval_seconds: 0, check_interval_seconds: 86_400 })
+  expect(await dueWithinMinutes()).toEqual({ sync: 1_440, check: 1_440 })
+  await set({ sync_interval_seconds: 300, check_interval_seconds: 60 })
+  expect(await dueWithinMinutes()).toEqual({ sync: 5, check: 1 })
+  await set({ sync_interval_seconds: 3_600 })
+  expect(await dueWithinMinutes()).toEqual({ sync: 5, check: 1 })
+})
+
 test('a new address needs the password with it, and the connection is checked anew', async () => {
   await make()
   await db`update site set connectivity = 'ok', cursor = 'x'`
@@ -295,6 +314,28 @@ describe('removal', () => {
     expect((await remove()).body.detail).toContain(`power-instance ${power.body.id}`)
     await call('POST', `/v1/jobs/${power.body.id}/:cancel`)
     expect((await remove()).status).toBe(204)
+  })
+
+  test('has those judged anew that clashed with what went', async () => {
+    const [paris, lyon] = [await addSite(db, 'paris'), await addSite(db, 'lyon')]
+    const gone = await addInstance(db, paris, { facts: sampleInstance() })
+    const twin = await addInstance(db, lyon, { facts: sampleInstance(), ignored: 'duplicate-uuid' })
+    const other = await addInstance(db, lyon, { facts: sampleInstance({ ref: 'vm-2' }) })
+    await db`
+      insert into instance_identity (kind, value, instance_id)
+      values ('mac', 'a', ${gone}), ('mac', 'a', ${twin}), ('mac', 'b', ${other})`
+    await db`update instance set rules_version = 'v'`
+    await db`update site set next_sync_at = now() + interval '1 hour'`
+    expect((await remove()).status).toBe(204)
+    const left = await db<
+      { id: string; rulesVersion: string }[]
+    >`select id, rules_version from instance order by id`
+    expect(left.map((row) => [row.id, row.rulesVersion])).toEqual([
+      [twin, ''],
+      [other, 'v'],
+    ])
+    const due = await db`select 1 from site where name = 'lyon' and next_sync_at <= now()`
+    expect(due).toHaveLength(1)
   })
 
   test('of more than one request can do goes on with the next', async () => {

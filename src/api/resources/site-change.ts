@@ -20,7 +20,7 @@ export const saveLimits = async (tx: Tx, site: SiteLine, by: string): Promise<vo
   }
 }
 
-const mergedSettings = (site: SiteLine, given: Change['settings']): Record<string, unknown> | undefined => {
+const mergedSettings = (site: SiteLine, given: Change['settings']) => {
   if (given === undefined) return undefined
   const merged = settingsSchemaOf(site.role as SiteRole).safeParse({ ...site.settings, ...given })
   if (merged.success) return merged.data

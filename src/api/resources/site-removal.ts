@@ -1,6 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
-import { deleteSiteInventory, deleteSiteWarnings } from '../../../db/queries/delete-site-inventory.ts'
+import {
+  deleteSiteInventory,
+  deleteSiteWarnings,
+  wakeTwinSources,
+} from '../../../db/queries/delete-site-inventory.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { deleteLimit } from '../../../db/queries/limits.ts'
 import {
@@ -74,6 +78,7 @@ const removePart = async (tx: Tx, asked: Asked, last: boolean): Promise<Removing
   }
   for (const { token } of siteLimits({ role, name, settings: site.settings })) await deleteLimit(tx, token)
   await deleteSiteWarnings(tx, site)
+  if (role === 'source') await wakeTwinSources(tx)
   await deleteSiteRow(tx, site.id)
   await insertAuditEvent(tx, {
     type: `${role}.deleted`,
