@@ -157,6 +157,27 @@ test('hosts, storage and projects are listed by place, in pages', async () => {
   expect((await get('/v1/projects')).body.items).toMatchObject([{ name: 'shop', target: 'lyon' }])
 })
 
+test('a source that is sent twice with one key is added once; with another password the key is refused', async () => {
+  const site = {
+    name: 'paris',
+    kind: 'lab',
+    endpoint: 'http://127.0.0.1:9440',
+    username: 'drover',
+    password: plantedPassword,
+  }
+  const headers = { 'idempotency-key': 'add-paris' }
+  const post = (json: object) => call('POST', '/v1/sources', { json, headers })
+  const both = [await post(site), await post(site)]
+  expect(both.map(({ status }) => status)).toEqual([201, 201])
+  expect(both[1]?.text).toBe(both[0]?.text)
+  expect(both[1]?.headers.get('idempotency-replayed')).toBe('true')
+  expect((await post({ ...site, password: 'another' })).body.code).toBe('idempotency-mismatch')
+  const sync = () =>
+    call('POST', '/v1/sources/paris/:sync', { json: {}, headers: { 'idempotency-key': 's' } })
+  expect((await sync()).text).toBe((await sync()).text)
+  expect(await db`select 1 from job where kind = 'sync-source'`).toHaveLength(1)
+})
+
 describe('secrets', () => {
   const hidden = [
     'hunter2-attribute',
