@@ -51,7 +51,12 @@ export class SiteServer {
       aheadMs = prelude.offsetMs
       delivery = await this.#do(incoming, prelude)
     } catch (thrown) {
-      delivery = thrown === cutShort ? { kind: 'cut' } : { kind: 'error', error: this.#errorOf(thrown, url) }
+      // A caller that left in the middle of its body is no defect, and there is nobody to tell.
+      const nobodyThere = request.destroyed && !request.complete
+      delivery =
+        thrown === cutShort || nobodyThere
+          ? { kind: 'cut' }
+          : { kind: 'error', error: this.#errorOf(thrown, url) }
     }
     // What may have changed something is on record before anybody hears of it.
     const recorded = this.#record({ request, url, incoming, delivery, wallAt, aheadMs, began })
