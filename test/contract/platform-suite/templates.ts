@@ -98,12 +98,15 @@ async function* firstHalf(source: Readable, size: number, end: 'stalls' | 'break
   await new Promise<void>((resolve) => source.once('never', resolve))
 }
 
+/** Templates of an image's name, whole or not. */
+const leftOf = async (world: PlatformUnderTest, wanted: NewImage): Promise<string[]> => {
+  const all = await portIn(world, 'templates').templates(callOf(), wanted.folder)
+  return namesIn(all).filter((name) => name === wanted.templateName)
+}
+
 export const testImport = (world: PlatformUnderTest, image: () => NewImage): void => {
   const templates = () => portIn(world, 'templates')
-  const left = async (wanted: NewImage): Promise<string[]> => {
-    const all = await templates().templates(callOf(), wanted.folder)
-    return namesIn(all).filter((name) => name === wanted.templateName)
-  }
+  const left = (wanted: NewImage) => leftOf(world, wanted)
 
   test('streams an image in, says how far it is, and only a whole one looks whole', async () => {
     const wanted = image()
@@ -119,6 +122,29 @@ export const testImport = (world: PlatformUnderTest, image: () => NewImage): voi
     expect(await left(wanted)).toHaveLength(1)
     expect(await portIn(world, 'machines').findOwned(callOf(), wanted.owner)).toEqual([ref])
   })
+
+  test('an image that breaks in the middle leaves nothing, and its own error comes out', async () => {
+    const wanted = image()
+    const importing = templates().importImage(callOf(), cutShort(wanted, 'breaks'), () => {})
+    await expect(importing).rejects.toThrow('the archive is torn')
+    expect(await left(wanted)).toEqual([])
+  })
+
+  test('a name that another template has is refused, and the other is untouched', async () => {
+    const first = image()
+    const ref = await templates().importImage(callOf(), first, () => {})
+    const second = { ...image(), templateName: first.templateName, owner: ownerOf() }
+    const error = await errorOf(templates().importImage(callOf(), second, () => {}))
+    expect(error.code).toBe('platform-name-taken')
+    expect(await portIn(world, 'machines').findOwned(callOf(), second.owner)).toEqual([])
+    expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
+  })
+
+  testAbortedImport(world, image)
+}
+
+const testAbortedImport = (world: PlatformUnderTest, image: () => NewImage): void => {
+  const templates = () => portIn(world, 'templates')
 
   test('an import that is aborted ends at once and leaves nothing, and can be begun again', async () => {
     const wanted = image()
@@ -137,7 +163,7 @@ export const testImport = (world: PlatformUnderTest, image: () => NewImage): voi
     })
     ending.abort(new Error('superseded'))
     await failed
-    expect(await left(wanted)).toEqual([])
+    expect(await leftOf(world, wanted)).toEqual([])
     const ref = await templates().importImage(callOf({ name }), wanted, () => {})
     expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
   })
@@ -160,23 +186,6 @@ export const testImport = (world: PlatformUnderTest, image: () => NewImage): voi
     await ended
     const ref = await templates().importImage(callOf({ name }), wanted, () => {})
     expect(await portIn(world, 'machines').findOwned(callOf(), wanted.owner)).toEqual([ref])
-    expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
-  })
-
-  test('an image that breaks in the middle leaves nothing, and its own error comes out', async () => {
-    const wanted = image()
-    const importing = templates().importImage(callOf(), cutShort(wanted, 'breaks'), () => {})
-    await expect(importing).rejects.toThrow('the archive is torn')
-    expect(await left(wanted)).toEqual([])
-  })
-
-  test('a name that another template has is refused, and the other is untouched', async () => {
-    const first = image()
-    const ref = await templates().importImage(callOf(), first, () => {})
-    const second = { ...image(), templateName: first.templateName, owner: ownerOf() }
-    const error = await errorOf(templates().importImage(callOf(), second, () => {}))
-    expect(error.code).toBe('platform-name-taken')
-    expect(await portIn(world, 'machines').findOwned(callOf(), second.owner)).toEqual([])
     expect((await present(templates().template(callOf(), ref))).complete).toBe(true)
   })
 }
