@@ -50,8 +50,10 @@ export interface LivingCounts {
 
 export const countLiving = async (db: Queryable, siteId: string): Promise<LivingCounts> => {
   const [row] = await db<LivingCounts[]>`
-    select count(*)::int as instances, count(*) filter (where ignored is not null)::int as ignored
-    from instance where site_id = ${siteId}::uuid and gone_at is null`
+    select
+      (select count(*)::int from instance where site_id = ${siteId}::uuid and gone_at is null) as instances,
+      (select count(*)::int from instance
+       where site_id = ${siteId}::uuid and gone_at is null and ignored is not null) as ignored`
   return row ?? { instances: 0, ignored: 0 }
 }
 

@@ -15,12 +15,15 @@ export const lockDuplicates = async (tx: Tx): Promise<void> => {
  * the ids of those whose standing changed.
  */
 export const markDuplicates = async (tx: Tx, at: MergeAt, full: boolean): Promise<string[]> => {
+  const living = tx`i.site_id = ${at.siteId}::uuid and i.gone_at is null and i.uuid <> ''`
+  const mine = full
+    ? tx`${living} and (i.ignored is null or i.ignored = 'duplicate-uuid')`
+    : tx`${living} and (i.ignored is null or i.ignored = 'duplicate-uuid') and i.revision = ${at.revision}::bigint`
+  const ignored = tx`${living} and i.ignored = 'duplicate-uuid'`
   const rows = await tx<{ id: string }[]>`
     with mine as (
-      select i.id, i.uuid, i.first_seen_at from instance i
-      where i.site_id = ${at.siteId}::uuid and i.gone_at is null and i.uuid <> ''
-        and (i.ignored is null or i.ignored = 'duplicate-uuid')
-        and (${full} or i.ignored is not null or i.revision = ${at.revision}::bigint)
+      select i.id, i.uuid, i.first_seen_at from instance i where ${mine}
+      ${full ? tx`` : tx`union select i.id, i.uuid, i.first_seen_at from instance i where ${ignored}`}
     ), judged as (
       select m.id, (
         select 'Another machine has the same UUID and was there first. That is ' || o.name || ' (' || o.ref
