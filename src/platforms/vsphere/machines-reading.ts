@@ -1,6 +1,6 @@
 import type { PowerState } from '../../domain/inventory/facts.ts'
 import type { Call } from '../call.ts'
-import { PlatformError } from '../platform-error.ts'
+import { PlatformError, type PlatformErrorFacts } from '../platform-error.ts'
 import type { Found } from '../ports/task.ts'
 import { type ObjectRead, retrieveOne } from './property-read.ts'
 import type { Session } from './session.ts'
@@ -30,8 +30,11 @@ export const readPresent = async (
 ): Promise<ObjectRead> => {
   const read = await readWhole(session, call, ref, paths)
   if (read.found) return read.value
-  throw absent(session, `${ref.type} ${ref.value}`)
+  throw absent(session, nameOf(ref))
 }
+
+/** What lives in a session alone (a lease) has the key of the session in its name. */
+const nameOf = ({ type, value }: Ref): string => (value.startsWith('session[') ? type : `${type} ${value}`)
 
 export const refuseGaps = (session: Session, read: ObjectRead, paths: readonly string[]): void => {
   for (const path of paths) {
@@ -88,3 +91,21 @@ export const refused = (
   more?: { readonly field?: string; readonly detail?: Record<string, unknown> },
 ): PlatformError =>
   new PlatformError({ code: 'platform-refused', failure: 'refused', message, remedy, ...more })
+
+/** The same error with something of it said otherwise. */
+export const retold = (
+  error: PlatformError,
+  over: Partial<Pick<PlatformErrorFacts, 'failure' | 'detail'>>,
+): PlatformError => {
+  const { code, failure, message, remedy, field, detail } = error
+  const facts: PlatformErrorFacts = {
+    code: code as PlatformErrorFacts['code'],
+    failure,
+    message,
+    remedy,
+    ...(field === undefined ? {} : { field }),
+    ...(detail === undefined ? {} : { detail }),
+    ...over,
+  }
+  return new PlatformError(facts, { cause: error.cause })
+}

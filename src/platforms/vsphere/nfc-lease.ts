@@ -1,10 +1,7 @@
-import { type Readable, Transform } from 'node:stream'
 import { systemClock } from '../../clock.ts'
 import type { Call } from '../call.ts'
-import type { Connection } from '../connection.ts'
-import { openHttp, type PlatformHttp } from '../http/platform-http.ts'
 import { PlatformError } from '../platform-error.ts'
-import { hostOf, readPresent, refused, textAt } from './machines-reading.ts'
+import { hostOf, machineRef, readPresent, readWhole, textAt } from './machines-reading.ts'
 import { cleanUp } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError, localizedFault } from './soap-fault.ts'
@@ -14,8 +11,6 @@ import { child, childrenOf, type Ref, textOf } from './xml-node.ts'
 /** vSphere ends a lease that hears nothing for some minutes; some versions are said to lose patience sooner. */
 const progressEveryMs = 1_500
 const longestPauseMs = 1_000
-/** A host that flushes a large disk thinks long; a network that stands still is no thinking. */
-const stallMs = 60_000
 
 export interface DeviceUrl {
   /** The `deviceId` of the file that goes there. */
@@ -118,103 +113,25 @@ const leaseLost = (session: Session, cause: unknown): PlatformError =>
     { cause },
   )
 
-/** Streams one file to its place; the server takes it at its own speed. */
-export const uploadFile = async (
+/**
+ * Makes the machine a whole one. When the answer is lost, lease and machine are looked at: a lease that is over
+ * without having been completed takes its machine along.
+ */
+export const completeLease = async (
   session: Session,
   call: Call,
-  upload: {
-    readonly device: DeviceUrl
-    readonly connection: Connection
-    readonly content: Readable
-    readonly bytes: number
-    readonly isNew: boolean
-    readonly onBytes: (bytes: number) => void
-  },
+  { lease, machine }: { readonly lease: Ref; readonly machine: string },
 ): Promise<void> => {
-  const { device, content, bytes, isNew } = upload
-  const { http, path, close } = reach(session, upload.connection, device)
-  const counted = countedStream(content, upload.onBytes)
-  // Why the source broke says more than what the network made of it.
-  let broken: unknown
-  counted.once('error', (error) => {
-    broken = error
-  })
+  const complete = () => session.call(call, { on: lease, method: 'HttpNfcLeaseComplete' })
   try {
-    const answer = await http.request(call, {
-      method: isNew ? 'PUT' : 'POST',
-      path,
-      headers: { 'Content-Type': isNew ? 'application/octet-stream' : 'application/x-vnd.vmware-streamVmdk' },
-      body: counted,
-      bodyBytes: bytes,
-      answerMs: call.timeoutMs,
-      stallMs,
-    })
-    if (answer.status < 200 || answer.status >= 300)
-      throw new PlatformError({
-        code: 'platform-fault',
-        failure: 'unknown',
-        message: `${new URL(http.origin).host} did not take a disk (HTTP ${answer.status}).`,
-        remedy: 'Look at the space and the state of the datastore and of its host; it is tried again.',
-        detail: { status: answer.status },
-      })
-  } catch (error) {
-    call.signal.throwIfAborted()
-    const cause = broken ?? error
-    if (cause instanceof RangeError)
-      throw refused(`A disk of the image is not as long as announced. ${cause.message}`, 'Make it anew.')
-    throw cause
-  } finally {
-    content.destroy()
-    close()
-  }
-}
-
-/** `*` stands for the server that was asked; a host that stands by itself is known by its certificate's digest. */
-const reach = (
-  session: Session,
-  connection: Connection,
-  device: DeviceUrl,
-): { readonly http: PlatformHttp; readonly path: string; readonly close: () => void } => {
-  const own = new URL(session.http.origin)
-  const text = device.url.replace(/^(https?:\/\/)\*/, (_all, scheme: string) => `${scheme}${own.host}`)
-  if (!URL.canParse(text)) throw refused(`${own.host} gave no usable address for a disk.`, 'Try it again.')
-  const url = new URL(text)
-  const path = `${url.pathname}${url.search}`
-  if (url.hostname === own.hostname && url.port === own.port)
-    return { http: session.http, path, close: () => {} }
-  const http = openHttp({
-    endpoint: url.origin,
-    ca: connection.ca,
-    fingerprint: device.thumbprint,
-    connectTimeoutMs: connection.connectTimeoutMs,
-  })
-  return { http, path, close: () => http.close() }
-}
-
-const countedStream = (content: Readable, onBytes: (bytes: number) => void): Readable => {
-  const counted = new Transform({
-    transform: (chunk: Buffer, _encoding, done) => {
-      onBytes(chunk.length)
-      done(null, chunk)
-    },
-  })
-  content.once('error', (error) => counted.destroy(error))
-  content.once('close', () => {
-    if (!content.readableEnded && !counted.destroyed)
-      counted.destroy(refused('A disk of the image broke off while it was read.', 'Try it again.'))
-  })
-  counted.once('close', () => content.destroy())
-  return content.pipe(counted)
-}
-
-/** Makes the machine a whole one. An answer that was lost is looked into. */
-export const completeLease = async (session: Session, call: Call, lease: Ref): Promise<void> => {
-  try {
-    await session.call(call, { on: lease, method: 'HttpNfcLeaseComplete' })
+    await complete()
   } catch (error) {
     if (!(error instanceof PlatformError) || error.failure !== 'unknown') throw error
-    const read = await readPresent(session, call, lease, ['state'])
-    if (textAt(read, 'state') !== 'done') throw error
+    const seen = await readWhole(session, call, lease, ['state'])
+    const state = seen.found ? textAt(seen.value, 'state') : 'gone'
+    if (state === 'ready') await complete()
+    else if (state === 'gone') await readPresent(session, call, machineRef(machine), ['name'])
+    else if (state !== 'done') throw error
   }
 }
 

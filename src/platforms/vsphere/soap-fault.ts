@@ -51,6 +51,8 @@ const longestMessage = 300
 const cleaned = (message: string, secrets: readonly string[]): string => {
   let text = message
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '***')
+  // What lives in a session alone has its key in its name.
+  text = text.replaceAll(/session\[[^\]]*\]\S*/g, 'session[***]')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out
   const line = text.replaceAll(/[\u0000-\u001f\u007f\s]+/g, ' ').trim()
   return line.length > longestMessage ? `${line.slice(0, longestMessage)}…` : line

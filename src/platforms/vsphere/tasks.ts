@@ -1,8 +1,8 @@
 import { systemClock } from '../../clock.ts'
 import { type Call, withinCall } from '../call.ts'
-import { PlatformError, type PlatformErrorFacts } from '../platform-error.ts'
+import { PlatformError } from '../platform-error.ts'
 import type { Found, TaskHandle, TaskState, TaskStatus, TaskTrace } from '../ports/task.ts'
-import { hostOf, readWhole } from './machines-reading.ts'
+import { hostOf, readWhole, retold } from './machines-reading.ts'
 import { retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError, localizedFault } from './soap-fault.ts'
@@ -140,19 +140,8 @@ const look = async (
 }
 
 /** A look that failed says nothing about the task: it goes on, whatever a "refused" of the look may sound like. */
-const asUnknown = (error: PlatformError): PlatformError => {
-  if (error.failure === 'unknown') return error
-  const { code, message, remedy, field, detail } = error
-  const facts: PlatformErrorFacts = {
-    code: code as PlatformErrorFacts['code'],
-    failure: 'unknown',
-    message,
-    remedy,
-    ...(field === undefined ? {} : { field }),
-    ...(detail === undefined ? {} : { detail }),
-  }
-  return new PlatformError(facts, { cause: error })
-}
+const asUnknown = (error: PlatformError): PlatformError =>
+  error.failure === 'unknown' ? error : retold(error, { failure: 'unknown' })
 
 const madePrefix = 'made:'
 

@@ -9,15 +9,8 @@ import { type Marks, markEntries, readMarks, writeMarks } from './machines-owner
 import { findPlace, networksOf, type Place, pickNetwork } from './machines-placement.ts'
 import { hostOf, machineRef, refused } from './machines-reading.ts'
 import { optionValues } from './machines-spec.ts'
-import {
-  abortLease,
-  completeLease,
-  type DeviceUrl,
-  keepingLease,
-  leaseOf,
-  leaseReady,
-  uploadFile,
-} from './nfc-lease.ts'
+import { abortLease, completeLease, type DeviceUrl, keepingLease, leaseOf, leaseReady } from './nfc-lease.ts'
+import { uploadFile } from './nfc-lease-upload.ts'
 import { requireVcenter } from './service-content.ts'
 import type { Session } from './session.ts'
 import { localizedFault } from './soap-fault.ts'
@@ -199,7 +192,7 @@ const throughLease = async (
         )
       }
     })
-    await completeLease(session, call, lease)
+    await completeLease(session, call, { lease, machine })
     return machine
   } catch (error) {
     await abortLease(session, lease)

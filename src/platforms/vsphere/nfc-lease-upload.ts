@@ -1,0 +1,116 @@
+import { type Readable, Transform } from 'node:stream'
+import type { Call } from '../call.ts'
+import type { Connection } from '../connection.ts'
+import { openHttp, type PlatformHttp } from '../http/platform-http.ts'
+import { PlatformError } from '../platform-error.ts'
+import { refused, retold } from './machines-reading.ts'
+import type { DeviceUrl } from './nfc-lease.ts'
+import type { Session } from './session.ts'
+
+/** A host that flushes a large disk thinks long; a network that stands still is no thinking. */
+const stallMs = 60_000
+
+interface Upload {
+  readonly device: DeviceUrl
+  readonly connection: Connection
+  readonly content: Readable
+  readonly bytes: number
+  readonly isNew: boolean
+}
+
+/** Streams one file to its place; the server takes it at its own speed. */
+export const uploadFile = async (
+  session: Session,
+  call: Call,
+  upload: Upload & { readonly onBytes: (bytes: number) => void },
+): Promise<void> => {
+  const { content } = upload
+  const counted = countedStream(content, upload.onBytes)
+  // Why the source broke says more than what the network made of it.
+  let broken: unknown
+  counted.on('error', (error) => {
+    broken ??= error
+  })
+  try {
+    await send(session, call, { ...upload, content: counted })
+  } catch (error) {
+    call.signal.throwIfAborted()
+    const cause = broken ?? error
+    if (cause instanceof RangeError)
+      throw refused(`A disk of the image is not as long as announced. ${cause.message}`, 'Make it anew.')
+    throw withoutTicket(cause)
+  } finally {
+    content.destroy()
+    counted.destroy()
+  }
+}
+
+const send = async (session: Session, call: Call, upload: Upload): Promise<void> => {
+  const { device, bytes, isNew, content } = upload
+  const { http, path, close } = reach(session, upload.connection, device)
+  try {
+    const answer = await http.request(call, {
+      method: isNew ? 'PUT' : 'POST',
+      path,
+      headers: { 'Content-Type': isNew ? 'application/octet-stream' : 'application/x-vnd.vmware-streamVmdk' },
+      body: content,
+      bodyBytes: bytes,
+      answerMs: call.timeoutMs,
+      stallMs,
+    })
+    if (answer.status >= 200 && answer.status < 300) return
+    throw new PlatformError({
+      code: 'platform-fault',
+      failure: 'unknown',
+      message: `${new URL(http.origin).host} did not take a disk (HTTP ${answer.status}).`,
+      remedy: 'Look at the space and the state of the datastore and of its host; it is tried again.',
+      detail: { status: answer.status },
+    })
+  } finally {
+    close()
+  }
+}
+
+/** Whoever knows the path of an address may write there while the lease lives. */
+const withoutTicket = (error: unknown): unknown =>
+  error instanceof PlatformError && error.detail?.path !== undefined
+    ? retold(error, { detail: { ...error.detail, path: '/nfc/…' } })
+    : error
+
+/** `*` stands for the server that was asked; a host that stands by itself is known by its certificate's digest. */
+const reach = (
+  session: Session,
+  connection: Connection,
+  device: DeviceUrl,
+): { readonly http: PlatformHttp; readonly path: string; readonly close: () => void } => {
+  const own = new URL(session.http.origin)
+  const text = device.url.replace(/^(https?:\/\/)\*/, (_all, scheme: string) => `${scheme}${own.host}`)
+  if (!URL.canParse(text)) throw refused(`${own.host} gave no usable address for a disk.`, 'Try it again.')
+  const url = new URL(text)
+  const path = `${url.pathname}${url.search}`
+  if (url.hostname === own.hostname && url.port === own.port)
+    return { http: session.http, path, close: () => {} }
+  const http = openHttp({
+    endpoint: url.origin,
+    ca: connection.ca,
+    fingerprint: device.thumbprint,
+    connectTimeoutMs: connection.connectTimeoutMs,
+  })
+  return { http, path, close: () => http.close() }
+}
+
+const countedStream = (content: Readable, onBytes: (bytes: number) => void): Readable => {
+  const counted = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      onBytes(chunk.length)
+      done(null, chunk)
+    },
+  })
+  content.once('error', (error) => counted.destroy(error))
+  content.once('close', () => {
+    if (!content.readableEnded && !counted.destroyed)
+      counted.destroy(refused('A disk of the image broke off while it was read.', 'Try it again.'))
+  })
+  counted.once('close', () => content.destroy())
+  return content.pipe(counted)
+}
