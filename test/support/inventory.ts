@@ -74,11 +74,12 @@ export const createInventoryWorker = (
   db: Db,
   open: OpenPlatform,
   log: Logger = quietLog,
+  sealer: Sealer = testSealer,
 ): InventoryWorker => {
-  const platforms = new Platforms({ sealer: testSealer, caller: 'drover/test', openers: { lab: open } })
+  const platforms = new Platforms({ sealer, caller: 'drover/test', openers: { lab: open } })
   atEnd(() => platforms.close())
   const use = platforms.use.bind(platforms)
-  const parts = { use, sealer: testSealer }
+  const parts = { use, sealer }
   const track = createTrackInstance(db, use)
   const handlers = [
     createSyncSource(parts),
