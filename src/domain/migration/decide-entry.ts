@@ -1,5 +1,5 @@
 import { decideIdle } from './decide-idle.ts'
-import { isCommitted } from './entry.ts'
+import { hasEnded, isCommitted } from './entry.ts'
 import {
   apply,
   type EntryDecision,
@@ -8,6 +8,7 @@ import {
   type Intent,
   lookMs,
   pausedUntil,
+  type Reason,
   reason,
   rest,
   start,
@@ -37,15 +38,21 @@ export const decideEntry = (facts: EntryFacts): EntryDecision => {
   return unattended(facts, place)
 }
 
+/** Only a person takes it further. */
+const isAtRest = ({ state }: EntryFacts['place']): boolean => hasEnded(state) || state === 'conflict'
+
+/** What ended it, or what a person has to decide, is not talked over by the clean-up. */
+const lasting = (facts: EntryFacts, why: Reason): Reason => (isAtRest(facts.place) ? facts.reason : why)
+
 /** Nobody is at it, and nothing has just gone wrong. */
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
     if (facts.windowOver) return letGo(facts, 'window-ended', 'Its window is over.')
   } else if (facts.sourceIsOurs && !facts.sourceNeedsPerson) {
     // However it came here: a source that we switched off does not stay off for an entry that does not need it so.
-    return start(facts, 'withdraw-entry', null, 'The source is switched on again.')
+    return withdraw(facts, facts.tries, 'The source is switched on again.')
   }
-  if (facts.batchState !== 'running')
+  if (facts.batchState !== 'running' && !isAtRest(place))
     return rest(facts, reason('batch-stopped', 'Its batch is stopped; start it to go on.'))
   return onward(facts)
 }
@@ -53,7 +60,7 @@ const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecisio
 const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const { intent, place, windowOver, blocks } = facts
   if (job.kind === 'withdraw-entry')
-    return rest(facts, reason('cleaning-up', 'What it left outside is being put right.'))
+    return rest(facts, lasting(facts, reason('cleaning-up', 'What it left outside is being put right.')))
   if (intent) {
     const answer = applyEntryEvent(place, intent.verb, { force: intent.force })
     return answer.allowed
@@ -89,16 +96,21 @@ const letGo = (facts: EntryFacts, code: string, message: string): EntryDecision 
     ? apply('let-go', reason(code, message))
     : rest(facts, reason(code, message))
 
-const whyItEnded = ({ error }: EntryJob): ReturnType<typeof reason> =>
+const whyItEnded = ({ error }: EntryJob): Reason =>
   reason(error?.code ?? 'job-canceled', error?.message ?? 'Its job was cancelled.')
 
 /** A source or a machine of ours waits for it: until it is done nothing else is. */
 const withdrawAgain = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const until = pausedUntil(facts)
-  if (until !== undefined) return rest(facts, whyItEnded(job), Math.min(until, facts.now + lookMs))
-  const tries = facts.tries + 1
-  return start({ tries }, 'withdraw-entry', null, 'What it left outside is put right: once more.')
+  if (until !== undefined)
+    return rest(facts, lasting(facts, whyItEnded(job)), Math.min(until, facts.now + lookMs))
+  return withdraw(facts, facts.tries + 1, 'What it left outside is put right: once more.')
 }
+
+const withdraw = (facts: EntryFacts, tries: number, message: string): EntryDecision => ({
+  ...{ do: 'start', job: 'withdraw-entry', event: null, tries },
+  reason: lasting(facts, reason('withdraw-entry', message)),
+})
 
 /** The last job ended without what it was for. What it had done outside is undone, or debt. */
 const afterJob = (facts: EntryFacts, job: EntryJob): EntryDecision =>

@@ -1,0 +1,308 @@
+import { expect, test } from 'vitest'
+import { answerVerb } from '../../../src/domain/migration/answer-verb.ts'
+import {
+  applyBatchEvent,
+  batchEvents,
+  batchStates,
+  isBatchFinished,
+} from '../../../src/domain/migration/batch-table.ts'
+import {
+  answersAt,
+  fillMigrationPage,
+  reachablePlaces,
+} from '../../../src/domain/migration/describe-table.ts'
+import {
+  type EntryPlace,
+  entryStages,
+  entryStates,
+  hasEnded,
+  isCommitted,
+} from '../../../src/domain/migration/entry.ts'
+import {
+  applyEntryEvent,
+  type EntryEvent,
+  entryEvents,
+  entryTable,
+  entryVerbs,
+} from '../../../src/domain/migration/entry-table.ts'
+import { readSource } from '../sources.ts'
+
+const places: EntryPlace[] = entryStates.flatMap((state) => entryStages.map((stage) => ({ state, stage })))
+const name = ({ state, stage }: EntryPlace) => `${state}/${stage}`
+
+/** Every (place, event, force) there is, with its answer. */
+const all = places.flatMap((place) =>
+  entryEvents.flatMap((event) =>
+    [false, true].map((force) => ({ place, event, force, answer: applyEntryEvent(place, event, { force }) })),
+  ),
+)
+const steps = all.flatMap(({ place, event, force, answer }) =>
+  answer.allowed ? [{ place, event, force, to: answer.to, rule: answer.rule }] : [],
+)
+const told = (found: readonly { place: EntryPlace; event: EntryEvent }[]) =>
+  found.map(({ place, event }) => `${event} at ${name(place)}`)
+
+test('docs/migration.md says what the tables say', () => {
+  const page = readSource('docs/migration.md')
+  expect(fillMigrationPage(page) === page, 'run `npm run docs:migration`').toBe(true)
+})
+
+test('the page has a row for every place that can be, with every event that is possible there', () => {
+  const page = readSource('docs/migration.md')
+  for (const place of reachablePlaces()) {
+    const row = page.split('\n').find((line) => line.startsWith(`| \`${place.state}\` | ${place.stage} |`))
+    expect(row, name(place)).toContain(answersAt(place).join('; '))
+    const possible = entryEvents.filter((event) => applyEntryEvent(place, event, { force: true }).allowed)
+    expect([...(row ?? '').matchAll(/`([a-z-]+)`!? →/g)].map((match) => match[1])).toEqual(possible)
+  }
+})
+
+test('exactly these places can be come to', () => {
+  expect(reachablePlaces().map(name)).toEqual([
+    'blocked/background',
+    'waiting/background',
+    'creating/background',
+    'background-import/background',
+    'background-import/final',
+    'idle/background',
+    'idle/final',
+    'idle/complete',
+    'final-import/final',
+    'post-import/complete',
+    'worker-done/complete',
+    'finished/complete',
+    'error/background',
+    'error/final',
+    'canceled/background',
+    'conflict/background',
+    'conflict/final',
+    'conflict/complete',
+  ])
+})
+
+test('there is at most one rule for an event at a place', () => {
+  expect(all.length).toBe(12 * 3 * 22 * 2)
+  const twice = places.flatMap((place) =>
+    entryEvents
+      .filter(
+        (event) =>
+          entryTable.filter(
+            (rule) =>
+              rule.event === event &&
+              rule.from.includes(place.state) &&
+              (rule.in ?? entryStages).includes(place.stage),
+          ).length > 1,
+      )
+      .map((event) => ({ place, event })),
+  )
+  expect(told(twice)).toEqual([])
+})
+
+test('every rule is used by a place that can be', () => {
+  const used = new Set(
+    reachablePlaces().flatMap((place) =>
+      entryEvents.flatMap((event) => {
+        const answer = applyEntryEvent(place, event, { force: true })
+        return answer.allowed ? [answer.rule] : []
+      }),
+    ),
+  )
+  expect(entryTable.filter((rule) => !used.has(rule)).map(({ event, from }) => `${event} ${from}`)).toEqual(
+    [],
+  )
+})
+
+test('who leaves a committed place without finishing has its source started, or left to a person', () => {
+  const leaving = steps.filter(
+    ({ place, to }) => isCommitted(place) && !(to && (isCommitted(to) || to.state === 'finished')),
+  )
+  expect(leaving.length).toBeGreaterThan(20)
+  const silent = leaving.filter(({ place, rule }) => rule.source === 'keep' && place.state !== 'finished')
+  expect(told(silent)).toEqual([])
+})
+
+test('a source is left to a person only because its identity changed', () => {
+  expect([
+    ...new Set(steps.filter(({ rule }) => rule.source === 'person').map(({ event }) => event)),
+  ]).toEqual(['identity-changed'])
+})
+
+test('after every end a person can have the source started: cancel, retry and reset start it', () => {
+  for (const { event, rule, place } of steps)
+    if (['cancel', 'retry', 'reset'].includes(event) && place.state !== 'finished')
+      expect(rule.source, `${event} at ${name(place)}`).toBe('start')
+})
+
+test('nothing leads out of finished but reset, and that leaves the machine alone', () => {
+  const out = steps.filter(({ place }) => place.state === 'finished')
+  expect([...new Set(out.map(({ event }) => event))]).toEqual(['reset'])
+  expect(out.every(({ rule }) => rule.source === 'keep' && rule.target === 'keep')).toBe(true)
+  expect([...new Set(steps.filter(({ to }) => to?.state === 'finished').map(({ event }) => event))]).toEqual([
+    'verified',
+  ])
+})
+
+test('the target of a finished entry is never destroyed, and only a person or a lost copy destroys one', () => {
+  const destroying = steps.filter(({ rule }) => rule.target !== 'keep')
+  expect(told(destroying.filter(({ place }) => place.state === 'finished'))).toEqual([])
+  expect([...new Set(destroying.map(({ event }) => event))].sort()).toEqual([
+    'cancel',
+    'create-put-off',
+    'let-go',
+    'reset',
+  ])
+})
+
+test('the stage goes up to complete by copied alone, and to final by a copy', () => {
+  const rank = (stage: EntryPlace['stage']) => entryStages.indexOf(stage)
+  const up = steps.filter(({ place, to }) => to && rank(to.stage) > rank(place.stage))
+  const by = (stage: string) => [
+    ...new Set(up.filter(({ to }) => to?.stage === stage).map(({ event }) => event)),
+  ]
+  expect(by('complete')).toEqual(['copied'])
+  expect(by('final').sort()).toEqual(['cutover-begin', 'sync-done'])
+})
+
+/** Places that can be come to from here without any of these events. */
+const without = (from: EntryPlace, ...barred: readonly EntryEvent[]): Set<string> => {
+  const seen = new Map([[name(from), from]])
+  for (const place of seen.values())
+    for (const event of entryEvents) {
+      if (barred.includes(event)) continue
+      const answer = applyEntryEvent(place, event, { force: true })
+      if (answer.allowed && answer.to) seen.set(name(answer.to), answer.to)
+    }
+  return new Set(seen.keys())
+}
+
+test.each(['copy-stale', 'let-go'] as const)(
+  'after %s nothing is verified, and no resolve passes, before the source is off and copied again',
+  (event) => {
+    const after = steps.filter((step) => step.event === event).flatMap(({ to }) => to ?? [])
+    expect(after.length).toBeGreaterThan(0)
+    for (const place of after) {
+      expect(without(place, 'copied').has('worker-done/complete'), name(place)).toBe(false)
+      if (!isCommitted(place))
+        expect(without(place, 'cutover-begin').has('worker-done/complete'), name(place)).toBe(false)
+    }
+  },
+)
+
+test('the law above can fail: with copied and a cutover the end is reached', () => {
+  expect(without({ state: 'conflict', stage: 'final' }).has('finished/complete')).toBe(true)
+})
+
+test.each(['post-import', 'worker-done'] as const)('cancel in %s needs force', (state) => {
+  const place: EntryPlace = { state, stage: 'complete' }
+  expect(applyEntryEvent(place, 'cancel')).toMatchObject({ allowed: false, why: 'needs-force' })
+  expect(applyEntryEvent(place, 'cancel', { force: true })).toMatchObject({ allowed: true })
+})
+
+test('nowhere else does cancel need force, and a finished or cancelled entry is never cancelled', () => {
+  const guarded = reachablePlaces().filter(
+    (place) =>
+      applyEntryEvent(place, 'cancel', { force: true }).allowed && !applyEntryEvent(place, 'cancel').allowed,
+  )
+  expect(guarded.map(({ state }) => state)).toEqual(['post-import', 'worker-done'])
+  const never = reachablePlaces().filter(
+    (place) => !applyEntryEvent(place, 'cancel', { force: true }).allowed,
+  )
+  expect(never.map(({ state }) => state)).toEqual(['finished', 'canceled'])
+})
+
+test('reset needs force exactly where the source is off on our account', () => {
+  const guarded = reachablePlaces().filter((place) => !applyEntryEvent(place, 'reset').allowed)
+  expect(guarded.map(name)).toEqual(
+    reachablePlaces()
+      .filter((place) => isCommitted(place))
+      .map(name),
+  )
+  expect(reachablePlaces().every((place) => applyEntryEvent(place, 'reset', { force: true }).allowed)).toBe(
+    true,
+  )
+})
+
+test('from every place but the ended ones the entry can still finish, and a person can always get it out', () => {
+  for (const place of reachablePlaces()) {
+    if (place.state === 'finished') continue
+    expect(without(place).has('finished/complete'), name(place)).toBe(true)
+    expect(entryVerbs(place).length, name(place)).toBeGreaterThan(0)
+  }
+})
+
+test('verbs are offered where they are possible, with the word force where it is needed', () => {
+  expect(entryVerbs({ state: 'worker-done', stage: 'complete' })).toEqual([{ verb: 'cancel', force: true }])
+  expect(entryVerbs({ state: 'conflict', stage: 'final' })).toEqual([
+    { verb: 'cancel', force: false },
+    { verb: 'resolve', force: false },
+  ])
+  expect(entryVerbs({ state: 'error', stage: 'final' })).toEqual([
+    { verb: 'cancel', force: false },
+    { verb: 'retry', force: false },
+  ])
+  expect(entryVerbs({ state: 'finished', stage: 'complete' })).toEqual([])
+})
+
+test('a verb waits for the job that is at the entry, and none begins anew before what is left is put right', () => {
+  const cancel = { verb: 'cancel', force: false } as const
+  const idle: EntryPlace = { state: 'idle', stage: 'final' }
+  const error: EntryPlace = { state: 'error', stage: 'final' }
+  expect(answerVerb({ ...cancel, place: idle, openJob: null })).toEqual({ do: 'apply' })
+  expect(answerVerb({ ...cancel, place: idle, openJob: 'import-instance' })).toEqual({
+    do: 'intend',
+    callOff: true,
+  })
+  expect(answerVerb({ ...cancel, place: error, openJob: 'withdraw-entry' })).toEqual({
+    do: 'intend',
+    callOff: false,
+  })
+  expect(answerVerb({ place: error, verb: 'retry', force: false, openJob: 'withdraw-entry' })).toEqual({
+    do: 'refuse',
+    why: 'being-put-right',
+  })
+  expect(answerVerb({ place: error, verb: 'retry', force: false, openJob: null })).toEqual({ do: 'apply' })
+  expect(answerVerb({ place: idle, verb: 'retry', force: true, openJob: null })).toEqual({
+    do: 'refuse',
+    why: 'not-from-here',
+  })
+  const verifying: EntryPlace = { state: 'worker-done', stage: 'complete' }
+  expect(answerVerb({ ...cancel, place: verifying, openJob: 'final-verify' })).toEqual({
+    do: 'refuse',
+    why: 'needs-force',
+  })
+})
+
+const batchAnswers = {
+  start: { defined: 'running', stopped: 'running', error: 'running' },
+  stop: { running: 'stopped' },
+  finish: { running: 'finished' },
+  reopen: { finished: 'running' },
+  fail: { running: 'error' },
+  reset: { running: 'defined', stopped: 'defined', finished: 'defined', error: 'defined' },
+} as const
+
+test.each(batchEvents)('a batch answers to %s in every state', (event) => {
+  const answers = Object.fromEntries(
+    batchStates.flatMap((state) => {
+      const to = applyBatchEvent(state, event)
+      return to ? [[state, to]] : []
+    }),
+  )
+  expect(answers).toEqual(batchAnswers[event])
+})
+
+test.each([
+  [{ finished: 3 }, true],
+  [{ finished: 2, canceled: 1 }, true],
+  [{ canceled: 3 }, false],
+  [{ finished: 2, conflict: 1 }, false],
+  [{ finished: 2, error: 1 }, false],
+  [{ finished: 2, idle: 0 }, true],
+  [{}, false],
+])('a batch with the entries %o is finished: %s', (counts, finished) => {
+  expect(isBatchFinished(counts)).toBe(finished)
+})
+
+test('an entry that has ended is not committed, but for what finished with its source off for good', () => {
+  expect(reachablePlaces().filter((place) => hasEnded(place.state) && isCommitted(place))).toEqual([])
+})
