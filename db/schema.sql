@@ -59,6 +59,12 @@ create table public.batch (
   constraint batch_state CHECK ((state = ANY (ARRAY['defined'::text, 'running'::text, 'stopped'::text, 'finished'::text, 'error'::text])))
 );
 
+create table public.batch_instance (
+  batch_id uuid not null,
+  instance_id uuid not null,
+  constraint batch_instance_batch_id_instance_id_pk PRIMARY KEY (batch_id, instance_id)
+);
+
 create table public.batch_plan (
   id uuid not null,
   batch_id uuid not null,
@@ -583,6 +589,8 @@ CREATE UNIQUE INDEX access_token_hash ON public.access_token USING btree (hash);
 CREATE UNIQUE INDEX access_token_name ON public.access_token USING btree (name) WHERE (revoked_at IS NULL);
 
 CREATE INDEX api_request_created ON public.api_request USING btree (created_at);
+
+CREATE INDEX batch_instance_instance ON public.batch_instance USING btree (instance_id);
 
 CREATE UNIQUE INDEX batch_name ON public.batch USING btree (name);
 

@@ -422,6 +422,12 @@ CREATE TABLE "batch" (
 	CONSTRAINT "batch_state" CHECK ("batch"."state" in ('defined', 'running', 'stopped', 'finished', 'error'))
 );
 --> statement-breakpoint
+CREATE TABLE "batch_instance" (
+	"batch_id" uuid NOT NULL,
+	"instance_id" uuid NOT NULL,
+	CONSTRAINT "batch_instance_batch_id_instance_id_pk" PRIMARY KEY("batch_id","instance_id")
+);
+--> statement-breakpoint
 CREATE TABLE "batch_plan" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"batch_id" uuid NOT NULL,
@@ -600,6 +606,7 @@ CREATE INDEX "job_canceled" ON "job" USING btree ("id") WHERE "job"."state" = 'c
 CREATE INDEX "job_search_lane" ON "job_search" USING btree ("lane","job_id");--> statement-breakpoint
 CREATE INDEX "job_search_subject" ON "job_search" USING btree ("subject_type","subject_id","job_id");--> statement-breakpoint
 CREATE UNIQUE INDEX "batch_name" ON "batch" USING btree ("name");--> statement-breakpoint
+CREATE INDEX "batch_instance_instance" ON "batch_instance" USING btree ("instance_id");--> statement-breakpoint
 CREATE INDEX "batch_plan_batch" ON "batch_plan" USING btree ("batch_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "batch_window_name" ON "batch_window" USING btree ("batch_id","name");--> statement-breakpoint
 CREATE INDEX "certificate_instance" ON "certificate" USING btree ("instance_id","created_at");--> statement-breakpoint

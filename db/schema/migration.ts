@@ -49,6 +49,22 @@ export const batch = pgTable(
 
 export type BatchRow = typeof batch.$inferSelect
 
+/**
+ * Instances that matched when the batch was last saved: at its start those that no longer do are told apart from those
+ * that never did.
+ */
+export const batchInstance = pgTable(
+  'batch_instance',
+  {
+    batchId: uuid('batch_id').notNull(),
+    instanceId: uuid('instance_id').notNull(),
+  },
+  (t) => [
+    primaryKey({ columns: [t.batchId, t.instanceId] }),
+    index('batch_instance_instance').on(t.instanceId),
+  ],
+)
+
 /** When cutover may happen. Two batches' windows of one name are two windows. */
 export const batchWindow = pgTable(
   'batch_window',

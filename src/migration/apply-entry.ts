@@ -1,10 +1,13 @@
 import type { Tx } from '../../db/client.ts'
 import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../../db/queries/entry-rows.ts'
-import { thawInstance } from '../../db/queries/freeze-instances.ts'
+import { findInstanceById } from '../../db/queries/find-instance.ts'
+import { freezeInstances, thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import { applyOverrides } from '../domain/inventory/overrides.ts'
 import { type EntryPlace, type EntryStage, type EntryState, hasEnded } from '../domain/migration/entry.ts'
 import type { EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
 import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migration/entry-table.ts'
+import { endsRunning } from '../domain/migration/start-batch.ts'
 import { DroverError } from '../errors.ts'
 import { enqueue } from '../ledger/enqueue.ts'
 
@@ -65,12 +68,37 @@ export const moveEntry = async (
     jobId,
     change: {
       ...leaving(place, from),
+      ...(await followRecord(tx, batch, entry, step.event)),
       ...(to ? { intent: null } : { intent: { verb: 'reset', force: true } }),
       ...step.change,
     },
   })
   if (to && hasEnded(place.state) && place.state !== 'error') await thawInstance(tx, entry.instanceId)
   return to
+}
+
+/**
+ * A blocked entry's instance goes on being synced, so that its restriction can heal; one that may go on is frozen as
+ * it is known at that moment.
+ */
+const followRecord = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  event: EntryEvent,
+): Promise<EntryChange> => {
+  if (event === 'block') await thawInstance(tx, entry.instanceId)
+  const begins =
+    event === 'unblock' || event === 'retry' || (event === 'resolve' && entry.stage === 'background')
+  if (!begins) return {}
+  await freezeInstances(tx, { ids: [entry.instanceId], by: `batch/${batch.name}` })
+  const instance = await findInstanceById(tx, entry.instanceId)
+  if (!instance) return {}
+  const facts = applyOverrides(instance.facts, instance.overrides)
+  return {
+    facts: facts as unknown as Record<string, unknown>,
+    running: endsRunning(facts.running, instance.overrides),
+  }
 }
 
 /** Windows and constraints are held from the cutover on, and only as long as it goes on. */

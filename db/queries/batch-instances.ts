@@ -1,0 +1,111 @@
+import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
+import type { Queryable, Tx } from '../client.ts'
+
+/** An instance as a batch judges it. */
+export interface CandidateLine {
+  readonly id: string
+  readonly siteId: string
+  readonly source: string
+  readonly sourceKind: string
+  readonly revision: number
+  readonly facts: InstanceFacts
+  readonly overrides: Readonly<Record<string, unknown>>
+  readonly readiness: 'ready' | 'warning' | 'blocked'
+  /** Rules that hold, with what shows it; waived ones are not in it. */
+  readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
+  /** Noted when the batch was last saved. */
+  readonly assigned: boolean
+  /** The batch whose entry it has. */
+  readonly entryBatch: string | null
+}
+
+/** Everything that is there and counts, in pages that hold while a sync runs. */
+export const listCandidates = async (
+  db: Queryable,
+  batchId: string,
+  page: { readonly after: string | null; readonly limit: number },
+): Promise<CandidateLine[]> => db<CandidateLine[]>`
+  select i.id, i.site_id, s.name as source, s.kind as source_kind, s.revision, i.facts, i.overrides, i.readiness,
+    coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
+      from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
+    a.instance_id is not null as assigned, b.name as entry_batch
+  from instance i join site s on s.id = i.site_id and s.role = 'source'
+    left join batch_instance a on a.batch_id = ${batchId}::uuid and a.instance_id = i.id
+    left join entry e on e.instance_id = i.id left join batch b on b.id = e.batch_id
+  where ${page.after === null ? db`true` : db`i.id > ${page.after}::uuid`}
+    and ((i.gone_at is null and i.ignored is null) or a.instance_id is not null)
+  order by i.id limit ${page.limit}`
+
+/** Of the instances up to `upTo` that were looked at, exactly these match. */
+export const assignPage = async (
+  tx: Tx,
+  page: {
+    readonly batchId: string
+    readonly after: string | null
+    readonly upTo: string
+    readonly matching: readonly string[]
+  },
+): Promise<void> => {
+  await tx`
+    with gone as (
+      delete from batch_instance where batch_id = ${page.batchId}::uuid and instance_id <= ${page.upTo}::uuid
+        and ${page.after === null ? tx`true` : tx`instance_id > ${page.after}::uuid`}
+        and not instance_id = any(${page.matching as string[]}::uuid[])
+    )
+    insert into batch_instance (batch_id, instance_id)
+    select ${page.batchId}::uuid, id from unnest(${page.matching as string[]}::uuid[]) as m(id) on conflict do nothing`
+}
+
+export interface EntryInsert {
+  readonly id: string
+  readonly instanceId: string
+  readonly sourceId: string
+  readonly state: string
+  readonly reason: string
+  readonly message: string
+  readonly reasons: readonly Readonly<Record<string, unknown>>[]
+  readonly revision: number
+  readonly facts: Readonly<Record<string, unknown>>
+  readonly running: boolean
+  readonly force: boolean
+}
+
+/**
+ * Makes entries, and freezes the instances of those that may go on: what a sync sees of them is kept apart from now
+ * on. An instance that another batch took first is left to it. Gives the instances that have one now.
+ */
+export const insertEntries = async (
+  tx: Tx,
+  batch: { readonly id: string; readonly name: string; readonly by: string },
+  entries: readonly EntryInsert[],
+): Promise<string[]> => {
+  const rows = await tx<{ instanceId: string }[]>`
+    with input as (
+      select * from jsonb_to_recordset(${tx.json(entries as never)}) as e(id uuid, "instanceId" uuid, "sourceId" uuid,
+        state text, reason text, message text, reasons jsonb, revision bigint, facts jsonb, running boolean, force boolean)
+    ), made as (
+      insert into entry (id, batch_id, instance_id, source_id, state, stage, reason, message, reasons, revision, facts,
+        running, force)
+      select id, ${batch.id}::uuid, "instanceId", "sourceId", state, 'background', reason, message, reasons, revision,
+        facts, running, force
+      from input on conflict (instance_id) do nothing
+      returning id, instance_id, state, message, reason
+    ), frozen as (
+      update instance i set frozen_by = ${`batch/${batch.name}`} from made m
+      where i.id = m.instance_id and m.state <> 'blocked' and i.frozen_by is null
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
+      select 'entry.created', 'entry', id, ${batch.by}, state, message,
+        jsonb_build_object('code', reason, 'batch_id', ${batch.id}::text, 'instance_id', instance_id)
+      from made
+    )
+    select instance_id from made`
+  return rows.map(({ instanceId }) => instanceId)
+}
+
+export const setBatchMessage = async (
+  tx: Tx,
+  batch: { readonly id: string; readonly message: string },
+): Promise<void> => {
+  await tx`update batch set message = ${batch.message}, updated_at = now() where id = ${batch.id}::uuid`
+}

@@ -1,0 +1,159 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Db, Tx } from '../../db/client.ts'
+import {
+  assignPage,
+  type CandidateLine,
+  type EntryInsert,
+  insertEntries,
+  listCandidates,
+  setBatchMessage,
+} from '../../db/queries/batch-instances.ts'
+import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
+import { instanceView } from '../domain/inventory/filter/view.ts'
+import { applyOverrides, type EffectiveFacts } from '../domain/inventory/overrides.ts'
+import { findRule } from '../domain/inventory/rules/catalogue.ts'
+import type { Finding } from '../domain/inventory/rules/evaluate.ts'
+import { startEntry } from '../domain/migration/start-batch.ts'
+import type { BatchView } from './batch-view.ts'
+
+/** What the work needs of the job that does it. */
+export interface FindingTurn {
+  readonly db: Db
+  readonly checkpointed: Readonly<Record<string, unknown>> | null
+  checkpoint(state: Record<string, unknown>): Promise<void>
+  transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value>
+  progress(progress: { readonly done: number; readonly total: number; readonly phase?: string }): void
+}
+
+export interface FoundInstances {
+  readonly looked: number
+  readonly matched: number
+  /** Entries that were made. */
+  readonly entries: number
+}
+
+/** Instances at once: enough for a cheap round trip, few enough for flat memory and a short transaction. */
+const pageSize = 1_000
+
+/**
+ * Goes over the whole fleet page by page, each page in a transaction of its own with the place it has reached: cut
+ * short anywhere, it goes on from there, and nothing is made twice.
+ */
+export const findInstances = async (
+  turn: FindingTurn,
+  batch: BatchView,
+  purpose: 'assign' | 'start',
+): Promise<FoundInstances> => {
+  const filter = compileFilter(batch.row.includeExpression, 'instance')
+  let found = readFound(turn.checkpointed)
+  let after = (turn.checkpointed?.after as string | undefined) ?? null
+  for (;;) {
+    const page = await listCandidates(turn.db, batch.row.id, { after, limit: pageSize })
+    const last = page.at(-1)
+    if (!last) break
+    const judged = page.map((line) => judge(line, filter))
+    const matched = judged.filter(({ matches }) => matches === true)
+    const entries =
+      purpose === 'assign'
+        ? await assign(turn, batch, { after, upTo: last.id, matching: matched.map(({ line }) => line.id) })
+        : await makeEntries(turn, batch, judged)
+    found = {
+      looked: found.looked + page.length,
+      matched: found.matched + matched.length,
+      entries: found.entries + entries,
+    }
+    after = last.id
+    turn.progress({ done: found.looked, total: 0, phase: purpose })
+    if (page.length < pageSize) break
+    await turn.checkpoint({ ...found, after })
+  }
+  return found
+}
+
+const readFound = (stored: Readonly<Record<string, unknown>> | null): FoundInstances => ({
+  looked: Number(stored?.looked ?? 0),
+  matched: Number(stored?.matched ?? 0),
+  entries: Number(stored?.entries ?? 0),
+})
+
+interface Judged {
+  readonly line: CandidateLine
+  readonly facts: EffectiveFacts
+  readonly matches: boolean | { readonly problem: string }
+}
+
+const judge = (line: CandidateLine, filter: CompiledFilter): Judged => {
+  const facts = applyOverrides(line.facts, line.overrides)
+  const outcome = filter.run(
+    instanceView({
+      facts,
+      source: line.source,
+      source_kind: line.sourceKind,
+      readiness: line.readiness,
+      findings: line.findings.map(({ rule }) => rule),
+    }),
+  )
+  return { line, facts, matches: 'match' in outcome ? outcome.match : { problem: outcome.error } }
+}
+
+const assign = async (
+  turn: FindingTurn,
+  batch: BatchView,
+  page: { readonly after: string | null; readonly upTo: string; readonly matching: readonly string[] },
+): Promise<number> => {
+  await turn.transaction((tx) => assignPage(tx, { batchId: batch.row.id, ...page }))
+  return 0
+}
+
+const makeEntries = async (
+  turn: FindingTurn,
+  batch: BatchView,
+  judged: readonly Judged[],
+): Promise<number> => {
+  const wanted = judged.filter(
+    ({ line, matches }) => line.entryBatch === null && (matches === true || line.assigned),
+  )
+  if (wanted.length === 0) return 0
+  const inserts = wanted.map((one) => newEntry(batch, one))
+  const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
+  return (await turn.transaction((tx) => insertEntries(tx, by, inserts))).length
+}
+
+const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInsert => {
+  const force = batch.defaults.force_conflict_resolution
+  const begun = startEntry({
+    matches,
+    findings: line.findings.flatMap(asFinding),
+    allowances: batch.config.instance_restriction_overrides,
+    force,
+    running: line.facts.running,
+    overrides: line.overrides,
+  })
+  return {
+    id: uuidv7(),
+    instanceId: line.id,
+    sourceId: line.siteId,
+    state: begun.state,
+    reason: begun.reason.code,
+    message: begun.reason.message,
+    reasons: begun.reasons.map((reason) => ({ ...reason })),
+    revision: line.revision,
+    facts: facts as unknown as Record<string, unknown>,
+    running: begun.running,
+    force,
+  }
+}
+
+/** A stored finding with what the rules of today say of it; a rule that is gone says nothing. */
+const asFinding = ({ rule: id, evidence }: { rule: string; evidence: readonly string[] }): Finding[] => {
+  const rule = findRule(id)
+  if (!rule) return []
+  const { severity, title, remedy, restriction, waivable } = rule
+  return [{ rule: id, severity, title, remedy, evidence, restriction, waivable, settled: null }]
+}
+
+/** What a start has found, in words. */
+export const sayFound = async (turn: FindingTurn, batch: BatchView, found: FoundInstances): Promise<void> => {
+  const message = `${found.entries} new entries; ${found.matched} of ${found.looked} instances match.`
+  await turn.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))
+}
