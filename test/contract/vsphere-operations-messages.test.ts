@@ -104,13 +104,16 @@ const startImport = async ({ deviceUrl, thumbprint: said, more = {} }: Scene) =>
   const reading = readFakeObjects(objects)
   const fake = await startFakeVsphere({
     RetrievePropertiesEx: (request) => {
-      const answer = reading(request)
+      // What a view holds comes without being asked for by its ref.
+      const answer = reading(request.replace('type="ContainerView">view-1', 'type="Network">network-11'))
       // A lease is never ready at the first look.
       if (request.includes('lease-1')) state = 'ready'
       return answer
     },
     FindByInventoryPath: () => '<returnval type="Folder">group-v3</returnval>',
     FindChild: () => '',
+    CreateContainerView: () => '<returnval type="ContainerView">view-1</returnval>',
+    DestroyView: () => '',
     CreateImportSpec: noted('CreateImportSpec', `<returnval>${importSpec}${fileItem}</returnval>`),
     ImportVApp: noted('ImportVApp', '<returnval type="HttpNfcLease">lease-1</returnval>'),
     HttpNfcLeaseProgress: () => '',

@@ -100,13 +100,13 @@ const onlyFolder = async (session: Session, call: Call): Promise<Ref> => {
   )
 }
 
-/** Everything of one type. */
+/** Everything of one type, or all below a container. */
 export const everyOf = async (
   session: Session,
   call: Call,
-  of: { readonly type: string; readonly paths: readonly string[] },
+  of: { readonly type: string; readonly paths: readonly string[]; readonly below?: Ref },
 ): Promise<readonly ObjectRead[]> => {
-  const root = await session.manager(call, 'rootFolder')
+  const root = of.below ?? (await session.manager(call, 'rootFolder'))
   const view = await createView(session, call, root, [of.type])
   const found: ObjectRead[] = []
   try {

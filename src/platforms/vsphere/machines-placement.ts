@@ -2,7 +2,7 @@ import type { Call } from '../call.ts'
 import type { NewDisk, NewNic } from '../ports/machines.ts'
 import { plainName } from './inventory-tree.ts'
 import { type Compute, type ComputeWish, findCompute } from './machines-compute.ts'
-import { datacenterOf, findFolder } from './machines-folder.ts'
+import { datacenterOf, everyOf, findFolder } from './machines-folder.ts'
 import { absent, readPresent, refused, textAt } from './machines-reading.ts'
 import type { NicBacking, PlacedDisk, PlacedNic } from './machines-spec.ts'
 import { type ObjectRead, retrieveSome } from './property-read.ts'
@@ -92,29 +92,20 @@ export const placeNics = async (
   return placed
 }
 
+/** By a view: the data centre's own list leaves NSX segments out at times. */
 export const networksOf = async (
   session: Session,
   call: Call,
   datacenter: Ref,
 ): Promise<readonly NamedRef[]> => {
-  const centre = await readPresent(session, call, datacenter, ['network'])
-  return namesOf(session, call, refsIn(centre.properties.get('network')))
+  const reads = await everyOf(session, call, { type: 'Network', paths: ['name'], below: datacenter })
+  return reads.map((read) => ({ ref: read.ref, name: plainName(textAt(read, 'name')) }))
 }
 
 export const pickNetwork = (session: Session, networks: readonly NamedRef[], wanted: string): NamedRef => {
   const network = byRefOrName(networks, wanted)
   if (network) return network
   throw absent(session, `network ${wanted} in the data centre`)
-}
-
-const namesOf = async (session: Session, call: Call, refs: readonly Ref[]): Promise<readonly NamedRef[]> => {
-  const found: NamedRef[] = []
-  for (const type of new Set(refs.map((ref) => ref.type))) {
-    const same = refs.filter((ref) => ref.type === type)
-    const reads = await retrieveSome(session, call, same, { type, paths: ['name'] })
-    found.push(...reads.map((read) => ({ ref: read.ref, name: plainName(textAt(read, 'name')) })))
-  }
-  return found
 }
 
 const backingOf = async (session: Session, call: Call, { ref, name }: NamedRef): Promise<NicBacking> => {
