@@ -40,3 +40,38 @@ export const finishBatches = async (db: Queryable): Promise<string[]> => {
     select name from done`
   return rows.map(({ name }) => name)
 }
+
+/** Moves a batch and tells of it. The caller holds its lock and has asked the table. */
+export const moveBatch = async (
+  tx: Tx,
+  moved: {
+    readonly batch: BatchRow
+    readonly to: BatchRow['state']
+    readonly event: string
+    readonly message: string
+    readonly by: string
+    readonly started?: boolean
+  },
+): Promise<BatchRow> => {
+  const { batch, to, message } = moved
+  const [row] = await tx<BatchRow[]>`
+    with moved as (
+      update batch set state = ${to}, message = ${message}, updated_at = now(), version = version + 1,
+        started_at = case when ${moved.started === true} then now() when ${to} = 'defined' then null else started_at end,
+        finished_at = case when ${to} = 'finished' then now() else null end
+      where id = ${batch.id}::uuid returning *
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)
+      select ${`batch.${moved.event}`}, 'batch', name, ${moved.by}, ${batch.state}, state, message from moved
+    )
+    select * from moved`
+  if (!row) throw new Error(`Batch ${batch.name} vanished while its row was locked.`)
+  return row
+}
+
+export const hasInstances = async (db: Queryable, batchId: string): Promise<boolean> => {
+  const [row] = await db<{ some: boolean }[]>`
+    select exists (select from batch_instance where batch_id = ${batchId}::uuid)
+      or exists (select from entry where batch_id = ${batchId}::uuid) as some`
+  return row?.some ?? false
+}

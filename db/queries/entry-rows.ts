@@ -26,7 +26,8 @@ export const findDueEntries = async (db: Queryable, limit: number): Promise<stri
   const rows = await db<{ id: string }[]>`
     select id from (
       (select id, look_at as due from entry
-        where look_at <= now() and state not in ('finished', 'error', 'canceled') order by look_at limit ${limit})
+        where look_at <= now() and (state not in ('finished', 'error', 'canceled') or intent is not null)
+        order by look_at limit ${limit})
       union all
       (select e.id, j.finished_at from entry e join job j on j.id = e.job_id
         where e.job_id is not null and j.finished_at >= e.updated_at order by j.finished_at limit ${limit})
@@ -161,4 +162,33 @@ export const countEntries = async (db: Queryable, batchId: string): Promise<Reco
   const rows = await db<{ state: string; entries: number }[]>`
     select state, count(*)::int as entries from entry where batch_id = ${batchId}::uuid group by state`
   return Object.fromEntries(rows.map(({ state, entries }) => [state, entries]))
+}
+
+/** Entries whose power-off was asked for, so that a reset throws hours of work away: how many, and a few names. */
+export const findCommitted = async (
+  db: Queryable,
+  batchId: string,
+): Promise<{ readonly count: number; readonly names: readonly string[] }> => {
+  const [row] = await db<{ count: number; names: string[] | null }[]>`
+    select count(*)::int as count, (array_agg(facts ->> 'name' order by id))[1:5] as names from entry
+    where batch_id = ${batchId}::uuid and (state in ('final-import', 'post-import', 'worker-done')
+      or (stage = 'complete' and state in ('idle', 'conflict')))`
+  return { count: row?.count ?? 0, names: row?.names ?? [] }
+}
+
+/** Writes down for all entries of a batch that they are to go; the scheduler does it, one by one. */
+export const intendReset = async (
+  tx: Tx,
+  asked: { readonly batchId: string; readonly force: boolean },
+): Promise<number> => {
+  const result = await tx`
+    update entry set intent = jsonb_build_object('verb', 'reset', 'force', ${asked.force}::boolean), look_at = now(),
+      version = version + 1, updated_at = now()
+    where batch_id = ${asked.batchId}::uuid`
+  return result.count
+}
+
+/** Somebody looks at all of them now: what held them back may be gone. */
+export const lookAtAll = async (tx: Tx, batchId: string): Promise<void> => {
+  await tx`update entry set look_at = now() where batch_id = ${batchId}::uuid and job_id is null`
 }

@@ -151,7 +151,9 @@ export const entry = pgTable(
     // The first batch to start owns the instance.
     uniqueIndex('entry_instance').on(t.instanceId),
     index('entry_batch').on(t.batchId, t.state, t.id),
-    index('entry_look').on(t.lookAt).where(sql`${t.state} not in ('finished', 'error', 'canceled')`),
+    index('entry_look')
+      .on(t.lookAt)
+      .where(sql`${t.state} not in ('finished', 'error', 'canceled') or ${t.intent} is not null`),
     index('entry_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('entry_window').on(t.windowId).where(sql`${t.windowId} is not null`),
     check(

@@ -138,7 +138,8 @@ export const sendJob = async (
       kind: job.kind,
       payload: { batch: batch.name, entry_id: entry.id, ...job.payload },
       subject: { type: 'entry', id: entry.id },
-      lane: `batch/${batch.name}`,
+      // A batch that is stopped still puts right what it left: its pause must not hold that back.
+      lane: `${job.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
       ...(job.tokens ? { tokens: job.tokens } : {}),
       // Putting right goes before new work.
       priority: job.kind === 'withdraw-entry' ? 50 : 0,

@@ -1,0 +1,126 @@
+import type { Tx } from '../../db/client.ts'
+import { hasInstances, listWindows, lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
+import { findCommitted, intendReset, lookAtAll } from '../../db/queries/entry-rows.ts'
+import { deletePause, insertPause } from '../../db/queries/pauses.ts'
+import type { BatchRow } from '../../db/schema/migration.ts'
+import { applyBatchEvent, type BatchEvent, type BatchState } from '../domain/migration/batch-table.ts'
+import { hasEnded } from '../domain/migration/windows.ts'
+import { DroverError } from '../errors.ts'
+import { enqueue } from '../ledger/enqueue.ts'
+import { viewWindow } from './batch-view.ts'
+
+export interface BatchVerb {
+  readonly name: string
+  readonly by: string
+  readonly now: Date
+}
+
+const laneOf = (name: string) => ({ scope: 'lane', name: `batch/${name}` }) as const
+
+/** Starts a batch, or lets a stopped one go on where it was. Its entries are made by a job. */
+export const startBatchNow = async (
+  tx: Tx,
+  verb: BatchVerb,
+): Promise<{ readonly batch: BatchRow; readonly jobId: string }> => {
+  const batch = await locked(tx, verb.name)
+  const to = stateAfter(batch, 'start')
+  const windows = (await listWindows(tx, batch.id)).map(viewWindow)
+  if (windows.length > 0 && windows.every((window) => hasEnded(window, verb.now.getTime())))
+    throw refuse(
+      'batch-windows-over',
+      `Every window of ${batch.name} is over.`,
+      'Add a window that is still to come.',
+    )
+  if (!(await hasInstances(tx, batch.id)))
+    throw refuse(
+      'batch-empty',
+      `No instance belongs to ${batch.name}.`,
+      'Change its include_expression, or wait for the search for its instances to end.',
+    )
+  if (batch.requireApproval && !batch.approval)
+    throw refuse(
+      'batch-not-approved',
+      `The plan of ${batch.name} is not approved.`,
+      'Plan it, and have the plan approved.',
+    )
+  await deletePause(tx, laneOf(batch.name), verb.by)
+  const moved = await moveBatch(tx, {
+    batch,
+    to,
+    event: 'started',
+    message: batch.state === 'defined' ? 'Its entries are being made.' : 'It goes on where it was.',
+    by: verb.by,
+    started: batch.state === 'defined',
+  })
+  await lookAtAll(tx, batch.id)
+  const [job] = await enqueue(tx, [searchJob(moved, 'start', verb.by)])
+  return { batch: moved, jobId: job?.id ?? '' }
+}
+
+/** The job that notes who belongs to a batch: after it was made or changed. */
+export const searchJob = (batch: BatchRow, purpose: 'assign' | 'start', by: string) => ({
+  kind: 'start-batch',
+  payload: { batch: batch.name, purpose, version: batch.version },
+  subject: { type: 'batch', id: batch.name },
+  idempotencyKey: `start-batch/${batch.id}/${purpose}/${batch.version}`,
+  createdBy: by,
+})
+
+/** What runs lets go at its next safe point; sources that are off stay off until their window ends. */
+export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
+  const batch = await locked(tx, verb.name)
+  const to = stateAfter(batch, 'stop')
+  await insertPause(tx, { ...laneOf(batch.name), by: verb.by, reason: 'The batch was stopped.' })
+  return moveBatch(tx, { batch, to, event: 'stopped', message: 'Stopped by a person.', by: verb.by })
+}
+
+/** Its entries go, with what they made; finished machines stay. Committed entries need force. */
+export const resetBatch = async (
+  tx: Tx,
+  verb: BatchVerb & { readonly force: boolean },
+): Promise<{ readonly batch: BatchRow; readonly entries: number }> => {
+  const batch = await locked(tx, verb.name)
+  const to = stateAfter(batch, 'reset')
+  const committed = await findCommitted(tx, batch.id)
+  if (committed.count > 0 && !verb.force)
+    throw refuse(
+      'batch-committed',
+      `${committed.count} of its sources are switched off for the cutover: ${committed.names.join(', ')}.`,
+      'Wait for them, cancel them one by one, or reset with force.',
+      { committed: committed.count },
+    )
+  const moved = await moveBatch(tx, { batch, to, event: 'reset', message: 'Reset by a person.', by: verb.by })
+  const entries = await intendReset(tx, { batchId: batch.id, force: verb.force })
+  await deletePause(tx, laneOf(batch.name), verb.by)
+  return { batch: moved, entries }
+}
+
+const locked = async (tx: Tx, name: string): Promise<BatchRow> => {
+  const batch = await lockBatch(tx, name)
+  if (batch) return batch
+  throw new DroverError({
+    code: 'batch-unknown',
+    class: 'config',
+    message: `There is no batch "${name}".`,
+    remedy: 'Look at the list of batches.',
+    field: 'name',
+  })
+}
+
+const stateAfter = (batch: BatchRow, event: BatchEvent): BatchState => {
+  const to = applyBatchEvent(batch.state as BatchState, event)
+  if (to) return to
+  throw refuse(
+    'batch-not-from-here',
+    `The batch ${batch.name} is ${batch.state}: it cannot be ${event === 'stop' ? 'stopped' : event === 'start' ? 'started' : event}.`,
+    'Look at the batch: its state says what is possible.',
+    { state: batch.state },
+  )
+}
+
+const refuse = (
+  code: string,
+  message: string,
+  remedy: string,
+  detail?: Record<string, unknown>,
+): DroverError => new DroverError({ code, class: 'conflict', message, remedy, ...(detail ? { detail } : {}) })

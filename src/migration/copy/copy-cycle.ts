@@ -1,0 +1,168 @@
+import type { Tx } from '../../../db/client.ts'
+import {
+  type DiskCycle,
+  type EntryDiskRow,
+  endDiskCycle,
+  listEntryDisks,
+  writeDiskCycle,
+} from '../../../db/queries/entry-disks.ts'
+import { readClock } from '../../../db/queries/read-clock.ts'
+import { DroverError } from '../../errors.ts'
+import { isAbsent } from '../../platforms/platform-error.ts'
+import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
+import { type DiskPlan, planDisk } from './plan-disk.ts'
+import { sendDisk } from './send-disk.ts'
+import { findSnapshot, snapshotPrefix, takeSnapshot } from './source-snapshot.ts'
+
+/** A whole copy of what had changed, as old as its beginning. */
+export interface CopiedCycle {
+  readonly n: number
+  readonly takenAt: Date
+  readonly bytes: number
+  /** Disks of which everything was copied, because their tracking had been begun anew. */
+  readonly reset: readonly string[]
+}
+
+/** How many times the snapshot may vanish under a copy before the job is tried again later. */
+const snapshotsLost = 2
+
+/**
+ * Copies what changed on the source since the last whole cycle: a snapshot, then extent by extent of every disk. Goes
+ * on where an earlier try of this job was cut, as long as its snapshot is there. `after`: the cycle that this job has
+ * done before and that was not good enough.
+ */
+export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle> => {
+  for (let lost = 0; ; lost += 1) {
+    const disks = await openCycle(task, after)
+    const [first] = disks
+    if (first.cycle.state === 'whole' && disks.every(({ cycle }) => cycle.state === 'whole'))
+      return { n: first.cycle.n, takenAt: new Date(first.cycle.opened_at), bytes: 0, reset: [] }
+    try {
+      return await copyOnce(task, await withSnapshot(task, disks))
+    } catch (error) {
+      if (!isAbsent(error) || lost >= snapshotsLost || (await snapshotStands(task, first.cycle.n))) throw error
+      await abandon(task)
+    }
+  }
+}
+
+type OpenDisk = EntryDiskRow & { readonly cycle: DiskCycle }
+type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
+
+/** The cycle that is open already, or the next one. */
+const openCycle = (task: CopyTask, after: number): Promise<OpenDisks> => {
+  const { turn, entry } = task.journey
+  return turn.transaction(async (tx) => {
+    const rows = await listEntryDisks(tx, entry.id)
+    const job = turn.job.id
+    const own = rows.find(({ cycle }) => cycle?.job === job && cycle.n > after)?.cycle
+    const n = own ? own.n : 1 + Math.max(0, ...rows.map(({ cycle }) => cycle?.n ?? 0))
+    const openedAt = own?.opened_at ?? (await readClock(tx)).toISOString()
+    const disks: OpenDisk[] = []
+    for (const row of rows) {
+      if (row.cycle?.n === n) disks.push({ ...row, cycle: row.cycle })
+      else disks.push(await openDisk(tx, row, { n, job, opened_at: openedAt, snapshot: own?.snapshot ?? null }))
+    }
+    const [first, ...others] = disks
+    if (first) return [first, ...others] as const
+    throw new DroverError({
+      code: 'entry-without-disks',
+      class: 'conflict',
+      message: 'The entry has no disk that can be copied.',
+      remedy: 'Look at the disks of the instance; reset the entry when they were changed.',
+    })
+  })
+}
+
+const openDisk = async (
+  tx: Tx,
+  row: EntryDiskRow,
+  opened: Pick<DiskCycle, 'n' | 'job' | 'opened_at' | 'snapshot'>,
+): Promise<OpenDisk> => {
+  const before = row.cycle
+  const cycle: DiskCycle = {
+    ...opened,
+    state: 'open',
+    whole: before?.whole ?? 0,
+    // What a cycle that was given up may have written is written over.
+    doubt: before?.doubt ?? [],
+  }
+  await writeDiskCycle(tx, { entryId: row.entryId, disk: row.disk, cycle })
+  return { ...row, cycle }
+}
+
+/** The same snapshot as before a crash, or a new one of the cycle's name. */
+const withSnapshot = async (task: CopyTask, disks: OpenDisks): Promise<OpenDisks> => {
+  const { turn, entry } = task.journey
+  const [{ cycle }] = disks
+  if (cycle.snapshot !== null) {
+    if (await snapshotStands(task, cycle.n)) return disks
+    await abandon(task)
+    return withSnapshot(task, await openCycle(task, cycle.n))
+  }
+  const snapshot = await takeSnapshot(task, cycle.n)
+  const [first, ...others] = disks.map((disk) => ({ ...disk, cycle: { ...disk.cycle, snapshot } }))
+  if (!first) throw new Error('A cycle has no disks.')
+  await turn.transaction(async (tx) => {
+    for (const disk of [first, ...others])
+      await writeDiskCycle(tx, { entryId: entry.id, disk: disk.disk, cycle: disk.cycle })
+  })
+  return [first, ...others]
+}
+
+const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
+  const { platform, ref: machine } = sourceOf(task)
+  const name = `${snapshotPrefix(task.journey.entry.id)}${n}`
+  return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
+}
+
+/** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */
+const abandon = (task: CopyTask): Promise<void> => {
+  const { turn, entry } = task.journey
+  return turn.transaction(async (tx) => {
+    for (const { disk, cycle } of await listEntryDisks(tx, entry.id))
+      // A number that no cycle has: it is nobody's to go on with.
+      if (cycle) await writeDiskCycle(tx, { entryId: entry.id, disk, cycle: { ...cycle, job: '' } })
+  })
+}
+
+const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> => {
+  const { turn } = task.journey
+  const plans: DiskPlan[] = []
+  for (const disk of disks) {
+    turn.safePoint()
+    if (disk.cycle.state === 'open') plans.push(await planDisk(task, disk, disk.cycle))
+  }
+  const total = plans.reduce((sum, plan) => sum + plan.total, 0)
+  let done = plans.reduce((sum, plan) => sum + plan.sent, 0)
+  const tell = (bytes: number) => {
+    done += bytes
+    turn.progress({ done, total, phase: task.phase })
+  }
+  tell(0)
+  await together(plans.map((plan) => () => copyDisk(task, plan, tell)))
+  const [{ cycle }] = disks
+  const reset = plans.filter(({ how }) => how === 'reset').map(({ row }) => row.disk)
+  return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, reset }
+}
+
+/** Sends a disk; only when all of it is there the next cycle goes on from this one. */
+const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) => void): Promise<void> => {
+  await sendDisk(task, plan, tell)
+  const { turn, entry } = task.journey
+  const { cycle, row, changeId } = plan
+  await turn.transaction((tx) =>
+    endDiskCycle(tx, {
+      entryId: entry.id,
+      disk: row.disk,
+      changeId,
+      cycle: { ...cycle, state: 'whole', whole: cycle.n, doubt: [] },
+    }),
+  )
+}
+
+/** All at once; the first error is thrown when all of them have let go. */
+const together = async (works: readonly (() => Promise<void>)[]): Promise<void> => {
+  const ended = await Promise.allSettled(works.map((work) => work()))
+  for (const end of ended) if (end.status === 'rejected') throw end.reason
+}

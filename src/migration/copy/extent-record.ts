@@ -1,0 +1,97 @@
+import { type DiskCycle, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
+import { type ExtentDigest, recordExtents } from '../../../db/queries/entry-extents.ts'
+import type { ActingTurn } from '../../inventory/power-machine.ts'
+import type { DiskPlan } from './plan-disk.ts'
+
+/** So many extents at most are announced at once. */
+const announceAhead = 64
+const rowsMax = 512
+
+/**
+ * Writes down what is about to be written to a disk, and what was. One statement is under way at a time, and what
+ * comes meanwhile shares the next: a quick copy is not slowed down, and a cut one has lost next to nothing.
+ */
+export class ExtentRecord {
+  readonly #turn: ActingTurn
+  readonly #plan: DiskPlan
+  readonly #ahead: Generator<number>
+  #pending: ExtentDigest[] = []
+  #writing: Promise<void> | undefined
+  #announcing: Promise<void> | undefined
+  /** Handed out and not recorded yet. */
+  readonly #loose: Set<number>
+  #announced: number[] = []
+
+  constructor(turn: ActingTurn, plan: DiskPlan) {
+    this.#turn = turn
+    this.#plan = plan
+    this.#ahead = plan.extents[Symbol.iterator]()
+    this.#loose = new Set(plan.cycle.doubt)
+  }
+
+  /** The next extent to send; whatever happens to it, it is known that it may have been written. */
+  async next(): Promise<number | undefined> {
+    while (this.#announced.length === 0) {
+      this.#announcing ??= this.#announce().finally(() => {
+        this.#announcing = undefined
+      })
+      await this.#announcing
+      if (this.#announced.length === 0) return undefined
+    }
+    return this.#announced.shift()
+  }
+
+  /** It is on the target. Returns when there is room for more, which is at once unless Postgres is slow. */
+  async add(extent: ExtentDigest): Promise<void> {
+    this.#pending.push(extent)
+    const writing = this.#write()
+    if (this.#pending.length >= rowsMax) await writing
+    else writing.catch(() => {})
+  }
+
+  /** Everything that was added is written down. */
+  async flush(): Promise<void> {
+    while (this.#pending.length > 0 || this.#writing) await this.#write()
+  }
+
+  async #announce(): Promise<void> {
+    const coming: number[] = []
+    while (coming.length < announceAhead) {
+      const { value, done } = this.#ahead.next()
+      if (done) break
+      coming.push(value as number)
+    }
+    if (coming.length === 0) return
+    for (const at of coming) this.#loose.add(at)
+    const cycle: DiskCycle = { ...this.#plan.cycle, doubt: [...this.#loose] }
+    const { entryId, disk } = this.#plan.row
+    await this.#turn.transaction((tx) => writeDiskCycle(tx, { entryId, disk, cycle }))
+    this.#announced.push(...coming)
+  }
+
+  #write(): Promise<void> {
+    this.#writing ??= this.#writeOnce().finally(() => {
+      this.#writing = undefined
+    })
+    return this.#writing
+  }
+
+  async #writeOnce(): Promise<void> {
+    // What comes in the same moment goes along.
+    await Promise.resolve()
+    while (this.#pending.length > 0) {
+      const extents = this.#pending
+      this.#pending = []
+      const { row, cycle } = this.#plan
+      try {
+        await this.#turn.transaction((tx) =>
+          recordExtents(tx, { entryId: row.entryId, disk: row.disk, cycle: cycle.n, extents }),
+        )
+      } catch (error) {
+        this.#pending.unshift(...extents)
+        throw error
+      }
+      for (const { at } of extents) this.#loose.delete(at)
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import { type EntryDiskRow, type DiskCycle } from '../../../db/queries/entry-disks.ts'
+import { recordedExtents } from '../../../db/queries/entry-extents.ts'
+import { isUnsupported, PlatformError } from '../../platforms/platform-error.ts'
+import type { ChangedBlocks, DiskRef } from '../../platforms/ports/disks.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { again } from './again.ts'
+import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
+import { ExtentMap } from './extent-map.ts'
+
+/** What a cycle has to send of one disk. */
+export interface DiskPlan {
+  readonly row: EntryDiskRow
+  readonly cycle: DiskCycle
+  readonly ref: DiskRef
+  /** What is still to be sent. */
+  readonly extents: ExtentMap
+  /** Bytes of the whole cycle, and how many of them an earlier try has sent. */
+  readonly total: number
+  readonly sent: number
+  /** Where tracking stands at the snapshot; null: the disk is not tracked. */
+  readonly changeId: string | null
+  /** `reset`: it had a position, and tracking was begun anew since. */
+  readonly how: 'changes' | 'all' | 'reset'
+}
+
+/** Finds out what has to be sent, whatever an earlier cycle that was never finished has left on the target. */
+export const planDisk = async (task: CopyTask, row: EntryDiskRow, cycle: DiskCycle): Promise<DiskPlan> => {
+  const { ref: machine } = sourceOf(task)
+  const ref: DiskRef = { machine, disk: row.disk, snapshot: cycle.snapshot ?? '' }
+  const extents = new ExtentMap(row.capacity)
+  const seen = await lookAt(task, row, ref, extents)
+  const { turn, entry } = task.journey
+  const recorded = (fromCycle: number, toCycle: number) =>
+    recordedExtents(turn.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
+  // Written before, and perhaps nothing but zeros by now: on the target they are what they were.
+  for await (const page of recorded(seen.how === 'changes' ? cycle.whole + 1 : 0, cycle.n - 1))
+    for (const at of page) extents.add(at)
+  for (const at of cycle.doubt) extents.add(at)
+  const total = extents.bytes
+  for await (const page of recorded(cycle.n, cycle.n)) for (const at of page) extents.delete(at)
+  return { row, cycle, ref, extents, total, sent: total - extents.bytes, ...seen }
+}
+
+const lookAt = async (task: CopyTask, row: EntryDiskRow, ref: DiskRef, into: ExtentMap) => {
+  if (row.changeId !== null) {
+    const changed = await changedSince(task, ref, row.changeId)
+    if (changed) return fill(into, changed, 'changes')
+  }
+  const how = row.changeId === null ? 'all' : 'reset'
+  const used = await changedSince(task, ref, '*')
+  if (used) return fill(into, used, how)
+  const disks = portOf(task.ends.source, 'disks')
+  // Begun anew when it is cut: what was added already stays true.
+  await again(task.journey.turn.signal, async () => {
+    for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
+      for (const extent of page) into.addBytes(extent)
+  })
+  return { changeId: null, how } as const
+}
+
+const fill = <How extends DiskPlan['how']>(into: ExtentMap, changed: ChangedBlocks, how: How) => {
+  for (const extent of changed.extents) into.addBytes(extent)
+  return { changeId: changed.changeId, how }
+}
+
+/** What changed; undefined when the platform cannot tell, for this disk or from there. */
+const changedSince = async (
+  task: CopyTask,
+  ref: DiskRef,
+  changeId: string,
+): Promise<ChangedBlocks | undefined> => {
+  if (!task.ends.source.capabilities.has('changed-blocks')) return undefined
+  const disks = portOf(task.ends.source, 'disks')
+  const call = callOf(task, `changes-${ref.disk}`, taskMs)
+  try {
+    return await again(call.signal, () => disks.changedBlocks(call, ref, changeId))
+  } catch (error) {
+    if (isUnsupported(error)) return undefined
+    if (!(error instanceof PlatformError)) throw error
+    if (error.code === 'platform-cursor-lost' || error.failure === 'refused') return undefined
+    throw error
+  }
+}

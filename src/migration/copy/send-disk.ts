@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto'
+import { PlatformError } from '../../platforms/platform-error.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { again } from './again.ts'
+import { type CopyTask, callOf, targetOf } from './copy-task.ts'
+import { ExtentRecord } from './extent-record.ts'
+import type { DiskPlan } from './plan-disk.ts'
+
+const lanesMax = 4
+/** What is under way when a copy is cut is sent again: of each disk at most one in so many extents. */
+const cutShare = 100
+
+/** Sends what a plan names, several extents at once, and records each when it is on the target. */
+export const sendDisk = async (
+  task: CopyTask,
+  plan: DiskPlan,
+  onSent: (bytes: number) => void,
+): Promise<void> => {
+  const record = new ExtentRecord(task.journey.turn, plan)
+  const lanes = Math.max(1, Math.min(lanesMax, Math.floor(plan.extents.count / cutShare)))
+  let failed: { readonly error: unknown } | undefined
+  const lane = async () => {
+    try {
+      while (!failed) {
+        await task.pace()
+        const at = await record.next()
+        if (at === undefined) return
+        await record.add({ at, digest: await sendExtent(task, plan, at) })
+        onSent(plan.extents.rangeOf(at).length)
+      }
+    } catch (error) {
+      failed ??= { error }
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane))
+  // What is written is recorded also when the rest is let go of: it need not be sent again.
+  if (failed) {
+    if (!task.journey.turn.signal.aborted) await record.flush()
+    throw failed.error
+  }
+  await record.flush()
+}
+
+/** Reads, proves the length, writes; the bytes are gone from memory when it returns. Gives their digest. */
+const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer> => {
+  const range = plan.extents.rangeOf(at)
+  const { signal } = task.journey.turn
+  const to = targetOf(task)
+  return task.budget.spend(range.length, signal, async () => {
+    const bytes = await again(signal, () =>
+      portOf(task.ends.source, 'disks').read(callOf(task, `read-${at}`), plan.ref, range),
+    )
+    if (bytes.length !== range.length) throw wrongLength(plan, bytes.length, range.length)
+    const digest = createHash('sha256').update(bytes).digest()
+    const target = { machine: to.ref, disk: plan.row.targetDisk }
+    await again(signal, () =>
+      portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes),
+    )
+    return digest
+  })
+}
+
+const wrongLength = (plan: DiskPlan, got: number, wanted: number): PlatformError =>
+  new PlatformError({
+    code: 'platform-answer-invalid',
+    failure: 'unknown',
+    message: `Disk ${plan.row.disk} gave ${got} bytes where ${wanted} were asked for.`,
+    remedy: 'Look at the source: its disk, or what lies between, is not sound.',
+  })

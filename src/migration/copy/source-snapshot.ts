@@ -1,0 +1,177 @@
+import { z } from 'zod'
+import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { loadSiteById } from '../../../db/queries/load-site.ts'
+import type { Db } from '../../../db/client.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import type { ActingTurn } from '../../inventory/power-machine.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import type { Call } from '../../platforms/call.ts'
+import { isAbsent } from '../../platforms/platform-error.ts'
+import type { SnapshotRef } from '../../platforms/ports/machines.ts'
+import { type Platform, portOf } from '../../platforms/ports.ts'
+import { storableJson } from '../../storable.ts'
+import { again } from './again.ts'
+import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
+
+/** Effects of this kind are snapshots of a source that are there only to be read. */
+export const snapshotKind = 'source-snapshot'
+
+/** Names of the snapshots of an entry begin like this: nobody else's do, so the name proves whose they are. */
+export const snapshotPrefix = (entryId: string): string => `drover-${entryId}-`
+
+const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot: z.string() })
+
+/** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
+export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
+  const { turn, source, entry } = task.journey
+  const { platform, ref: machine } = sourceOf(task)
+  const name = `${snapshotPrefix(entry.id)}${n}`
+  const { externalId } = await turn.effect({
+    kind: snapshotKind,
+    platform: source.name,
+    name,
+    undo: { site_id: source.id, machine, snapshot: name },
+    observe: async () => {
+      const found = await findSnapshot(platform, callOf(task, name), { machine, name })
+      return found ? { found: true, externalId: found.ref } : { found: false }
+    },
+    act: async () => ({ externalId: await create(task, platform, { machine, name }) }),
+  })
+  if (externalId === null) throw new Error(`Snapshot ${name} was made without a ref.`)
+  return externalId
+}
+
+/** The snapshot of that name, if the machine has it. A machine that is gone throws: it is no answer to this. */
+export const findSnapshot = async (
+  platform: Platform,
+  call: Call,
+  asked: { readonly machine: string; readonly name: string },
+): Promise<SnapshotRef | undefined> => {
+  const found = await again(call.signal, () => portOf(platform, 'machines').snapshots(call, asked.machine))
+  if (found.found) return found.value.find(({ name }) => name === asked.name)
+  throw sourceGone(asked.machine)
+}
+
+const create = async (
+  task: CopyTask,
+  platform: Platform,
+  asked: { readonly machine: string; readonly name: string },
+): Promise<string> => {
+  const machines = portOf(platform, 'machines')
+  const call = callOf(task, await freshName(task, platform, asked), taskMs)
+  const snapshot = { snapshotName: asked.name, memory: false, quiesce: false }
+  const handle = await again(call.signal, () => machines.createSnapshot(call, asked.machine, snapshot))
+  const ref = await handle.wait(call)
+  const made = ref ?? (await findSnapshot(platform, call, asked))?.ref
+  if (made) return made
+  throw new DroverError({
+    code: 'source-snapshot-lost',
+    class: 'transient',
+    message: `The snapshot ${asked.name} was made, and is not there.`,
+    remedy: 'Nothing to do: it is made again. When it happens often, look who removes snapshots of the source.',
+  })
+}
+
+const triesMax = 50
+
+/** A platform answers a name with what became of it: one whose task failed is begun anew under another. */
+const freshName = async (
+  task: CopyTask,
+  platform: Platform,
+  asked: { readonly machine: string; readonly name: string },
+): Promise<string> => {
+  const machines = portOf(platform, 'machines')
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const name = `${asked.name}/${tries}`
+    const call = callOf(task, name)
+    const known = await again(call.signal, () => machines.findTask(call, { name, machine: asked.machine }))
+    if (!known.found || (await known.value.status(call)).state !== 'failed') return name
+  }
+  return `${asked.name}/${task.journey.turn.job.leaseEpoch}`
+}
+
+/**
+ * Removes what this job's cycles have left on the source. One that cannot be removed is a debt: it is tried again
+ * until it is gone, and the copy is none the worse for it.
+ */
+export const clearSnapshots = async (task: CopyTask): Promise<number> => {
+  const { turn } = task.journey
+  const open = (await findOpenEffects(turn.db, turn.job.id)).filter(({ kind }) => kind === snapshotKind)
+  let debts = 0
+  for (const effect of open) debts += (await clearOne(turn, task.ends.source, effect)) ? 0 : 1
+  return debts
+}
+
+const clearOne = async (turn: ActingTurn, platform: Platform, effect: EffectRow): Promise<boolean> => {
+  const settled = { id: effect.id, actor: actorOf(turn) }
+  try {
+    await removeOwn(platform, effect, turn.signal)
+    await turn.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
+    return true
+  } catch (thrown) {
+    turn.signal.throwIfAborted()
+    if (thrown instanceof FencedError) throw thrown
+    const error = storableJson(recordError(asDroverError(thrown)))
+    await turn.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'debt', error, delayMs: debtMs }))
+    return false
+  }
+}
+
+const debtMs = 30_000
+
+/** Undoes the making of a snapshot. What is gone is gone. */
+export const undoSnapshot =
+  (db: Db, use: UsePlatform) =>
+  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+    const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
+    if (site) await use(site, (platform) => removeOwn(platform, effect, signal))
+  }
+
+/** By its recorded ref and by its name, which is nobody else's; several, when an answer was lost. */
+const removeOwn = async (platform: Platform, effect: EffectRow, signal: AbortSignal): Promise<void> => {
+  const { machine, snapshot } = undoSchema.parse(effect.undo)
+  await removeSnapshots(platform, {
+    machine,
+    signal,
+    // Named by the try: a removal that failed is begun anew.
+    called: `${effect.id}/${effect.attempts}/${effect.epoch}`,
+    isOurs: ({ name }) => name === snapshot,
+  })
+}
+
+/** Removes those snapshots of a machine that are ours; says how many there were. */
+export const removeSnapshots = async (
+  platform: Platform,
+  asked: {
+    readonly machine: string
+    readonly signal: AbortSignal
+    readonly called: string
+    readonly isOurs: (snapshot: SnapshotRef) => boolean
+  },
+): Promise<number> => {
+  const machines = portOf(platform, 'machines')
+  const call = { signal: asked.signal, timeoutMs: taskMs, name: asked.called }
+  const found = await again(asked.signal, () => machines.snapshots(call, asked.machine))
+  const ours = found.found ? found.value.filter(asked.isOurs) : []
+  for (const { ref } of ours) {
+    const named = { ...call, name: `${asked.called}/${ref}` }
+    try {
+      const handle = await again(asked.signal, () => machines.removeSnapshot(named, asked.machine, ref))
+      await handle.wait(named)
+    } catch (error) {
+      if (!isAbsent(error)) throw error
+    }
+  }
+  return ours.length
+}
+
+export const sourceGone = (ref: string): DroverError =>
+  new DroverError({
+    code: 'source-gone',
+    class: 'conflict',
+    message: `The source has no machine ${ref} any more.`,
+    remedy: 'Look for the machine, then retry the entry; cancel it when the machine was removed for good.',
+    detail: { ref },
+  })

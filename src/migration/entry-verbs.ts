@@ -1,0 +1,143 @@
+import type { Tx } from '../../db/client.ts'
+import { findBatchById } from '../../db/queries/batch-rows.ts'
+import { deleteEntry, type EntryAtWork, lockEntry, writeEntry } from '../../db/queries/entry-rows.ts'
+import { thawInstance } from '../../db/queries/freeze-instances.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import type { BatchRow } from '../../db/schema/migration.ts'
+import { answerVerb } from '../domain/migration/answer-verb.ts'
+import { isMigrating } from '../domain/migration/entry.ts'
+import type { EntryJobKind, Intent } from '../domain/migration/entry-facts.ts'
+import { DroverError } from '../errors.ts'
+import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
+import { moveEntry, placeOf } from './apply-entry.ts'
+
+export interface EntryVerbAsk {
+  readonly id: string
+  readonly by: string
+  readonly verb: 'cancel' | 'retry' | 'resolve'
+  readonly force: boolean
+  readonly cleanup: boolean
+}
+
+export interface EntryVerbAnswer {
+  readonly batch: BatchRow
+  /** `done`: it is so now. `asked`: a job lets go first, then it is done. */
+  readonly outcome: 'done' | 'asked'
+  /** To be told to workers after the commit. */
+  readonly canceled?: CancelOutcome
+}
+
+const says: Readonly<Record<EntryVerbAsk['verb'], string>> = {
+  cancel: 'A person gave it up.',
+  retry: 'A person wants it tried again.',
+  resolve: 'A person has decided.',
+}
+
+/** A person's verb on one entry, in the caller's transaction: done at once, or written down for when its job has let go. */
+export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAnswer> => {
+  const { entry, batch } = await open(tx, ask.id)
+  const { verb, force, cleanup, by } = ask
+  const isOpen = entry.jobId !== null && entry.jobFinishedAt === null && entry.jobKind !== null
+  const answer = answerVerb({
+    place: placeOf(entry),
+    verb,
+    force,
+    openJob: isOpen ? (entry.jobKind as EntryJobKind) : null,
+  })
+  if (answer.do === 'refuse') throw refused(entry, verb, answer.why)
+  const reason = { code: verb, message: says[verb] }
+  if (answer.do === 'apply') {
+    await moveEntry(tx, batch, entry, { event: verb, reason, by, force, cleanup, change: changeOf(verb) })
+    return { batch, outcome: 'done' }
+  }
+  const intent: Intent = { verb: 'cancel', force, cleanup }
+  await writeEntry(tx, {
+    id: entry.id,
+    place: placeOf(entry),
+    moved: false,
+    reason: 'cancel-asked',
+    message: 'A person gave it up; its job is letting go.',
+    tries: entry.tries,
+    jobId: entry.jobId,
+    change: { intent },
+  })
+  await tell(tx, entry, `entry.${verb}-asked`, by)
+  if (!answer.callOff || entry.jobId === null) return { batch, outcome: 'asked' }
+  return {
+    batch,
+    outcome: 'asked',
+    canceled: await cancelInTransaction(tx, entry.jobId, { by, reason: says[verb] }),
+  }
+}
+
+/** A resolve lets it through once; a retry begins with nothing counted against it. */
+const changeOf = (verb: EntryVerbAsk['verb']) => {
+  if (verb === 'resolve') return { resolved: true, retries: 0 }
+  return verb === 'retry' ? { retries: 0, error: null, pending: null } : {}
+}
+
+/** Takes an entry off the list; what it made stays. Only where nothing is under way. */
+export const removeEntry = async (
+  tx: Tx,
+  ask: { readonly id: string; readonly by: string },
+): Promise<void> => {
+  const { entry } = await open(tx, ask.id)
+  const busy = entry.jobId !== null && entry.jobKind !== null && entry.jobFinishedAt === null
+  if (busy || isMigrating(placeOf(entry).state) || entry.sourceStoppedAt !== null)
+    throw new DroverError({
+      code: 'entry-migrating',
+      class: 'conflict',
+      message: `The entry is ${entry.state}${busy ? ' and a job is at it' : ''}: it cannot be taken off the list.`,
+      remedy: 'Cancel it first.',
+      detail: { state: entry.state },
+    })
+  await tell(tx, entry, 'entry.removed', ask.by)
+  await thawInstance(tx, entry.instanceId)
+  await deleteEntry(tx, entry.id)
+}
+
+const open = async (tx: Tx, id: string): Promise<{ entry: EntryAtWork; batch: BatchRow }> => {
+  const entry = await lockEntry(tx, id)
+  const batch = entry && (await findBatchById(tx, entry.batchId))
+  if (entry && batch) return { entry, batch }
+  throw new DroverError({
+    code: 'entry-unknown',
+    class: 'config',
+    message: `There is no entry ${id}.`,
+    remedy: 'Look at the queue.',
+    field: 'id',
+  })
+}
+
+const tell = (tx: Tx, entry: EntryAtWork, type: string, by: string): Promise<void> =>
+  insertAuditEvent(tx, {
+    type,
+    subject: { type: 'entry', id: entry.id },
+    actor: by,
+    from: entry.state,
+    detail: { batch_id: entry.batchId, instance_id: entry.instanceId },
+  })
+
+const refused = (
+  entry: EntryAtWork,
+  verb: string,
+  why: 'not-from-here' | 'needs-force' | 'being-put-right',
+): DroverError => {
+  const message = {
+    'not-from-here': `The entry is ${entry.state}: ${verb} is not possible from there.`,
+    'needs-force': `The entry is ${entry.state}: to ${verb} it throws its work away, and needs force.`,
+    'being-put-right': 'What the entry left outside is still being put right.',
+  }[why]
+  const remedy = {
+    'not-from-here': 'Look at the entry: it lists what is possible.',
+    'needs-force': `Say force when that is what you want.`,
+    'being-put-right': 'Wait for that to end, then ask again.',
+  }[why]
+  return new DroverError({
+    code: `entry-${why}`,
+    class: 'conflict',
+    message,
+    remedy,
+    detail: { state: entry.state, stage: entry.stage, verb },
+  })
+}

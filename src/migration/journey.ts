@@ -1,0 +1,109 @@
+import type { Tx } from '../../db/client.ts'
+import { type EntryAtWork, lockEntryOfJob } from '../../db/queries/entry-rows.ts'
+import { loadSite, loadSiteById } from '../../db/queries/load-site.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
+import type { Placement } from '../domain/migration/placement.ts'
+import { DroverError } from '../errors.ts'
+import { requireTrusted } from '../inventory/connectivity.ts'
+import type { ActingTurn } from '../inventory/power-machine.ts'
+import type { UsePlatform } from '../inventory/sync-site.ts'
+import type { DomainChange } from '../ledger/settle.ts'
+import type { Platform } from '../platforms/ports.ts'
+import { type BatchView, readBatchView } from './batch-view.ts'
+
+/** An entry as the job that is at it sees it, with its batch and both ends. */
+export interface Journey {
+  readonly turn: ActingTurn
+  readonly entry: EntryAtWork
+  readonly batch: BatchView
+  /** The record that was taken: committed. */
+  readonly facts: EffectiveFacts
+  readonly source: SiteRow
+  /** Undefined until it is placed. */
+  readonly target: SiteRow | undefined
+}
+
+/** What a job does first, in the fenced transaction that finds its entry. */
+export type Entering = (tx: Tx, batch: BatchView, entry: EntryAtWork) => Promise<void>
+
+/**
+ * Finds the entry while this job is the one at it, and lets `enter` move it. Throws when somebody else has it by now:
+ * the job has nothing to do any more.
+ */
+export const enterJourney = (turn: ActingTurn, entryId: string, enter?: Entering): Promise<Journey> =>
+  turn.transaction(async (tx) => {
+    const asked = { entryId, jobId: turn.job.id }
+    const found = await lockEntryOfJob(tx, asked)
+    if (!found) throw movedOn(entryId)
+    const batch = await readBatchView(tx, found.batchId)
+    if (!batch) throw movedOn(entryId)
+    await enter?.(tx, batch, found)
+    const entry = enter ? await lockEntryOfJob(tx, asked) : found
+    const source = await loadSiteById(tx, found.sourceId)
+    if (!entry || !source) throw movedOn(entryId)
+    requireTrusted(source)
+    const target = await findTarget(tx, entry)
+    if (target) requireTrusted(target)
+    return { turn, entry, batch, facts: entry.facts as unknown as EffectiveFacts, source, target }
+  })
+
+const findTarget = async (tx: Tx, entry: EntryAtWork): Promise<SiteRow | undefined> => {
+  if (entry.targetId !== null) return loadSiteById(tx, entry.targetId)
+  const name = entry.placement?.target
+  return typeof name === 'string' ? loadSite(tx, { role: 'target', name }) : undefined
+}
+
+/** A change of the entry that is committed with the job's outcome, or not at all. */
+export const leaveJourney =
+  (journey: Journey, change: (tx: Tx, entry: EntryAtWork) => Promise<void>): DomainChange =>
+  async (tx) => {
+    const { turn, entry } = journey
+    const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+    if (!now) throw movedOn(entry.id)
+    await change(tx, now)
+  }
+
+/** Where it lands; an entry without a place has no business with a copy. */
+export const placementOf = ({ entry }: Pick<Journey, 'entry'>): Placement => {
+  if (entry.placement) return entry.placement as unknown as Placement
+  throw notPlaced(entry.id)
+}
+
+/** The machine of ours on the target. */
+export const machineOf = ({ entry }: Pick<Journey, 'entry'>): string => {
+  if (entry.machineRef !== null) return entry.machineRef
+  throw notPlaced(entry.id)
+}
+
+export interface Ends {
+  readonly source: Platform
+  readonly target: Platform
+}
+
+/** Lends the platforms of both ends to some work. */
+export const atBothEnds = <Result>(
+  use: UsePlatform,
+  journey: Journey,
+  work: (ends: Ends) => Promise<Result>,
+): Promise<Result> => {
+  const { source, target, entry } = journey
+  if (!target) throw notPlaced(entry.id)
+  return use(source, (from) => use(target, (to) => work({ source: from, target: to })))
+}
+
+export const movedOn = (entryId: string): DroverError =>
+  new DroverError({
+    code: 'entry-moved-on',
+    class: 'conflict',
+    message: `The entry ${entryId} is not this job's any more.`,
+    remedy: 'Nothing to do: whoever has the entry now goes on with it.',
+  })
+
+const notPlaced = (entryId: string): DroverError =>
+  new DroverError({
+    code: 'entry-not-placed',
+    class: 'conflict',
+    message: `The entry ${entryId} has no machine on a target.`,
+    remedy: 'Retry the entry: it is placed again first.',
+  })
