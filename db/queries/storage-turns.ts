@@ -1,13 +1,34 @@
 import type { Tx } from '../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 
-/** Datastores of the stage that can be read now and could not, or the other way round; new ones that cannot. */
-export const findStorageTurns = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+/**
+ * Datastores of which something else is true now than what instances were judged by: one that can be read and could
+ * not, or the other way round, and one that is new. Asked before the stage is merged. A first sync judges as if all
+ * could be read, so for it only those count that cannot.
+ */
+export const findStorageTurns = async (tx: Tx, at: MergeAt, isFirst: boolean): Promise<string[]> => {
   const rows = await tx<{ name: string }[]>`
-    select s.name from inventory_stage s left join storage t on t.id = s.record_id
+    select s.name from inventory_stage s left join storage t on t.id = s.record_id and t.gone_at is null
     where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'storage'
       and s.action in ('insert', 'update', 'return')
-      and coalesce(s.facts->>'accessible', 'true') <> coalesce(t.facts->>'accessible', 'true')`
+      and (coalesce(s.facts->>'accessible', 'true') <> coalesce(t.facts->>'accessible', 'true')
+        or (t.id is null and not ${isFirst}))`
+  return rows.map((row) => row.name)
+}
+
+/** After the merge: datastores that are gone with it, and those that new instances name and nobody has listed. */
+export const findStorageGaps = async (tx: Tx, at: MergeAt): Promise<string[]> => {
+  const rows = await tx<{ name: string }[]>`
+    select name from storage
+    where site_id = ${at.siteId}::uuid and gone_at is not null and revision = ${at.revision}::bigint
+    union
+    select used.name from (
+      select distinct jsonb_array_elements_text(s.more->'datastores') as name from inventory_stage s
+      where s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'
+        and s.action = 'insert'
+    ) used
+    where not exists (
+      select from storage t where t.site_id = ${at.siteId}::uuid and t.name = used.name and t.gone_at is null)`
   return rows.map((row) => row.name)
 }
 

@@ -1,4 +1,4 @@
-import { DroverError, type RecordedError, recordError } from '../errors.ts'
+import { DroverError, type RecordedError } from '../errors.ts'
 import type { PlatformIdentity } from '../platforms/ports.ts'
 
 export type Connectivity =
@@ -85,5 +85,3 @@ export const requireTrusted = (site: KnownSite): void => {
   const error = site.connectivityError
   if (error?.code === 'platform-identity-changed') throw new DroverError(error)
 }
-
-export const recordedOf = (error: DroverError): string => JSON.stringify(recordError(error))

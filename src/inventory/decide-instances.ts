@@ -101,18 +101,19 @@ const findMarks = async (
 
 /**
  * What the rules say of a new instance, found out while the platform still streams. Clashes with others, and
- * datastores that cannot be read, are only known at the end; then those that they touch are judged once more.
+ * datastores that cannot be read or are not there, are only known at the end; those that they touch are judged again.
  */
 const judgedLine = (line: StageLine, facts: InstanceFacts, waivers: readonly WaiverInForce[]): StageLine => {
   const instance = { id: line.recordId ?? '', facts, overrides: {}, tracking: trackingOf(line) }
   const { id: _id, ...judgement } = judge(instance, {
     fleet: nobodyElse,
     waivers,
-    datastoreAccessible: () => undefined,
+    datastoreAccessible: () => true,
   })
   const ignored = typeof line.more?.ignored === 'string' ? line.more.ignored : null
   const identities = countsInFleet({ ignored, gone: false }) ? identitiesOf(facts, {}) : []
-  return { ...line, more: { ...line.more, ...judgement, identities } }
+  const datastores = [...new Set(facts.disks.map((disk) => disk.datastore).filter((name) => name !== ''))]
+  return { ...line, more: { ...line.more, ...judgement, identities, datastores } }
 }
 
 const trackingOf = (line: StageLine): TrackingRecord => (line.more?.tracking ?? {}) as TrackingRecord

@@ -17,7 +17,7 @@ import {
 } from '../../db/queries/merge-instances.ts'
 import { mergeRecords } from '../../db/queries/merge-records.ts'
 import { stageInventory } from '../../db/queries/stage-inventory.ts'
-import { findOnStorage, findStorageTurns } from '../../db/queries/storage-turns.ts'
+import { findOnStorage, findStorageGaps, findStorageTurns } from '../../db/queries/storage-turns.ts'
 import { findWaivers, signFleetWaivers } from '../../db/queries/waivers-in-force.ts'
 import { writeInstanceEvents, writeStagedEvents } from '../../db/queries/write-inventory-events.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
@@ -67,7 +67,7 @@ const redecidePage = 500
  */
 export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
   const { at, reading } = options
-  const turned = await findStorageTurns(tx, at)
+  const turned = await findStorageTurns(tx, at, options.quiet)
   let records = 0
   for (const table of recordTables) {
     const vanish = reading === 'full' ? 'missing' : reading === 'delta' ? 'told' : 'none'
@@ -100,7 +100,7 @@ const mergeInstances = async (tx: Tx, options: MergeOptions, turned: readonly st
   const isCurrent = options.judgedWith === (await signFleetWaivers(tx))
   const stale = await findToReassess(tx, at, isCurrent)
   const clashing = await findClashing(tx, at)
-  const affected = await findOnStorage(tx, at.siteId, turned)
+  const affected = await findOnStorage(tx, at.siteId, [...turned, ...(await findStorageGaps(tx, at))])
   await reassess(tx, { instanceIds: [...stale, ...standing] })
   await judgeOnly(tx, [...clashing, ...affected, ...gone.shared])
   if (!options.quiet) {
@@ -137,7 +137,8 @@ const decideAnew = async (tx: Tx, options: MergeOptions): Promise<void> => {
     if (facts.includes(null)) throw overtakenError(site.name)
     const known = facts.filter((item) => item !== null)
     const lines = await decideInstances(tx, site, known, { waivers, refIsGone: (ref) => gone.has(ref) })
-    if (!(await stageInventory(tx, at, writeLines(lines)))) throw new FencedError(at.jobId, at.epoch)
+    for (const text of writeLines(lines))
+      if (!(await stageInventory(tx, at, text))) throw new FencedError(at.jobId, at.epoch)
   }
 }
 

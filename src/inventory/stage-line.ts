@@ -24,20 +24,28 @@ export const writeFacts = (facts: object): { readonly text: string; readonly has
   return { text, hash: hash('sha256', text, 'base64url') }
 }
 
-/** The JSON text of rows. Facts go in as they are; they are clean. */
-export const writeLines = (lines: readonly StageLine[]): string => {
-  const rows = lines.map((line) => {
-    const head = storableJson({
-      kind: line.kind,
-      ref: line.ref,
-      action: line.action,
-      record_id: line.recordId,
-      base: line.base,
-      hash: line.hash,
-      name: line.name,
-      more: line.more,
-    })
-    return line.factsText === null ? head : `${head.slice(0, -1)},"facts":${line.factsText}}`
-  })
-  return `[${rows.join(',')}]`
+/** What one statement may carry. A platform whose machines are all of the largest size must not break it. */
+const maxTextLength = 4 * 1024 * 1024
+
+/** The JSON text of rows, in as many arrays as their size asks for. Facts go in as they are; they are clean. */
+export const writeLines = (lines: readonly StageLine[]): string[] => {
+  const texts: string[] = []
+  let rows: string[] = []
+  let length = 0
+  for (const line of lines) {
+    const row = writeLine(line)
+    if (length > 0 && length + row.length > maxTextLength) {
+      texts.push(`[${rows.join(',')}]`)
+      rows = []
+      length = 0
+    }
+    rows.push(row)
+    length += row.length
+  }
+  return rows.length > 0 ? [...texts, `[${rows.join(',')}]`] : texts
+}
+
+const writeLine = ({ factsText, recordId, ...line }: StageLine): string => {
+  const head = storableJson({ ...line, record_id: recordId })
+  return factsText === null ? head : `${head.slice(0, -1)},"facts":${factsText}}`
 }

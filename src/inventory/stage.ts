@@ -128,8 +128,8 @@ class Stager {
     const { holder, onChunk } = this.#options
     const lines = await this.#decide(items)
     await before
-    if (lines.length > 0 && !(await stageInventory(holder.db, holder, writeLines(lines))))
-      throw new FencedError(holder.jobId, holder.epoch)
+    for (const text of writeLines(lines))
+      if (!(await stageInventory(holder.db, holder, text))) throw new FencedError(holder.jobId, holder.epoch)
     this.#items += items.length
     onChunk(this.#items)
   }

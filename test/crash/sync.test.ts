@@ -6,6 +6,7 @@ import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { instancesOf, makeSite, siteOf } from '../support/inventory.ts'
 import { createLab } from '../support/lab.ts'
+import { until } from '../support/wait.ts'
 
 /** The key of the fleet's processes. */
 const sealer = createSealer('5e'.repeat(32))
@@ -98,6 +99,24 @@ await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
       expect(await eventCount(fleet, 'instance.changed', [row?.id ?? ''])).toBe(1)
     },
   )
+
+  test('nobody has to ask: a new source is checked, read, and read again when it is due', async () => {
+    const source = await makeSource(fleet)
+    await fleet.db`update site set connectivity = 'unknown', next_check_at = now()`
+    await fleet.worker()
+    const revisionIs = (revision: number) =>
+      until(async () => (await siteOf(fleet.db, source)).revision === revision, {
+        what: `the inventory to be at revision ${revision}`,
+        withinMs: 60_000,
+      })
+    await revisionIs(1)
+    await lab.admin('PATCH /lab/sites/vcenter/instances/vm-102', {
+      facts: { description: `seen by ${source}` },
+    })
+    await fleet.db`update site set next_sync_at = now()`
+    await revisionIs(2)
+    await expectWhole(fleet, source, 2)
+  })
 
   test('two syncs asked for at once, one with its worker frozen in the merge: one revision', async () => {
     const source = await makeSource(fleet)

@@ -1,3 +1,4 @@
+import { request } from 'node:https'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/log.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
@@ -11,7 +12,7 @@ import {
   siteOf,
   warningsOf,
 } from '../../support/inventory.ts'
-import { createLab } from '../../support/lab.ts'
+import { createLab, type TestLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
@@ -116,6 +117,54 @@ test('one dead source of three delays nothing of the others', async () => {
   }
   const ends = await Promise.all([dead, ...living].map(({ worker, name }) => worker.sync(name)))
   expect(ends.map(({ state }) => state)).toEqual(['ready', 'succeeded', 'succeeded'])
+})
+
+/** Over TLS that nobody vouches for: the test is the one who knows. */
+const changeCertificate = (lab: TestLab): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const headers = { authorization: `Bearer ${lab.adminToken}`, 'content-type': 'application/json' }
+    const asked = request(
+      `${lab.url}/lab/acts`,
+      { method: 'POST', headers, rejectUnauthorized: false },
+      (answer) => {
+        answer.resume()
+        answer.once('end', () =>
+          answer.statusCode === 204 ? resolve() : reject(new Error(String(answer.statusCode))),
+        )
+      },
+    )
+    asked.once('error', reject)
+    asked.end(JSON.stringify({ act: 'certificate-change' }))
+  })
+
+test('a certificate that nobody has confirmed, or that changed, waits for a person and shows itself', async () => {
+  const lab = await createLab({ tls: true })
+  await makeSite(db, { name: 'tls', endpoint: lab.endpoint('vcenter'), password: lab.password })
+  const worker = createInventoryWorker(db, openLab)
+  const check = () => worker.run('check-connection', { role: 'source', name: 'tls' })
+  const confirm = async () => {
+    const { connectivity, seenCertificate } = await siteOf(db, 'tls')
+    expect([connectivity, seenCertificate?.fingerprint]).toEqual([
+      'confirm-fingerprint',
+      expect.stringMatching(/^[0-9a-f]{64}$/),
+    ])
+    await db`update site set fingerprint = ${seenCertificate?.fingerprint ?? ''} where name = 'tls'`
+    await check()
+    expect(await siteOf(db, 'tls')).toMatchObject({ connectivity: 'ok', seenCertificate: null })
+    return seenCertificate?.fingerprint
+  }
+  await check()
+  const first = await confirm()
+  expect((await worker.sync('tls')).state).toBe('succeeded')
+  await changeCertificate(lab)
+  await worker.platforms.close()
+  const later = createInventoryWorker(db, openLab)
+  expect(await later.sync('tls', { mode: 'full' })).toMatchObject({ error: { code: 'platform-fingerprint' } })
+  expect((await siteOf(db, 'tls')).nextCheckAt.getTime()).toBeLessThan(Date.now() + 5_000)
+  await later.run('check-connection', { role: 'source', name: 'tls' })
+  const { connectivity, seenCertificate } = await siteOf(db, 'tls')
+  expect(connectivity).toBe('confirm-fingerprint')
+  expect(seenCertificate?.fingerprint).not.toBe(first)
 })
 
 const planted = 'S3cret-&<planted>-pässword'

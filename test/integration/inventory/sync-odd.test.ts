@@ -226,3 +226,86 @@ test('a target brings hosts, storage, networks and projects, and no machines of 
   const hosts = await db`select gone_at from host where site_id = ${site.id}::uuid`
   expect(hosts.map((row) => row.goneAt === null)).toEqual([false])
 })
+
+/** Changes an instance at the very moment that something about it is staged, which no test could hit by itself. */
+const whenStaged = async (ref: string, change: string) => {
+  await db.unsafe(`
+    create function meanwhile() returns trigger language plpgsql as $$ begin
+      if new.ref = '${ref}' then update instance set ${change} where ref = '${ref}'; end if;
+      return new;
+    end $$;
+    create trigger meanwhile after insert on inventory_stage for each row execute function meanwhile()`)
+  return () => db.unsafe('drop trigger meanwhile on inventory_stage; drop function meanwhile()')
+}
+
+test('what was decided on is decided anew when its record has changed since', async () => {
+  const { name, worker, world, ref } = await setUp()
+  await worker.sync(name)
+  world.put({ ref: ref(1), cpus: 48 })
+  const stop = await whenStaged(ref(1), "frozen_by = 'wave-9'")
+  expect((await worker.sync(name)).result).toMatchObject({ changed: 0, pending: 1 })
+  await stop()
+  expect(await instanceOf(db, name, ref(1))).toMatchObject({
+    ...{ frozenBy: 'wave-9', facts: { cpus: 2 }, pending: { type: 'facts', facts: { cpus: 48 } } },
+  })
+})
+
+test('a reading that was overtaken by somebody who looked later is made once more', async () => {
+  const { name, worker, ref } = await setUp()
+  await worker.sync(name)
+  const stop = await whenStaged(ref(2), "hash = 'of a later look'")
+  const { state, error } = await worker.sync(name, { mode: 'full' })
+  await stop()
+  expect([state, error.code]).toEqual(['ready', 'sync-overtaken'])
+  expect((await worker.sync(name, { mode: 'full' })).state).toBe('succeeded')
+})
+
+test('clashes are told to both sides, and end for both when one is gone', async () => {
+  const [one, two] = [await setUp(2), await setUp(0)]
+  await one.worker.sync(one.name)
+  const { id, facts } = await instanceOf(db, one.name, one.ref(1))
+  two.world.put({ ref: 'vm-88', name: 'other', nics: facts.nics })
+  await two.worker.sync(two.name)
+  const other = await instanceOf(db, two.name, 'vm-88')
+  const clashes = async (instance: string) => {
+    const rows = await db<{ rule: string }[]>`
+      select rule from finding where instance_id = ${instance}::uuid and rule like '%-clash' order by rule`
+    return rows.map(({ rule }) => rule)
+  }
+  expect(await clashes(id)).toEqual(['address-clash', 'mac-clash'])
+  expect(await clashes(other.id)).toEqual(['address-clash', 'mac-clash'])
+  two.world.remove('vm-88')
+  await two.worker.sync(two.name)
+  expect(await clashes(id)).toEqual([])
+})
+
+test('what is true of a datastore is told of every machine on it', async () => {
+  const { name, worker, world, ref } = await setUp()
+  const [[key, facts] = ['', undefined]] = world.storage
+  if (!facts) throw new Error('There is no datastore.')
+  const told = async () => {
+    const { id } = await instanceOf(db, name, ref(1))
+    const rows = await db<{ rule: string }[]>`
+      select rule from finding where instance_id = ${id}::uuid and rule like 'datastore%'`
+    return rows.map(({ rule }) => rule).join()
+  }
+  const steps = [
+    [() => world.storage.delete(key), 'datastore-unknown'],
+    [() => world.storage.set(key, facts), ''],
+    [() => world.storage.set(key, { ...facts, accessible: false }), 'datastore-inaccessible'],
+    [() => world.storage.set(key, facts), ''],
+    [() => world.storage.delete(key), 'datastore-unknown'],
+  ] as const
+  for (const [change, rule] of steps) {
+    change()
+    await worker.sync(name, { mode: 'full' })
+    expect(await told()).toBe(rule)
+  }
+})
+
+test('a first sync that brings a datastore which cannot be read says so at once', async () => {
+  const { name, worker, world, ref } = await setUp()
+  for (const [key, facts] of world.storage) world.storage.set(key, { ...facts, accessible: false })
+  await worker.sync(name)
+  expect(await instanceOf(db, name, ref(1))).toMatchObject({ readiness: 'blocked' })
+})
