@@ -171,5 +171,5 @@ test('the page of the API lists its operations and finds one by its words', asyn
   await page.getByRole('link', { name: 'API', exact: true }).click()
   await page.waitForURL('**/docs')
   await page.getByLabel('Filter operations').fill('waive')
-  await page.getByText(/^[1-3] of \d+ operations$/).waitFor()
+  await page.getByText(/^[1-9] of \d+ operations$/).waitFor()
 })

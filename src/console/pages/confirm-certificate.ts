@@ -26,7 +26,7 @@ ${definition([
   ['Fingerprint', spaced(seen.fingerprint ?? '')],
   ['Issued to', fact('subject')],
   ['Issued by', fact('issuer')],
-  ['Valid', `${fact('valid_from')} to ${fact('valid_to')}`],
+  ['Valid', `${fact('valid_from').slice(0, 10)} to ${fact('valid_to').slice(0, 10)}`],
   ['Names', fact('names')],
   ['Why ask', fact('reason')],
 ])}

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { ApiError } from '../../api/problem.ts'
 import type { InstanceSummary } from '../../api/resources/instance-view.ts'
-import { findRule } from '../../domain/inventory/rules/catalogue.ts'
+import { findRule, rules } from '../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { withQuery } from '../ask.ts'
 import type { Page, PageContext } from '../page.ts'
@@ -121,7 +121,7 @@ const instanceRow = (instance: InstanceSummary): Html => html`<tr data-key="${in
 <td>${instance.power_state}</td><td class="long">${systemText(instance)}</td>
 <td class="count">${instance.cpus}</td><td class="nowrap">${bytes(instance.memory)}</td>
 <td class="nowrap">${instance.disks}: ${bytes(instance.disk_bytes)}</td>
-<td><a href="/sources/${instance.source}">${instance.source}</a></td></tr>`
+<td class="nowrap"><a href="/sources/${instance.source}">${instance.source}</a></td></tr>`
 
 /** What a person should know of a machine before opening it. */
 const marks = ({
@@ -139,8 +139,11 @@ const marks = ({
     ...(problem === null ? [] : ['could not be read']),
   ].map((mark) => html` <span class="mark">${mark}</span>`)}`
 
+const gravity = (rule: string): number => rules.findIndex(({ id }) => id === rule)
+
+/** The gravest rule that it breaks, and how many more. */
 const whyText = ({ findings }: InstanceSummary): Html => {
-  const [first] = findings
+  const [first] = findings.toSorted((a, b) => gravity(a) - gravity(b))
   if (first === undefined) return html``
   return html`${findRule(first)?.title ?? first}${findings.length > 1 ? html` <span class="dim">and ${findings.length - 1} more</span>` : ''}`
 }

@@ -74,9 +74,9 @@ const inventoryHtml = (role: SiteRole, { name, counts }: SiteDetail): Html => {
           ['Machines', countLink(counts.instances, 'machine', `/instances?${of}`)],
           [
             'Of these',
-            html`${countLink(counts.ready, 'ready one', `/instances?${of}&readiness=ready`)},
-${countLink(counts.warning, 'one', `/instances?${of}&readiness=warning`)} with warnings,
-${countLink(counts.blocked, 'blocked one', `/instances?${of}&readiness=blocked`)}`,
+            html`<a href="/instances?${of}&amp;readiness=ready">${counts.ready} ready</a>,
+<a href="/instances?${of}&amp;readiness=warning">${counts.warning} with warnings</a>,
+<a href="/instances?${of}&amp;readiness=blocked">${counts.blocked} blocked</a>`,
           ],
           ['Left out', countLink(counts.ignored, 'machine', `/instances?${of}&show=ignored`)],
         ] as const)
