@@ -48,8 +48,8 @@ const lasting = (facts: EntryFacts, why: Reason): Reason => (isAtRest(facts.plac
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
     if (facts.windowOver) return letGo(facts, 'window-ended', 'Its window is over.')
-  } else if (facts.sourceIsOurs && !facts.sourceNeedsPerson) {
-    // However it came here: a source that we switched off does not stay off for an entry that does not need it so.
+  } else if (facts.sourceIsOurs && !facts.sourceNeedsPerson && place.state !== 'finished') {
+    // However it came here, but for the end that it is off for: a source that we switched off does not stay off for an entry that does not need it so.
     return withdraw(facts, facts.tries, 'The source is switched on again.')
   }
   if (facts.batchState !== 'running' && !isAtRest(place))

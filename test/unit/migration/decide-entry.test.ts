@@ -171,7 +171,13 @@ describe('laws', () => {
     else if (given.job?.state !== 'open') expect(decision).toMatchObject({ do: 'rest', reason: said })
   })
 
+  law('a finished entry has nothing withdrawn: its source stays off for good', (given, decision) => {
+    if (given.place.state !== 'finished' || given.job?.kind === 'withdraw-entry') return
+    expect(decision.do).not.toBe('start')
+  })
+
   law('a source of ours is not left off for an entry that does not need it so', (given, decision) => {
+    if (given.place.state === 'finished') return
     if (!given.sourceIsOurs || given.sourceNeedsPerson || isCommitted(given.place)) return
     if (given.job?.state === 'open' || given.intent) return
     const working = given.job?.state === 'failed' || given.job?.state === 'canceled'
