@@ -70,6 +70,17 @@ describe('power and tracking', () => {
     )
   })
 
+  test('are refused where the source has no such capability', async () => {
+    const paris = await addSite(db, 'paris')
+    await db`update site set capabilities = '{inventory,power}'`
+    const id = await addInstance(db, paris, { facts: named('web') })
+    const power = (verb: string) => call('POST', `/v1/instances/${id}/:power`, { json: { verb } })
+    expect((await power('shutdown')).body.detail).toContain('it lacks guest-shutdown')
+    const track = await call('POST', `/v1/instances/${id}/:reset-background-import`)
+    expect(track.body.detail).toContain('it lacks changed-blocks')
+    expect((await power('stop')).status).toBe(202)
+  })
+
   test('of another sort are refused while one is under way, and by field when they are wrong', async () => {
     const paris = await addSite(db, 'paris')
     const id = await addInstance(db, paris, { facts: named('web') })

@@ -2,8 +2,9 @@ import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
 import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
-import { powerVerbs } from '../../domain/job/power-instance.ts'
+import { type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
 import { nudge } from '../../ledger/nudge.ts'
+import type { Capability } from '../../platforms/ports.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { problem } from '../problem.ts'
@@ -30,7 +31,7 @@ const guestPatience = {
 const accepted = { 202: json(acceptedSchema, 'A job does it; `Location` is where to look') }
 
 const guards =
-  'Refused while a running batch holds the instance, when it is gone or ignored, and while its source is not connected.'
+  'Refused while a running batch holds the instance, when it is gone or ignored, and while its source is not connected or cannot do it at all.'
 
 const power = defineRoute({
   method: 'post',
@@ -85,8 +86,10 @@ const reset = defineRoute({
 })
 
 /** Why nothing may be done to the machine now: every reason, not the first. */
-const requireActionable = async (tx: Tx, row: InstanceLine): Promise<void> => {
+const requireActionable = async (tx: Tx, row: InstanceLine, needs: Capability): Promise<void> => {
   const site = await findSiteByName(tx, 'source', row.source)
+  // Nothing is known before the first good check; then the job itself finds out.
+  const able = !site || site.capabilities.length === 0 || site.capabilities.includes(needs)
   const reasons = [
     ...(row.frozenBy === null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
     ...(row.goneAt === null ? [] : ['its source no longer has it']),
@@ -94,6 +97,7 @@ const requireActionable = async (tx: Tx, row: InstanceLine): Promise<void> => {
     ...(site?.connectivity === 'ok'
       ? []
       : [`the connectivity of its source ${row.source} is ${site?.connectivity ?? 'unknown'}`]),
+    ...(able ? [] : [`its source ${row.source} cannot do this (it lacks ${needs})`]),
   ]
   if (reasons.length > 0)
     throw problem('instance-not-actionable', `Nothing was started: ${reasons.join('; ')}.`, {
@@ -104,10 +108,10 @@ const requireActionable = async (tx: Tx, row: InstanceLine): Promise<void> => {
 /** Asking for the very same thing while it is under way gives that job; for another thing it is refused. */
 const start = async (
   tx: Tx,
-  asked: { id: string; kind: string; payload: Record<string, unknown>; by: string },
+  asked: { id: string; kind: string; payload: Record<string, unknown>; needs: Capability; by: string },
 ) => {
   const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
-  await requireActionable(tx, row)
+  await requireActionable(tx, row, asked.needs)
   const payload = { instance: row.id, ...asked.payload }
   const live = await findLiveInstanceJob(tx, { instance: row.id, kind: asked.kind })
   if (live && live.payload.verb !== asked.payload.verb)
@@ -130,6 +134,8 @@ const start = async (
   }
 }
 
+const powerNeeds = (verb: PowerVerb): Capability => (verb === 'shutdown' ? 'guest-shutdown' : 'power')
+
 /** `/instances/{id}/:power`, `:enable-background-import` and `:reset-background-import`. */
 export const instanceVerbs = (deps: ApiDeps) =>
   newResource()
@@ -137,7 +143,9 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const payload = c.req.valid('json')
       const by = c.get('actor').name
-      const answer = await once(c, deps, (tx) => start(tx, { id, kind: 'power-instance', payload, by }))
+      const answer = await once(c, deps, (tx) =>
+        start(tx, { id, kind: 'power-instance', payload, needs: powerNeeds(payload.verb), by }),
+      )
       nudge(deps.db)
       return c.json(answer.body, 202)
     })
@@ -145,7 +153,9 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const payload = { ...c.req.valid('json'), verb: 'enable' }
       const by = c.get('actor').name
-      const answer = await once(c, deps, (tx) => start(tx, { id, kind: 'track-instance', payload, by }))
+      const answer = await once(c, deps, (tx) =>
+        start(tx, { id, kind: 'track-instance', payload, needs: 'changed-blocks', by }),
+      )
       nudge(deps.db)
       return c.json(answer.body, 202)
     })
@@ -153,7 +163,7 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const by = c.get('actor').name
       const answer = await once(c, deps, (tx) =>
-        start(tx, { id, kind: 'track-instance', payload: { verb: 'reset' }, by }),
+        start(tx, { id, kind: 'track-instance', payload: { verb: 'reset' }, needs: 'changed-blocks', by }),
       )
       nudge(deps.db)
       return c.json(answer.body, 202)
