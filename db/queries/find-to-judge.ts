@@ -48,9 +48,9 @@ export const findStaleJudgements = async (
      where f.waived and not exists (
        select from waiver w where w.rule = f.rule and (w.instance_id is null or w.instance_id = f.instance_id)
          and (w.until is null or w.until > now()))
-       and not exists (
-         select from instance i where i.id = f.instance_id
-           and (i.gone_at is not null or i.overrides->>'ignore_restrictions' = 'true'))
+       and exists (
+         select from instance i where i.id = f.instance_id and i.gone_at is null
+           and i.overrides->>'ignore_restrictions' is distinct from 'true')
      limit ${options.limit})`
   return rows.map((row) => row.id)
 }

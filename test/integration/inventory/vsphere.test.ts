@@ -1,0 +1,39 @@
+import { expect, test } from 'vitest'
+import { openVsphere } from '../../../src/platforms/vsphere/vsphere.ts'
+import { createInventoryWorker, instancesOf, makeSite, siteOf } from '../../support/inventory.ts'
+import { jobOf } from '../../support/ledger.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { startVcsim, vcsimAccount } from '../../support/vcsim.ts'
+
+const { db } = await createDatabase()
+const simulator = await startVcsim({ vms: 3 })
+
+test('a vCenter is confirmed, read whole, followed by deltas, and its machines are switched', async () => {
+  await makeSite(db, { name: 'vc', kind: 'vsphere', endpoint: simulator.url, ...vcsimAccount })
+  const worker = createInventoryWorker(db, openVsphere)
+  const check = async () =>
+    (await jobOf(db, await worker.run('check-connection', { role: 'source', name: 'vc' }))).result
+  expect(await check()).toEqual({ connectivity: 'confirm-fingerprint', code: 'platform-fingerprint' })
+  const { fingerprint = '' } = (await siteOf(db, 'vc')).seenCertificate ?? {}
+  await db`update site set fingerprint = ${fingerprint}`
+  expect(await check()).toEqual({ connectivity: 'ok', code: null })
+  const first = await worker.sync('vc')
+  expect(first).toMatchObject({ state: 'succeeded', result: { reading: 'full', problems: 0, revision: 1 } })
+  const before = await instancesOf(db, 'vc')
+  expect(before.length).toBeGreaterThan(3)
+  expect(
+    before.every((row) => row.uuid !== '' && row.facts.nics.length > 0 && row.facts.disks.length > 0),
+  ).toBe(true)
+  expect((await worker.sync('vc')).result).toMatchObject({ reading: 'delta', changed: 0, revision: 1 })
+  const [one] = before
+  if (!one) throw new Error('There is no machine.')
+  const stop = await worker.run('power-instance', { instance: one.id, verb: 'stop' })
+  expect(await jobOf(db, stop)).toMatchObject({ state: 'succeeded', result: { power_state: 'off' } })
+  expect((await instancesOf(db, 'vc'))[0]?.facts.power_state).toBe('off')
+  expect((await worker.sync('vc', { mode: 'full' })).result).toMatchObject({
+    reading: 'full',
+    vanished: 0,
+    appeared: 0,
+  })
+  expect((await instancesOf(db, 'vc')).map((row) => row.id)).toEqual(before.map((row) => row.id))
+})
