@@ -3,6 +3,7 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createHttpServer } from '../../src/api/serve.ts'
+import { untilReadable } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { settles, until } from '../support/wait.ts'
 import { clientOf, depsOver, type Overrides, selfTestJob, startFeed } from './setup.ts'
@@ -60,13 +61,8 @@ const follow = async (url: string, headers: Record<string, string> = {}) => {
 test('events come in pages after a cursor, filtered by type and subject', async () => {
   const id = await create()
   await call('POST', `/v1/jobs/${id}/:cancel`)
-  const first = await until(
-    async () => {
-      const page = await call('GET', '/v1/events?limit=1')
-      return page.body.items.length === 1 && page
-    },
-    { what: 'the event to be readable' },
-  )
+  await untilReadable(db)
+  const first = await call('GET', '/v1/events?limit=1')
   expect(first.body.items[0]).toMatchObject({ type: 'job.created', job_id: id, actor: 'local', to: 'ready' })
   const rest = await call('GET', `/v1/events?after=${first.body.next}`)
   expect(rest.body.items.map((event) => event.type)).toEqual(['job.canceled'])
