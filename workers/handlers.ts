@@ -1,8 +1,10 @@
 import type { Db } from '../db/client.ts'
 import type { SyncParts } from '../src/inventory/sync-site.ts'
+import { ByteBudget } from '../src/migration/copy/byte-budget.ts'
 import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
 import { createCheckConnection } from './handlers/check-connection.ts'
+import { createImportInstance } from './handlers/import-instance.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
@@ -22,9 +24,13 @@ export interface HandlerParts extends SyncParts {
   readonly cpu: CpuPool
 }
 
+/** Of disks, in memory at once, over all copies of this process. */
+const copyBytes = 64 * 1024 * 1024
+
 /** Every handler this version has. A new one is a file in `handlers/` and a line here. */
 export const createHandlers = (parts: HandlerParts): HandlerSet => {
   const undoers = new Map<string, Undoer>()
+  const copies = { ...parts, budget: new ByteBudget(copyBytes) }
   const all = [
     createSelfTest(parts.world, parts.cpu),
     createSettleDebt(undoers),
@@ -33,6 +39,7 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createCheckConnection(parts.use),
     createPowerInstance(parts.use),
     createTrackInstance(parts.db, parts.use),
+    createImportInstance(copies),
   ] as readonly Handler[]
   for (const handler of all)
     for (const [effectKind, undoer] of Object.entries(handler.undoers ?? {})) undoers.set(effectKind, undoer)

@@ -1,6 +1,8 @@
 import { checkConnection } from './check-connection.ts'
+import { cutoverInstance } from './cutover-instance.ts'
 import { finalVerify } from './final-verify.ts'
 import { hibernateMigrate } from './hibernate-migrate.ts'
+import { importInstance } from './import-instance.ts'
 import { importOva } from './import-ova.ts'
 import type { JobKind } from './kind.ts'
 import { placeInstance } from './place-instance.ts'
@@ -11,6 +13,7 @@ import { swapTemplate } from './swap-template.ts'
 import { syncSource } from './sync-source.ts'
 import { syncTarget } from './sync-target.ts'
 import { trackInstance } from './track-instance.ts'
+import { withdrawEntry } from './withdraw-entry.ts'
 
 /** Every job kind there is. A new kind is one file beside this one, a line here, and a handler. */
 export const jobKinds: readonly JobKind[] = [
@@ -20,6 +23,9 @@ export const jobKinds: readonly JobKind[] = [
   powerInstance,
   trackInstance,
   placeInstance,
+  importInstance,
+  cutoverInstance,
+  withdrawEntry,
   importOva,
   swapTemplate,
   hibernateMigrate,

@@ -40,7 +40,8 @@ export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle>
     try {
       return await copyOnce(task, await withSnapshot(task, disks))
     } catch (error) {
-      if (!isAbsent(error) || lost >= snapshotsLost || (await snapshotStands(task, first.cycle.n))) throw error
+      if (!isAbsent(error) || lost >= snapshotsLost || (await snapshotStands(task, first.cycle.n)))
+        throw error
       await abandon(task)
     }
   }
@@ -61,7 +62,8 @@ const openCycle = (task: CopyTask, after: number): Promise<OpenDisks> => {
     const disks: OpenDisk[] = []
     for (const row of rows) {
       if (row.cycle?.n === n) disks.push({ ...row, cycle: row.cycle })
-      else disks.push(await openDisk(tx, row, { n, job, opened_at: openedAt, snapshot: own?.snapshot ?? null }))
+      else
+        disks.push(await openDisk(tx, row, { n, job, opened_at: openedAt, snapshot: own?.snapshot ?? null }))
     }
     const [first, ...others] = disks
     if (first) return [first, ...others] as const
@@ -120,8 +122,8 @@ const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
 const abandon = (task: CopyTask): Promise<void> => {
   const { turn, entry } = task.journey
   return turn.transaction(async (tx) => {
+    // A number that no cycle has: it is nobody's to go on with.
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id))
-      // A number that no cycle has: it is nobody's to go on with.
       if (cycle) await writeDiskCycle(tx, { entryId: entry.id, disk, cycle: { ...cycle, job: '' } })
   })
 }
@@ -140,7 +142,7 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
     turn.progress({ done, total, phase: task.phase })
   }
   tell(0)
-  await together(plans.map((plan) => () => copyDisk(task, plan, tell)))
+  await together(task, (paced) => plans.map((plan) => copyDisk(paced, plan, tell)))
   const [{ cycle }] = disks
   const reset = plans.filter(({ how }) => how === 'reset').map(({ row }) => row.disk)
   return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, reset }
@@ -161,8 +163,19 @@ const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) =>
   )
 }
 
-/** All at once; the first error is thrown when all of them have let go. */
-const together = async (works: readonly (() => Promise<void>)[]): Promise<void> => {
-  const ended = await Promise.allSettled(works.map((work) => work()))
-  for (const end of ended) if (end.status === 'rejected') throw end.reason
+/** All disks at once. The first that fails is what is thrown, when the others have let go at their next extent. */
+const together = async (
+  task: CopyTask,
+  begin: (paced: CopyTask) => readonly Promise<void>[],
+): Promise<void> => {
+  let failed: { readonly error: unknown } | undefined
+  const pace = async () => {
+    if (failed) throw failed.error
+    await task.pace()
+  }
+  const note = (error: unknown) => {
+    failed ??= { error }
+  }
+  await Promise.all(begin({ ...task, pace }).map((work) => work.catch(note)))
+  if (failed) throw (failed as { readonly error: unknown }).error
 }

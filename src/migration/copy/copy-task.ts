@@ -1,5 +1,5 @@
 import type { Platform } from '../../platforms/ports.ts'
-import { machineOf, type Ends, type Journey } from '../journey.ts'
+import { type Ends, type Journey, machineOf } from '../journey.ts'
 import type { ByteBudget } from './byte-budget.ts'
 
 /** All that a copy of an entry needs. */

@@ -61,7 +61,8 @@ export const sourceDrifted = (changes: DiskChanges): DroverError => {
     code: 'source-drifted',
     class: 'conflict',
     message: `The disks of the source changed while they were copied (${told.join('; ')}).`,
-    remedy: 'Sync the source, then reset the entry: it is planned and placed again with the disks as they are.',
+    remedy:
+      'Sync the source, then reset the entry: it is planned and placed again with the disks as they are.',
     detail: { ...changes },
   })
 }

@@ -1,4 +1,4 @@
-import { type EntryDiskRow, type DiskCycle } from '../../../db/queries/entry-disks.ts'
+import type { DiskCycle, EntryDiskRow } from '../../../db/queries/entry-disks.ts'
 import { recordedExtents } from '../../../db/queries/entry-extents.ts'
 import { isUnsupported, PlatformError } from '../../platforms/platform-error.ts'
 import type { ChangedBlocks, DiskRef } from '../../platforms/ports/disks.ts'

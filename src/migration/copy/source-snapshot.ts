@@ -1,12 +1,12 @@
 import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
-import type { Db } from '../../../db/client.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
-import { actorOf } from '../../inventory/turn.ts'
 import type { ActingTurn } from '../../inventory/power-machine.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { actorOf } from '../../inventory/turn.ts'
 import type { Call } from '../../platforms/call.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
@@ -70,7 +70,8 @@ const create = async (
     code: 'source-snapshot-lost',
     class: 'transient',
     message: `The snapshot ${asked.name} was made, and is not there.`,
-    remedy: 'Nothing to do: it is made again. When it happens often, look who removes snapshots of the source.',
+    remedy:
+      'Nothing to do: it is made again. When it happens often, look who removes snapshots of the source.',
   })
 }
 

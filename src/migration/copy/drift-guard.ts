@@ -1,0 +1,34 @@
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
+import { mergeInstance } from '../../domain/inventory/merge.ts'
+import { cleanInstance } from '../../domain/inventory/normalise.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { again } from './again.ts'
+import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
+import { type DriftNote, findDrift, sourceDrifted } from './drift.ts'
+import { snapshotPrefix, sourceGone } from './source-snapshot.ts'
+
+export type Guarded =
+  | { readonly is: 'same'; readonly notes: readonly DriftNote[] }
+  | { readonly is: 'identity'; readonly message: string }
+
+/** Reads the source anew and names what others have done to it. Throws when its disks are not those of the record. */
+export const guardDrift = async (task: CopyTask, reset: readonly string[]): Promise<Guarded> => {
+  const { entry, facts } = task.journey
+  const prefix = snapshotPrefix(entry.id)
+  const drift = findDrift(facts, await readSource(task), {
+    isOurs: (name) => name.startsWith(prefix),
+    reset,
+  })
+  if (drift.is === 'disks') throw sourceDrifted(drift.changes)
+  return drift.is === 'identity' ? drift : { is: 'same', notes: drift.notes }
+}
+
+/** The source as it is now; a look that fails throws. */
+const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, `look-${task.journey.turn.job.id}`)
+  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
+  if (!found.found) throw sourceGone(ref)
+  // As a sync would: an empty answer is no news.
+  return mergeInstance(task.journey.facts, cleanInstance(found.value).facts)
+}

@@ -1,0 +1,86 @@
+import type { ActingTurn } from '../inventory/power-machine.ts'
+import type { UsePlatform } from '../inventory/sync-site.ts'
+import { actorOf } from '../inventory/turn.ts'
+import type { DomainChange } from '../ledger/settle.ts'
+import { type EntryStep, moveEntry } from './apply-entry.ts'
+import type { ByteBudget } from './copy/byte-budget.ts'
+import { copyCycle } from './copy/copy-cycle.ts'
+import type { CopyTask } from './copy/copy-task.ts'
+import { guardDrift } from './copy/drift-guard.ts'
+import { clearSnapshots } from './copy/source-snapshot.ts'
+import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
+
+export interface ImportParts {
+  readonly use: UsePlatform
+  readonly budget: ByteBudget
+  readonly pace: () => Promise<void>
+}
+
+export interface EntryOutcome {
+  readonly result: Record<string, unknown>
+  readonly change: DomainChange
+}
+
+/** One copy of what changed while the source runs: as old, in the end, as its snapshot. */
+export const importEntry = async (
+  turn: ActingTurn,
+  entryId: string,
+  { use, budget, pace }: ImportParts,
+): Promise<EntryOutcome> => {
+  const journey = await enterJourney(turn, entryId, async (tx, batch, entry) => {
+    if (entry.state === 'background-import') return
+    if (entry.state !== 'idle') throw movedOn(entryId)
+    await moveEntry(tx, batch.row, entry, {
+      event: 'sync-begin',
+      reason: { code: 'copying', message: 'What changed is copied while the source runs.' },
+      by: actorOf(turn),
+      jobId: turn.job.id,
+      tries: entry.tries,
+    })
+  })
+  return atBothEnds(use, journey, async (ends) => {
+    const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
+    const before = await guardDrift(task, [])
+    if (before.is === 'identity') return identityChanged(journey, before.message)
+    const cycle = await copyCycle(task)
+    const after = await guardDrift(task, cycle.reset)
+    const debts = await clearSnapshots(task)
+    if (after.is === 'identity') return identityChanged(journey, after.message)
+    const bytes = cycle.bytes
+    return {
+      result: { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts },
+      change: move(journey, {
+        event: 'sync-done',
+        reason: { code: 'copied', message: `The copy is as old as ${cycle.takenAt.toISOString()}.` },
+        change: {
+          syncedAt: cycle.takenAt,
+          progress: { phase: task.phase, done: bytes, total: bytes },
+          error: null,
+        },
+      }),
+    }
+  })
+}
+
+/** Moves the entry with the job's outcome. */
+export const move = (journey: Journey, step: Omit<EntryStep, 'by'>): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    await moveEntry(tx, journey.batch.row, entry, { ...step, by: actorOf(journey.turn) })
+  })
+
+/** The source is not the machine any more that was planned: a person says what it is. */
+export const identityChanged = (journey: Journey, message: string): EntryOutcome => ({
+  result: { ended: 'identity-changed' },
+  change: move(journey, {
+    event: 'identity-changed',
+    reason: { code: 'identity-changed', message },
+    change: {
+      error: {
+        code: 'identity-changed',
+        class: 'conflict',
+        message,
+        remedy: 'Look at the machine on the source, then cancel or retry the entry.',
+      },
+    },
+  }),
+})
