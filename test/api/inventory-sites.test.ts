@@ -63,7 +63,7 @@ describe.each([
       name: 'paris',
       has_password: true,
       endpoint: 'http://127.0.0.1:9440/',
-      connectivity: { state: 'unknown', message: null },
+      connectivity: { state: 'unknown', message: expect.stringContaining('Nobody has tried') },
       syncing: false,
       settings: { ...settings, sync_interval_seconds: 600 },
     })
@@ -207,7 +207,7 @@ test('where another installation answers, saving the connection as it is says th
     json: { endpoint: site.endpoint },
     headers: { 'if-match': '*' },
   })
-  expect(saved.body, saved.text).toMatchObject({ connectivity: { state: 'unknown', message: null } })
+  expect(saved.body, saved.text).toMatchObject({ connectivity: { state: 'unknown', code: null } })
   expect(await jobs()).toHaveLength(1)
 })
 

@@ -10,7 +10,7 @@ import { problem } from '../problem.ts'
 import { defineRoute, json, jsonBody, newResource } from '../route.ts'
 import { type AcceptedView, acceptedSchema } from './schemas.ts'
 import { type Accepted, enqueueCheck, enqueueSync, type SyncMode } from './site-jobs.ts'
-import { fingerprintSchema } from './site-view.ts'
+import { explainConnectivity, fingerprintSchema } from './site-view.ts'
 import { lockSite, nounOf, siteParams, tagOf } from './sites.ts'
 
 const verbRoutes = (role: SiteRole) => {
@@ -88,11 +88,12 @@ const sync = async (
   // Unknown without a reason: nobody has looked yet, and the sync itself will find out.
   const passable =
     site.connectivity === 'ok' || (site.connectivity === 'unknown' && site.connectivityError === null)
+  const { message, remedy } = explainConnectivity(site)
   if (!passable)
     throw problem(
       'site-not-connected',
-      `Its connectivity is ${site.connectivity}: ${site.connectivityError?.message ?? 'see its last check'}`,
-      site.connectivityError ? { remedy: site.connectivityError.remedy } : {},
+      `Its connectivity is ${site.connectivity}: ${message}`,
+      remedy === null ? {} : { remedy },
     )
   return accepted(
     await enqueueSync(tx, site, { mode: asked.mode ?? 'delta', force: asked.force ?? false, by: asked.by }),

@@ -1,20 +1,16 @@
 import { z } from '@hono/zod-openapi'
 import type { SiteCounts, SiteLine } from '../../../db/queries/site-rows.ts'
+import {
+  type ConnectivityState,
+  connectivityMeanings,
+  connectivityStates,
+} from '../../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole, settingsSchemaOf } from '../../domain/inventory/site-settings.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { platformKinds } from '../../platforms/connection.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { refuseCa, refuseEndpoint, tidyEndpoint, tidyFingerprint } from '../site-credentials.ts'
 import { anything, timestamp } from './schemas.ts'
-
-export const connectivityStates = [
-  'unknown',
-  'ok',
-  'cannot-connect',
-  'tls-error',
-  'confirm-fingerprint',
-  'authentication-error',
-] as const
 
 /** A text that `refuse` finds nothing wrong with. */
 const checked = (most: number, refuse: (text: string) => string | undefined) =>
@@ -170,6 +166,17 @@ export const siteDetailSchema = (role: SiteRole) =>
 export type SiteView = z.infer<ReturnType<typeof siteSchema>>
 export type SiteDetail = z.infer<ReturnType<typeof siteDetailSchema>>
 
+/** What the last try said; before there was one, what the state means. */
+export const explainConnectivity = (
+  site: Pick<SiteLine, 'connectivity' | 'connectivityError'>,
+): { message: string | null; remedy: string | null } => {
+  const { connectivity, connectivityError: error } = site
+  if (error) return { message: error.message, remedy: error.remedy }
+  if (connectivity === 'ok') return { message: null, remedy: null }
+  const { sentence, remedy } = connectivityMeanings[connectivity as ConnectivityState]
+  return { message: sentence, remedy }
+}
+
 export const viewSite = (site: SiteLine): SiteView => {
   const role = site.role as SiteRole
   const settings = readSettings(role, site.settings)
@@ -187,8 +194,7 @@ export const viewSite = (site: SiteLine): SiteView => {
       state: site.connectivity as SiteView['connectivity']['state'],
       since: moment(site.connectivitySince),
       code: site.connectivityError?.code ?? null,
-      message: site.connectivityError?.message ?? null,
-      remedy: site.connectivityError?.remedy ?? null,
+      ...explainConnectivity(site),
       checked_at: momentOrNull(site.checkedAt),
       next_check_at: moment(site.nextCheckAt),
       seen_certificate: site.seenCertificate,

@@ -10,6 +10,7 @@ import {
   lockSiteByName,
   type SiteLine,
 } from '../../../db/queries/site-rows.ts'
+import { connectivityStates } from '../../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole } from '../../domain/inventory/site-settings.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { nudge } from '../../ledger/nudge.ts'
@@ -24,7 +25,6 @@ import { changeSite, saveLimits } from './site-change.ts'
 import { enqueueCheck } from './site-jobs.ts'
 import { removeSite, removingSchema } from './site-removal.ts'
 import {
-  connectivityStates,
   newSiteSchema,
   siteChangeSchema,
   siteDetailSchema,
