@@ -6,7 +6,7 @@ export interface VerbAsk {
   readonly place: EntryPlace
   readonly verb: 'cancel' | 'retry' | 'resolve' | 'reset'
   readonly force: boolean
-  /** The job at it that has not ended; null: nobody is at it. */
+  /** The job at it that has not ended, or a `withdraw-entry` that has not succeeded; null: nobody is at it. */
   readonly openJob: EntryJobKind | null
 }
 

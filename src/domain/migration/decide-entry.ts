@@ -33,9 +33,8 @@ export const decideEntry = (facts: EntryFacts): EntryDecision => {
   const { job, intent, place } = facts
   if (job?.state === 'open') return whileWorking(facts, job)
   if (intent) return byPerson(facts, intent)
-  if (job && job.state !== 'succeeded')
-    return job.kind === 'withdraw-entry' ? withdrawAgain(facts, job) : afterJob(facts, job)
-  return unattended(facts, place)
+  if (!job || job.state === 'succeeded') return unattended(facts, place)
+  return job.kind === 'withdraw-entry' ? withdrawAgain(facts, job) : afterJob(facts, job)
 }
 
 /** Only a person takes it further. */
@@ -87,8 +86,14 @@ const byPerson = (facts: EntryFacts, intent: Intent): EntryDecision => {
   const force = intent.force || (job?.kind === 'cutover-instance' && job.state === 'canceled')
   const answer = applyEntryEvent(place, intent.verb, { force })
   if (!answer.allowed) return tooLate(facts, intent)
+  const why = reason(intent.verb, answer.rule.says)
   const cleanup = intent.verb === 'cancel' && intent.cleanup
-  return apply(intent.verb, reason(intent.verb, answer.rule.says), { force, cleanup })
+  if (job?.kind !== 'withdraw-entry' || job.state === 'succeeded')
+    return apply(intent.verb, why, { force, cleanup })
+  // What could not be put right will hardly be so a moment later, whoever asks for it.
+  const until = pausedUntil(facts)
+  if (until !== undefined) return rest(facts, lasting(facts, why), Math.min(until, facts.now + lookMs))
+  return apply(intent.verb, why, { force, cleanup, tries: facts.tries + 1 })
 }
 
 const letGo = (facts: EntryFacts, code: string, message: string): EntryDecision =>

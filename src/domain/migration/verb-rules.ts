@@ -43,6 +43,7 @@ export const verbRules: readonly EntryRule[] = [
     from: ['conflict'],
     in: ['final'],
     to: 'idle',
+    source: 'start',
     says: 'A person has decided; the source has run since, so a new final import comes first.',
   }),
   row({

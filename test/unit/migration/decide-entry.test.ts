@@ -152,7 +152,8 @@ describe('laws', () => {
 
   law('a wish is done, waits for a job that is called off, or is dropped', (given, decision) => {
     if (!given.intent) return
-    if (given.job?.state === 'open' && given.job.kind === 'withdraw-entry') return
+    // Putting right is not called off, and one that failed is not asked again at once.
+    if (given.job?.kind === 'withdraw-entry' && decision.do === 'rest') return
     if (given.job?.state === 'open') expect(['call-off', 'forget']).toContain(decision.do)
     else if (decision.do === 'apply') expect(decision.event).toBe(given.intent.verb)
     else expect(decision.do).toBe('forget')
