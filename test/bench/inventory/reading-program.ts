@@ -139,4 +139,6 @@ process.on('message', (task) => {
       }),
   )
 })
+// By its own exit, so that a profile is written.
+process.once('SIGTERM', () => process.exit(0))
 send({ type: 'ready' })

@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { firstMessage, startProcess } from '../processes.ts'
 import type { ReadingReport, ReadingTask } from './reading-program.ts'
@@ -14,11 +15,14 @@ export interface Reader {
 }
 
 /** A fresh process that does readings, one after the other. */
-export const startReader = async (): Promise<Reader> => {
+export const startReader = async (name: string, cpuProf: string | undefined): Promise<Reader> => {
   const started = startProcess({
     title: 'reader',
     command: process.execPath,
-    args: ['--import', 'tsx', program],
+    args: [
+      ...(cpuProf === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(cpuProf, name)}`]),
+      ...['--import', 'tsx', program],
+    ],
     ipc: true,
   })
   await firstMessage(started.title, started)

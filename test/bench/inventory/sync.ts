@@ -44,7 +44,8 @@ export const runSync = async ({ options, postgres }: InventoryBench): Promise<vo
     const url = await postgres.createDatabase(`inventory_${round}`)
     await migrateDb(url)
     await addSource(url, base.connection.endpoint)
-    const [alone, worker] = [await startReader(), await startReader()]
+    const alone = await startReader('alone', options.cpuProf)
+    const worker = await startReader('worker', options.cpuProf)
     await once(alone, 'parse', url)
     await once(worker, 'sync-full', url)
     await once(alone, 'edit', url)
