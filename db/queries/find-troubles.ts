@@ -57,15 +57,21 @@ export const countLiving = async (db: Queryable, siteId: string): Promise<Living
   return row ?? { instances: 0, ignored: 0 }
 }
 
-/** Things other than instances that could not be read this time. */
+export interface StagedProblem {
+  readonly kind: string
+  readonly ref: string
+  readonly name: string
+  readonly message: string
+}
+
+/** What could not be read this time and has no record that would tell of it. */
 export const findStagedProblems = async (
   db: Queryable,
-  owner: { readonly jobId: string; readonly epoch: number },
+  at: { readonly jobId: string; readonly epoch: number; readonly siteId: string },
   limit: number,
-): Promise<
-  { readonly kind: string; readonly ref: string; readonly name: string; readonly message: string }[]
-> => db`
-  select kind, ref, name, more->'problem'->>'message' as message from inventory_stage
-  where job_id = ${owner.jobId}::uuid and epoch = ${owner.epoch}::bigint and action = 'problem'
-    and kind in ('network', 'host', 'storage', 'project')
+): Promise<StagedProblem[]> => db<StagedProblem[]>`
+  select kind, ref, name, more->'problem'->>'message' as message from inventory_stage s
+  where job_id = ${at.jobId}::uuid and epoch = ${at.epoch}::bigint and action = 'problem'
+    and not (kind = 'instance' and exists (
+      select from instance i where i.site_id = ${at.siteId}::uuid and i.ref = s.ref and i.gone_at is null))
   order by kind, ref limit ${limit}`

@@ -13,7 +13,7 @@ import { connectivityOf, requireSameInstallation, seenCertificateOf } from './co
 import { siteAbsent } from './read-site.ts'
 import { probeTimeoutMs, type UsePlatform } from './sync-site.ts'
 import { actorOf, type Turn } from './turn.ts'
-import { mergeWarnings } from './warnings.ts'
+import { boundedTexts, mergeWarnings } from './warnings.ts'
 
 type Answer =
   | { readonly ok: true; readonly identity: PlatformIdentity; readonly capabilities: readonly string[] }
@@ -81,7 +81,7 @@ const write = async (
   })
   const actor = actorOf(turn)
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
-  const said = answer.ok ? {} : { 'connection-failed': [answer.error.message] }
+  const said = answer.ok ? {} : { 'connection-failed': boundedTexts([answer.error.message]) }
   await mergeWarnings(tx, place, { types: ['connection-failed'], said, actor })
   const code = answer.ok ? null : answer.error.code
   if (connectivity !== site.connectivity || code !== (site.connectivityError?.code ?? null))

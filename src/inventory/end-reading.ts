@@ -3,8 +3,8 @@ import { endSync } from '../../db/queries/end-sync.ts'
 import { countLiving, findStagedProblems, findTroubles } from '../../db/queries/find-troubles.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockSite } from '../../db/queries/load-site.ts'
-import { findUnread } from '../../db/queries/merge-instances.ts'
-import { countStage } from '../../db/queries/stage-inventory.ts'
+import { findUnread, type MergeAt } from '../../db/queries/merge-instances.ts'
+import { countStage, type StageCounts } from '../../db/queries/stage-inventory.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { DroverError } from '../errors.ts'
@@ -60,7 +60,8 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
     epoch: turn.job.leaseEpoch,
     revision: site.revision + 1,
   }
-  const heldBack = await countHeldBack(tx, options, site)
+  const staged = await countStage(tx, at)
+  const heldBack = await countHeldBack(tx, options, site, staged)
   const namelessInstance = reading.nameless.some(({ of }) => of === 'instance')
   const conclude: Reading = heldBack > 0 || namelessInstance ? 'part' : reading.reading
   const quiet = site.syncedAt === null
@@ -75,7 +76,7 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   })
   const unread = await findUnread(tx, at)
   const living = await countLiving(tx, site.id)
-  const troubled = await warn(tx, options, site, heldBack)
+  const troubled = await warn(tx, { ...options, site }, heldBack, at)
   const result: SyncResult = {
     reading: reading.reading,
     full_because: reading.fullBecause,
@@ -83,7 +84,7 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
     items: reading.items,
     ...living,
     ...counts(merged),
-    problems: reading.problems,
+    problems: sumOf(staged, 'problem') + reading.nameless.length,
     unread: unread.slice(0, maxRereads),
     held_back: heldBack,
   }
@@ -105,6 +106,9 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   return result
 }
 
+const sumOf = (staged: readonly StageCounts[], action: string): number =>
+  staged.filter((row) => row.action === action).reduce((sum, row) => sum + row.count, 0)
+
 const counts = ({ appeared, changed, returned, vanished, pending }: Merged) => ({
   appeared,
   changed,
@@ -114,10 +118,13 @@ const counts = ({ appeared, changed, returned, vanished, pending }: Merged) => (
 })
 
 /** How many instances an answer without any would remove, if nobody has vouched for it; 0: it is believed. */
-const countHeldBack = async (tx: Tx, options: EndReading, site: SiteRow): Promise<number> => {
-  const { turn, reading, force } = options
+const countHeldBack = async (
+  tx: Tx,
+  { reading, force }: EndReading,
+  site: SiteRow,
+  staged: readonly StageCounts[],
+): Promise<number> => {
   if (reading.reading !== 'full' || site.role !== 'source' || force) return 0
-  const staged = await countStage(tx, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
   if (staged.some(({ kind, action }) => kind === 'instance' && action !== 'gone')) return 0
   // A second full reading that says the same is believed.
   if (Number(site.syncResult?.held_back ?? 0) > 0) return 0
@@ -136,32 +143,37 @@ const syncWarnings: readonly WarningType[] = [
 const maxSaid = 49
 
 /** Says everything that a person should know after this reading; returns how many instances could not be read. */
-const warn = async (tx: Tx, options: EndReading, site: SiteRow, heldBack: number): Promise<number> => {
-  const { turn, reading } = options
+const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt): Promise<number> => {
+  const { turn, reading, site } = options
   const { troubles, counts: totals } = await findTroubles(tx, site.id, maxSaid)
-  const things = await findStagedProblems(tx, { jobId: turn.job.id, epoch: turn.job.leaseEpoch }, maxSaid)
-  const nameless = (instances: boolean) =>
-    reading.nameless
-      .filter(({ of }) => (of === 'instance') === instances)
-      .map(({ of, name, message }) => `${of} ${name || 'without a name'}: ${message}`)
+  const strangers = await findStagedProblems(tx, at, maxSaid)
   const of = (type: string) =>
     troubles
       .filter((trouble) => trouble.type === type)
-      .map(({ name, ref, text }) => `${name} (${ref}): ${text}`)
+      .map(({ name, ref, text }) => `${shortName(name)} (${ref}): ${text}`)
+  const unknown = (instances: boolean) => [
+    ...reading.nameless
+      .filter(({ of: kind }) => (kind === 'instance') === instances)
+      .map(({ of: kind, name, message }) => `${kind} ${shortName(name) || 'without a name'}: ${message}`),
+    ...strangers
+      .filter(({ kind }) => (kind === 'instance') === instances)
+      .map(({ kind, ref, name, message }) => `${kind} ${shortName(name) || ref}: ${message}`),
+  ]
+  const unread = unknown(true)
   const said: Said = {
     'suddenly-empty': heldBack > 0 ? [suddenlyEmpty(site, heldBack)] : [],
-    'instances-not-read': boundedTexts([...nameless(true), ...of('problem')], totals.problem),
+    'instances-not-read': boundedTexts([...unread, ...of('problem')], unread.length + (totals.problem ?? 0)),
     'instances-ignored': boundedTexts(of('ignored'), totals.ignored),
     'facts-cut': boundedTexts(of('notes'), totals.notes),
-    'things-not-read': boundedTexts([
-      ...nameless(false),
-      ...things.map(({ kind, ref, name, message }) => `${kind} ${name || ref}: ${message}`),
-    ]),
+    'things-not-read': boundedTexts(unknown(false)),
   }
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   await mergeWarnings(tx, place, { types: syncWarnings, said, actor: actorOf(turn) })
   return totals.problem ?? 0
 }
+
+/** A name may be as long as its platform allows, and say anything. */
+const shortName = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name)
 
 const suddenlyEmpty = (site: SiteRow, heldBack: number): string =>
   `${site.name} showed no instance at all, where ${heldBack} were known. They are kept until another full sync says the same, or one is asked for with force.`

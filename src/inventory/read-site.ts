@@ -73,6 +73,11 @@ export const stageOptions = async (turn: Turn, site: SiteRow): Promise<StageOpti
   },
 })
 
+/** Trouble of the source itself. What an account may not see is a matter of each machine. */
+const isEverybodys = ({ code, class: kind }: PlatformError): boolean =>
+  code !== 'platform-permission' &&
+  (kind === 'config' || code === 'platform-session-lost' || code === 'platform-unreachable')
+
 /** One instance as an item of a reading; what cannot be read is its own problem. */
 export const readInstance = async (platform: Platform, call: Call, ref: string): Promise<InventoryItem> => {
   try {
@@ -80,7 +85,7 @@ export const readInstance = async (platform: Platform, call: Call, ref: string):
     return found.found ? { type: 'instance', facts: found.value } : { type: 'gone', of: 'instance', ref }
   } catch (error) {
     // Only what is this instance's own: a site that is away is no problem of each of its instances.
-    if (!(error instanceof PlatformError) || error.class === 'config' || call.signal.aborted) throw error
+    if (!(error instanceof PlatformError) || isEverybodys(error) || call.signal.aborted) throw error
     return { type: 'problem', of: 'instance', ref, name: '', error }
   }
 }

@@ -104,9 +104,12 @@ const readMarkedOne = async (
   }
 }
 
-/** A lost session or a wrong certificate is everybody's trouble: then nothing may be concluded from the rest. */
+/**
+ * A lost session or a wrong certificate is everybody's trouble: then nothing may be concluded from the rest. What an
+ * account may not see is a matter of each machine.
+ */
 const concernsOne = ({ class: kind, code }: PlatformError): boolean =>
-  kind !== 'config' && code !== 'platform-session-lost'
+  code === 'platform-permission' || (kind !== 'config' && code !== 'platform-session-lost')
 
 const asItem = (item: WireItem): InventoryItem => {
   if (item.type === 'gone') return { type: 'gone', of: item.of, ref: item.ref }

@@ -156,13 +156,15 @@ test('of two sources with one machine the first counts, and the second when the 
 
 test('templates and machines of the platform itself are kept apart, with a warning that goes with them', async () => {
   const { name, worker, world, ref } = await setUp()
-  world.put({ ref: ref(1), template: true })
+  world.put({ ref: ref(1), template: true, name: 'line one\nline two\u202e' })
   world.put({ ref: ref(2), name: 'vCLS-1' })
   await worker.sync(name)
   const ignored = (await instancesOf(db, name)).map((row) => row.ignored)
   expect(ignored).toEqual(['template', 'cluster-agent', null, null])
   const [warning] = await warningsOf(db, name)
   expect([warning?.type, warning?.messages.length, warning?.count]).toEqual(['instances-ignored', 2, 1])
+  // What a machine is called neither breaks a line nor turns the text around.
+  expect(warning?.messages[0]?.text).toContain('line one line two ')
   world.put({ ref: ref(1), template: false })
   await worker.sync(name)
   const [later] = await warningsOf(db, name)
