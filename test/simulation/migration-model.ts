@@ -262,8 +262,12 @@ const check = (world: World): void => {
     const { source, target, place, sourceIsOurs } = entry
     if (source.on && target?.on) fail(entry, 'Source and target are both on.')
     const released = place.state === 'finished'
+    // Its owner leaves it alone then (see `touch`), so it was us.
+    if (released && source.on) fail(entry, 'A source was switched on again although its target took over.')
     const needed = !entry.gone && isCommitted(place)
     const askedFor = place.state === 'error' && entry.reason.code === 'identity-changed'
+    if (askedFor && isBeingWithdrawn(entry))
+      fail(entry, 'A source that may be another machine is started without a person.')
     if (sourceIsOurs && !source.on && !(released || needed || askedFor || isBeingWithdrawn(entry)))
       fail(entry, 'A source stays off on our account without being needed so.')
   }
