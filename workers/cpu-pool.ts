@@ -14,7 +14,7 @@ export class CpuPool {
     task: Task,
     input: Parameters<CpuTasks[Task]>[0],
     signal: AbortSignal,
-  ): Promise<ReturnType<CpuTasks[Task]>> {
+  ): Promise<Awaited<ReturnType<CpuTasks[Task]>>> {
     this.#pool ??= new Piscina({
       filename: new URL('./cpu-thread.mjs', import.meta.url).href,
       maxThreads: Math.max(1, availableParallelism()),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { checkScript, placeByScript } from '../src/migration/placement/script-thread.ts'
 
 /** What may take long on the processor. Each is a pure function of its input, run in a thread. */
 export const cpuTasks = {
@@ -10,6 +11,8 @@ export const cpuTasks = {
       hash = createHash('sha256').update(hash).digest()
     return { rounds }
   },
+  'place-by-script': placeByScript,
+  'check-script': checkScript,
 } as const
 
 export type CpuTasks = typeof cpuTasks

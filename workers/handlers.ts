@@ -5,6 +5,7 @@ import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
 import { createCheckConnection } from './handlers/check-connection.ts'
 import { createImportInstance } from './handlers/import-instance.ts'
+import { createPlaceInstance } from './handlers/place-instance.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
@@ -39,6 +40,7 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createCheckConnection(parts.use),
     createPowerInstance(parts.use),
     createTrackInstance(parts.db, parts.use),
+    createPlaceInstance(parts),
     createImportInstance(copies),
   ] as readonly Handler[]
   for (const handler of all)

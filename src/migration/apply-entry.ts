@@ -24,6 +24,8 @@ export interface EntryStep {
   /** A cancel that takes the target away, too. */
   readonly cleanup?: boolean
   readonly tries?: number
+  /** Nobody looks before; undefined: at once. */
+  readonly lookAt?: Date
   /** The job that stays at it; none given: nobody does. */
   readonly jobId?: string | null
   readonly change?: EntryChange
@@ -66,6 +68,7 @@ export const moveEntry = async (
     message: step.reason.message,
     tries: step.tries ?? 0,
     jobId,
+    lookAt: step.lookAt,
     change: {
       ...leaving(place, from),
       ...(await followRecord(tx, batch, entry, step.event)),

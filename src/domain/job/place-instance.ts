@@ -13,4 +13,6 @@ export const placeInstance = defineKind({
     /** The inventory revision the decision is made on; a newer one asks for a new decision. */
     revision: z.int().nonnegative(),
   }),
+  // Then the entry makes room for another one, and is tried again later.
+  retry: { environmentMax: 4, transientMax: 4 },
 })

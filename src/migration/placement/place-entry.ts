@@ -1,0 +1,226 @@
+import type { Tx } from '../../../db/client.ts'
+import { lockRoom } from '../../../db/queries/batch-rows.ts'
+import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
+import { findInstanceById } from '../../../db/queries/find-instance.ts'
+import { findNetworksByRef } from '../../../db/queries/list-site-things.ts'
+import { loadSite, loadSiteById } from '../../../db/queries/load-site.ts'
+import { countHostsOfGroup } from '../../../db/queries/placing-entries.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { placeNetwork } from '../../domain/inventory/overrides.ts'
+import { pauseMs, type Reason } from '../../domain/migration/entry-facts.ts'
+import type { MappedNetwork } from '../../domain/migration/merge-placement.ts'
+import type { TargetView } from '../../domain/migration/place-check.ts'
+import { requireTrusted } from '../../inventory/connectivity.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import type { DomainChange } from '../../ledger/settle.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { moveEntry } from '../apply-entry.ts'
+import { type Journey, leaveJourney, movedOn } from '../journey.ts'
+import { ownerOfEntry } from '../ownership.ts'
+import { chooseHost, hintOf } from './choose-host.ts'
+import { decideWhere, findObstacles, type KeptPlacement, type WhereAsk } from './place.ts'
+import { runScript, type ScriptThreads } from './script-runner.ts'
+import type { ScriptAnswer } from './script-types.ts'
+import { askAbout, batchText } from './script-view.ts'
+import { removeOwned } from './target-machine.ts'
+import type { TargetLooks } from './target-view.ts'
+
+export interface PlaceParts {
+  readonly use: UsePlatform
+  readonly threads: ScriptThreads
+  readonly looks: TargetLooks
+}
+
+/** What was found out about where an entry is to land, before anything is decided. */
+interface Considered {
+  readonly where: Omit<WhereAsk, 'host'>
+  readonly site: SiteRow | undefined
+  readonly view: TargetView | undefined
+}
+
+export type Placed =
+  | { readonly placed: true; readonly placement: KeptPlacement; readonly target: SiteRow }
+  | { readonly placed: false; readonly reasons: readonly Reason[]; readonly log: readonly string[] }
+
+/** Decides where an entry lands and moves it to `creating`; or says everything that keeps it from there. */
+export const placeEntry = async (journey: Journey, parts: PlaceParts): Promise<Placed> => {
+  const considered = await consider(journey, parts)
+  return journey.turn.transaction(async (tx) => {
+    const { entry: mine, turn } = journey
+    const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: turn.job.id })
+    if (!entry) throw movedOn(mine.id)
+    const { placement, reasons } = await decide(tx, journey, considered)
+    const { site } = considered
+    if (!site || reasons.length > 0) return { placed: false, reasons, log: placement.log }
+    await create(tx, journey, entry, { placement, site })
+    return { placed: true, placement, target: site }
+  })
+}
+
+const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered> => {
+  const { turn, batch, facts } = journey
+  const networks = await mapNetworks(journey)
+  const script = await askScript(journey, parts.threads)
+  const where = { defaults: batch.defaults.placement, facts, networks, script }
+  const { target } = decideWhere(where).placement
+  const site = await loadSite(turn.db, { role: 'target', name: target })
+  if (!site) return { where, site, view: undefined }
+  requireTrusted(site)
+  await removeElsewhere(journey, site, parts.use)
+  return { where, site, view: await viewOf(journey, site, parts) }
+}
+
+/** An earlier journey's machine on another target is of no use any more. */
+const removeElsewhere = async (journey: Journey, site: SiteRow, use: UsePlatform): Promise<void> => {
+  const { turn, entry } = journey
+  const { machineRef: ref, targetId } = entry
+  if (ref === null || targetId === null || targetId === site.id) return
+  const old = await loadSiteById(turn.db, targetId)
+  if (!old) return
+  const owner = await ownerOfEntry(turn.db, entry.id)
+  const name = `${turn.job.id}/${turn.job.leaseEpoch}/elsewhere`
+  await use(old, (platform) =>
+    removeOwned(platform, { signal: turn.signal, timeoutMs: 120_000, name }, { ref, owner }),
+  )
+}
+
+const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
+  const refs = [...new Set(facts.nics.map((nic) => nic.network_ref))]
+  const lines = await findNetworksByRef(turn.db, source.id, refs)
+  return new Map(
+    lines.map((line) => [
+      line.ref,
+      { ...placeNetwork(line.facts, line.overrides), overridden: Object.keys(line.overrides).length > 0 },
+    ]),
+  )
+}
+
+const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
+  const { turn, batch, facts, source, entry } = journey
+  const script = batch.config.placement_scriptlet
+  const instance = script === '' ? undefined : await findInstanceById(turn.db, entry.instanceId)
+  if (!instance) return null
+  const ask = askAbout(facts, instance, source)
+  const [answer] = await runScript(threads, {
+    script,
+    batch: batchText(batch),
+    asks: [ask],
+    signal: turn.signal,
+  })
+  return answer ?? null
+}
+
+/** The target as it is now, and who has the name there. */
+const viewOf = async (journey: Journey, site: SiteRow, { looks, use }: PlaceParts): Promise<TargetView> => {
+  const { turn, entry, facts } = journey
+  const things = await looks.look(turn.db, site, turn.signal)
+  const owner = await ownerOfEntry(turn.db, entry.id)
+  const call = { signal: turn.signal, timeoutMs: 60_000, name: `${turn.job.id}/owned` }
+  const mine = await use(site, (platform) => portOf(platform, 'machines').findOwned(call, owner))
+  const { networks, pools, hosts, projects } = things
+  // Names are a project's own, and a listing does not tell whose: only where there is one it is certain.
+  const namesake = projects.length > 1 ? undefined : await things.namesake(facts.target_name, mine)
+  const nameHeldBy = namesake !== undefined ? 'somebody' : mine.length > 0 ? 'us' : 'nobody'
+  return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
+}
+
+const decide = async (
+  tx: Tx,
+  { batch, entry, facts }: Journey,
+  { where, view }: Considered,
+): Promise<{ placement: KeptPlacement; reasons: readonly Reason[] }> => {
+  const hint = hintOf(facts)
+  let host: WhereAsk['host']
+  if (hint && view) {
+    // Two that look at once would both see the same empty host.
+    await lockRoom(tx, batch.row.id)
+    const { attribute, group } = hint
+    const asked = { batchId: batch.row.id, but: entry.id, target: view.name, attribute, group }
+    host = chooseHost(hint, view.hosts, await countHostsOfGroup(tx, asked), facts)
+  }
+  const { placement, problems } = decideWhere({ ...where, ...(host ? { host } : {}) })
+  const obstacles = findObstacles(placement, facts, view, batch.defaults.migration_network)
+  // A NIC without a place is said by both; once is enough.
+  const codes = new Set(problems.map(({ code }) => code))
+  return { placement, reasons: [...problems, ...obstacles.filter(({ code }) => !codes.has(code))] }
+}
+
+const create = async (
+  tx: Tx,
+  { batch, turn }: Journey,
+  entry: EntryAtWork,
+  { placement, site }: { readonly placement: KeptPlacement; readonly site: SiteRow },
+): Promise<void> => {
+  const by = actorOf(turn)
+  const stays = { by, jobId: turn.job.id, tries: entry.tries }
+  if (entry.state === 'blocked')
+    await moveEntry(tx, batch.row, entry, {
+      ...stays,
+      event: 'unblock',
+      reason: { code: 'placed', message: 'Nothing keeps it from starting any more.' },
+    })
+  const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+  if (!waiting) throw movedOn(entry.id)
+  await moveEntry(tx, batch.row, waiting, {
+    ...stays,
+    event: 'create',
+    reason: { code: 'creating', message: `Its machine is made on ${site.name}.` },
+    change: { placement: { ...placement }, targetId: site.id, reasons: [], error: null },
+  })
+}
+
+/** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
+export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    await block(tx, journey, entry, reasons)
+  })
+
+const block = async (
+  tx: Tx,
+  { batch, turn }: Journey,
+  entry: EntryAtWork,
+  reasons: readonly Reason[],
+): Promise<void> => {
+  const [first] = reasons
+  if (!first) throw new Error('An entry is blocked for a reason.')
+  const tries = entry.tries + 1
+  await moveEntry(tx, batch.row, entry, {
+    event: 'block',
+    reason: first,
+    by: actorOf(turn),
+    tries,
+    lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
+    change: { reasons: reasons.map((reason) => ({ ...reason })) },
+  })
+}
+
+/** The target refused before it made anything: back to where it waits, with the reason. */
+export const putBack = (journey: Journey, why: Reason): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    const { batch, turn } = journey
+    for (const { id } of await findOpenEffects(tx, turn.job.id))
+      await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
+    // Nothing is there to be taken away, so nobody is sent to do it.
+    const empty = { ...entry, placement: null, machineRef: null }
+    await moveEntry(tx, batch.row, empty, {
+      event: 'create-put-off',
+      reason: why,
+      by: actorOf(turn),
+      jobId: turn.job.id,
+      tries: entry.tries,
+      change: { placement: null, machineRef: null },
+    })
+    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+    if (!waiting) throw movedOn(entry.id)
+    await block(tx, journey, waiting, [why])
+  })
+
+/** The target of an entry that was placed by an earlier turn of this job. */
+export const targetOf = async ({ turn, entry }: Journey): Promise<SiteRow> => {
+  const site = entry.targetId === null ? undefined : await loadSiteById(turn.db, entry.targetId)
+  if (!site) throw movedOn(entry.id)
+  requireTrusted(site)
+  return site
+}

@@ -1,0 +1,19 @@
+/** What a placement script may use up for one instance, and in all. */
+export const scriptLimits = {
+  memoryBytes: 32 * 1024 * 1024,
+  stackBytes: 256 * 1024,
+  /** The interpreter asks every 10,000 steps whether it may go on; so many times it may. The same on any machine. */
+  interrupts: 1_000,
+  /** For a machine so slow that the steps alone take too long. */
+  wallMs: 250,
+  logLines: 100,
+  logLineChars: 500,
+  messageChars: 1_000,
+  /** After so many instances a runtime makes room for a new one. */
+  callsPerRuntime: 500,
+  /** What the interpreter cannot interrupt is ended with its thread. */
+  stallMs: 5_000,
+} as const
+
+/** The script's name in its own stack traces. */
+export const scriptFile = 'placement.js'

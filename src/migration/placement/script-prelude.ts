@@ -1,0 +1,47 @@
+/**
+ * Runs inside the interpreter before the script, in the interpreter's own JavaScript: gives the script its calls and
+ * data, and takes away what would make two runs differ. It holds on to what it needs, so that a script that changes
+ * `JSON` or a prototype changes it for itself alone.
+ */
+export const prelude = `(host, names, instanceText, batchText) => {
+  'use strict'
+  const { parse, stringify } = JSON
+  const { freeze, values, defineProperty } = Object
+  const Refusal = TypeError
+  const Missing = Error
+  const asText = String
+  const settle = (value) => {
+    if (typeof value === 'object' && value !== null) {
+      values(value).forEach(settle)
+      freeze(value)
+    }
+    return value
+  }
+  const describe = (value) => {
+    if (typeof value === 'function') return '[function]'
+    if (typeof value !== 'object' || value === null) return asText(value)
+    try {
+      return asText(stringify(value))
+    } catch {
+      return '[object]'
+    }
+  }
+  const line = (given) => {
+    let text = ''
+    for (let at = 0; at < given.length; at += 1) text += (at === 0 ? '' : ' ') + describe(given[at])
+    return text
+  }
+  const give = (name, value) =>
+    defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false })
+  for (const [name, means] of values(parse(names)))
+    give(name, (...given) => {
+      const problem =
+        means === 'log' ? host(name, line(given)) : host(name, given[0], given[1], given[2], given[3])
+      if (problem !== undefined) throw new Refusal(problem)
+    })
+  Math.random = () => {
+    throw new Missing('Math.random is not there: a placement must come out the same every time.')
+  }
+  delete globalThis.queueMicrotask
+  return [settle(parse(instanceText)), settle(parse(batchText))]
+}`

@@ -1,0 +1,216 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import { loadSiteById } from '../../../db/queries/load-site.ts'
+import { isMachineOfEntry } from '../../../db/queries/placing-entries.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { DroverError } from '../../errors.ts'
+import type { ActingTurn } from '../../inventory/power-machine.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import type { Call } from '../../platforms/call.ts'
+import { isAbsent, mayHaveHappened } from '../../platforms/platform-error.ts'
+import type { NewMachine } from '../../platforms/ports/machines.ts'
+import { type Platform, portOf } from '../../platforms/ports.ts'
+
+export const machineKind = 'target-machine'
+
+const callMs = 120_000
+/** More than a job has tries: each task that failed is asked for again under another name. */
+const mostTasks = 1_000
+
+const undoSchema = z.object({
+  site_id: z.string(),
+  entry_id: z.string(),
+  owner: z.record(z.string(), z.string()),
+})
+
+export interface MachineTask {
+  readonly turn: ActingTurn
+  readonly platform: Platform
+  readonly site: SiteRow
+  readonly entryId: string
+  /** The machine that the entry counts on; null: none. */
+  readonly known: string | null
+  readonly machine: NewMachine
+}
+
+export interface MadeMachine {
+  readonly ref: string
+  /** It was there, and what has been copied to it still counts. */
+  readonly kept: boolean
+  readonly disks: DiskPairs
+}
+
+/** The key of the target's disk, by the key of the source's. */
+export type DiskPairs = ReadonlyMap<string, string>
+
+/**
+ * Makes the machine, or takes over the one of ours that is there: exactly one in the end. A crash between any two
+ * lines is gone on from; a lost answer is looked for before anything is made again.
+ */
+export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine> => {
+  const known = task.known === null ? undefined : await fits(task, task.known)
+  if (task.known !== null && known) return { ref: task.known, kept: true, disks: known }
+  const { turn, site, entryId, machine } = task
+  const { externalId } = await turn.effect({
+    kind: machineKind,
+    platform: site.name,
+    name: `machine of ${entryId}`,
+    undo: { site_id: site.id, entry_id: entryId, owner: machine.owner },
+    observe: async () => {
+      const ref = (await settledTask(task)) ?? (await ours(task))
+      return ref === undefined ? { found: false } : { found: true, externalId: ref }
+    },
+    act: async () => ({ externalId: (await ours(task)) ?? (await create(task)) }),
+  })
+  if (externalId === null) throw new Error('A machine was made and its ref was not recorded.')
+  const disks = await fits(task, externalId)
+  if (disks) return { ref: externalId, kept: false, disks }
+  throw gone(machine.machineName)
+}
+
+const callOf = (turn: Pick<ActingTurn, 'signal'>, name: string): Call => ({
+  signal: turn.signal,
+  timeoutMs: callMs,
+  name,
+})
+
+const taskName = (jobId: string, failed: number): string => `${jobId}/target-machine/${failed}`
+
+const failedSoFar = ({ turn }: MachineTask): number => Number(turn.checkpointed?.failedCreations ?? 0)
+
+/** What a creation that was begun before a crash has come to. */
+const settledTask = async (task: MachineTask): Promise<string | undefined> => {
+  const name = taskName(task.turn.job.id, failedSoFar(task))
+  const call = callOf(task.turn, name)
+  const found = await portOf(task.platform, 'machines').findTask(call, { name })
+  if (!found.found) return undefined
+  try {
+    return (await found.value.wait(call)) ?? undefined
+  } catch (error) {
+    if (!mayHaveHappened(error)) await countFailure(task)
+    throw error
+  }
+}
+
+/** Under the name of a task that failed the platform would give its answer for ever. */
+const countFailure = (task: MachineTask): Promise<void> =>
+  task.turn.checkpoint({ ...task.turn.checkpointed, failedCreations: failedSoFar(task) + 1 })
+
+const create = async (task: MachineTask): Promise<string> => {
+  const { turn, platform, machine } = task
+  const call = callOf(turn, taskName(turn.job.id, failedSoFar(task)))
+  const handle = await portOf(platform, 'machines').create(call, machine)
+  try {
+    const ref = await handle.wait(call)
+    if (ref === null) throw gone(machine.machineName)
+    return ref
+  } catch (error) {
+    if (!mayHaveHappened(error)) await countFailure(task)
+    throw error
+  }
+}
+
+/** The one machine that carries our tag and is what is wanted; whatever else carries it is taken away. */
+const ours = async (task: MachineTask): Promise<string | undefined> => {
+  const { turn, platform, machine } = task
+  const call = callOf(turn, `${turn.job.id}/${turn.job.leaseEpoch}/ours`)
+  let kept: string | undefined
+  for (const ref of await portOf(platform, 'machines').findOwned(call, machine.owner)) {
+    if (kept === undefined && (await fits(task, ref))) kept = ref
+    else await removeOwned(platform, call, { ref, owner: machine.owner })
+  }
+  return kept
+}
+
+/** Whether a machine is ours, off, and has the disks that are wanted: then it can be written to. */
+const fits = async (
+  { turn, platform, machine }: MachineTask,
+  ref: string,
+): Promise<DiskPairs | undefined> => {
+  const call = callOf(turn, 'look')
+  if (!(await isOwned(platform, call, { ref, owner: machine.owner }))) return undefined
+  const found = await portOf(platform, 'inventory').instance(call, ref)
+  if (!found.found || found.value.power_state !== 'off') return undefined
+  return matchDisks(machine.disks, found.value.disks)
+}
+
+/** By key; where a platform gives keys of its own, in the order in which they were asked for. */
+export const matchDisks = (
+  wanted: readonly { readonly key: string; readonly capacity: number }[],
+  has: readonly { readonly key: string; readonly capacity: number }[],
+): DiskPairs | undefined => {
+  if (wanted.length !== has.length) return undefined
+  const byKey = new Map(has.map((disk) => [disk.key, disk]))
+  const known = wanted.every(({ key }) => byKey.has(key))
+  const pairs = wanted.map((disk, index) => ({ disk, found: known ? byKey.get(disk.key) : has[index] }))
+  if (pairs.some(({ disk, found }) => found?.capacity !== disk.capacity)) return undefined
+  return new Map(pairs.map(({ disk, found }) => [disk.key, found?.key ?? disk.key]))
+}
+
+interface Owned {
+  readonly ref: string
+  readonly owner: Readonly<Record<string, string>>
+}
+
+const isOwned = async (platform: Platform, call: Call, { ref, owner }: Owned): Promise<boolean> => {
+  const found = await portOf(platform, 'machines').owner(call, ref)
+  return found.found && Object.entries(owner).every(([key, value]) => found.value[key] === value)
+}
+
+/** Takes a machine away that is ours beyond doubt; what is not ours, or not there, stays as it is. */
+export const removeOwned = async (platform: Platform, call: Call, owned: Owned): Promise<void> => {
+  if (!(await isOwned(platform, call, owned))) return
+  const named = (step: string) => ({ ...call, name: `${call.name}/${step}/${owned.ref}` })
+  try {
+    const power = await portOf(platform, 'power').power(call, owned.ref)
+    if (power.found && power.value.state !== 'off') {
+      const stopping = await portOf(platform, 'power').stop(named('stop'), owned.ref)
+      await stopping.wait(call)
+    }
+    const removal = await portOf(platform, 'machines').destroy(named('destroy'), owned.ref)
+    await removal.wait(call)
+  } catch (error) {
+    if (!isAbsent(error)) throw error
+  }
+}
+
+/** By its recorded ref and our tag, never by its name. */
+export const undoTargetMachine =
+  (db: Db, use: UsePlatform) =>
+  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+    const undo = undoSchema.parse(effect.undo)
+    const site = await loadSiteById(db, undo.site_id)
+    if (!site) return
+    await use(site, async (platform) => {
+      const name = `${effect.id}/undo/${effect.attempts}`
+      const call = { signal, timeoutMs: callMs, name }
+      await awaitTasks(platform, call, effect.jobId)
+      for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
+        if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue
+        await removeOwned(platform, call, { ref, owner: undo.owner })
+      }
+    })
+  }
+
+/** A creation that is still under way would bring its machine after we have looked. */
+const awaitTasks = async (platform: Platform, call: Call, jobId: string): Promise<void> => {
+  for (let failed = 0; failed < mostTasks; failed += 1) {
+    const name = taskName(jobId, failed)
+    const found = await portOf(platform, 'machines').findTask(call, { name })
+    if (!found.found) return
+    try {
+      await found.value.wait(call)
+    } catch (error) {
+      if (mayHaveHappened(error)) throw error
+    }
+  }
+}
+
+const gone = (name: string): DroverError =>
+  new DroverError({
+    code: 'target-machine-lost',
+    class: 'transient',
+    message: `The machine "${name}" that was made on the target is not what was asked for, or not there any more.`,
+    remedy: 'It is made again. If this repeats, look who else changes machines of that name on the target.',
+  })

@@ -1,0 +1,115 @@
+import type { Queryable } from '../../../db/client.ts'
+import { listSiteThings, type ThingTable } from '../../../db/queries/list-site-things.ts'
+import { findNamesake } from '../../../db/queries/placing-entries.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type { HostFacts, NetworkFacts, ProjectFacts, StorageFacts } from '../../domain/inventory/facts.ts'
+import { readSettings } from '../../domain/inventory/site-settings.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { portOf } from '../../platforms/ports.ts'
+
+/** What a target has, as it was at most `freshMs` ago. */
+export interface TargetThings {
+  readonly networks: readonly NetworkFacts[]
+  readonly pools: readonly StorageFacts[]
+  readonly hosts: readonly HostFacts[]
+  readonly projects: readonly ProjectFacts[]
+  /** Some machine of this name that is none of these; undefined: none is known. */
+  namesake(name: string, but: readonly string[]): Promise<string | undefined>
+}
+
+/** Room that others take meanwhile is found out by the creation itself. */
+const freshMs = 30_000
+const scanMs = 300_000
+
+interface Kept {
+  readonly untilMs: number
+  readonly things: Promise<TargetThings>
+}
+
+/**
+ * Looks at targets as they are: at the records of a sync that has just been, else at the platform itself. One look
+ * serves all who ask in the next half minute.
+ */
+export class TargetLooks {
+  readonly #use: UsePlatform
+  readonly #kept = new Map<string, Kept>()
+
+  constructor(use: UsePlatform) {
+    this.#use = use
+  }
+
+  async look(db: Queryable, site: SiteRow, signal: AbortSignal): Promise<TargetThings> {
+    if (site.syncedAt !== null && Date.now() - site.syncedAt.getTime() < freshMs) return recorded(db, site)
+    const known = this.#kept.get(site.id)
+    if (known && known.untilMs > performance.now()) return known.things
+    // Shared: it does not end with the one who asked first.
+    const things = this.#scan(site)
+    this.#kept.set(site.id, { untilMs: performance.now() + freshMs, things })
+    things.catch(() => this.forget(site))
+    return orAborted(things, signal)
+  }
+
+  /** What was seen is not true any more: the next one looks anew. */
+  forget(site: Pick<SiteRow, 'id'>): void {
+    this.#kept.delete(site.id)
+  }
+
+  #scan(site: SiteRow): Promise<TargetThings> {
+    const settings = readSettings('target', site.settings)
+    return this.#use(site, async (platform) => {
+      const [networks, pools, hosts, projects] = [
+        [] as NetworkFacts[],
+        [] as StorageFacts[],
+        [] as HostFacts[],
+        [] as ProjectFacts[],
+      ]
+      const names = new Map<string, string[]>()
+      const call = { signal: AbortSignal.timeout(scanMs), timeoutMs: scanMs, name: `place-${site.id}` }
+      const itemTimeoutMs = settings.sync_timeout_seconds * 1_000
+      const options = { scopes: settings.scopes, concurrency: 8, itemTimeoutMs }
+      for await (const items of portOf(platform, 'inventory').scan(call, options))
+        for (const item of items) {
+          if (item.type === 'network') networks.push(item.facts)
+          else if (item.type === 'storage') pools.push(item.facts)
+          else if (item.type === 'host') hosts.push(item.facts)
+          else if (item.type === 'project') projects.push(item.facts)
+          else if (item.type === 'instance')
+            names.set(item.facts.name, [...(names.get(item.facts.name) ?? []), item.facts.ref])
+        }
+      const namesake = async (name: string, but: readonly string[]) =>
+        names.get(name)?.find((ref) => !but.includes(ref))
+      return { networks, pools, hosts, projects, namesake }
+    })
+  }
+}
+
+/** What is shared goes on; who is stopped does not wait for it. */
+const orAborted = async <Value>(shared: Promise<Value>, signal: AbortSignal): Promise<Value> => {
+  let onAbort = () => {}
+  const stopped = new Promise<void>((resolve) => {
+    onAbort = resolve
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    await Promise.race([shared, stopped])
+    signal.throwIfAborted()
+    return await shared
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
+const recorded = async (db: Queryable, site: SiteRow): Promise<TargetThings> => {
+  const all = async <Table extends ThingTable>(table: Table) => {
+    const page = { after: undefined, limit: 10_000 }
+    const lines = await listSiteThings(db, table, { role: 'target', site: site.name, gone: false }, page)
+    return lines.map(({ facts }) => facts)
+  }
+  return {
+    networks: await all('network'),
+    pools: await all('storage'),
+    hosts: await all('host'),
+    projects: await all('project'),
+    namesake: (name, but) => findNamesake(db, { siteId: site.id, name, but }),
+  }
+}
