@@ -4,14 +4,15 @@ import { ByteBudget } from '../src/migration/copy/byte-budget.ts'
 import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
 import { createCheckConnection } from './handlers/check-connection.ts'
+import { createCutoverInstance } from './handlers/cutover-instance.ts'
 import { createImportInstance } from './handlers/import-instance.ts'
-import { createPlaceInstance } from './handlers/place-instance.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
 import { createSyncSource } from './handlers/sync-source.ts'
 import { createSyncTarget } from './handlers/sync-target.ts'
 import { createTrackInstance } from './handlers/track-instance.ts'
+import { createWithdrawEntry } from './handlers/withdraw-entry.ts'
 
 export interface HandlerSet {
   readonly handlers: ReadonlyMap<string, Handler>
@@ -40,8 +41,9 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createCheckConnection(parts.use),
     createPowerInstance(parts.use),
     createTrackInstance(parts.db, parts.use),
-    createPlaceInstance(parts),
     createImportInstance(copies),
+    createCutoverInstance(copies),
+    createWithdrawEntry(parts.use),
   ] as readonly Handler[]
   for (const handler of all)
     for (const [effectKind, undoer] of Object.entries(handler.undoers ?? {})) undoers.set(effectKind, undoer)

@@ -1,5 +1,10 @@
 import type { Tx } from '../../db/client.ts'
-import { type EntryAtWork, lockEntryOfJob } from '../../db/queries/entry-rows.ts'
+import {
+  type EntryAtWork,
+  type EntryChange,
+  lockEntryOfJob,
+  writeEntry,
+} from '../../db/queries/entry-rows.ts'
 import { loadSite, loadSiteById } from '../../db/queries/load-site.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
@@ -10,6 +15,7 @@ import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import type { DomainChange } from '../ledger/settle.ts'
 import type { Platform } from '../platforms/ports.ts'
+import { placeOf } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
 /** An entry as the job that is at it sees it, with its batch and both ends. */
@@ -63,6 +69,31 @@ export const leaveJourney =
     if (!now) throw movedOn(entry.id)
     await change(tx, now)
   }
+
+/** Writes something about the entry while the job goes on with it. */
+export const noteEntry = (
+  { turn, entry }: Pick<Journey, 'turn' | 'entry'>,
+  change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
+): Promise<EntryAtWork> =>
+  turn.transaction(async (tx) => {
+    const asked = { entryId: entry.id, jobId: turn.job.id }
+    const now = await lockEntryOfJob(tx, asked)
+    if (!now) throw movedOn(entry.id)
+    await writeEntry(tx, {
+      id: now.id,
+      place: placeOf(now),
+      moved: false,
+      reason: now.reason,
+      message: now.message,
+      tries: now.tries,
+      jobId: now.jobId,
+      lookAt: now.lookAt,
+      change: typeof change === 'function' ? await change(tx, now) : change,
+    })
+    const written = await lockEntryOfJob(tx, asked)
+    if (!written) throw movedOn(entry.id)
+    return written
+  })
 
 /** Where it lands; an entry without a place has no business with a copy. */
 export const placementOf = ({ entry }: Pick<Journey, 'entry'>): Placement => {

@@ -41,6 +41,7 @@ export const createJourneyWorld = async (
     readonly sealer?: Sealer
     readonly name?: string
     readonly config?: Record<string, unknown>
+    readonly probes?: readonly unknown[]
   } = {},
 ): Promise<JourneyWorld> => {
   const suffix = options.name ?? ''
@@ -61,7 +62,7 @@ export const createJourneyWorld = async (
   await inventory.sync(source.name)
   const batch = { id: uuidv7(), name: `wave${suffix}` }
   const defaults = batchDefaults.parse({ placement: { target: target.name } })
-  const config = batchConfig.parse(options.config ?? {})
+  const config = { ...batchConfig.parse(options.config ?? {}), probes: options.probes ?? [] }
   await db`
     insert into batch (id, name, state, include_expression, defaults, config, created_by, started_at)
     values (${batch.id}::uuid, ${batch.name}, 'running', 'true', ${JSON.stringify(defaults)}::text::jsonb,
@@ -260,4 +261,22 @@ const usedOf = async (
 export const snapshotsOf = async ({ from }: JourneyWorld, ref: string): Promise<string[]> => {
   const { json } = await from.call(`GET /instances/${ref}/snapshots`)
   return (json as { snapshots: { name: string }[] }).snapshots.map(({ name }) => name)
+}
+
+export const powerOf = async (client: SiteClient, ref: string): Promise<string> => {
+  const { json } = await client.call(`GET /instances/${ref}/power`)
+  return (json as { state: string }).state
+}
+
+/** The story of an entry: its events in order. */
+export const eventsOfEntry = async (db: Db, id: string): Promise<string[]> => {
+  const rows = await db<{ type: string }[]>`
+    select type from event where subject_id = ${id} and type like 'entry.%' order by xid, id`
+  return rows.map(({ type }) => type)
+}
+
+/** Moments in which two machines of one identity ran with a network. */
+export const overlapsOf = async (lab: TestLab): Promise<unknown[]> => {
+  const { json } = await lab.admin('GET /lab/overlaps')
+  return (json as { overlaps: unknown[] }).overlaps
 }

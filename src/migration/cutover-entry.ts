@@ -1,0 +1,100 @@
+import type { Tx } from '../../db/client.ts'
+import type { EntryAtWork } from '../../db/queries/entry-rows.ts'
+import type { ActingTurn } from '../inventory/power-machine.ts'
+import { actorOf } from '../inventory/turn.ts'
+import { moveEntry } from './apply-entry.ts'
+import type { BatchView } from './batch-view.ts'
+import type { CopyTask } from './copy/copy-task.ts'
+import { guardDrift } from './copy/drift-guard.ts'
+import { clearSnapshots } from './copy/source-snapshot.ts'
+import { finalImport } from './final-import.ts'
+import { fitTarget } from './fit-target.ts'
+import { type EntryOutcome, type ImportParts, identityChanged, move } from './import-entry.ts'
+import { atBothEnds, enterJourney, type Journey, movedOn } from './journey.ts'
+
+export type CutoverOutcome =
+  | ({ readonly type: 'done' } & EntryOutcome)
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string; readonly name: string }
+
+/** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
+export const cutOverEntry = async (
+  turn: ActingTurn,
+  entryId: string,
+  { use, budget, pace }: ImportParts,
+): Promise<CutoverOutcome> => {
+  const journey = await enterJourney(turn, entryId, (tx, batch, entry) => begin(turn, tx, batch, entry))
+  return atBothEnds(use, journey, async (ends): Promise<CutoverOutcome> => {
+    const task: CopyTask = { journey, ends, budget, pace, phase: 'final-copy' }
+    let result: Record<string, unknown> = {}
+    if (journey.entry.state === 'final-import') {
+      const imported = await importFinally(task)
+      if (imported.type !== 'copied') return imported
+      result = imported.result
+    }
+    await pace()
+    await fitTarget(task)
+    return {
+      type: 'done',
+      result,
+      change: move(journey, {
+        event: 'post-done',
+        reason: { code: 'fitted', message: 'The copy is fitted to its new home and can be verified.' },
+      }),
+    }
+  })
+}
+
+/** Takes the entry into the state whose work is next. */
+const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<void> => {
+  if (entry.state === 'final-import' || entry.state === 'post-import') return
+  if (entry.state !== 'idle') throw movedOn(entry.id)
+  const complete = entry.stage === 'complete'
+  await moveEntry(tx, batch.row, entry, {
+    event: complete ? 'post-begin' : 'cutover-begin',
+    reason: complete
+      ? { code: 'fitting', message: 'The copy is fitted to its new home.' }
+      : { code: 'cutting-over', message: 'The source is switched off and the rest is copied.' },
+    by: actorOf(turn),
+    jobId: turn.job.id,
+    tries: entry.tries,
+  })
+}
+
+type Imported =
+  | { readonly type: 'copied'; readonly result: Record<string, unknown> }
+  | Exclude<CutoverOutcome, { type: 'copied' }>
+
+const importFinally = async (task: CopyTask): Promise<Imported> => {
+  const { journey } = task
+  const before = await guardDrift(task, [])
+  if (before.is === 'identity') return ended(identityChanged(journey, before.message))
+  const imported = await finalImport(task)
+  if (imported.type === 'wait') return { ...imported, name: journey.facts.name }
+  const { cycle } = imported
+  const after = await guardDrift(task, cycle.reset)
+  const debts = await clearSnapshots(task)
+  if (after.is === 'identity') return ended(identityChanged(journey, after.message))
+  await moveOn(journey, cycle.takenAt)
+  const { n, bytes, takenAt } = cycle
+  return {
+    type: 'copied',
+    result: { cycle: n, bytes, taken_at: takenAt.toISOString(), drift: after.notes, debts },
+  }
+}
+
+const ended = (outcome: EntryOutcome): CutoverOutcome => ({ type: 'done', ...outcome })
+
+/** The copy is whole, and its fitting begins: both are told, in one step. */
+const moveOn = async (journey: Journey, takenAt: Date): Promise<void> => {
+  const { turn, entry } = journey
+  await enterJourney(turn, entry.id, async (tx, batch, now) => {
+    await moveEntry(tx, batch.row, now, {
+      event: 'copied',
+      reason: { code: 'copied', message: 'The copy is the source as it was when it was switched off.' },
+      by: actorOf(turn),
+      jobId: turn.job.id,
+      change: { syncedAt: takenAt, error: null },
+    })
+  })
+  await enterJourney(turn, entry.id, (tx, batch, now) => begin(turn, tx, batch, now))
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod'
+import { listEntryDisks } from '../../db/queries/entry-disks.ts'
+import { readClock } from '../../db/queries/read-clock.ts'
+import { durationMs } from '../domain/duration.ts'
+import { DroverError } from '../errors.ts'
+import { powerMachine } from '../inventory/power-machine.ts'
+import type { PowerFacts } from '../platforms/ports/power.ts'
+import { portOf } from '../platforms/ports.ts'
+import { again } from './copy/again.ts'
+import { type CopiedCycle, copyCycle } from './copy/copy-cycle.ts'
+import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
+import { sourceGone } from './copy/source-snapshot.ts'
+import { noteEntry } from './journey.ts'
+import { sourceStopUndo } from './start-source.ts'
+import { takeBaseline } from './take-baseline.ts'
+
+export type FinalImport =
+  | { readonly type: 'copied'; readonly cycle: CopiedCycle }
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+
+/** How often the source may be found running again before a person has to look. */
+const roundsMax = 5
+
+const storedRound = z.object({
+  at: z.int(),
+  /** The claim that began it: a round that was undone is not gone on with under the same names. */
+  tag: z.int(),
+  /** Cycles up to this one are older than the power-off. */
+  after: z.int(),
+  off: z.boolean(),
+})
+type Round = z.infer<typeof storedRound>
+
+/**
+ * Switches the source off and copies the rest. The copy counts only when the source has been off from before its
+ * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
+ */
+export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
+  const { turn } = task.journey
+  await takeBaseline(task)
+  let round = readRound(task) ?? (await nextRound(task, 0))
+  for (;;) {
+    if (round.at >= roundsMax) throw keepsRunning(task)
+    await task.pace()
+    const before = await powerOf(task)
+    if (round.off && before.state !== 'off') {
+      round = await nextRound(task, round.at + 1)
+      continue
+    }
+    const waiting = await switchOff(task, round, before)
+    if (waiting) return waiting
+    if (!round.off) round = await keepRound(task, { ...round, off: true })
+    const cycle = await copyCycle(task, round.after)
+    if ((await powerOf(task)).state === 'off') return { type: 'copied', cycle }
+    turn.safePoint()
+    round = await nextRound(task, round.at + 1)
+  }
+}
+
+const readRound = ({ journey: { turn } }: CopyTask): Round | undefined => {
+  const stored = storedRound.safeParse(turn.checkpointed?.round)
+  return stored.success ? stored.data : undefined
+}
+
+const nextRound = async (task: CopyTask, at: number): Promise<Round> => {
+  const { turn, entry } = task.journey
+  const disks = await listEntryDisks(turn.db, entry.id)
+  const after = Math.max(0, ...disks.map(({ cycle }) => cycle?.n ?? 0))
+  return keepRound(task, { at, tag: turn.job.leaseEpoch, after, off: false })
+}
+
+const keepRound = async ({ journey: { turn } }: CopyTask, round: Round): Promise<Round> => {
+  await turn.checkpoint({ ...turn.checkpointed, round })
+  return round
+}
+
+/** Off, or what is waited for. That it is ours to start again is written down before it is asked to go. */
+const switchOff = async (
+  task: CopyTask,
+  round: Round,
+  before: PowerFacts,
+): Promise<FinalImport | undefined> => {
+  const { turn, source, batch, facts } = task.journey
+  if (before.state !== 'off')
+    await noteEntry(task.journey, async (tx, now) => ({
+      sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
+    }))
+  const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
+  const outcome = await powerMachine({
+    turn,
+    site: source,
+    platform: task.ends.source,
+    ref: facts.ref,
+    asked: { verb: 'shutdown', force: true, timeoutMs },
+    part: `source-off-${round.tag}-${round.at}`,
+    undo: sourceStopUndo(task.journey),
+  })
+  return outcome.type === 'wait' ? outcome : undefined
+}
+
+/** The source's power as it is now. Unknown throws. */
+export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, 'look')
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  if (seen.found) return seen.value
+  throw sourceGone(ref)
+}
+
+const keepsRunning = ({ journey }: CopyTask): DroverError =>
+  new DroverError({
+    code: 'source-keeps-running',
+    class: 'conflict',
+    message: `${journey.facts.name} was switched off ${roundsMax} times, and somebody started it again each time.`,
+    remedy: 'Find out who starts it (high availability, a schedule, a person), then retry the entry.',
+  })

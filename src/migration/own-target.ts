@@ -1,0 +1,69 @@
+import { DroverError } from '../errors.ts'
+import type { Call } from '../platforms/call.ts'
+import { PlatformError } from '../platforms/platform-error.ts'
+import { type Platform, portOf } from '../platforms/ports.ts'
+import { again } from './copy/again.ts'
+
+/** The tag that tells whose a machine is: an entry's id, which nobody else has. */
+export const entryTag = 'drover.entry'
+
+export interface OwnedBy {
+  readonly entryId: string
+  /** As it was recorded; null when the answer to its making was lost. */
+  readonly machineRef: string | null
+}
+
+/**
+ * Machines on a target that are an entry's own: the recorded one, if it carries our tag, and any that carries it and
+ * was never recorded. A stranger's machine with the same ref or name is never among them. A look that fails throws.
+ */
+export const ownMachines = async (platform: Platform, call: Call, owned: OwnedBy): Promise<string[]> => {
+  const machines = portOf(platform, 'machines')
+  const { entryId, machineRef } = owned
+  const tagged = await again(call.signal, () => machines.findOwned(call, { [entryTag]: entryId }))
+  const mine = new Set(tagged)
+  if (machineRef !== null && !mine.has(machineRef) && (await isOwn(platform, call, owned)))
+    mine.add(machineRef)
+  return [...mine].sort()
+}
+
+/** Whether the recorded machine is there and ours. */
+export const isOwn = async (platform: Platform, call: Call, owned: OwnedBy): Promise<boolean> => {
+  const { entryId, machineRef } = owned
+  if (machineRef === null) return false
+  const owner = await again(call.signal, () => portOf(platform, 'machines').owner(call, machineRef))
+  return owner.found && owner.value[entryTag] === entryId
+}
+
+/** Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. */
+export const proveTargetOff = async (platform: Platform, call: Call, owned: OwnedBy): Promise<void> => {
+  const power = portOf(platform, 'power')
+  for (const machine of await ownMachines(platform, call, owned)) {
+    const seen = await again(call.signal, () => power.power(call, machine))
+    if (!seen.found || seen.value.state === 'off') continue
+    await pullPlug(platform, { ...call, name: `${call.name}/off/${machine}` }, machine)
+    const after = await again(call.signal, () => power.power(call, machine))
+    if (after.found && after.value.state !== 'off') throw stillRuns(machine)
+  }
+}
+
+const pullPlug = async (platform: Platform, call: Call, machine: string): Promise<void> => {
+  try {
+    const handle = await again(call.signal, () => portOf(platform, 'power').stop(call, machine))
+    await handle.wait(call)
+  } catch (error) {
+    // Off by now, or gone: the next look tells.
+    const passed =
+      error instanceof PlatformError && (error.code === 'platform-wrong-state' || error.failure === 'absent')
+    if (!passed) throw error
+  }
+}
+
+const stillRuns = (machine: string): DroverError =>
+  new DroverError({
+    code: 'target-still-runs',
+    class: 'transient',
+    message: `Our copy ${machine} was stopped and still runs: the source is not started beside it.`,
+    remedy: 'Nothing to do when it goes off by itself. Otherwise stop it on the target.',
+    detail: { machine },
+  })

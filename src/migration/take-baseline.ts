@@ -1,0 +1,68 @@
+import { readClock } from '../../db/queries/read-clock.ts'
+import { isUnsupported } from '../platforms/platform-error.ts'
+import type { GuestView } from '../platforms/ports/guest.ts'
+import { portOf } from '../platforms/ports.ts'
+import { again } from './copy/again.ts'
+import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
+import { sourceGone } from './copy/source-snapshot.ts'
+import { noteEntry } from './journey.ts'
+
+/** What could be seen of a source before it was touched: what final-verify measures the target by. */
+export interface Baseline {
+  readonly taken_at: string
+  readonly power: 'on' | 'off' | 'suspended'
+  /** Null: the source was off, or cannot be asked. */
+  readonly guest: GuestView | null
+  /** Ports of the batch's probes that were looked at, and those of them that answered; null: could not be looked at. */
+  readonly asked_ports: readonly number[]
+  readonly open_ports: readonly number[] | null
+}
+
+/** Takes the baseline of an entry that has none. */
+export const takeBaseline = async (task: CopyTask): Promise<void> => {
+  const { journey } = task
+  if (journey.entry.baseline !== null) return
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, `baseline-${journey.turn.job.id}`)
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  if (!seen.found) throw sourceGone(ref)
+  const on = seen.value.state === 'on'
+  const ports = [...new Set(journey.batch.probes.flatMap((probe) => probe.ports))].sort((a, b) => a - b)
+  const guest = on ? await orNull(() => guestOf(task)) : null
+  const open = on ? await orNull(() => openPortsOf(task, ports)) : null
+  await noteEntry(journey, async (tx) => {
+    const baseline: Baseline = {
+      taken_at: (await readClock(tx)).toISOString(),
+      power: seen.value.state,
+      guest,
+      asked_ports: ports,
+      open_ports: open,
+    }
+    return { baseline: { ...baseline } }
+  })
+}
+
+/** A platform that cannot look at all is no obstacle; one that does not answer now is asked again later. */
+const orNull = async <Value>(look: () => Promise<Value>): Promise<Value | null> => {
+  try {
+    return await look()
+  } catch (error) {
+    if (isUnsupported(error)) return null
+    throw error
+  }
+}
+
+const guestOf = async (task: CopyTask): Promise<GuestView | null> => {
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, 'guest')
+  const found = await again(call.signal, () => portOf(platform, 'guest').guest(call, ref))
+  return found.found ? found.value : null
+}
+
+const openPortsOf = async (task: CopyTask, ports: readonly number[]): Promise<readonly number[] | null> => {
+  if (ports.length === 0) return []
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, 'ports')
+  const found = await again(call.signal, () => portOf(platform, 'guest').openPorts(call, ref, ports))
+  return found.found ? found.value : null
+}

@@ -1,0 +1,232 @@
+import type { Tx } from '../../db/client.ts'
+import { deleteEntryDisks } from '../../db/queries/entry-disks.ts'
+import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../../db/queries/entry-rows.ts'
+import { thawInstance } from '../../db/queries/freeze-instances.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import { DroverError } from '../errors.ts'
+import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
+import type { UsePlatform } from '../inventory/sync-site.ts'
+import { actorOf } from '../inventory/turn.ts'
+import type { Call } from '../platforms/call.ts'
+import { isAbsent } from '../platforms/platform-error.ts'
+import { type Platform, portOf } from '../platforms/ports.ts'
+import { placeOf } from './apply-entry.ts'
+import { again } from './copy/again.ts'
+import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
+import type { EntryOutcome } from './import-entry.ts'
+import { enterJourney, type Journey, leaveJourney } from './journey.ts'
+import { ownMachines } from './own-target.ts'
+import { sameMachine } from './start-source.ts'
+
+export interface Orders {
+  readonly source: 'keep' | 'start'
+  readonly target: 'keep' | 'destroy'
+}
+
+export type WithdrawOutcome =
+  | ({ readonly type: 'done' } & EntryOutcome)
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+
+const targetUnknown = ({ id, machineRef }: EntryAtWork): DroverError =>
+  new DroverError({
+    code: 'target-unknown',
+    class: 'conflict',
+    message: `The target of entry ${id} is not known any more: whether our copy ${machineRef} runs cannot be told.`,
+    remedy: 'Add the target again under its old name.',
+  })
+
+/** What became of the source. */
+type SourceEnd = 'kept' | 'started' | 'gone' | 'not-ours' | 'another-machine'
+
+const callMs = 60_000
+const taskMs = 600_000
+const powerMs = 300_000
+
+/** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
+export const withdrawEntry = async (
+  turn: ActingTurn,
+  entryId: string,
+  asked: { readonly use: UsePlatform; readonly orders: Orders },
+): Promise<WithdrawOutcome> => {
+  const { use, orders } = asked
+  const journey = await enterJourney(turn, entryId)
+  if (!journey.target && journey.entry.machineRef !== null) throw targetUnknown(journey.entry)
+  const own = await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
+  if (own?.type === 'wait') return own
+  const source = await use(journey.source, (platform) => leaveSource(journey, platform, orders))
+  if (typeof source === 'object') return source
+  const machines = own?.machines ?? []
+  if (orders.target === 'destroy')
+    await useTarget(use, journey, async (platform, target) => {
+      for (const machine of machines) await destroy(journey, platform, target, machine)
+    })
+  const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
+  const result = { source, destroyed: orders.target === 'destroy' ? machines : [], snapshots }
+  return {
+    type: 'done',
+    result,
+    change: leaveJourney(journey, (tx, entry) => settle(tx, turn, entry, { orders, source, result })),
+  }
+}
+
+/** An entry that was never placed has nothing on a target. */
+const useTarget = async <Result>(
+  use: UsePlatform,
+  { target }: Journey,
+  work: (platform: Platform, target: SiteRow) => Promise<Result>,
+): Promise<Result | undefined> => (target ? use(target, (platform) => work(platform, target)) : undefined)
+
+const callOf = ({ turn }: Journey, name: string, timeoutMs = callMs): Call => ({
+  signal: turn.signal,
+  timeoutMs,
+  name: `${turn.job.id}/${name}`,
+})
+
+type OwnOff =
+  | { readonly type: 'off'; readonly machines: readonly string[] }
+  | Extract<PowerOutcome, { type: 'wait' }>
+
+/** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
+const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Promise<OwnOff> => {
+  const { turn, entry } = journey
+  const owned = { entryId: entry.id, machineRef: entry.machineRef }
+  const machines = await ownMachines(platform, callOf(journey, 'own'), owned)
+  for (const ref of machines) {
+    const outcome = await powerMachine({
+      turn,
+      site: target,
+      platform,
+      ref,
+      asked: { verb: 'stop', force: true, timeoutMs: powerMs },
+      part: `off-${ref}`,
+      undo: null,
+    })
+    if (outcome.type === 'wait') return outcome
+  }
+  return { type: 'off', machines }
+}
+
+/** Starts the source when it is ours to start and still the machine that we switched off. */
+const leaveSource = async (
+  journey: Journey,
+  platform: Platform,
+  orders: Orders,
+): Promise<SourceEnd | Extract<PowerOutcome, { type: 'wait' }>> => {
+  const { turn, entry, source, facts } = journey
+  if (orders.source === 'keep') return 'kept'
+  if (entry.sourceStoppedAt === null) return 'not-ours'
+  const call = callOf(journey, 'identity')
+  try {
+    if ((await sameMachine(platform, call, { ref: facts.ref, uuid: facts.uuid })) === 'gone') return 'gone'
+  } catch (error) {
+    if (error instanceof DroverError && error.code === 'identity-changed') return 'another-machine'
+    throw error
+  }
+  const outcome = await powerMachine({
+    turn,
+    site: source,
+    platform,
+    ref: facts.ref,
+    asked: { verb: 'start', force: false, timeoutMs: powerMs },
+    part: 'source-on',
+    undo: null,
+  })
+  return outcome.type === 'wait' ? outcome : 'started'
+}
+
+/** By its recorded id, and only while it carries our tag. What is gone is gone. */
+const destroy = async (
+  journey: Journey,
+  platform: Platform,
+  target: SiteRow,
+  machine: string,
+): Promise<void> => {
+  const { turn, entry } = journey
+  const machines = portOf(platform, 'machines')
+  const call = callOf(journey, `destroy/${machine}/${turn.job.leaseEpoch}`, taskMs)
+  const isThere = async () => {
+    const owned = { entryId: entry.id, machineRef: machine }
+    return (await ownMachines(platform, call, owned)).includes(machine)
+  }
+  await turn.effect({
+    kind: 'target-destroy',
+    platform: target.name,
+    name: `${turn.job.id}/destroy/${machine}`,
+    undo: null,
+    observe: async () => ({ found: !(await isThere()) }),
+    act: async () => {
+      if (!(await isThere())) return undefined
+      try {
+        const handle = await again(call.signal, () => machines.destroy(call, machine))
+        await handle.wait(call)
+      } catch (error) {
+        if (!isAbsent(error)) throw error
+      }
+      return undefined
+    },
+  })
+}
+
+/** What its copies have left on the source: by the names that are an entry's own. */
+const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> => {
+  const prefix = snapshotPrefix(journey.entry.id)
+  return removeSnapshots(platform, {
+    machine: journey.facts.ref,
+    signal: journey.turn.signal,
+    called: `${journey.turn.job.id}/drop/${journey.turn.job.leaseEpoch}`,
+    isOurs: ({ name }) => name.startsWith(prefix),
+  })
+}
+
+/** What the entry is after it: nobody's, and gone when that was what a person wanted. */
+const settle = async (
+  tx: Tx,
+  turn: ActingTurn,
+  entry: EntryAtWork,
+  done: {
+    readonly orders: Orders
+    readonly source: SourceEnd
+    readonly result: Record<string, unknown>
+  },
+): Promise<void> => {
+  const { orders, source, result } = done
+  await insertAuditEvent(tx, {
+    type: 'entry.withdrawn',
+    subject: { type: 'entry', id: entry.id },
+    actor: actorOf(turn),
+    reason: told(source),
+    detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
+  })
+  if (orders.target === 'destroy') await deleteEntryDisks(tx, entry.id)
+  if (entry.intent?.verb === 'reset') {
+    await thawInstance(tx, entry.instanceId)
+    await deleteEntry(tx, entry.id)
+    return
+  }
+  const change: EntryChange = {
+    ...(orders.source === 'start' ? { sourceStoppedAt: null } : {}),
+    ...(orders.target === 'destroy'
+      ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
+      : {}),
+  }
+  await writeEntry(tx, {
+    id: entry.id,
+    place: placeOf(entry),
+    moved: false,
+    reason: entry.reason,
+    message: entry.message,
+    tries: entry.tries,
+    jobId: null,
+    change,
+  })
+}
+
+const told = (source: SourceEnd): string =>
+  ({
+    kept: 'The source was left as it is.',
+    started: 'The source runs again.',
+    gone: 'The source is gone, so it was not started.',
+    'not-ours': 'The source was not switched off by us, so it was left as it is.',
+    'another-machine': 'The source is another machine now, so it was not started.',
+  })[source]

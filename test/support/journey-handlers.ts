@@ -1,0 +1,46 @@
+import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
+import type { Platform } from '../../src/platforms/ports.ts'
+import type { Handler } from '../../workers/handler.ts'
+import { createCutoverInstance } from '../../workers/handlers/cutover-instance.ts'
+import { createImportInstance } from '../../workers/handlers/import-instance.ts'
+import { createWithdrawEntry } from '../../workers/handlers/withdraw-entry.ts'
+import type { JourneyWorld } from './journeys.ts'
+
+export interface Meddling {
+  /** After so many extents were written, once. */
+  readonly afterWrites: number
+  readonly meddle: () => Promise<unknown>
+}
+
+/** The handlers of a journey, on the platforms of the test; somebody may meddle in the middle of a copy. */
+export const createHandlersOf = (
+  world: JourneyWorld,
+  meddling?: Meddling,
+  budget = new ByteBudget(64 * 1024 * 1024),
+): readonly Handler[] => {
+  const { db, inventory } = world
+  const use: UsePlatform = meddling ? meddled(inventory.use, meddling) : inventory.use
+  const parts = { db, use, budget }
+  return [
+    createImportInstance(parts),
+    createCutoverInstance(parts),
+    createWithdrawEntry(use),
+  ] as readonly Handler[]
+}
+
+const meddled = (use: UsePlatform, { afterWrites, meddle }: Meddling): UsePlatform => {
+  let writes = 0
+  return (site, work) =>
+    use(site, (platform) => {
+      const { disks } = platform.ports
+      if (!disks || site.role !== 'target') return work(platform)
+      const write: typeof disks.write = async (...given) => {
+        await disks.write(...given)
+        writes += 1
+        if (writes === afterWrites) await meddle()
+      }
+      const ports = { ...platform.ports, disks: { ...disks, write } }
+      return work({ ...platform, ports, capabilities: platform.capabilities } as Platform)
+    })
+}
