@@ -35,11 +35,15 @@ const addVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void 
     await asking(c)(`POST /v1/${noun}/${name}/:check`)
     return back(c, await fields(c), `/${noun}/${name}`, 'checking')
   })
-  app.post(`/${noun}/:name/sync`, operator, async (c) => {
-    const name = nameOf(c, role)
-    await asking(c)(`POST /v1/${noun}/${name}/:sync`, { body: { mode: 'full' } })
-    return back(c, await fields(c), `/${noun}/${name}`, 'syncing')
-  })
+  for (const [verb, mode] of [
+    ['sync', 'delta'],
+    ['sync-all', 'full'],
+  ] as const)
+    app.post(`/${noun}/:name/${verb}`, operator, async (c) => {
+      const name = nameOf(c, role)
+      await asking(c)(`POST /v1/${noun}/${name}/:sync`, { body: { mode } })
+      return back(c, await fields(c), `/${noun}/${name}`, 'syncing')
+    })
   app.post(`/${noun}/:name/confirm`, admin, async (c) => {
     const name = nameOf(c, role)
     const form = await fields(c)

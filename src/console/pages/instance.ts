@@ -25,15 +25,8 @@ export const instancePage = async (context: PageContext): Promise<Page> => {
     parts: [
       { id: 'state', html: stateHtml(context, instance) },
       { id: 'findings', title: 'What the rules say', html: findingsHtml(context, instance) },
-      ...(instance.pending === null
-        ? []
-        : [
-            {
-              id: 'pending',
-              title: 'What has changed at its source',
-              html: pendingHtml(instance, context.nowMs),
-            },
-          ]),
+      // There also when empty: a page that is open can change a part, not add one.
+      { id: 'pending', html: pendingHtml(instance, context.nowMs) },
       { id: 'facts', title: 'Facts', html: factsHtml(context, instance) },
       { id: 'disks', title: 'Disks', html: disksHtml(instance) },
       { id: 'nics', title: 'Network cards', html: nicsHtml(instance) },
@@ -106,9 +99,10 @@ const valueText = (value: unknown): Html => {
 /** What the source says now, beside what the batch goes by. */
 const pendingHtml = ({ pending }: InstanceDetail, nowMs: number): Html => {
   if (pending === null) return html``
+  const title = html`<h2>What has changed at its source</h2>`
   if (pending.type === 'gone')
-    return html`<p>Its source no longer has it, since ${ago(pending.since, nowMs)}. That counts when the batch lets go.</p>`
-  return html`<p>Since ${ago(pending.since, nowMs)}. It counts when the batch lets go.</p>${table({
+    return html`${title}<p>Its source no longer has it, since ${ago(pending.since, nowMs)}. That counts when the batch lets go.</p>`
+  return html`${title}<p>Since ${ago(pending.since, nowMs)}. It counts when the batch lets go.</p>${table({
     label: 'What has changed',
     head: ['What', 'Held', 'Now'],
     empty: 'Nothing that counts.',

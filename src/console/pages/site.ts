@@ -34,9 +34,14 @@ export const sitePage =
         { id: 'standing', html: connectionHtml(context, role, site) },
         { id: 'inventory', title: 'What it has', html: inventoryHtml(role, site) },
         { id: 'sync', title: 'Reading it', html: syncHtml(site, context.nowMs) },
-        ...(warnings.items.length === 0
-          ? []
-          : [{ id: 'warnings', title: 'Warnings', html: warningList(context, warnings.items) }]),
+        // There also when empty: a page that is open can change a part, not add one.
+        {
+          id: 'warnings',
+          html:
+            warnings.items.length === 0
+              ? html``
+              : html`<h2>Warnings</h2>${warningList(context, warnings.items)}`,
+        },
         { id: 'facts', title: 'Settings', html: settingsHtml(context, role, site) },
       ],
     }
@@ -61,7 +66,8 @@ ${connectivity.seen_certificate === null ? '' : confirmForm(context, base, site)
 ${
   mayOperate(context)
     ? html`<div class="buttons">${button({ action: `${base}/check`, text: 'Check the connection' })}
-${button({ action: `${base}/sync`, text: 'Read it now' })}</div>`
+${button({ action: `${base}/sync`, text: 'Read what changed' })}
+${button({ action: `${base}/sync-all`, text: 'Read all of it anew' })}</div>`
     : ''
 }</div>`
 }
