@@ -7,6 +7,7 @@ import type {
 } from '../domain/inventory/facts.ts'
 import { type Change, newId, toDate } from './context.ts'
 import { type DiskProfile, dataBytes, originalBlock, readBootRecord } from './disk-content.ts'
+import { showTracking } from './show-tracking.ts'
 import { addDisk } from './store/disks.ts'
 import { type Machine, type MachineTraits, saveMachine } from './store/machines.ts'
 import { logPower } from './store/power-log.ts'
@@ -158,6 +159,10 @@ export const addMachine = async (change: Change, spec: MachineSpec): Promise<Mac
   await saveMachine(change, machine)
   for (const [position, disk] of spec.disks.entries())
     await addDisk(change, { ...disk, machine: spec.ref, position, tracked: spec.tracked })
+  if (spec.tracked) {
+    await showTracking(change, machine)
+    await saveMachine(change, machine)
+  }
   if (spec.power === 'on') await logPower(change, machine)
   return machine
 }

@@ -5,6 +5,7 @@ import { homeOf, nicFacts, refuseTakenName, specOf } from './machine-request.ts'
 import { addMachine, type MachineSpec } from './machine-spec.ts'
 import { present } from './power-tasks.ts'
 import { wrongState } from './refusal.ts'
+import { showTracking } from './show-tracking.ts'
 import { freezeDisk, listDisks, lockDisk, releaseLayer, removeDisks, setTracking } from './store/disks.ts'
 import { type Machine, removeBelongings, removeMachine, saveMachine } from './store/machines.ts'
 import { logPower } from './store/power-log.ts'
@@ -77,26 +78,6 @@ const reconfigure: TaskKind = {
     if (machine.power === 'on' && nics) await logPower(change, machine)
     return machine.ref
   },
-}
-
-/** A listing shows where tracking stood at the last change of the machine, as hypervisors do. */
-export const showTracking = async (change: Pick<Change, 'tx' | 'site'>, machine: Machine): Promise<void> => {
-  if (machine.traits.frozenFacts) return
-  const disks = new Map(
-    (await listDisks(change.tx, change.site, machine.ref)).map((disk) => [disk.key, disk]),
-  )
-  machine.facts = {
-    ...machine.facts,
-    disks: machine.facts.disks.map((facts) => {
-      const disk = disks.get(facts.key)
-      if (!disk) return facts
-      return {
-        ...facts,
-        used: disk.allocated,
-        change_id: disk.tracking === null ? null : `${disk.tracking}/${disk.epoch}`,
-      }
-    }),
-  }
 }
 
 const clone: TaskKind = {

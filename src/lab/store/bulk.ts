@@ -68,7 +68,7 @@ const guestSql = ({ tx }: Change) => tx`
     'addresses', jsonb_build_array(jsonb_build_array(v.ip)), 'ports', jsonb_build_array(22),
     'boot_ms', 2000, 'shutdown_ms', 1500, 'shutdown', 'obeys', 'writes', null)`
 
-const factsSql = ({ tx }: Change, form: BulkForm) => tx`
+const factsSql = (change: Change, form: BulkForm) => change.tx`
   (json_build_object(
     'ref', v.ref, 'uuid', v.uuid, 'bios_uuid', v.uuid, 'name', v.name, 'location', v.folder || '/' || v.name,
     'description', '', 'template', false, 'appliance', false,
@@ -86,13 +86,19 @@ const factsSql = ({ tx }: Change, form: BulkForm) => tx`
     'disks', (select jsonb_agg(jsonb_build_object('key', (2000 + d)::text, 'label', 'Hard disk ' || d + 1,
       'name', '[' || ${form.storageName}::text || '] ' || v.name || '/' || v.name || case d when 0 then '' else '_1' end || '.vmdk',
       'capacity', (1 + d * 4) * 42949672960, 'used', 9437184, 'backing', 'file', 'mode', 'dependent', 'shared', false,
-      'encrypted', false, 'thin', true, 'datastore', ${form.storageName}::text, 'change_id', null))
+      'encrypted', false, 'thin', true, 'datastore', ${form.storageName}::text, 'change_id', case when v.tracked then ${trackingSql(change, change.tx`v.ref`, change.tx`(2000 + d)::text`)} || '/0' end))
       from generate_series(0, v.disks - 1) d),
     'snapshots', '[]'::jsonb, 'devices', '[]'::jsonb,
     'guest', jsonb_build_object('agent', case when v.running then 'running' else 'not-running' end,
       'agent_version', '12.3.0', 'hostname', v.name),
     'tags', jsonb_build_object('env', jsonb_build_array(case v.i % 3 when 0 then 'test' else 'production' end)),
     'attributes', jsonb_build_object('team', 'team-' || v.i % 60)))::json`
+
+type Fragment = ReturnType<Change['tx']>
+
+/** Known to the listing and to the disk without asking one for the other. */
+const trackingSql = ({ tx }: Change, ref: Fragment, key: Fragment) =>
+  tx`md5(${ref} || '/' || ${key})::uuid::text`
 
 const addDisks = async (change: Change, form: BulkForm): Promise<void> => {
   await change.tx`
@@ -112,6 +118,6 @@ const addDisks = async (change: Change, form: BulkForm): Promise<void> => {
           'addresses', jsonb_build_array(jsonb_build_array(${ipSql(change)})),
           'ports', jsonb_build_array(22), 'boot_ms', 2000, 'shutdown_ms', 1500, 'shutdown', 'obeys', 'writes', null)
           from lab.machine m where m.site = ${change.site} and m.ref = w.ref) end),
-      w.layer, 9437184, case when (w.facts ->> 'background_import')::boolean then gen_random_uuid()::text end
+      w.layer, 9437184, case when (w.facts ->> 'background_import')::boolean then ${trackingSql(change, change.tx`w.ref`, change.tx`(2000 + w.d)::text`)} end
     from wanted w join layers l on l.id = w.layer`
 }
