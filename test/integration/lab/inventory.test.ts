@@ -142,9 +142,13 @@ test('nobody reads anything without a session, and a site that does not exist is
   const site = await lab.signIn('vcenter')
   expect((await site.call('DELETE /session')).status).toBe(204)
   expect((await site.call('GET /about')).json).toMatchObject({ code: 'platform-session-lost' })
+  // Who is refused while it still sends sees the answer, or the end of the connection.
   const large = await fetch(`${lab.url}/sites/vcenter/session`, {
     method: 'POST',
     body: 'x'.repeat(1024 * 1024 + 1),
-  })
-  expect(large.status).toBe(422)
+  }).then(
+    ({ status }) => status,
+    () => 'cut off',
+  )
+  expect([422, 'cut off']).toContain(large)
 })
