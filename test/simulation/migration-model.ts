@@ -8,7 +8,9 @@ import { type Entry, endJob, newJob, startSource, type World, work } from './mig
 
 export type Step =
   | { readonly do: 'wait'; readonly ms: number }
-  | { readonly do: 'work' | 'crash' | 'write' | 'power' | 'replace' | 'move' | 'block'; readonly at: number }
+  /** Unless it is heard, the end of a job is found by the next look. */
+  | { readonly do: 'work'; readonly at: number; readonly heard: boolean }
+  | { readonly do: 'crash' | 'write' | 'power' | 'replace' | 'move' | 'block'; readonly at: number }
   | { readonly do: 'lose'; readonly at: number; readonly errorClass: string; readonly forgets: boolean }
   | { readonly do: 'kill'; readonly at: number; readonly forgets: boolean }
   | {
@@ -181,7 +183,7 @@ const verb = (world: World, entry: Entry, asked: Extract<Step, { do: 'verb' }>):
   entry.lookAt = world.now
 }
 
-/** A job's end rings; `heard`: the ring came. Else the next look finds it. */
+/** A job's end rings. */
 const ring = (world: World, entry: Entry): void => {
   if (entry.job && entry.job.state !== 'open') entry.lookAt = Math.min(entry.lookAt, world.now)
 }
@@ -193,7 +195,7 @@ const touch = (world: World, step: Extract<Step, { at: number }>): void => {
   switch (step.do) {
     case 'work':
       work(world, entry, byJob)
-      ring(world, entry)
+      if (step.heard) ring(world, entry)
       return
     case 'crash':
       if (job?.state === 'open') job.step = 0

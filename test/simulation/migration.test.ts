@@ -26,7 +26,7 @@ const verbs = [
 ] as const
 
 const step: fc.Arbitrary<Step> = fc.oneof(
-  { weight: 30, arbitrary: fc.record({ do: fc.constant('work'), at }) },
+  { weight: 30, arbitrary: fc.record({ do: fc.constant('work'), at, heard: fc.boolean() }) },
   {
     weight: 8,
     arbitrary: fc.record({
@@ -63,7 +63,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>
 
 /** The whole way of one entry, which chance alone seldom walks. */
-const journey: readonly Step[] = Array.from({ length: 18 }, (): Step => ({ do: 'work', at: 0 }))
+const journey: readonly Step[] = Array.from({ length: 18 }, (): Step => ({ do: 'work', at: 0, heard: true }))
 
 const anyWindow = fc.record({
   startsAt: fc.option(
@@ -148,7 +148,7 @@ const goOn = (world: World, rounds: number, person: (entry: Entry, index: number
   for (let round = 0; round < rounds; round += 1) {
     world.entries.forEach((entry, index) => {
       person(entry, index)
-      take(world, { do: 'work', at: index })
+      take(world, { do: 'work', at: index, heard: round % 2 === 0 })
     })
     take(world, { do: 'wait', ms: 20_000 })
   }
