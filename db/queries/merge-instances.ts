@@ -1,4 +1,5 @@
 import type { Tx } from '../client.ts'
+import { isMissing } from './missing-instances.ts'
 import type { StageOwner } from './stage-inventory.ts'
 
 export interface MergeAt extends StageOwner {
@@ -173,20 +174,12 @@ export interface Vanished {
   readonly shared: readonly string[]
 }
 
-/** Two conditions, each with an index of its own: a delta must not cost as much as the source is large. */
-const missing = (tx: Tx, at: MergeAt, full: boolean) => {
-  const staged = tx`s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
-  return full
-    ? tx`not exists (select from inventory_stage s where ${staged} and s.ref = i.ref and s.action <> 'gone')`
-    : tx`i.ref = any(array(select s.ref from inventory_stage s where ${staged} and s.action = 'gone'))`
-}
-
 /** What was not seen becomes a tombstone; what a batch holds keeps its record and says so. */
 export const vanishInstances = async (tx: Tx, at: MergeAt, full: boolean): Promise<Vanished> => {
   const [row] = await tx<Vanished[]>`
     with missing as (
       select i.id, i.frozen_by from instance i
-      where i.site_id = ${at.siteId}::uuid and i.gone_at is null and ${missing(tx, at, full)}
+      where i.site_id = ${at.siteId}::uuid and i.gone_at is null and ${isMissing(tx, at, full)}
     ), vanished as (
       update instance i set gone_at = now(), changed_at = now(), revision = ${at.revision}::bigint, pending = null,
         pending_since = null, problem = null

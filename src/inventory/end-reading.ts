@@ -63,7 +63,8 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   const staged = await countStage(tx, at)
   const heldBack = await countHeldBack(tx, options, site, staged)
   const namelessInstance = reading.nameless.some(({ of }) => of === 'instance')
-  const conclude: Reading = heldBack > 0 || namelessInstance ? 'part' : reading.reading
+  const isPart = heldBack > 0 || namelessInstance || reading.hidden === 'many'
+  const conclude: Reading = isPart ? 'part' : reading.reading
   const quiet = site.syncedAt === null
   const { judgedWith } = reading
   const merged = await mergeStage(tx, {

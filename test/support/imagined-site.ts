@@ -141,6 +141,8 @@ export class ImaginedSite {
   readonly storage = new Map([[storageFacts.ref, storageFacts]])
   /** Instances whose reading fails. */
   readonly broken = new Map<string, PlatformError>()
+  /** Instances that readings leave out without a word, although they are there. */
+  readonly hidden = new Set<string>()
   readonly scans: ('full' | 'delta')[] = []
   identity: PlatformIdentity = { product: 'Imagined', version: '1', instance_id: 'imagined-1' }
   /** Called before each chunk of a reading, with the number of the chunk. */
@@ -205,7 +207,7 @@ export class ImaginedSite {
       ...[...this.networks.values()].map((facts) => ({ type: 'network' as const, facts })),
       ...[...this.hosts.values()].map((facts) => ({ type: 'host' as const, facts })),
       ...[...this.storage.values()].map((facts) => ({ type: 'storage' as const, facts })),
-      ...[...this.instances.keys()].map((ref) => this.#item(ref)),
+      ...[...this.instances.keys()].filter((ref) => !this.hidden.has(ref)).map((ref) => this.#item(ref)),
     ]
     yield* this.#chunks(things)
     return { cursor }
@@ -227,6 +229,7 @@ export class ImaginedSite {
   }
 
   #item(ref: string): InventoryItem {
+    if (this.hidden.has(ref)) return { type: 'gone', of: 'instance', ref }
     const error = this.broken.get(ref)
     if (error) return { type: 'problem', of: 'instance', ref, name: '', error }
     const facts = this.instances.get(ref)
