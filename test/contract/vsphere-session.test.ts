@@ -140,6 +140,18 @@ test('nothing found is not the same as nothing known', async () => {
   await expectFailure(retrieveOne(silent.session, call(), vm, ['name']), 'platform-unreachable', 'unknown')
 })
 
+test('one that goes while it is read is gone, one that may not be read is there', async () => {
+  const answering = async (fault: string) =>
+    startFakeVsphere({
+      RetrievePropertiesEx: () =>
+        `<returnval><objects><obj type="VirtualMachine">vm-1</obj><missingSet><path>name</path>
+         <fault><fault xsi:type="${fault}"/><localizedMessage>no</localizedMessage></fault></missingSet></objects></returnval>`,
+    })
+  const [gone, hidden] = [await answering('ManagedObjectNotFound'), await answering('NoPermission')]
+  expect(await retrieveOne(gone.session, call(), vm, ['name'])).toEqual({ found: false })
+  expect(await retrieveOne(hidden.session, call(), vm, ['name'])).toMatchObject({ found: true })
+})
+
 test('an answer that is cut in the middle is no shorter answer', async () => {
   const whole = soapAnswer(
     'RetrievePropertiesEx',

@@ -98,12 +98,18 @@ export const retrieveOne = async (
   try {
     const all = await retrieveSome(session, call, [ref], { type: ref.type, paths })
     const value = all.find((one) => sameRef(one.ref, ref))
-    return value ? { found: true, value } : { found: false }
+    return value && !isGone(value) ? { found: true, value } : { found: false }
   } catch (error) {
     if (error instanceof PlatformError && error.failure === 'absent') return { found: false }
     throw error
   }
 }
+
+/** It went while it was read: the server names it, and says of each property that there is no such object. */
+const isGone = ({ properties, missing }: ObjectRead): boolean =>
+  properties.size === 0 &&
+  missing.size > 0 &&
+  [...missing.values()].every(({ type }) => type === 'ManagedObjectNotFound')
 
 /** A view of everything of these types below a container; it lives as long as the session or until destroyed. */
 export const createView = async (
