@@ -86,7 +86,7 @@ const removeElsewhere = async (journey: Journey, site: SiteRow, use: UsePlatform
   )
 }
 
-const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
+export const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
   const refs = [...new Set(facts.nics.map((nic) => nic.network_ref))]
   const lines = await findNetworksByRef(turn.db, source.id, refs)
   return new Map(
@@ -97,7 +97,7 @@ const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string
   )
 }
 
-const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
+export const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
   const { turn, batch, facts, source, entry } = journey
   const script = batch.config.placement_scriptlet
   const instance = script === '' ? undefined : await findInstanceById(turn.db, entry.instanceId)
@@ -113,7 +113,11 @@ const askScript = async (journey: Journey, threads: ScriptThreads): Promise<Scri
 }
 
 /** The target as it is now, and who has the name there. */
-const viewOf = async (journey: Journey, site: SiteRow, { looks, use }: PlaceParts): Promise<TargetView> => {
+export const viewOf = async (
+  journey: Journey,
+  site: SiteRow,
+  { looks, use }: PlaceParts,
+): Promise<TargetView> => {
   const { turn, entry, facts } = journey
   const things = await looks.look(turn.db, site, turn.signal)
   const owner = await ownerOfEntry(turn.db, entry.id)

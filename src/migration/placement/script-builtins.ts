@@ -28,7 +28,7 @@ export type ScriptValue =
   | string
   | number
   | undefined
-  | { readonly type: 'null' | 'boolean' | 'object' | 'function' | 'symbol' | 'bigint' }
+  | { readonly type: 'boolean' | 'object' | 'function' | 'symbol' | 'bigint' }
 
 /** A call that cannot be right: the sentence becomes the script's exception. */
 class ArgumentRefusal extends Error {}
@@ -114,7 +114,7 @@ export class ScriptCalls {
       )
     const parsed = networkOverridesSchema.safeParse({
       network: wordOf(name, 'the network', network),
-      nictype: isNone(type) || type === '' ? 'managed' : wordOf(name, 'the kind of NIC', type),
+      nictype: type === undefined || type === '' ? 'managed' : wordOf(name, 'the kind of NIC', type),
       vlan_id: vlanOf(name, vlan),
     })
     if (!parsed.success) {
@@ -143,17 +143,15 @@ const argumentNames: Readonly<Record<string, string>> = {
   vlan_id: 'the VLAN',
 }
 
-const isNone = (value: ScriptValue): boolean =>
-  value === undefined || (typeof value === 'object' && value.type === 'null')
-
 const kindOf = (value: ScriptValue): string => {
   if (value === undefined) return 'nothing'
-  return typeof value === 'object' ? value.type : typeof value
+  const kind = typeof value === 'object' ? value.type : typeof value
+  return /^[aeiou]/.test(kind) ? `an ${kind}` : `a ${kind}`
 }
 
 const wordOf = (name: BuiltinName, what: string, value: ScriptValue): string => {
   if (typeof value === 'string') return value
-  throw new ArgumentRefusal(`${name}: ${what} must be a text, and it is ${kindOf(value)}.`)
+  throw new ArgumentRefusal(`${name}: ${what} must be a text, not ${kindOf(value)}.`)
 }
 
 const nameOf = (name: BuiltinName, what: string, value: ScriptValue): string => {
@@ -165,12 +163,12 @@ const nameOf = (name: BuiltinName, what: string, value: ScriptValue): string => 
 }
 
 const vlanOf = (name: BuiltinName, value: ScriptValue): string => {
-  if (value === undefined || isNone(value)) return ''
+  if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
   return wordOf(name, 'the VLAN', value).replaceAll(' ', '')
 }
 
-const textOf = (value: ScriptValue): string => (typeof value === 'string' ? value : kindOf(value))
+const textOf = (value: ScriptValue): string => (typeof value === 'string' ? value : '')
 
 const brief = (text: string): string => bounded(text, 100)
 const listed = (names: readonly string[]): string =>

@@ -11,7 +11,7 @@ import { scriptFile, scriptLimits } from './script-limits.ts'
 import { prelude } from './script-prelude.ts'
 import type { ScriptAnswer, ScriptAsk, ScriptProblem } from './script-types.ts'
 
-/** No dates, no promises (nothing would ever run them), no proxies, no raw memory. */
+/** No dates, no proxies, no raw memory. Promises are there because functions need them to be freed; none ever runs. */
 const intrinsics = {
   BaseObjects: true,
   Eval: true,
@@ -20,6 +20,7 @@ const intrinsics = {
   RegExpCompiler: true,
   JSON: true,
   MapSet: true,
+  Promise: true,
 } as const
 
 const builtinNames = JSON.stringify(Object.entries(builtins))
@@ -43,6 +44,8 @@ export class ScriptMachine {
   #module: QuickJSWASMModule
   #runtime: QuickJSRuntime
   #calls = 0
+  #spent = false
+  #outOfMemory = false
   #interrupts = 0
   #deadlineMs = Number.POSITIVE_INFINITY
   #cutShort = ''
@@ -71,7 +74,9 @@ export class ScriptMachine {
       )
       const type = context.typeof(result)
       if (type !== 'undefined')
-        throw new ScriptFault(atNoLine(`placement must return nothing, and it returned ${article(type)}.`))
+        throw new ScriptFault(
+          atNoLine(`placement must return nothing and cannot be async, and it returned ${article(type)}.`),
+        )
     })
     const log = [...calls.log]
     return fault ? { ok: false, problem: fault, log } : { ok: true, placement: calls.placement, log }
@@ -86,9 +91,14 @@ export class ScriptMachine {
     })
   }
 
-  /** After this it is no more to be used: what a script did may have broken it. */
+  /** It is no more to be used: what a script did may have broken it. */
   get isSpent(): boolean {
-    return this.#cutShort !== ''
+    return this.#spent
+  }
+
+  /** The last run ended for want of memory, of which earlier runs may have left less than there should be. */
+  get isCrowded(): boolean {
+    return this.#outOfMemory && this.#calls > 1
   }
 
   #newRuntime(): QuickJSRuntime {
@@ -107,7 +117,7 @@ export class ScriptMachine {
   }
 
   #within(work: (context: QuickJSContext, scope: Scope) => void): ScriptProblem | undefined {
-    this.#renewRuntime()
+    this.#calls += 1
     this.#interrupts = 0
     this.#deadlineMs = performance.now() + scriptLimits.wallMs
     const context = this.#runtime.newContext({ intrinsics })
@@ -116,27 +126,26 @@ export class ScriptMachine {
       return undefined
     } catch (error) {
       if (error instanceof ScriptFault) return error.problem
-      // The interpreter itself gave up: it is not asked again.
+      // The interpreter itself gave up.
       this.#cutShort ||= 'It broke the interpreter.'
       return atNoLine(this.#cutShort)
     } finally {
-      this.#drop(context)
+      this.#tidy(context)
     }
   }
 
-  #renewRuntime(): void {
-    this.#calls += 1
-    if (this.#calls % scriptLimits.callsPerRuntime !== 0) return
-    this.#runtime.dispose()
-    this.#runtime = this.#newRuntime()
-  }
-
-  #drop(context: QuickJSContext): void {
-    if (this.isSpent) return
+  /** What was cut short in the middle may not be whole, and is never looked at again. */
+  #tidy(context: QuickJSContext): void {
+    this.#spent = this.#cutShort !== ''
+    if (this.#spent) return
     try {
       context.dispose()
+      const { callsPerRuntime } = scriptLimits
+      if (this.#calls % callsPerRuntime !== 0 && !this.#runtime.hasPendingJob()) return
+      this.#runtime.dispose()
+      this.#runtime = this.#newRuntime()
     } catch {
-      this.#cutShort = 'It broke the interpreter.'
+      this.#spent = true
     }
   }
 
@@ -147,7 +156,8 @@ export class ScriptMachine {
   ): [QuickJSHandle, QuickJSHandle] {
     const host = scope.manage(
       context.newFunction('host', (name, ...values) => {
-        const problem = given.calls.call(
+        const problem = this.#call(
+          given.calls,
           context.getString(name),
           values.map((value) => argumentOf(context, value)),
         )
@@ -155,11 +165,26 @@ export class ScriptMachine {
       }),
     )
     const start = this.#take(context, scope, context.evalCode(prelude, 'prelude.js'))
+    const longest = scope.manage(context.newNumber(scriptLimits.messageChars))
     const texts = [builtinNames, given.instance, given.batch].map((text) =>
       scope.manage(context.newString(text)),
     )
-    const pair = this.#take(context, scope, context.callFunction(start, context.undefined, host, ...texts))
+    const pair = this.#take(
+      context,
+      scope,
+      context.callFunction(start, context.undefined, host, longest, ...texts),
+    )
     return [scope.manage(context.getProp(pair, 0)), scope.manage(context.getProp(pair, 1))]
+  }
+
+  /** An exception of ours would show itself to the script. */
+  #call(calls: ScriptCalls, name: string, values: readonly ScriptValue[]): string | undefined {
+    try {
+      return calls.call(name, values)
+    } catch {
+      this.#cutShort ||= 'It broke the interpreter.'
+      return 'This call cannot be done.'
+    }
   }
 
   /** Runs the script's own lines, and gives its function. */
@@ -189,7 +214,8 @@ export class ScriptMachine {
       return atNoLine(text(thrown) || `It threw ${article(context.typeof(thrown))}.`)
     const read = (property: string) => text(scope.manage(context.getProp(thrown, property)))
     const [name, message, stack] = [read('name'), read('message'), read('stack')]
-    if (name === 'InternalError' && message === 'out of memory')
+    this.#outOfMemory = name === 'InternalError' && message === 'out of memory'
+    if (this.#outOfMemory)
       this.#cutShort ||= `It used more than ${scriptLimits.memoryBytes / 2 ** 20} MiB of memory and was stopped.`
     const said =
       this.#cutShort || (name && message ? `${name}: ${message}` : name || message || 'It threw an object.')
@@ -218,6 +244,5 @@ const argumentOf = (context: QuickJSContext, handle: QuickJSHandle): ScriptValue
   if (type === 'string') return context.getString(handle)
   if (type === 'number') return context.getNumber(handle)
   if (type === 'undefined') return undefined
-  if (type === 'object' && context.eq(handle, context.null)) return { type: 'null' }
   return { type: plainTypes.has(type) ? (type as 'object') : 'object' }
 }

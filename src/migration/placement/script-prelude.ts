@@ -3,13 +3,18 @@
  * data, and takes away what would make two runs differ. It holds on to what it needs, so that a script that changes
  * `JSON` or a prototype changes it for itself alone.
  */
-export const prelude = `(host, names, instanceText, batchText) => {
+export const prelude = `(host, longest, names, instanceText, batchText) => {
   'use strict'
   const { parse, stringify } = JSON
   const { freeze, values, defineProperty } = Object
   const Refusal = TypeError
   const Missing = Error
   const asText = String
+  const slice = Function.prototype.call.bind(String.prototype.slice)
+  const short = (value) => {
+    if (value === null) return undefined
+    return typeof value === 'string' && value.length > longest ? slice(value, 0, longest) : value
+  }
   const settle = (value) => {
     if (typeof value === 'object' && value !== null) {
       values(value).forEach(settle)
@@ -28,15 +33,18 @@ export const prelude = `(host, names, instanceText, batchText) => {
   }
   const line = (given) => {
     let text = ''
-    for (let at = 0; at < given.length; at += 1) text += (at === 0 ? '' : ' ') + describe(given[at])
-    return text
+    for (let at = 0; at < given.length && text.length < longest; at += 1)
+      text += (at === 0 ? '' : ' ') + short(describe(given[at]))
+    return short(text)
   }
   const give = (name, value) =>
     defineProperty(globalThis, name, { value, writable: true, configurable: true, enumerable: false })
   for (const [name, means] of values(parse(names)))
     give(name, (...given) => {
       const problem =
-        means === 'log' ? host(name, line(given)) : host(name, given[0], given[1], given[2], given[3])
+        means === 'log'
+          ? host(name, line(given))
+          : host(name, short(given[0]), short(given[1]), short(given[2]), short(given[3]))
       if (problem !== undefined) throw new Refusal(problem)
     })
   Math.random = () => {
