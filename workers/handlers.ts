@@ -5,10 +5,13 @@ import type { CpuPool } from './cpu-pool.ts'
 import type { Handler, Undoer } from './handler.ts'
 import { createCheckConnection } from './handlers/check-connection.ts'
 import { createCutoverInstance } from './handlers/cutover-instance.ts'
+import { createFinalVerify } from './handlers/final-verify.ts'
 import { createImportInstance } from './handlers/import-instance.ts'
+import { createPlaceInstance } from './handlers/place-instance.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
+import { createStartBatch } from './handlers/start-batch.ts'
 import { createSyncSource } from './handlers/sync-source.ts'
 import { createSyncTarget } from './handlers/sync-target.ts'
 import { createTrackInstance } from './handlers/track-instance.ts'
@@ -41,8 +44,11 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createCheckConnection(parts.use),
     createPowerInstance(parts.use),
     createTrackInstance(parts.db, parts.use),
+    createStartBatch(),
+    createPlaceInstance(parts),
     createImportInstance(copies),
     createCutoverInstance(copies),
+    createFinalVerify(copies),
     createWithdrawEntry(parts.use),
   ] as readonly Handler[]
   for (const handler of all)

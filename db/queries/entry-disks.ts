@@ -15,6 +15,21 @@ export interface DiskCycle {
   readonly whole: number
   /** Extents that may have been written without a record of it. */
   readonly doubt: readonly number[]
+  /** What was read back of it; gone with the next cycle. */
+  readonly proof?: DiskProof
+}
+
+/** The evidence that a disk of a target is what was read from the source. */
+export interface DiskProof {
+  readonly job: string
+  /** SHA-256, hexadecimal, over the digests of all extents. */
+  readonly source: string
+  readonly target: string
+  /** Extents that were written; the others are zeros. */
+  readonly copied: number
+  readonly read_at: string
+  /** The machine was started after it was read: from then on it writes for itself. */
+  readonly started: boolean
 }
 
 export type EntryDiskRow = Omit<typeof entryDisk.$inferSelect, 'cycle'> & { readonly cycle: DiskCycle | null }
@@ -55,4 +70,22 @@ export const deleteEntryDisks = async (tx: Tx, entryId: string): Promise<void> =
   await tx`
     with extents as (delete from entry_extent where entry_id = ${entryId}::uuid)
     delete from entry_disk where entry_id = ${entryId}::uuid`
+}
+
+/** Extents of the target that are not what was written are copied again; too many to name: all of the disk. */
+export const setBackDisk = async (
+  tx: Tx,
+  row: EntryDiskRow,
+  different: { readonly count: number; readonly at: readonly number[] },
+): Promise<void> => {
+  if (!row.cycle) return
+  const { proof: _proof, ...cycle } = row.cycle
+  const named = different.count === different.at.length
+  const doubt = [...new Set([...cycle.doubt, ...different.at])]
+  await endDiskCycle(tx, {
+    entryId: row.entryId,
+    disk: row.disk,
+    cycle: { ...cycle, doubt },
+    changeId: named ? row.changeId : null,
+  })
 }

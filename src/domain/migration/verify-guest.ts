@@ -1,0 +1,90 @@
+import type { Baseline } from './baseline.ts'
+
+/** One question that was asked of a target, and what came of it. */
+export interface VerifyCheck {
+  /** Stable: `agent`, `port-443`, `disk-4000`. */
+  readonly name: string
+  readonly expected: string
+  readonly observed: string
+  /**
+   * `differs`: it is not as it was, which proves nothing wrong by itself. `not-asked`: there is nothing to compare
+   * with, and that is said rather than left out.
+   */
+  readonly result: 'passed' | 'failed' | 'differs' | 'not-asked'
+}
+
+export interface GuestSeen {
+  readonly agent: Baseline['agent']
+  readonly hostname: string
+  readonly addresses: Baseline['addresses']
+  /** Of those that were asked for, the ones that answer. */
+  readonly open: readonly number[]
+}
+
+/** Compares a started target with its source as it was: an absent agent and a closed port are failures. */
+export const checkGuest = (
+  baseline: Baseline | null,
+  seen: GuestSeen,
+  ports: readonly number[],
+): VerifyCheck[] => {
+  const agent = checkAgent(baseline, seen)
+  const talks = seen.agent === 'running'
+  return [
+    agent,
+    compared('hostname', talks ? baseline?.hostname : undefined, seen.hostname),
+    ...checkAddresses(talks ? baseline : null, seen),
+    ...ports.map((port) => checkPort(baseline, port, seen.open.includes(port))),
+  ]
+}
+
+const checkAgent = (baseline: Baseline | null, { agent }: GuestSeen): VerifyCheck => {
+  const wanted = baseline?.agent === 'running'
+  const result = !wanted ? 'not-asked' : agent === 'running' ? 'passed' : 'failed'
+  return { name: 'agent', expected: wanted ? 'running' : '', observed: agent, result }
+}
+
+const compared = (name: string, expected: string | undefined, observed: string): VerifyCheck => {
+  if (expected === undefined || expected === '') return { name, expected: '', observed, result: 'not-asked' }
+  return { name, expected, observed, result: expected === observed ? 'passed' : 'differs' }
+}
+
+/** By network card: an address that is new on it is as telling as one that is gone. */
+const checkAddresses = (baseline: Baseline | null, seen: GuestSeen): VerifyCheck[] => {
+  if (!baseline) return []
+  const listed = (addresses: Baseline['addresses'], mac: string) =>
+    addresses
+      .filter((one) => one.mac === mac)
+      .map(({ address }) => address)
+      .sort()
+      .join(' ')
+  const macs = [...new Set([...baseline.addresses, ...seen.addresses].map(({ mac }) => mac))].sort()
+  return macs.map((mac) => {
+    const [expected, observed] = [listed(baseline.addresses, mac), listed(seen.addresses, mac)]
+    return {
+      name: `addresses-${mac}`,
+      expected,
+      observed,
+      result: expected === observed ? 'passed' : 'differs',
+    }
+  })
+}
+
+const checkPort = (baseline: Baseline | null, port: number, open: boolean): VerifyCheck => {
+  const before = baseline?.ports.find((one) => one.port === port)
+  const observed = open ? 'open' : 'closed'
+  const name = `port-${port}`
+  if (!before) return { name, expected: '', observed, result: 'not-asked' }
+  const expected = before.open ? 'open' : 'closed'
+  return {
+    name,
+    expected,
+    observed,
+    result: expected === observed ? 'passed' : before.open ? 'failed' : 'differs',
+  }
+}
+
+export const failedChecks = (checks: readonly VerifyCheck[]): VerifyCheck[] =>
+  checks.filter(({ result }) => result === 'failed')
+
+/** A guest that still boots may yet answer: whether it is worth to look again. */
+export const mayStillComeUp = (checks: readonly VerifyCheck[]): boolean => failedChecks(checks).length > 0

@@ -1,0 +1,170 @@
+import { z } from 'zod'
+import { durationMs } from '../../domain/duration.ts'
+import { type Baseline, readBaseline } from '../../domain/migration/baseline.ts'
+import { decideBoot } from '../../domain/migration/verify-boot.ts'
+import {
+  checkGuest,
+  failedChecks,
+  type GuestSeen,
+  mayStillComeUp,
+  type VerifyCheck,
+} from '../../domain/migration/verify-guest.ts'
+import { DroverError } from '../../errors.ts'
+import { isUnsupported } from '../../platforms/platform-error.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { again } from '../copy/again.ts'
+import { callOf, targetOf } from '../copy/copy-task.ts'
+import { noteEntry } from '../journey.ts'
+import { requireSourceOff, startTarget } from './start-target.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+export type BootOutcome =
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+  | { readonly type: 'checked'; readonly checks: readonly VerifyCheck[] }
+
+const storedBoot = z.object({
+  starts: z.int(),
+  waitedMs: z.number(),
+  /** The start of that number is done, or has failed. */
+  settled: z.int(),
+})
+type Boot = z.infer<typeof storedBoot>
+
+/** Brings the target up, or leaves it off as it should be, and asks it what the source had answered. */
+export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
+  const { turn, entry, batch } = task.journey
+  if (!entry.running) return { type: 'checked', checks: [await checkOff(task)] }
+  const baseline = readBaseline(entry.baseline)
+  const retries = batch.config.post_migration_retries
+  const bootLimitMs = durationMs(batch.config.boot_limit)
+  for (;;) {
+    await task.pace()
+    await requireSourceOff(task)
+    const boot = readBoot(task)
+    if (boot.starts > boot.settled) {
+      const waits = await settleStart(task, boot)
+      if (waits) return waits
+      continue
+    }
+    const seen = await targetPower(task)
+    const checks = seen.state === 'on' && boot.starts > 0 ? await lookInside(task, baseline) : undefined
+    const lacking = checks === undefined || mayStillComeUp(checks)
+    const decision = decideBoot({ power: seen.state, ...boot, lacking, bootLimitMs, retries })
+    switch (decision.do) {
+      case 'judge':
+        return { type: 'checked', checks: [running(seen), ...judge(task, checks ?? [])] }
+      case 'give-up':
+        throw doesNotStart(task, boot.starts)
+      case 'wait':
+        await keep(task, { ...boot, waitedMs: boot.waitedMs + decision.forMs })
+        return { type: 'wait', forMs: decision.forMs, forWhat: decision.forWhat }
+      case 'start':
+        if (boot.starts > 0)
+          await noteEntry(task.journey, (_, now) => Promise.resolve({ retries: now.retries + 1 }))
+        await keep(task, { ...boot, starts: boot.starts + 1, waitedMs: 0 })
+        turn.safePoint()
+    }
+  }
+}
+
+const settleStart = async (task: VerifyTask, boot: Boot): Promise<BootOutcome | undefined> => {
+  const outcome = await startTarget(task, boot.starts)
+  if (outcome.type === 'wait') return { type: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
+  // A failed start counts like a machine that went off again: it is tried again after a pause.
+  await keep(task, { ...readBoot(task), settled: boot.starts, waitedMs: 0 })
+  return undefined
+}
+
+const readBoot = ({ journey: { turn } }: VerifyTask): Boot => {
+  const stored = storedBoot.safeParse(turn.checkpointed?.boot)
+  return stored.success ? stored.data : { starts: 0, waitedMs: 0, settled: 0 }
+}
+
+const keep = ({ journey: { turn } }: VerifyTask, boot: Boot): Promise<void> =>
+  turn.checkpoint({ ...turn.checkpointed, boot })
+
+const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
+  const { platform, ref } = targetOf(task)
+  const call = callOf(task, 'look')
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  if (seen.found) return seen.value
+  throw new DroverError({
+    code: 'target-machine-absent',
+    class: 'conflict',
+    message: `The target has no machine ${ref} any more.`,
+    remedy: 'Reset the entry: it is made and copied anew.',
+    detail: { ref },
+  })
+}
+
+const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
+  const ports = baseline
+    ? baseline.ports.map(({ port }) => port)
+    : [...new Set(task.journey.batch.probes.flatMap((probe) => probe.ports))].sort((a, b) => a - b)
+  return checkGuest(baseline, await guestOf(task, ports), ports)
+}
+
+const nothing: GuestSeen = { agent: 'unknown', hostname: '', addresses: [], open: [] }
+
+/** A platform that cannot look at all shows nothing: what the source had then counts as missing. */
+const guestOf = async (task: VerifyTask, ports: readonly number[]): Promise<GuestSeen> => {
+  const { platform, ref } = targetOf(task)
+  const call = callOf(task, 'guest')
+  try {
+    const guest = portOf(platform, 'guest')
+    const seen = await again(call.signal, () => guest.guest(call, ref))
+    if (!seen.found) return nothing
+    const { agent, hostname, addresses } = seen.value
+    const open =
+      ports.length === 0 ? undefined : await again(call.signal, () => guest.openPorts(call, ref, ports))
+    return { agent, hostname, addresses, open: open?.found ? open.value : [] }
+  } catch (error) {
+    if (isUnsupported(error)) return nothing
+    throw error
+  }
+}
+
+const running = ({ state }: PowerFacts): VerifyCheck => ({
+  name: 'boot',
+  expected: 'on',
+  observed: state,
+  result: state === 'on' ? 'passed' : 'failed',
+})
+
+const checkOff = async (task: VerifyTask): Promise<VerifyCheck> => {
+  const { state } = await targetPower(task)
+  if (state === 'off') return { name: 'boot', expected: 'off', observed: 'off', result: 'passed' }
+  throw new DroverError({
+    code: 'target-runs',
+    class: 'conflict',
+    message: `The target is ${state} although it is to stay off: somebody started it.`,
+    remedy: 'Stop it on the target, then resolve the entry.',
+  })
+}
+
+/** What failed is a person's to decide, unless they have already. */
+const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly VerifyCheck[] => {
+  const failed = failedChecks(checks)
+  if (failed.length === 0 || task.force) return checks
+  throw new DroverError({
+    code: 'checks-failed',
+    class: 'conflict',
+    message: `The target runs, but it is not as its source was: ${failed
+      .map(({ name, expected, observed }) => `${name} is ${observed}, it was ${expected}`)
+      .join('; ')}.`,
+    remedy:
+      'Mend it and resolve the entry, or resolve it with force_conflict_resolution to take it as it is.',
+    detail: { failed: failed.map(({ name }) => name) },
+  })
+}
+
+const doesNotStart = ({ journey: { facts } }: VerifyTask, starts: number): DroverError =>
+  new DroverError({
+    code: 'target-start-failed',
+    class: 'conflict',
+    message: `${facts.target_name} was started ${starts} times on its target and does not keep running.`,
+    remedy:
+      'Look at its console and at the target, then resolve the entry: it is tried once more from the beginning.',
+    detail: { starts },
+  })

@@ -1,0 +1,43 @@
+import type { InstanceRow } from '../../../db/schema/inventory.ts'
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
+import { mergeInstance } from '../../domain/inventory/merge.ts'
+import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import type { Placement } from '../../domain/migration/placement.ts'
+import { type CompareAnswer, compareFinal } from '../../domain/migration/verify-compare.ts'
+import { placementOf } from '../journey.ts'
+import type { KeptPlacement } from '../placement/place.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+export interface Compared {
+  readonly answer: CompareAnswer
+  /** With the reasons for it, which are told and not compared. */
+  readonly placement: KeptPlacement | null
+}
+
+/** Compares the record with the source as it was just read, and with where it would land now. */
+export const compareEntry = async (
+  task: VerifyTask,
+  instance: InstanceRow,
+  seen: InstanceFacts,
+): Promise<Compared> => {
+  const { journey } = task
+  // As a sync would: an empty answer is no news.
+  const now: EffectiveFacts = applyOverrides(mergeInstance(instance.facts, seen), instance.overrides)
+  const again = await task.parts.placeAgain(journey, now)
+  const answer = compareFinal({
+    committed: { facts: journey.facts, placement: bare(placementOf(journey)) },
+    now,
+    placement: again.placement && bare(again.placement),
+    problems: again.problems,
+    force: task.force,
+  })
+  return { answer, placement: again.placement }
+}
+
+const bare = ({ target, project, host, pools, networks }: Placement): Placement => ({
+  target,
+  project,
+  host,
+  pools,
+  networks,
+})

@@ -1,0 +1,130 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../../db/client.ts'
+import type { EntryAtWork } from '../../../db/queries/entry-rows.ts'
+import { insertCertificate } from '../../../db/queries/insert-certificate.ts'
+import { insertEntryHistory } from '../../../db/queries/insert-entry-history.ts'
+import type { CertificateDocument } from '../../certificate/document.ts'
+import { installationKey } from '../../certificate/installation-key.ts'
+import { signCertificate } from '../../certificate/signing.ts'
+import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import type { Reason } from '../../domain/migration/entry-facts.ts'
+import type { VerifyCheck } from '../../domain/migration/verify-guest.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import type { DomainChange } from '../../ledger/settle.ts'
+import { storableJson } from '../../storable.ts'
+import { moveEntry } from '../apply-entry.ts'
+import { extentBytes } from '../copy/extent-map.ts'
+import { leaveJourney, machineOf, placementOf } from '../journey.ts'
+import { installationId } from '../ownership.ts'
+import type { ProvedDisk } from './prove-disks.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+/** All that speaks for an entry. */
+export interface Evidence {
+  readonly checks: readonly VerifyCheck[]
+  readonly disks: readonly ProvedDisk[]
+  /** What force set aside. */
+  readonly ignored: readonly Reason[]
+  /** The record as it was adopted; undefined: it stays. */
+  readonly record: { readonly facts: EffectiveFacts; readonly placement: object } | undefined
+}
+
+/** The certificate and the finish: both are committed with the job's outcome, or neither. */
+export const finishEntry = (task: VerifyTask, certificateId: string, evidence: Evidence): DomainChange =>
+  leaveJourney(task.journey, async (tx, entry) => {
+    const key = await installationKey(tx, task.parts.sealer)
+    const document = await documentOf(tx, task, { id: certificateId, keyId: key.id, entry, evidence })
+    await insertCertificate(tx, {
+      id: certificateId,
+      entryId: entry.id,
+      instanceId: entry.instanceId,
+      batchName: document.batch,
+      instanceName: document.instance.name,
+      document,
+      signature: signCertificate(document, key),
+      keyId: key.id,
+    })
+    const { record, disks } = evidence
+    await moveEntry(tx, task.journey.batch.row, entry, {
+      event: 'verified',
+      reason: { code: 'verified', message: `Verified; the certificate is ${certificateId}.` },
+      by: actorOf(task.journey.turn),
+      change: {
+        certificateId,
+        finishedAt: entry.now,
+        pending: null,
+        reasons: [],
+        error: null,
+        ...(record
+          ? {
+              facts: record.facts as unknown as Record<string, unknown>,
+              placement: record.placement as Record<string, unknown>,
+            }
+          : {}),
+      },
+    })
+    await insertEntryHistory(tx, {
+      sourceId: entry.sourceId,
+      targetId: task.journey.target?.id ?? entry.sourceId,
+      phase: 'final-verify',
+      bytes: disks.reduce((sum, { row }) => sum + row.capacity, 0),
+      tookMs: Math.max(0, entry.now.getTime() - entry.since.getTime()),
+    })
+  })
+
+export const newCertificateId = (): string => uuidv7()
+
+const documentOf = async (
+  tx: Tx,
+  task: VerifyTask,
+  given: {
+    readonly id: string
+    readonly keyId: string
+    readonly entry: EntryAtWork
+    readonly evidence: Evidence
+  },
+): Promise<CertificateDocument> => {
+  const { journey } = task
+  const { source, target, batch, turn } = journey
+  const { entry, evidence } = given
+  const facts = evidence.record?.facts ?? journey.facts
+  const labels = new Map(facts.disks.map(({ key, label }) => [key, label]))
+  const document: CertificateDocument = {
+    format: 'drover-certificate',
+    version: 1,
+    id: given.id,
+    installation: await installationId(tx),
+    key_id: given.keyId,
+    batch: batch.row.name,
+    entry_id: entry.id,
+    instance: { id: entry.instanceId, uuid: facts.uuid, name: facts.name },
+    source: { name: source.name, kind: source.kind, machine: facts.ref },
+    target: {
+      name: target?.name ?? '',
+      kind: target?.kind ?? '',
+      project: placementOf(journey).project,
+      machine: machineOf(journey),
+      machine_name: facts.target_name,
+    },
+    source_stopped_at: entry.sourceStoppedAt?.toISOString() ?? null,
+    verified_at: entry.now.toISOString(),
+    extent_bytes: extentBytes,
+    disks: evidence.disks.map(({ row, proof }) => ({
+      disk: row.disk,
+      label: labels.get(row.disk) ?? '',
+      capacity: row.capacity,
+      extents: Math.ceil(row.capacity / extentBytes),
+      copied: proof.copied,
+      source_digest: proof.source,
+      target_digest: proof.target,
+      read_back_at: proof.read_at,
+    })),
+    checks: [...evidence.checks],
+    ignored: [...evidence.ignored],
+    forced: task.force,
+    overrides: { ...task.overrides },
+    by: actorOf(turn),
+  }
+  // What is signed is what is stored: Postgres takes neither NUL characters nor halves of a pair.
+  return JSON.parse(storableJson(document)) as CertificateDocument
+}

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { readClock } from '../../../db/queries/read-clock.ts'
+import { durationMs } from '../../domain/duration.ts'
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
+import { cleanInstance } from '../../domain/inventory/normalise.ts'
+import { type DiskWritten, whyStale } from '../../domain/migration/verify-source.ts'
+import { powerMachine } from '../../inventory/power-machine.ts'
+import { isUnsupported, PlatformError } from '../../platforms/platform-error.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { again } from '../copy/again.ts'
+import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
+import { noteEntry } from '../journey.ts'
+import { holdEntry } from './hold-entry.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+export type SourceLook =
+  | { readonly is: 'gone' }
+  | { readonly is: 'wait'; readonly forMs: number; readonly forWhat: string }
+  /** The copy is older than the source. */
+  | { readonly is: 'stale'; readonly why: string }
+  | { readonly is: 'there'; readonly facts: InstanceFacts }
+
+/** Reads the source anew, switches it off when it runs, and asks whether it wrote anything. Unknown throws. */
+export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, `look-${task.journey.turn.job.id}`)
+  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
+  const power = found.found ? await sourcePower(task) : undefined
+  if (!found.found || !power) return { is: 'gone' }
+  const facts = cleanInstance(found.value).facts
+  // Another machine than the one we know is compared, and never touched.
+  if (facts.uuid !== '' && facts.uuid !== task.journey.facts.uuid) return { is: 'there', facts }
+  const waits = await switchOff(task, power)
+  if (waits) return waits
+  const why = await findStale(task)
+  return why === undefined ? { is: 'there', facts } : { is: 'stale', why }
+}
+
+/** Undefined: it is not there. Unknown throws. */
+export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefined> => {
+  const { platform, ref } = sourceOf(task)
+  const call = callOf(task, 'look')
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  return seen.found ? seen.value : undefined
+}
+
+/**
+ * That it ran is written down first: a crash right after the power-off must not hide it. Whoever ends the entry starts
+ * the source again, as `source_stopped_at` says; this job alone does not, because the entry goes on.
+ */
+const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook | undefined> => {
+  const { turn, source, batch, facts } = task.journey
+  const { begun, ended } = stopsOf(turn.checkpointed)
+  if (begun === ended && seen.state === 'off') return undefined
+  const at = begun === ended ? begun + 1 : begun
+  if (begun === ended) {
+    await noteEntry(task.journey, async (tx) => ({ sourceStoppedAt: await readClock(tx) }))
+    await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended } })
+  }
+  const outcome = await powerMachine({
+    turn,
+    site: source,
+    platform: task.ends.source,
+    ref: facts.ref,
+    asked: { verb: 'shutdown', force: true, timeoutMs: durationMs(batch.config.guest_shutdown_limit) },
+    part: `source-off-${at}`,
+    undo: null,
+  })
+  if (outcome.type === 'wait') return { is: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
+  await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended: at } })
+  return undefined
+}
+
+const storedStops = z.object({ begun: z.int(), ended: z.int() })
+
+const stopsOf = (checkpointed: Readonly<Record<string, unknown>> | null) => {
+  const stored = storedStops.safeParse(checkpointed?.stops)
+  return stored.success ? stored.data : { begun: 0, ended: 0 }
+}
+
+/** By what tracking says since the final import, and by whether the source has run since. */
+const findStale = async (task: VerifyTask): Promise<string | undefined> => {
+  const { turn, entry } = task.journey
+  const rows = await listEntryDisks(turn.db, entry.id)
+  const { sourceStoppedAt: stopped } = await holdEntry(task.journey)
+  const ran = rows.some(
+    ({ cycle }) => cycle === null || (stopped !== null && new Date(cycle.opened_at) < stopped),
+  )
+  const disks: { disk: string; written: DiskWritten }[] = []
+  for (const { disk, changeId, cycle } of rows)
+    disks.push({
+      disk,
+      written: cycle?.state !== 'whole' ? 'yes' : await wasWritten(task, disk, changeId),
+    })
+  return whyStale({ ran, disks })
+}
+
+const wasWritten = async (task: VerifyTask, disk: string, changeId: string | null): Promise<DiskWritten> => {
+  const { platform, ref: machine } = sourceOf(task)
+  if (changeId === null || !platform.capabilities.has('changed-blocks')) return 'unknown'
+  const call = callOf(task, `written-${disk}`, taskMs)
+  try {
+    const changed = await again(call.signal, () =>
+      portOf(platform, 'disks').changedBlocks(call, { machine, disk }, changeId),
+    )
+    return changed.extents.length === 0 ? 'no' : 'yes'
+  } catch (error) {
+    const untold =
+      isUnsupported(error) ||
+      (error instanceof PlatformError &&
+        (error.code === 'platform-cursor-lost' || error.failure === 'refused'))
+    if (untold) return 'unknown'
+    throw error
+  }
+}

@@ -1,0 +1,46 @@
+import { loadSite } from '../../../db/queries/load-site.ts'
+import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import type { Reason } from '../../domain/migration/entry-facts.ts'
+import { checkPlace } from '../../domain/migration/place-check.ts'
+import { requireTrusted } from '../../inventory/connectivity.ts'
+import type { Journey } from '../journey.ts'
+import { decideWhere, type KeptPlacement } from '../placement/place.ts'
+import { askScript, mapNetworks, type PlaceParts, viewOf } from '../placement/place-entry.ts'
+
+export interface PlacedAgain {
+  /** Null: that cannot be told, and `problems` says why. */
+  readonly placement: KeptPlacement | null
+  /** Of the new placement, and of the live target with it. */
+  readonly problems: readonly Reason[]
+}
+
+/** Where an instance would land now, the script included, and what the live target says of it. Unknown throws. */
+export type PlaceAgain = (journey: Journey, facts: EffectiveFacts) => Promise<PlacedAgain>
+
+export const placeAgain =
+  (parts: PlaceParts): PlaceAgain =>
+  async (journey, facts) => {
+    const asked = { ...journey, facts }
+    const script = await askScript(asked, parts.threads)
+    const { placement, problems } = decideWhere({
+      defaults: journey.batch.defaults.placement,
+      facts,
+      networks: await mapNetworks(asked),
+      script,
+    })
+    if (script && !script.ok) return { placement: null, problems }
+    const site = await loadSite(journey.turn.db, { role: 'target', name: placement.target })
+    if (site) {
+      requireTrusted(site)
+      // What others were told a moment ago is not good enough for the last look.
+      parts.looks.forget(site)
+    }
+    const target = site && site.id === journey.target?.id ? await viewOf(asked, site, parts) : undefined
+    // On another target nothing of ours is: that it would land there is what a person is told.
+    const obstacles = site && !target ? [] : checkPlace({ placement, facts, target, late: true })
+    const codes = new Set<string>(problems.map(({ code }) => code))
+    const live = obstacles
+      .filter(({ code }) => !codes.has(code))
+      .map(({ code, message }) => ({ code, message }))
+    return { placement, problems: [...problems, ...live] }
+  }

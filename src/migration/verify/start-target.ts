@@ -1,0 +1,143 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import { listEntryDisks, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
+import { loadSiteById } from '../../../db/queries/load-site.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import { DroverError } from '../../errors.ts'
+import { type ActingTurn, type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { PlatformError } from '../../platforms/platform-error.ts'
+import { targetOf } from '../copy/copy-task.ts'
+import { isOwn, proveTargetOff } from '../own-target.ts'
+import { holdEntry } from './hold-entry.ts'
+import { sourcePower } from './look-at-source.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+/** Effects of this kind are targets that we started and that nobody has vouched for yet. */
+export const targetStartKind = 'target-start'
+
+const undoSchema = z.object({ entry_id: z.string(), target_id: z.string(), machine_ref: z.string() })
+
+/** How long the platform may take from a start that it accepted to a machine that runs. */
+const startMs = 30_000
+const callMs = 30_000
+
+export type StartOutcome = PowerOutcome | { readonly type: 'failed'; readonly error: DroverError }
+
+/**
+ * Starts the target, for the `nth` time. Right before the call the entry is still this job's and the source is seen
+ * to be off: nothing else makes a second copy of a machine run.
+ */
+export const startTarget = async (task: VerifyTask, nth: number): Promise<StartOutcome> => {
+  const { journey, ends } = task
+  const { entry, target, turn } = journey
+  const { ref } = targetOf(task)
+  if (!target) throw notOurs(ref)
+  try {
+    return await powerMachine({
+      turn: guarded(turn, () => mayStart(task)),
+      site: target,
+      platform: ends.target,
+      ref,
+      asked: { verb: 'start', force: false, timeoutMs: startMs },
+      part: `target-start-${nth}`,
+      undo: {
+        kind: targetStartKind,
+        with: { entry_id: entry.id, target_id: target.id, machine_ref: ref } satisfies z.infer<
+          typeof undoSchema
+        >,
+      },
+    })
+  } catch (error) {
+    const refused =
+      (error instanceof PlatformError &&
+        (error.failure === 'refused' ||
+          error.code === 'platform-fault' ||
+          error.code === 'platform-no-capacity')) ||
+      (error instanceof DroverError && error.code === 'guest-keeps-running')
+    if (refused) return { type: 'failed', error }
+    throw error
+  }
+}
+
+/** The same turn; before it acts outside, `check` may still say no. */
+const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
+  db: turn.db,
+  job: turn.job,
+  signal: turn.signal,
+  get checkpointed() {
+    return turn.checkpointed
+  },
+  transaction: (change) => turn.transaction(change),
+  safePoint: () => turn.safePoint(),
+  progress: (progress) => turn.progress(progress),
+  checkpoint: (state) => turn.checkpoint(state),
+  effect: (spec) =>
+    turn.effect({
+      ...spec,
+      act: async (signal) => {
+        await check()
+        return spec.act(signal)
+      },
+    }),
+})
+
+const mayStart = async (task: VerifyTask): Promise<void> => {
+  const { journey, ends } = task
+  const { turn, entry } = journey
+  const { ref } = targetOf(task)
+  const call = { signal: turn.signal, timeoutMs: callMs, name: `own-${turn.job.id}` }
+  if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
+  await markStarted(task)
+  await requireSourceOff(task)
+  await holdEntry(journey)
+}
+
+/** From here on the target's bytes are its own: the proof that was made of them is not repeated. */
+const markStarted = ({ journey: { turn, entry } }: VerifyTask): Promise<void> =>
+  turn.transaction(async (tx) => {
+    for (const { disk, cycle } of await listEntryDisks(tx, entry.id)) {
+      if (!cycle?.proof) throw new Error('A target is started without the proof of its disks.')
+      if (cycle.proof.started) continue
+      await writeDiskCycle(tx, {
+        entryId: entry.id,
+        disk,
+        cycle: { ...cycle, proof: { ...cycle.proof, started: true } },
+      })
+    }
+  })
+
+/** Throws when the source runs, or when that cannot be told. A source that is gone does not run. */
+export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
+  const seen = await sourcePower(task)
+  if (!seen || seen.state === 'off') return
+  throw new DroverError({
+    code: 'source-runs',
+    class: 'conflict',
+    message: `${task.journey.facts.name} was switched off for its migration and is ${seen.state} again: its copy does not run beside it.`,
+    remedy: 'Find out who started the source, then resolve the entry: what it wrote since is copied first.',
+  })
+}
+
+const undoMs = 50_000
+
+/** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
+export const undoTargetStart =
+  (db: Db, use: UsePlatform) =>
+  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+    const undo = undoSchema.parse(effect.undo)
+    const site = await loadSiteById(db, undo.target_id)
+    if (!site) return
+    const name = `${effect.name}/undo/${effect.attempts}/${effect.epoch}`
+    const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
+    await use(site, (platform) => proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned))
+  }
+
+const notOurs = (ref: string): DroverError =>
+  new DroverError({
+    code: 'target-not-ours',
+    class: 'conflict',
+    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
+    remedy: 'Look at the target, then reset the entry: it begins anew.',
+    detail: { ref },
+  })

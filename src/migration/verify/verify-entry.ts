@@ -1,0 +1,239 @@
+import { listEntryDisks, setBackDisk } from '../../../db/queries/entry-disks.ts'
+import { findInstanceById } from '../../../db/queries/find-instance.ts'
+import type { InstanceRow } from '../../../db/schema/inventory.ts'
+import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import type { Reason } from '../../domain/migration/entry-facts.ts'
+import { failedChecks, type VerifyCheck } from '../../domain/migration/verify-guest.ts'
+import type { ActingTurn } from '../../inventory/power-machine.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import { moveEntry } from '../apply-entry.ts'
+import { callOf, taskMs } from '../copy/copy-task.ts'
+import { fitTarget } from '../fit-target.ts'
+import { type EntryOutcome, identityChanged, move } from '../import-entry.ts'
+import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../journey.ts'
+import { proveTargetOff } from '../own-target.ts'
+import { bootTarget } from './boot-target.ts'
+import { compareEntry } from './compare-entry.ts'
+import { finishEntry, newCertificateId } from './finish-entry.ts'
+import { lookAtSource } from './look-at-source.ts'
+import { type DiskDifference, proveDisks } from './prove-disks.ts'
+import { requireSourceOff } from './start-target.ts'
+import type { VerifyParts, VerifyTask } from './verify-task.ts'
+
+export type VerifyOutcome =
+  | ({ readonly type: 'done' } & EntryOutcome)
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string; readonly name: string }
+
+export interface AskedVerify {
+  readonly entryId: string
+  readonly force: boolean
+}
+
+/**
+ * The last word on an entry: the source is what was copied and is off, the copy is what was read of it byte by byte,
+ * and the target runs as its source did. Only then there is a certificate, and the entry is finished.
+ */
+export const verifyEntry = async (
+  turn: ActingTurn,
+  asked: AskedVerify,
+  parts: VerifyParts,
+): Promise<VerifyOutcome> => {
+  const journey = await enterJourney(turn, asked.entryId, async (_tx, _batch, entry) => {
+    if (entry.state !== 'worker-done') throw movedOn(entry.id)
+  })
+  const { entry, batch } = journey
+  const instance = await findInstanceById(turn.db, entry.instanceId)
+  if (!instance) throw movedOn(entry.id)
+  const force = asked.force || entry.force || batch.defaults.force_conflict_resolution
+  return atBothEnds(parts.use, journey, (ends) =>
+    verify(
+      { journey, ends, ...parts, phase: 'verify', parts, force, overrides: instance.overrides },
+      instance,
+    ),
+  )
+}
+
+/** What was settled before the target was started, and is not asked again by the turns that wait for it. */
+interface Settled {
+  readonly ignored: readonly Reason[]
+  readonly record: { readonly facts: EffectiveFacts; readonly placement: object } | null
+  readonly checks: readonly VerifyCheck[]
+}
+
+const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOutcome> => {
+  const { turn, facts } = task.journey
+  let settled = turn.checkpointed?.settled as Settled | undefined
+  if (!settled) {
+    const found = await settle(task, instance)
+    if ('type' in found) return found
+    settled = found
+  }
+  await task.pace()
+  const proved = await proveDisks(task)
+  if (proved.is === 'different') return contentDiffers(task, proved.differences)
+  if (turn.checkpointed?.settled === undefined) {
+    if (settled.record) await fitTarget(withRecord(task, settled.record))
+    await turn.checkpoint({ ...turn.checkpointed, settled })
+  }
+  const boot = await bootTarget(task)
+  if (boot.type === 'wait') return { ...boot, name: facts.name }
+  // While it booted somebody may have started the source: two of them are no result.
+  await requireSourceOff(task)
+  const disks: VerifyCheck[] = proved.disks.map(({ row, proof }) => ({
+    name: `disk-${row.disk}`,
+    expected: proof.source,
+    observed: proof.target,
+    result: proof.source === proof.target ? 'passed' : 'failed',
+  }))
+  const checks = [...settled.checks, ...disks, ...boot.checks]
+  const setAside = failedChecks(checks).map(({ name, expected, observed }) => ({
+    code: 'check-failed',
+    message: `${name} is ${observed}, it was ${expected}.`,
+  }))
+  const id = newCertificateId()
+  const ignored = [...settled.ignored, ...setAside]
+  const record = settled.record ?? undefined
+  return {
+    type: 'done',
+    result: { certificate: id, checks: checks.length, ignored: ignored.length },
+    change: finishEntry(task, id, { checks, disks: proved.disks, ignored, record }),
+  }
+}
+
+/** Source, record and place: what they come to, or what is left for the disks and the boot. */
+const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled | VerifyOutcome> => {
+  const { journey } = task
+  await proveOff(task)
+  const look = await lookAtSource(task)
+  switch (look.is) {
+    case 'wait':
+      return { ...look, type: 'wait', name: journey.facts.name }
+    case 'stale':
+      return stale(task, look.why)
+    case 'gone':
+      return task.force
+        ? { ignored: [gone], record: null, checks: [sourceCheck('gone', 'not-asked')] }
+        : conflict(task, [gone], { facts: null, placement: null, diff: [] })
+    case 'there':
+      break
+  }
+  const { answer, placement } = await compareEntry(task, instance, look.facts)
+  const checks = [sourceCheck('off', 'passed'), identityCheck(journey.facts.uuid, look.facts.uuid)]
+  switch (answer.is) {
+    case 'error':
+      return answer.event === 'identity-changed'
+        ? { type: 'done', ...identityChanged(journey, answer.reason.message) }
+        : failed(task, answer.reason)
+    case 'conflict':
+      return conflict(task, answer.reasons, { ...answer.pending, placement, diff: answer.diff })
+    case 'keep':
+      return { ignored: answer.ignored, record: null, checks }
+    case 'adopt':
+      return {
+        ignored: [],
+        record: { facts: answer.record.facts, placement: { ...placement, ...answer.record.placement } },
+        checks,
+      }
+    case 'same':
+      return { ignored: [], record: null, checks }
+  }
+}
+
+const gone: Reason = { code: 'source-gone', message: 'The source does not have the machine any more.' }
+
+const sourceCheck = (observed: string, result: VerifyCheck['result']): VerifyCheck => ({
+  name: 'source-power',
+  expected: 'off',
+  observed,
+  result,
+})
+
+const identityCheck = (expected: string, observed: string): VerifyCheck => ({
+  name: 'source-identity',
+  expected,
+  observed,
+  result: expected === '' || observed === '' ? 'not-asked' : expected === observed ? 'passed' : 'failed',
+})
+
+/** A target that an earlier try has left running is stopped first: its disks are read, and the source is looked at. */
+const proveOff = (task: VerifyTask): Promise<void> => {
+  const { turn, entry } = task.journey
+  const call = callOf(task, `${turn.job.id}/${turn.job.leaseEpoch}/verify`, taskMs)
+  return proveTargetOff(task.ends.target, call, { entryId: entry.id, machineRef: machineOf(task.journey) })
+}
+
+const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): VerifyTask => ({
+  ...task,
+  journey: {
+    ...task.journey,
+    facts: record.facts,
+    entry: { ...task.journey.entry, placement: record.placement as Record<string, unknown> },
+  },
+})
+
+const stale = ({ journey }: VerifyTask, message: string): VerifyOutcome => ({
+  type: 'done',
+  result: { ended: 'copy-stale' },
+  change: move(journey, {
+    event: 'copy-stale',
+    reason: { code: 'copy-stale', message },
+    change: { pending: null, reasons: [], retries: 0 },
+  }),
+})
+
+const conflict = (
+  { journey }: VerifyTask,
+  reasons: readonly [Reason, ...Reason[]],
+  pending: Readonly<Record<string, unknown>>,
+): VerifyOutcome => ({
+  type: 'done',
+  result: { ended: 'conflict', reasons: reasons.map(({ code }) => code) },
+  change: move(journey, {
+    event: 'conflict',
+    reason: reasons[0],
+    change: { pending, reasons: reasons.map((one) => ({ ...one })) },
+  }),
+})
+
+const failed = ({ journey }: VerifyTask, why: Reason): VerifyOutcome => ({
+  type: 'done',
+  result: { ended: why.code },
+  change: move(journey, {
+    event: 'fail',
+    reason: why,
+    change: { error: errorOf(why, 'Look at the instance on its source, then retry the entry or cancel it.') },
+  }),
+})
+
+const errorOf = ({ code, message }: Reason, remedy: string) =>
+  ({ code, class: 'conflict', message, remedy }) as const
+
+/** What differs is copied anew by whoever tries again; nobody can let it pass. */
+const contentDiffers = ({ journey }: VerifyTask, differences: readonly DiskDifference[]): VerifyOutcome => {
+  const told = differences.map(({ disk, count }) => `disk ${disk} in ${count} extents`).join(', ')
+  const why = {
+    code: 'content-differs',
+    message: `The copy on the target is not what was read from the source: ${told}.`,
+  }
+  return {
+    type: 'done',
+    result: { ended: why.code, disks: differences.map(({ disk, count }) => ({ disk, count })) },
+    change: leaveJourney(journey, async (tx, entry) => {
+      for (const row of await listEntryDisks(tx, entry.id)) {
+        const different = differences.find(({ disk }) => disk === row.disk)
+        if (different) await setBackDisk(tx, row, different)
+      }
+      await moveEntry(tx, journey.batch.row, entry, {
+        event: 'fail',
+        reason: why,
+        by: actorOf(journey.turn),
+        change: {
+          error: errorOf(
+            why,
+            'Find out who writes to the target, then retry the entry: what differs is copied anew.',
+          ),
+        },
+      })
+    }),
+  }
+}
