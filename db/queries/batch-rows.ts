@@ -1,5 +1,6 @@
 import type { Queryable, Tx } from '../client.ts'
 import type { BatchRow, WindowRow } from '../schema/migration.ts'
+import { openJobAbout } from './open-job-about.ts'
 
 export const findBatch = async (db: Queryable, name: string): Promise<BatchRow | undefined> => {
   const [row] = await db<BatchRow[]>`select * from batch where name = ${name}`
@@ -25,13 +26,16 @@ export const lockRoom = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`select 1 from batch where id = ${batchId}::uuid for no key update`
 }
 
-/** Running batches of which every entry has finished; they are finished now. */
+/** Running batches of which every entry has finished or was given up, and one at least has finished. */
 export const finishBatches = async (db: Queryable): Promise<string[]> => {
   const rows = await db<{ name: string }[]>`
     with done as (
       update batch b set state = 'finished', message = 'Every entry has finished.', finished_at = now(), updated_at = now()
-      where state = 'running' and exists (select from entry e where e.batch_id = b.id)
-        and not exists (select from entry e where e.batch_id = b.id and e.state <> 'finished')
+      where state = 'running' and exists (select from entry e where e.batch_id = b.id and e.state = 'finished')
+        and not exists (select from entry e where e.batch_id = b.id
+          and (e.state not in ('finished', 'canceled') or e.intent is not null))
+        -- Its start is still making entries.
+        and not ${openJobAbout(db, 'batch', db`b.name`)}
       returning name
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)

@@ -176,15 +176,15 @@ export const findCommitted = async (
   return { count: row?.count ?? 0, names: row?.names ?? [] }
 }
 
-/** Writes down for all entries of a batch that they are to go; the scheduler does it, one by one. */
-export const intendReset = async (
-  tx: Tx,
-  asked: { readonly batchId: string; readonly force: boolean },
-): Promise<number> => {
+/**
+ * Writes down for all entries of a batch that they are to go; the scheduler does it, one by one. With force, also where
+ * nobody has said it: one that commits after the batch was looked at must not stay behind in a batch that is no more.
+ */
+export const intendReset = async (tx: Tx, batchId: string): Promise<number> => {
   const result = await tx`
-    update entry set intent = jsonb_build_object('verb', 'reset', 'force', ${asked.force}::boolean), look_at = now(),
+    update entry set intent = jsonb_build_object('verb', 'reset', 'force', true), look_at = now(),
       version = version + 1, updated_at = now()
-    where batch_id = ${asked.batchId}::uuid`
+    where batch_id = ${batchId}::uuid`
   return result.count
 }
 

@@ -90,7 +90,7 @@ export const resetBatch = async (
       { committed: committed.count },
     )
   const moved = await moveBatch(tx, { batch, to, event: 'reset', message: 'Reset by a person.', by: verb.by })
-  const entries = await intendReset(tx, { batchId: batch.id, force: verb.force })
+  const entries = await intendReset(tx, batch.id)
   await deletePause(tx, laneOf(batch.name), verb.by)
   return { batch: moved, entries }
 }

@@ -37,7 +37,7 @@ const says: Readonly<Record<EntryVerbAsk['verb'], string>> = {
 export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAnswer> => {
   const { entry, batch } = await open(tx, ask.id)
   const { verb, force, cleanup, by } = ask
-  const isOpen = entry.jobId !== null && entry.jobFinishedAt === null && entry.jobKind !== null
+  const isOpen = isBusy(entry)
   const answer = answerVerb({
     place: placeOf(entry),
     verb,
@@ -82,7 +82,7 @@ export const removeEntry = async (
   ask: { readonly id: string; readonly by: string },
 ): Promise<void> => {
   const { entry } = await open(tx, ask.id)
-  const busy = entry.jobId !== null && entry.jobKind !== null && entry.jobFinishedAt === null
+  const busy = isBusy(entry)
   if (busy || isMigrating(placeOf(entry).state) || entry.sourceStoppedAt !== null)
     throw new DroverError({
       code: 'entry-migrating',
@@ -95,6 +95,12 @@ export const removeEntry = async (
   await thawInstance(tx, entry.instanceId)
   await deleteEntry(tx, entry.id)
 }
+
+/** Somebody is at it. A withdrawal that failed still is: what it owes is tried again, and nothing may drop that. */
+const isBusy = ({ jobId, jobKind, jobState, jobFinishedAt }: EntryAtWork): boolean =>
+  jobId !== null &&
+  jobKind !== null &&
+  (jobFinishedAt === null || (jobKind === 'withdraw-entry' && jobState !== 'succeeded'))
 
 const open = async (tx: Tx, id: string): Promise<{ entry: EntryAtWork; batch: BatchRow }> => {
   const entry = await lockEntry(tx, id)

@@ -134,7 +134,12 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
         actor,
         reason: decision.reason.message,
       })
-      await note(tx, entry, { reason: decision.reason, jobId: entry.jobId, change: { intent: null } })
+      // What the row says of itself stays: it may be why a person has to look.
+      await note(tx, entry, {
+        reason: { code: entry.reason, message: entry.message },
+        jobId: entry.jobId,
+        change: { intent: null },
+      })
       return nothing
   }
 }
@@ -177,7 +182,8 @@ const startJob = async (
   const target = surroundings.targetName ?? ''
   const imports = [`source-imports/${source}`, `target-imports/${target}`]
   const cuts = decision.job === 'cutover-instance'
-  const first = decision.job === 'import-instance' && entry.syncedAt === null && batch.config.sync_limit > 0
+  // The limit on first copies never holds back one whose window is open.
+  const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
   const tokens = {
     'place-instance': [`target-creates/${target}`],
     'import-instance': first ? [...imports, `batch/${batch.row.name}`] : imports,
