@@ -199,7 +199,9 @@ const settle = async (
     detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
   })
   if (orders.target === 'destroy') await deleteEntryDisks(tx, entry.id)
-  if (entry.intent?.verb === 'reset') {
+  // A wish that came while this one worked may ask for more than this one was told: then another one follows.
+  const nothingLeft = orders.target === 'destroy' || (entry.machineRef === null && entry.placement === null)
+  if (entry.intent?.verb === 'reset' && nothingLeft) {
     await thawInstance(tx, entry.instanceId)
     await deleteEntry(tx, entry.id)
     return
