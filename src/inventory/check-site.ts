@@ -3,13 +3,14 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { loadSite, lockSite } from '../../db/queries/load-site.ts'
 import { recordConnectivity } from '../../db/queries/record-connectivity.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
+import { type ConnectivityState, connectivityAfter } from '../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole, syncToken } from '../domain/inventory/site-settings.ts'
 import { asDroverError, DroverError, recordError } from '../errors.ts'
 import { enqueue } from '../ledger/enqueue.ts'
 import { nudge } from '../ledger/nudge.ts'
 import type { PlatformIdentity } from '../platforms/ports.ts'
 import { storableJson } from '../storable.ts'
-import { connectivityOf, requireSameInstallation, seenCertificateOf } from './connectivity.ts'
+import { requireSameInstallation, seenCertificateOf } from './connectivity.ts'
 import { siteAbsent } from './read-site.ts'
 import { probeTimeoutMs, type UsePlatform } from './sync-site.ts'
 import { actorOf, type Turn } from './turn.ts'
@@ -65,10 +66,11 @@ const write = async (
   const site = await lockSite(tx, seen.id)
   if (!site) throw siteAbsent(seen.role, seen.name)
   if (!isSame(site, seen)) throw changedMeanwhile(site)
-  const connectivity = answer.ok ? 'ok' : connectivityOf(answer.error)
+  const code = answer.ok ? null : answer.error.code
+  const connectivity = connectivityAfter(code, site.connectivity as ConnectivityState)
   const certificate = answer.ok ? null : seenCertificateOf(answer.error)
   const settings = readSettings(site.role as SiteRole, site.settings)
-  const isBack = connectivity === 'ok' && site.connectivity !== 'ok'
+  const isBack = answer.ok && site.connectivity !== 'ok'
   await recordConnectivity(tx, {
     siteId: site.id,
     connectivity,
@@ -83,7 +85,6 @@ const write = async (
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   const said = answer.ok ? {} : { 'connection-failed': boundedTexts([answer.error.message]) }
   await mergeWarnings(tx, place, { types: ['connection-failed'], said, actor })
-  const code = answer.ok ? null : answer.error.code
   if (connectivity !== site.connectivity || code !== (site.connectivityError?.code ?? null))
     await insertAuditEvent(tx, {
       type: `${site.role}.connectivity-changed`,
@@ -94,7 +95,7 @@ const write = async (
       ...(answer.ok ? {} : { reason: answer.error.message }),
       detail: { code },
     })
-  const enqueued = connectivity === 'ok' && site.syncedAt === null
+  const enqueued = answer.ok && site.syncedAt === null
   if (enqueued) await enqueueFirstSync(tx, site, actor)
   return { connectivity, enqueued }
 }

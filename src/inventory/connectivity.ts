@@ -1,35 +1,6 @@
 import { DroverError, type RecordedError } from '../errors.ts'
 import type { PlatformIdentity } from '../platforms/ports.ts'
 
-export type Connectivity =
-  | 'unknown'
-  | 'ok'
-  | 'cannot-connect'
-  | 'tls-error'
-  | 'confirm-fingerprint'
-  | 'authentication-error'
-
-const byCode: Readonly<Record<string, Connectivity>> = {
-  'platform-tls': 'tls-error',
-  'platform-fingerprint': 'confirm-fingerprint',
-  'platform-authentication': 'authentication-error',
-  'platform-permission': 'authentication-error',
-  // The stored password cannot be read: nobody can sign in with it.
-  'seal-broken': 'authentication-error',
-  // Another installation answers: what is known about the connection is true no longer, and nothing else is.
-  'platform-identity-changed': 'unknown',
-}
-
-/** The state of a connection that failed like this. */
-export const connectivityOf = (error: DroverError): Connectivity => byCode[error.code] ?? 'cannot-connect'
-
-/** Whether an error is the site's own, and a look at its connection would tell more. */
-export const isSiteTrouble = (error: DroverError): boolean =>
-  Object.hasOwn(byCode, error.code) ||
-  ['platform-unreachable', 'platform-timeout', 'platform-answer-invalid', 'platform-redirects'].includes(
-    error.code,
-  )
-
 const certificateFields = ['fingerprint', 'subject', 'issuer', 'valid_from', 'valid_to', 'names', 'reason']
 
 /** What a person has to see to confirm a certificate; nothing when the error shows none. */

@@ -3,10 +3,10 @@ import { failSync } from '../../db/queries/end-sync.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockSite } from '../../db/queries/load-site.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
+import { saysOfConnection } from '../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { type DroverError, recordError } from '../errors.ts'
 import { storableJson } from '../storable.ts'
-import { isSiteTrouble } from './connectivity.ts'
 import { actorOf, type Turn } from './turn.ts'
 import { boundedTexts, mergeWarnings } from './warnings.ts'
 
@@ -24,7 +24,7 @@ export const recordFailure = async (
     // Whatever was the matter may have been the cursor's doing.
     forgetCursor: site.syncFailures > 0,
     intervalSeconds: readSettings(site.role as SiteRole, site.settings).sync_interval_seconds,
-    checkNow: isSiteTrouble(error) && site.connectivity === 'ok',
+    checkNow: saysOfConnection(error.code) && site.connectivity === 'ok',
   })
   const actor = actorOf(turn)
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }

@@ -64,9 +64,8 @@ const stateByCode: Readonly<Record<string, ConnectivityState>> = {
  */
 export const connectivityAfter = (code: string | null, before: ConnectivityState): ConnectivityState => {
   if (code === null) return 'ok'
-  return Object.hasOwn(stateByCode, code) ? (stateByCode[code] ?? before) : before
+  return saysOfConnection(code) ? (stateByCode[code] ?? before) : before
 }
 
-/** Whether trying again by itself may help; else a person has to do something first. */
-export const healsItself = (state: ConnectivityState): boolean =>
-  state === 'unknown' || state === 'ok' || state === 'cannot-connect'
+/** Whether an error is about the connection itself, so that a look at it would tell more. */
+export const saysOfConnection = (code: string): boolean => Object.hasOwn(stateByCode, code)

@@ -74,6 +74,19 @@ test.each([
   expect((await eventsOf(db, name)).filter((type) => type === 'source.connectivity-changed')).toHaveLength(3)
 })
 
+test('an error that says nothing of the connection leaves what was known of it, and is told', async () => {
+  const { name, world, check } = await setUp()
+  world.probeError = platformProblem('platform-busy')
+  expect(await check()).toMatchObject({ result: { connectivity: 'unknown', code: 'platform-busy' } })
+  expect(await syncsOf(name)).toEqual([])
+  world.probeError = undefined
+  await check()
+  world.probeError = platformProblem('platform-busy')
+  expect(await check()).toMatchObject({ result: { connectivity: 'ok', code: 'platform-busy' } })
+  expect(await siteOf(db, name)).toMatchObject({ connectivityError: { code: 'platform-busy' } })
+  expect((await warningsOf(db, name)).map((row) => row.type)).toEqual(['connection-failed'])
+})
+
 test('an address that leads to another installation feeds nothing into the inventory', async () => {
   const { name, world, worker, check } = await setUp()
   await check()
