@@ -17,6 +17,9 @@ import { TokenBuckets } from './rate-limit.ts'
 import { checkReadiness } from './readiness.ts'
 import { limitRate, limitUrl, traceRequest, trackRequest } from './request.ts'
 import { assessment } from './resources/assessment.ts'
+import { batchActions } from './resources/batch-actions.ts'
+import { batchMembers } from './resources/batch-members.ts'
+import { batches } from './resources/batches.ts'
 import { effects } from './resources/effects.ts'
 import { events } from './resources/events.ts'
 import { instanceOverrides } from './resources/instance-overrides.ts'
@@ -28,6 +31,8 @@ import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
 import { networks } from './resources/networks.ts'
 import { pauses } from './resources/pauses.ts'
+import { queue } from './resources/queue.ts'
+import { queueVerbs } from './resources/queue-verbs.ts'
 import { rules } from './resources/rules.ts'
 import { selfTests } from './resources/self-tests.ts'
 import { settings } from './resources/settings.ts'
@@ -77,6 +82,11 @@ const resources = [
   waivers,
   assessment,
   warnings,
+  batches,
+  batchActions,
+  batchMembers,
+  queue,
+  ...queueVerbs,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

@@ -39,6 +39,11 @@ const tags = [
     description: 'What keeps an instance from being migrated; waivers; how ready the fleet is.',
   },
   { name: 'Warnings', description: 'What somebody should know, until it is mended.' },
+  { name: 'Batches', description: 'Instances that are migrated together: define, plan, start, stop, reset.' },
+  {
+    name: 'Queue',
+    description: 'The journey of each instance of a started batch, and what people decide about it.',
+  },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]
 

@@ -123,6 +123,23 @@ export const problemCodes = {
     'The rule is waived already',
     'Remove the waiver that there is first; GET /v1/waivers shows it.',
   ),
+  'batch-unknown': facts(404, 'No such batch', 'Look at the list of batches.'),
+  'entry-unknown': facts(404, 'No such entry', 'Look at the queue.'),
+  'batch-in-use': facts(
+    409,
+    'Something of the batch is under way',
+    'Wait for its entries, or reset the batch; then remove it.',
+  ),
+  'count-differs': facts(
+    409,
+    'Not as many as you confirmed',
+    'Look at the queue again, and confirm the number that fits now.',
+  ),
+  'plan-outdated': facts(
+    409,
+    'The batch was changed since it was planned',
+    'Plan it again, and approve that plan.',
+  ),
   'version-mismatch': facts(
     412,
     'Changed by somebody else',

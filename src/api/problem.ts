@@ -159,7 +159,7 @@ const sqlState = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 
 /** Unique indexes over a name that a person chooses. */
-const nameIndexes = new Set(['access_token_name', 'webhook_name', 'site_name'])
+const nameIndexes = new Set(['access_token_name', 'webhook_name', 'site_name', 'batch_name'])
 
 /** SQLSTATEs that are the request's doing, or that pass by themselves. */
 const fromSql = (thrown: unknown): ApiError | undefined => {

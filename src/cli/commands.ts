@@ -1,4 +1,5 @@
 import type { Command } from './command.ts'
+import { batchCommands } from './commands/batches.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { effectCommands } from './commands/effects.ts'
 import { eventCommands } from './commands/events.ts'
@@ -6,6 +7,7 @@ import { instanceCommands } from './commands/instances.ts'
 import { jobCommands } from './commands/jobs.ts'
 import { hostCommands, networkCommands } from './commands/networks.ts'
 import { pauseCommands } from './commands/pauses.ts'
+import { queueCommands } from './commands/queue.ts'
 import { ruleCommands } from './commands/rules.ts'
 import { selfTestCommands } from './commands/self-test.ts'
 import { settingCommands } from './commands/settings.ts'
@@ -24,6 +26,8 @@ export const commands: readonly Command[] = [
   ...hostCommands,
   ...ruleCommands,
   ...warningCommands,
+  ...batchCommands,
+  ...queueCommands,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,

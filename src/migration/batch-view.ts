@@ -7,9 +7,11 @@ import type { FilterView } from '../domain/inventory/filter/view.ts'
 import {
   type BatchConfig,
   type BatchDefaults,
+  type BatchProbe,
   batchConfig,
   batchConstraints,
   batchDefaults,
+  batchProbes,
 } from '../domain/migration/batch-settings.ts'
 import type { Constraint, Window } from '../domain/migration/windows.ts'
 
@@ -18,6 +20,7 @@ export interface BatchView {
   readonly row: BatchRow
   readonly defaults: BatchDefaults
   readonly config: BatchConfig
+  readonly probes: readonly BatchProbe[]
   readonly windows: readonly Window[]
   /** The last constraint that matches. */
   readonly constraintOf: (view: FilterView) => Constraint | null
@@ -37,10 +40,12 @@ export const viewBatch = (row: BatchRow, windows: readonly WindowRow[]): BatchVi
       minBootMs: durationMs(constraint.min_instance_boot_time),
     },
   }))
+  const { probes, ...config } = row.config
   return {
     row,
     defaults: batchDefaults.parse(row.defaults),
-    config: batchConfig.parse(row.config),
+    config: batchConfig.parse(config),
+    probes: batchProbes.parse(probes),
     windows: windows.map(viewWindow),
     constraintOf: (view) => constraints.findLast(({ filter }) => matches(filter, view))?.constraint ?? null,
   }

@@ -11,10 +11,9 @@ import {
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../domain/inventory/overrides.ts'
-import { findRule } from '../domain/inventory/rules/catalogue.ts'
-import type { Finding } from '../domain/inventory/rules/evaluate.ts'
 import { startEntry } from '../domain/migration/start-batch.ts'
 import type { BatchView } from './batch-view.ts'
+import { findingsOf } from './findings-of.ts'
 
 /** What the work needs of the job that does it. */
 export interface FindingTurn {
@@ -123,7 +122,7 @@ const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInse
   const force = batch.defaults.force_conflict_resolution
   const begun = startEntry({
     matches,
-    findings: line.findings.flatMap(asFinding),
+    findings: findingsOf(line.findings),
     allowances: batch.config.instance_restriction_overrides,
     force,
     running: line.facts.running,
@@ -142,14 +141,6 @@ const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInse
     running: begun.running,
     force,
   }
-}
-
-/** A stored finding with what the rules of today say of it; a rule that is gone says nothing. */
-const asFinding = ({ rule: id, evidence }: { rule: string; evidence: readonly string[] }): Finding[] => {
-  const rule = findRule(id)
-  if (!rule) return []
-  const { severity, title, remedy, restriction, waivable } = rule
-  return [{ rule: id, severity, title, remedy, evidence, restriction, waivable, settled: null }]
 }
 
 /** What a start has found, in words. */

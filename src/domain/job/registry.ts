@@ -9,6 +9,7 @@ import { placeInstance } from './place-instance.ts'
 import { powerInstance } from './power-instance.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
+import { startBatch } from './start-batch.ts'
 import { swapTemplate } from './swap-template.ts'
 import { syncSource } from './sync-source.ts'
 import { syncTarget } from './sync-target.ts'
@@ -22,6 +23,7 @@ export const jobKinds: readonly JobKind[] = [
   checkConnection,
   powerInstance,
   trackInstance,
+  startBatch,
   placeInstance,
   importInstance,
   cutoverInstance,

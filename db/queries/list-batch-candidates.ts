@@ -1,0 +1,32 @@
+import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
+import type { Queryable } from '../client.ts'
+
+/** An instance as a batch is asked about it, with what may keep it out. */
+export interface BatchCandidate {
+  readonly id: string
+  readonly source: string
+  readonly sourceKind: string
+  readonly facts: InstanceFacts
+  readonly overrides: Readonly<Record<string, unknown>>
+  readonly readiness: string
+  readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
+  readonly ignored: string | null
+  readonly ignoredDetail: string | null
+  readonly entryId: string | null
+  readonly entryState: string | null
+  readonly entryBatch: string | null
+}
+
+/** Everything that is there, left out or not, in the order of lists. */
+export const listBatchCandidates = async (
+  db: Queryable,
+  page: { readonly after: string | undefined; readonly limit: number },
+): Promise<BatchCandidate[]> => db<BatchCandidate[]>`
+  select i.id, s.name as source, s.kind as source_kind, i.facts, i.overrides, i.readiness, i.ignored, i.ignored_detail,
+    coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
+      from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
+    e.id as entry_id, e.state as entry_state, b.name as entry_batch
+  from instance i join site s on s.id = i.site_id and s.role = 'source'
+    left join entry e on e.instance_id = i.id left join batch b on b.id = e.batch_id
+  where i.gone_at is null and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
+  order by i.id limit ${page.limit}`

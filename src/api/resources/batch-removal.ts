@@ -1,0 +1,67 @@
+import { z } from '@hono/zod-openapi'
+import type { Tx } from '../../../db/client.ts'
+import { countEntries } from '../../../db/queries/entry-rows.ts'
+import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
+import { deleteLimit } from '../../../db/queries/limits.ts'
+import { countBusyEntries } from '../../../db/queries/list-batches.ts'
+import { deletePause } from '../../../db/queries/pauses.ts'
+import { deleteBatchRow, deleteEndedEntries } from '../../../db/queries/write-batch.ts'
+import type { ApiDeps } from '../env.ts'
+import { requireVersion } from '../preconditions.ts'
+import { problem } from '../problem.ts'
+import { batchToken, lockNamedBatch } from './batch-change.ts'
+
+/** Entries in one transaction: their extents go with them, so it stays short. */
+const partSize = 20
+const budgetPart = 0.6
+
+export const removingBatch = z
+  .object({ removing: z.literal(true), entries_left: z.int() })
+  .openapi('BatchRemoving')
+
+type Removing = z.infer<typeof removingBatch>
+
+interface Asked {
+  readonly name: string
+  readonly ifMatch: string | undefined
+  readonly by: string
+}
+
+/** Removes a batch, a large one in parts; undefined: it is gone. Finished machines stay, and so do certificates. */
+export const removeBatch = async (deps: ApiDeps, asked: Asked): Promise<Removing | undefined> => {
+  const startMs = deps.clock.monotonicMs()
+  const spent = () => deps.clock.monotonicMs() - startMs > deps.limits.requestMs * budgetPart
+  for (;;) {
+    const left = (await deps.db.begin((tx) => removePart(tx, asked))) as number
+    if (left === 0) return undefined
+    if (spent()) return { removing: true, entries_left: left }
+  }
+}
+
+/** One part; how many entries are left. 0: the batch itself is gone. */
+const removePart = async (tx: Tx, asked: Asked): Promise<number> => {
+  const batch = await lockNamedBatch(tx, asked.name)
+  requireVersion(asked.ifMatch, batch.version)
+  if (batch.state !== 'defined' && batch.state !== 'finished')
+    throw problem('batch-in-use', `The batch is ${batch.state}.`, { remedy: 'Stop it and reset it first.' })
+  const busy = await countBusyEntries(tx, batch.id)
+  if (busy > 0)
+    throw problem(
+      'batch-in-use',
+      `${busy} of its entries ${busy === 1 ? 'is' : 'are'} still on the way, or being put right.`,
+    )
+  await deleteEndedEntries(tx, batch.id, partSize)
+  const counts = await countEntries(tx, batch.id)
+  const left = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  if (left > 0) return left
+  await deleteLimit(tx, batchToken(batch.name))
+  await deletePause(tx, { scope: 'lane', name: `batch/${batch.name}` }, asked.by)
+  await deleteBatchRow(tx, batch.id)
+  await insertAuditEvent(tx, {
+    type: 'batch.deleted',
+    subject: { type: 'batch', id: batch.name },
+    actor: asked.by,
+    from: batch.state,
+  })
+  return 0
+}

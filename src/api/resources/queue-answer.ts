@@ -1,0 +1,233 @@
+import { z } from '@hono/zod-openapi'
+import type { Queryable } from '../../../db/client.ts'
+import { getJob } from '../../../db/queries/get-job.ts'
+import { countEntryEffects, type EntryDetail, type EntryLine } from '../../../db/queries/list-entries.ts'
+import { diffFacts } from '../../domain/inventory/changes.ts'
+import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import { type EntryPlace, entryStages, entryStates } from '../../domain/migration/entry.ts'
+import { entryVerbs } from '../../domain/migration/entry-table.ts'
+import type { Placement } from '../../domain/migration/placement.ts'
+import { diffCommitted } from '../../domain/migration/verify-compare.ts'
+import { projectWindow } from '../../migration/project-window.ts'
+import { moment, momentOrNull } from '../route.ts'
+import { viewJob } from './job-view.ts'
+import { anything, timestamp } from './schemas.ts'
+
+const progressSchema = z
+  .object({
+    phase: z.string(),
+    bytes_done: z.number(),
+    bytes_total: z.number(),
+    bytes_per_second: z.number().nullable(),
+    eta_seconds: z.number().nullable(),
+  })
+  .openapi('EntryProgress')
+
+const summaryShape = {
+  id: z.uuid(),
+  batch: z.string(),
+  instance_id: z.uuid(),
+  name: z.string(),
+  source: z.string(),
+  target: z.string().nullable(),
+  state: z.enum(entryStates),
+  stage: z.enum(entryStages),
+  reason: z.string().openapi({ description: 'Why it is where it is; stable, for programs.' }),
+  message: z.string(),
+  since: timestamp,
+  next_look_at: timestamp.openapi({ description: 'By then somebody looks again, whatever happens.' }),
+  window: z.string().nullable().openapi({ description: 'The one it holds.' }),
+  running: z.boolean().openapi({ description: 'Whether the target runs at the end.' }),
+  job: z.object({ id: z.uuid(), kind: z.string(), state: z.string() }).nullable(),
+  progress: progressSchema.nullable(),
+  certificate_id: z.uuid().nullable(),
+  created_at: timestamp,
+  finished_at: timestamp.nullable(),
+}
+
+export const entrySummary = z.object(summaryShape).openapi('QueueEntrySummary')
+
+const windowSchema = z.object({
+  name: z.string(),
+  start: timestamp.nullable(),
+  end: timestamp.nullable(),
+  held: z.boolean().openapi({ description: 'False: the one it would get now.' }),
+})
+
+const reasonSchema = z.object({ code: z.string(), message: z.string() })
+
+export const entrySchema = z
+  .object({
+    ...summaryShape,
+    window: windowSchema.nullable(),
+    reasons: z.array(reasonSchema).openapi({ description: 'All of them, where there are several.' }),
+    error: anything.nullable(),
+    force: z.boolean(),
+    placement: anything.nullable(),
+    why_here: z
+      .array(z.object({ what: z.string(), value: z.string(), because: z.string() }))
+      .openapi({ description: 'Which step of the placement decided what.' }),
+    script_log: z.array(z.string()),
+    pending: z
+      .array(z.object({ path: z.string(), from: z.unknown(), to: z.unknown() }))
+      .openapi({ description: 'What changed and waits for a person; nothing of it is in the record.' }),
+    wait: anything.nullable().openapi({ description: 'Why its job does not run now.' }),
+    stall: z
+      .object({ cause: z.string(), message: z.string(), since: timestamp })
+      .nullable()
+      .openapi({ description: 'What keeps it from progress for a minute and more.' }),
+    source_stopped_at: timestamp.nullable(),
+    synced_at: timestamp.nullable(),
+    retries: z.int(),
+    effects: z.object({ open: z.int(), debts: z.int() }),
+    intent: anything
+      .nullable()
+      .openapi({ description: 'What a person wants of it once its job has let go.' }),
+    verbs: z.array(z.object({ verb: z.enum(['cancel', 'retry', 'resolve']), force: z.boolean() })),
+    events: z.string().openapi({ description: 'Where its history is.' }),
+    facts: anything.openapi({ description: 'The record that was taken.' }),
+    updated_at: timestamp,
+  })
+  .openapi('QueueEntry')
+
+const numberOr = (value: unknown, fallback: number): number => (typeof value === 'number' ? value : fallback)
+
+/** Of the copy that runs, with its pace; else of the last one. */
+const viewProgress = (row: EntryLine): z.infer<typeof progressSchema> | null => {
+  const live = row.jobOpen && row.jobProgress !== null
+  const shown = live ? row.jobProgress : row.progress
+  if (!shown) return null
+  const done = numberOr(shown.done, 0)
+  const total = numberOr(shown.total, 0)
+  const seconds = row.jobStartedAt ? (row.now.getTime() - row.jobStartedAt.getTime()) / 1_000 : 0
+  const rate = live && row.jobState === 'running' && seconds > 0 ? done / seconds : null
+  return {
+    phase: typeof shown.phase === 'string' ? shown.phase : '',
+    bytes_done: done,
+    bytes_total: total,
+    bytes_per_second: rate === null ? null : Math.round(rate),
+    eta_seconds: rate !== null && rate > 0 ? Math.ceil((total - done) / rate) : null,
+  }
+}
+
+export const viewEntrySummary = (row: EntryLine): z.infer<typeof entrySummary> => ({
+  id: row.id,
+  batch: row.batch,
+  instance_id: row.instanceId,
+  name: row.name,
+  source: row.source,
+  target: row.target,
+  state: row.state as EntryPlace['state'],
+  stage: row.stage as EntryPlace['stage'],
+  reason: row.reason,
+  message: row.message,
+  since: moment(row.since),
+  next_look_at: moment(row.lookAt),
+  window: row.window,
+  running: row.running,
+  job:
+    row.jobOpen && row.jobId !== null
+      ? { id: row.jobId, kind: row.jobKind ?? '', state: row.jobState ?? '' }
+      : null,
+  progress: viewProgress(row),
+  certificate_id: row.certificateId,
+  created_at: moment(row.createdAt),
+  finished_at: momentOrNull(row.finishedAt),
+})
+
+interface KeptPlacement extends Placement {
+  readonly why?: readonly { readonly what: string; readonly value: string; readonly because: string }[]
+  readonly log?: readonly string[]
+}
+
+const splitPlacement = (row: EntryDetail) => {
+  const { why = [], log = [], ...placement } = (row.placement ?? {}) as unknown as KeptPlacement
+  return { why, log, placement: row.placement === null ? null : (placement as Placement) }
+}
+
+/** What a person is asked about, as a diff of the record. */
+const viewPending = (row: EntryDetail, placement: Placement | null) => {
+  const pending = row.pending as { facts?: EffectiveFacts; placement?: Placement | null } | null
+  if (!pending) return []
+  const facts = row.facts as unknown as EffectiveFacts
+  const now = pending.facts ?? facts
+  const changes = placement
+    ? diffCommitted({ facts, placement }, { facts: now, placement: pending.placement ?? null })
+    : diffFacts({ instance: facts }, { instance: now })
+  return changes.map((change) => ({ ...change }))
+}
+
+const windowOf = async (db: Queryable, row: EntryDetail) => {
+  if (row.window !== null)
+    return {
+      name: row.window,
+      start: momentOrNull(row.windowStartsAt),
+      end: momentOrNull(row.windowEndsAt),
+      held: true,
+    }
+  const window = await projectWindow(db, row)
+  return (
+    window && {
+      name: window.name,
+      start: window.startsAt === null ? null : moment(new Date(window.startsAt)),
+      end: window.endsAt === null ? null : moment(new Date(window.endsAt)),
+      held: false,
+    }
+  )
+}
+
+/** Whoever shows no progress for so long is asked why. */
+const stallMs = 60_000
+
+const workOf = async (db: Queryable, row: EntryDetail, silentMs: number) => {
+  const job = row.jobOpen && row.jobId !== null ? await getJob(db, row.jobId) : undefined
+  if (!job) return { wait: null, stall: null }
+  const { wait } = await viewJob(db, job, silentMs)
+  const stuck = (since: Date): boolean => row.now.getTime() - since.getTime() >= stallMs
+  if (wait && stuck(new Date(wait.since)))
+    return { wait, stall: { cause: wait.reason, message: wait.detail, since: wait.since } }
+  const nothing = job.progress === null || numberOr(job.progress.done, 0) === 0
+  if (!wait && job.startedAt && nothing && stuck(job.startedAt))
+    return {
+      wait,
+      stall: {
+        cause: 'platform-slow',
+        message: 'The job runs, and neither source nor target has moved a byte of it.',
+        since: moment(job.startedAt),
+      },
+    }
+  return { wait, stall: null }
+}
+
+/** An entry with everything that a person may ask of it, looked up now. */
+export const readEntry = async (
+  db: Queryable,
+  row: EntryDetail,
+  silentMs: number,
+): Promise<z.infer<typeof entrySchema>> => {
+  const { why, log, placement } = splitPlacement(row)
+  return {
+    ...viewEntrySummary(row),
+    window: await windowOf(db, row),
+    reasons: row.reasons.map(({ code, message }) => ({ code: String(code), message: String(message) })),
+    error: row.error ? { ...row.error } : null,
+    force: row.force,
+    placement: placement && { ...placement },
+    why_here: why.map((one) => ({ ...one })),
+    script_log: [...log],
+    pending: viewPending(row, placement),
+    ...(await workOf(db, row, silentMs)),
+    source_stopped_at: momentOrNull(row.sourceStoppedAt),
+    synced_at: momentOrNull(row.syncedAt),
+    retries: row.retries,
+    effects: await countEntryEffects(db, row.id),
+    intent: row.intent,
+    verbs: entryVerbs({
+      state: row.state as EntryPlace['state'],
+      stage: row.stage as EntryPlace['stage'],
+    }),
+    events: `/v1/events?subject=entry/${row.id}`,
+    facts: row.facts,
+    updated_at: moment(row.updatedAt),
+  }
+}

@@ -1,0 +1,261 @@
+import { readFileSync } from 'node:fs'
+import type { Json } from '../client.ts'
+import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
+import { field, since } from '../output.ts'
+import { untilEnded } from '../wait.ts'
+import { followBatch } from '../watch-batch.ts'
+import { listCommand, pathOf } from './lists.ts'
+
+const nameArg = { name: 'name', summary: 'the name of a batch' }
+const states = ['defined', 'running', 'stopped', 'finished', 'error']
+
+const countsText = (entries: unknown): string =>
+  Object.entries((entries as Json | null) ?? {})
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ')
+
+const printBatch = ({ output }: Call, batch: Json): void =>
+  output.show(batch, () => {
+    const { progress, approval } = batch as { progress: Json; approval: Json | null }
+    output.fields([
+      ['name', batch.name],
+      ['state', batch.state],
+      ['message', batch.message],
+      ['instances', `${batch.matched} matched`],
+      ['entries', countsText(batch.entries)],
+      ['include', batch.include_expression],
+      ['defaults', batch.defaults],
+      ['config', batch.config],
+      ['constraints', batch.constraints],
+      ['probes', batch.probes],
+      ...((batch.migration_windows as Json[]) ?? []).map(
+        (window) =>
+          [
+            `window ${window.name}`,
+            `${window.start ?? 'now'} to ${window.end ?? 'any time'}, ${window.held} of ${window.capacity || 'any number'} held`,
+          ] as const,
+      ),
+      ['copied', `${progress.bytes_done} of ${progress.bytes_total} bytes, ${progress.bytes_per_second}/s`],
+      ['eta', progress.eta_seconds === null ? '' : `${progress.eta_seconds} s`],
+      [
+        'approval',
+        approval
+          ? `plan ${approval.plan_id} by ${approval.by} at ${approval.at}`
+          : batch.require_approval
+            ? 'required, not given'
+            : 'not required',
+      ],
+      ['started', batch.started_at],
+      ['finished', batch.finished_at],
+    ])
+  })
+
+/** Settings are a file: they are many, and people keep them. */
+const fileOption: Option = {
+  type: 'string',
+  value: 'file',
+  summary: 'settings as JSON; - reads them from standard input',
+}
+
+const settingsFrom = (call: Call): Json => {
+  const path = textOf(call.values, 'file')
+  if (path === undefined) throw new UsageError('--file is required: settings as JSON.')
+  let text: string
+  try {
+    text = readFileSync(path === '-' ? 0 : path, 'utf8')
+  } catch (error) {
+    throw new UsageError(`--file: ${(error as Error).message}`)
+  }
+  try {
+    return JSON.parse(text) as Json
+  } catch (error) {
+    throw new UsageError(`--file must hold JSON: ${(error as Error).message}`)
+  }
+}
+
+const add: Command = {
+  name: 'batches add',
+  summary: 'Define a batch; its instances are searched for',
+  covers: ['POST /v1/batches'],
+  options: { file: fileOption },
+  run: async (call) => {
+    const batch = await call.client.post('/v1/batches', settingsFrom(call))
+    call.output.show(batch, () => {
+      call.output.line(`The batch ${batch.name} is defined: drover batches show ${batch.name}`)
+      call.output.line(`See what would happen: drover batches plan ${batch.name}`)
+    })
+    return exitCodes.ok
+  },
+}
+
+const set: Command = {
+  name: 'batches set',
+  summary: 'Change the settings of a batch; fields that the file does not name stay as they are',
+  covers: ['PUT /v1/batches/{name}'],
+  args: [nameArg],
+  options: { file: fileOption },
+  run: async (call) => {
+    const path = pathOf('batches', call.args[0])
+    const { body: before, headers } = await call.client.ask('GET', path)
+    const windows = (before.migration_windows as Json[]).map(({ held: _held, ...window }) => window)
+    const kept = {
+      name: before.name,
+      include_expression: before.include_expression,
+      defaults: before.defaults,
+      config: before.config,
+      migration_windows: windows,
+      constraints: before.constraints,
+      probes: before.probes,
+      require_approval: before.require_approval,
+    }
+    const { body } = await call.client.ask('PUT', path, {
+      body: { ...kept, ...settingsFrom(call) },
+      headers: { 'if-match': headers.get('etag') ?? '*' },
+    })
+    call.output.show(body, () => call.output.line(`The batch ${body.name} is changed.`))
+    return exitCodes.ok
+  },
+}
+
+const remove: Command = {
+  name: 'batches remove',
+  summary: 'Remove a batch that is defined or finished',
+  covers: ['DELETE /v1/batches/{name}'],
+  args: [nameArg],
+  run: async ({ client, output, args }) => {
+    // A large one goes in parts: 202 says that there is more.
+    for (;;) {
+      const { status, body } = await client.ask('DELETE', pathOf('batches', args[0]), {
+        headers: { 'if-match': '*' },
+      })
+      if (status !== 202) break
+      output.live(`${body.entries_left} entries are left`)
+    }
+    output.live('')
+    output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
+    return exitCodes.ok
+  },
+}
+
+const start: Command = {
+  name: 'batches start',
+  summary: 'Start a batch, or let a stopped one go on',
+  covers: ['POST /v1/batches/{name}/:start'],
+  args: [nameArg],
+  options: {
+    wait: { type: 'boolean', summary: 'follow it until every entry has ended or waits for a person' },
+  },
+  run: async (call) => {
+    const [name] = call.args
+    const answer = await call.client.post(pathOf('batches', name, ':start'))
+    if (call.values.wait !== true) {
+      call.output.show(answer, () =>
+        call.output.line(`The batch ${name} runs; job ${answer.job_id} makes its entries.`),
+      )
+      return exitCodes.ok
+    }
+    await untilEnded(call, String(answer.job_id))
+    return await followBatch(call, String(name))
+  },
+}
+
+const stop: Command = {
+  name: 'batches stop',
+  summary: 'Stop a batch: its work lets go at the next safe point',
+  covers: ['POST /v1/batches/{name}/:stop'],
+  args: [nameArg],
+  run: async (call) => {
+    const batch = await call.client.post(pathOf('batches', call.args[0], ':stop'))
+    call.output.show(batch, () => call.output.line(`The batch ${batch.name} is stopped.`))
+    return exitCodes.ok
+  },
+}
+
+const reset: Command = {
+  name: 'batches reset',
+  summary: 'Throw the entries of a batch away, with what they made',
+  covers: ['POST /v1/batches/{name}/:reset'],
+  args: [nameArg],
+  options: { force: { type: 'boolean', summary: 'also entries whose source is switched off' } },
+  run: async (call) => {
+    const answer = await call.client.post(pathOf('batches', call.args[0], ':reset'), {
+      force: call.values.force === true,
+    })
+    call.output.show(answer, () =>
+      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`),
+    )
+    return exitCodes.ok
+  },
+}
+
+const watch: Command = {
+  name: 'batches watch',
+  summary: 'Follow a batch until every entry has ended or waits for a person',
+  covers: ['GET /v1/batches/{name}'],
+  args: [nameArg],
+  run: (call) => followBatch(call, call.args[0] ?? ''),
+}
+
+const instances = listCommand({
+  name: 'batches instances',
+  summary: 'Which instances belong to a batch, which do not, and why',
+  covers: 'GET /v1/batches/{name}/instances',
+  path: ({ args }) => pathOf('batches', args[0], 'instances'),
+  args: [nameArg],
+  filters: {
+    standing: {
+      type: 'string',
+      value: 'standing',
+      choices: ['matched', 'blocked', 'excluded', 'any'],
+      summary: 'only these',
+    },
+  },
+  columns: [
+    field('name'),
+    field('source'),
+    field('standing'),
+    field('entry.state', 'entry'),
+    {
+      title: 'why',
+      value: (row) => ((row.reasons as Json[] | undefined) ?? []).map(({ message }) => message).join(' '),
+    },
+  ],
+  empty: 'No instance fits.',
+})
+
+export const batchCommands: readonly Command[] = [
+  listCommand({
+    name: 'batches list',
+    summary: 'List batches',
+    covers: 'GET /v1/batches',
+    path: '/v1/batches',
+    empty: 'There are no batches: drover batches add',
+    filters: { state: { type: 'string', value: 'state', choices: states, summary: 'only in this state' } },
+    columns: [
+      field('name'),
+      field('state'),
+      field('target'),
+      { title: 'entries', value: (row) => countsText(row.entries) },
+      since('created_at', 'created'),
+      field('message'),
+    ],
+  }),
+  {
+    name: 'batches show',
+    summary: 'Show a batch and how far it has come',
+    covers: ['GET /v1/batches/{name}'],
+    args: [nameArg],
+    run: async (call) => {
+      printBatch(call, await call.client.get(pathOf('batches', call.args[0])))
+      return exitCodes.ok
+    },
+  },
+  add,
+  set,
+  remove,
+  start,
+  stop,
+  reset,
+  watch,
+  instances,
+]

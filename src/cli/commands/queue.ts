@@ -1,0 +1,177 @@
+import type { Json } from '../client.ts'
+import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
+import { field, since } from '../output.ts'
+import { listCommand, pathOf } from './lists.ts'
+
+const states = [
+  'blocked',
+  'waiting',
+  'creating',
+  'background-import',
+  'idle',
+  'final-import',
+  'post-import',
+  'worker-done',
+  'finished',
+  'error',
+  'canceled',
+  'conflict',
+]
+const idArg = { name: 'id', summary: 'the id of an entry' }
+
+const choice: Readonly<Record<string, Option>> = {
+  batch: { type: 'string', value: 'name', summary: 'only of this batch' },
+  state: { type: 'string', value: 'state', choices: states, summary: 'only in this state' },
+  source: { type: 'string', value: 'name', summary: 'only from this source' },
+  target: { type: 'string', value: 'name', summary: 'only to this target' },
+}
+
+const percentOf = (entry: Json): string => {
+  const progress = entry.progress as Json | null
+  const total = Number(progress?.bytes_total ?? 0)
+  if (!progress || total === 0) return ''
+  const percent = Math.floor((Number(progress.bytes_done) / total) * 100)
+  return `${percent}%${progress.eta_seconds === null ? '' : `, ${progress.eta_seconds} s left`}`
+}
+
+const printEntry = ({ output }: Call, entry: Json): void =>
+  output.show(entry, () => {
+    const { window, stall, effects, job } = entry as Record<string, Json | null>
+    const verbs = (entry.verbs as Json[]).map(({ verb, force }) => (force ? `${verb} (with --force)` : verb))
+    output.fields([
+      ['id', entry.id],
+      ['name', entry.name],
+      ['batch', entry.batch],
+      ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
+      ['state', `${entry.state}, stage ${entry.stage}`],
+      ['since', entry.since],
+      ['why', entry.message],
+      ...((entry.reasons as Json[]) ?? []).map(({ code, message }) => [`reason ${code}`, message] as const),
+      ['next look', entry.next_look_at],
+      ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
+      ['job', job ? `${job.kind} ${job.id}, ${job.state}` : ''],
+      ['progress', percentOf(entry)],
+      ...(stall ? ([['stalled', `${stall.cause}: ${stall.message}`]] as const) : []),
+      ['placement', entry.placement],
+      ...((entry.why_here as Json[]) ?? []).map(
+        ({ what, value, because }) => [String(what), `${value}, by ${because}`] as const,
+      ),
+      ...((entry.script_log as string[]) ?? []).map((line) => ['script says', line] as const),
+      ...((entry.pending as Json[]) ?? []).map(
+        ({ path, from, to }) =>
+          [`changed ${path}`, `${JSON.stringify(from)} -> ${JSON.stringify(to)}`] as const,
+      ),
+      ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
+      ['certificate', entry.certificate_id],
+      ['you can', verbs.join(', ')],
+    ])
+  })
+
+const verbs = ['cancel', 'retry', 'resolve'] as const
+type Verb = (typeof verbs)[number]
+
+const summaries: Readonly<Record<Verb, string>> = {
+  cancel: 'Give an entry up, or all that fit with --batch, --state, …',
+  retry: 'Try entries again that were cancelled or ended in error',
+  resolve: 'Decide about entries in conflict: they are checked again',
+}
+
+const cancelOptions: Readonly<Record<string, Option>> = {
+  force: { type: 'boolean', summary: 'also where hours of work are thrown away' },
+  cleanup: { type: 'boolean', summary: 'take the machine on the target away' },
+}
+
+const flagsOf = (call: Call, verb: Verb): Json =>
+  verb === 'cancel'
+    ? { force: call.values.force === true, cleanup: call.values.cleanup === true }
+    : ({} as Json)
+
+const doOne = async (call: Call, verb: Verb, id: string): Promise<number> => {
+  const answer = await call.client.post(pathOf('queue', id, `:${verb}`), flagsOf(call, verb))
+  const entry = answer.entry as Json
+  call.output.show(answer, () =>
+    call.output.line(
+      answer.outcome === 'done'
+        ? `${entry.name} is ${entry.state} now: ${entry.message}`
+        : `${entry.name}: its job lets go first, then it is done.`,
+    ),
+  )
+  return exitCodes.ok
+}
+
+const doMany = async (call: Call, verb: Verb): Promise<number> => {
+  const wanted = Object.fromEntries(Object.keys(choice).map((name) => [name, textOf(call.values, name)]))
+  if (Object.values(wanted).every((value) => value === undefined))
+    throw new UsageError(`Say which: drover queue ${verb} <id>, or --batch, --state, …`)
+  const count = numberOf(call.values, 'confirm')
+  if (count === undefined) throw new UsageError('--confirm is required: how many entries you mean.')
+  const answer = await call.client.post(`/v1/queue/:${verb}`, {
+    ...wanted,
+    ...flagsOf(call, verb),
+    confirm_count: count,
+  })
+  const items = answer.items as Json[]
+  const refused = items.filter(({ outcome }) => outcome === 'refused')
+  call.output.show(answer, () => {
+    call.output.line(`${items.length - refused.length} of ${answer.matched} entries: ${verb}.`)
+    for (const { id, message } of refused) call.output.line(`${id}: ${message}`)
+    if (Number(answer.left) > 0) call.output.line(`${answer.left} are left: send it again for the rest.`)
+  })
+  return refused.length === 0 && answer.left === 0 ? exitCodes.ok : exitCodes.failed
+}
+
+const verbCommand = (verb: Verb): Command => ({
+  name: `queue ${verb}`,
+  summary: summaries[verb],
+  covers: [`POST /v1/queue/{id}/:${verb}`, `POST /v1/queue/:${verb}`],
+  args: [{ ...idArg, optional: true }],
+  options: {
+    ...choice,
+    confirm: { type: 'string', value: 'n', summary: 'for many: how many entries you mean' },
+    ...(verb === 'cancel' ? cancelOptions : {}),
+  },
+  run: (call) => (call.args[0] === undefined ? doMany(call, verb) : doOne(call, verb, call.args[0])),
+})
+
+export const queueCommands: readonly Command[] = [
+  listCommand({
+    name: 'queue list',
+    summary: 'List entries: the journeys of instances',
+    covers: 'GET /v1/queue',
+    path: '/v1/queue',
+    empty: 'No entry fits.',
+    filters: { ...choice, 'instance-id': { type: 'string', value: 'id', summary: 'only of this instance' } },
+    columns: [
+      field('id'),
+      field('name'),
+      field('batch'),
+      field('state'),
+      field('stage'),
+      since('since', 'since'),
+      { title: 'progress', value: percentOf },
+      field('message'),
+    ],
+  }),
+  {
+    name: 'queue show',
+    summary: 'Show an entry: where it is, why, and what you can do',
+    covers: ['GET /v1/queue/{id}'],
+    args: [idArg],
+    run: async (call) => {
+      printEntry(call, await call.client.get(pathOf('queue', call.args[0])))
+      return exitCodes.ok
+    },
+  },
+  ...verbs.map(verbCommand),
+  {
+    name: 'queue remove',
+    summary: 'Take an entry off the list; what it made stays',
+    covers: ['DELETE /v1/queue/{id}'],
+    args: [idArg],
+    run: async ({ client, output, args }) => {
+      await client.ask('DELETE', pathOf('queue', args[0]))
+      output.show({ id: args[0], deleted: true }, () => output.line('It is off the list.'))
+      return exitCodes.ok
+    },
+  },
+]

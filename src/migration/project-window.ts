@@ -1,0 +1,48 @@
+import type { Queryable } from '../../db/client.ts'
+import { countBusy, countHeldWindows } from '../../db/queries/entry-rows.ts'
+import { readEntrySurroundings } from '../../db/queries/entry-surroundings.ts'
+import type { EntryRow } from '../../db/schema/migration.ts'
+import { instanceView } from '../domain/inventory/filter/view.ts'
+import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
+import { isBeforeWindow } from '../domain/migration/entry.ts'
+import { chooseWindow, type Window } from '../domain/migration/windows.ts'
+import { placeOf } from './apply-entry.ts'
+import { readBatchView } from './batch-view.ts'
+
+type AskedEntry = Pick<
+  EntryRow,
+  'id' | 'batchId' | 'instanceId' | 'state' | 'stage' | 'facts' | 'placement'
+> & {
+  readonly now: Date
+}
+
+/** The window that an entry would get if it asked now; null: none, or it needs none. Nothing is taken. */
+export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<Window | null> => {
+  if (!isBeforeWindow(placeOf(entry))) return null
+  const batch = await readBatchView(db, entry.batchId)
+  if (!batch || batch.windows.length === 0) return null
+  const targetName = String(entry.placement?.target ?? batch.defaults.placement.target)
+  const around = await readEntrySurroundings(db, { instanceId: entry.instanceId, targetName })
+  if (!around) return null
+  const constraint = batch.constraintOf(
+    instanceView({
+      facts: entry.facts as unknown as EffectiveFacts,
+      source: around.sourceName,
+      source_kind: around.sourceKind,
+      readiness: 'ready',
+      findings: around.findings.map(({ rule }) => rule),
+    }),
+  )
+  const busy = constraint
+    ? await countBusy(db, { batchId: entry.batchId, constraint: constraint.name, but: entry.id })
+    : 0
+  const answer = chooseWindow({
+    now: entry.now.getTime(),
+    windows: batch.windows,
+    held: await countHeldWindows(db, entry.batchId),
+    own: null,
+    constraint,
+    busy,
+  })
+  return answer.is === 'none' ? null : answer.window
+}
