@@ -22,6 +22,8 @@ export type CrashPoint =
   | 'before-merge'
   | 'mid-merge'
   | 'after-merge'
+  | 'before-extent'
+  | 'after-extent'
   | 'relay-before-publish'
   | 'relay-between-publish-and-mark'
   | 'relay-after-mark'

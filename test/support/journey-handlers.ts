@@ -7,11 +7,15 @@ import { createImportInstance } from '../../workers/handlers/import-instance.ts'
 import { createWithdrawEntry } from '../../workers/handlers/withdraw-entry.ts'
 import type { JourneyWorld } from './journeys.ts'
 
-export interface Meddling {
-  /** After so many extents were written, once. */
-  readonly afterWrites: number
-  readonly meddle: () => Promise<unknown>
-}
+/** Is told of each write to the target that was done, counted over all of them; what it throws ends the write. */
+export type Meddling = (writes: number) => Promise<unknown>
+
+/** Meddles once, after so many writes. */
+export const afterWrites =
+  (count: number, meddle: () => Promise<unknown>): Meddling =>
+  async (writes) => {
+    if (writes === count) await meddle()
+  }
 
 /** The handlers of a journey, on the platforms of the test; somebody may meddle in the middle of a copy. */
 export const createHandlersOf = (
@@ -29,7 +33,7 @@ export const createHandlersOf = (
   ] as readonly Handler[]
 }
 
-const meddled = (use: UsePlatform, { afterWrites, meddle }: Meddling): UsePlatform => {
+const meddled = (use: UsePlatform, meddle: Meddling): UsePlatform => {
   let writes = 0
   return (site, work) =>
     use(site, (platform) => {
@@ -38,7 +42,7 @@ const meddled = (use: UsePlatform, { afterWrites, meddle }: Meddling): UsePlatfo
       const write: typeof disks.write = async (...given) => {
         await disks.write(...given)
         writes += 1
-        if (writes === afterWrites) await meddle()
+        await meddle(writes)
       }
       const ports = { ...platform.ports, disks: { ...disks, write } }
       return work({ ...platform, ports, capabilities: platform.capabilities } as Platform)

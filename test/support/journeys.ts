@@ -280,3 +280,14 @@ export const overlapsOf = async (lab: TestLab): Promise<unknown[]> => {
   const { json } = await lab.admin('GET /lab/overlaps')
   return (json as { overlaps: unknown[] }).overlaps
 }
+
+/** Where a disk of the source holds data, as if it always had: ranges of offset and length. */
+export const setData = async (
+  lab: TestLab,
+  disk: { readonly machine: string; readonly key: string },
+  data: readonly (readonly [number, number])[],
+): Promise<void> => {
+  await lab.database.db`
+    update lab.disk set profile = jsonb_set(jsonb_set(profile, '{data}', ${JSON.stringify(data)}::text::jsonb), '{random}', '0')
+    where site = 'vcenter' and machine = ${disk.machine} and key = ${disk.key}`
+}

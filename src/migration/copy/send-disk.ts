@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto'
+import { crashPoint } from '../../ledger/crash-point.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { again } from './again.ts'
@@ -25,7 +26,10 @@ export const sendDisk = async (
         await task.pace()
         const at = await record.next()
         if (at === undefined) return
-        await record.add({ at, digest: await sendExtent(task, plan, at) })
+        crashPoint('before-extent')
+        const digest = await sendExtent(task, plan, at)
+        crashPoint('after-extent')
+        await record.add({ at, digest })
         onSent(plan.extents.rangeOf(at).length)
       }
     } catch (error) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { Baseline } from '../../../src/migration/take-baseline.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
+import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
 import {
   createJourneyWorker,
   createJourneyWorld,
@@ -78,10 +78,10 @@ test('a source that somebody starts during the final copy is switched off again 
   const id = await sendTo(world, entry.id, 'cutover-instance')
   const meddling = createJourneyWorker(
     db,
-    createHandlersOf(world, {
-      afterWrites: 1,
-      meddle: () => world.from.done('POST /instances/vm-104/power', { verb: 'start' }),
-    }),
+    createHandlersOf(
+      world,
+      afterWrites(1, () => world.from.done('POST /instances/vm-104/power', { verb: 'start' })),
+    ),
   )
   const job = await meddling.finish(id)
   expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 2 } })

@@ -1,0 +1,129 @@
+import { expect, test } from 'vitest'
+import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { deletePause, insertPause } from '../../../db/queries/pauses.ts'
+import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
+import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
+import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
+import {
+  createJourneyWorker,
+  createJourneyWorld,
+  differences,
+  entryOf,
+  placeEntry,
+  recordedOf,
+  sendTo,
+  setData,
+  snapshotsOf,
+} from '../../support/journeys.ts'
+import { createLab } from '../../support/lab.ts'
+import { effectsOf } from '../../support/ledger.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const MiB = 1024 ** 2
+const { db } = await createDatabase()
+const lab = await createLab()
+const world = await createJourneyWorld(db, lab)
+const worker = createJourneyWorker(db, createHandlersOf(world))
+
+const away = new PlatformError({
+  code: 'platform-unreachable',
+  failure: 'unknown',
+  message: 'The answer did not come.',
+  remedy: 'Nothing to do.',
+})
+
+test('2 TiB with a few hundred MiB in it are copied within the budget of memory', async () => {
+  await setData(lab, { machine: 'vm-105', key: '2001' }, [
+    [0, 100 * MiB],
+    [1024 ** 4 + 3 * MiB, 98 * MiB],
+    [2 * 1024 ** 4 - MiB, MiB],
+  ])
+  const entry = await placeEntry(world, 'vm-105')
+  const budget = new ByteBudget(6 * extentBytes)
+  const small = createJourneyWorker(db, createHandlersOf(world, undefined, budget))
+  const job = await small.finish(await sendTo(world, entry.id, 'import-instance'))
+  expect(job).toMatchObject({ state: 'succeeded' })
+  const recorded = await recordedOf(db, entry.id, '2001')
+  // 25 at the start, 98 MiB from 3 MiB into an extent on are 26, and the last one.
+  expect(recorded.size).toBe(52)
+  expect(budget.most).toBeLessThanOrEqual(6 * extentBytes)
+  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+  expect(job.progress).toMatchObject({ phase: 'background-copy' })
+  const { done, total } = job.progress as unknown as { done: number; total: number }
+  expect(done).toBe(total)
+})
+
+test('a copy that is stopped on the way, and cut at 99 %, sends at most 2 % again', async () => {
+  await setData(lab, { machine: 'vm-101', key: '2000' }, [[0, 100 * extentBytes]])
+  const entry = await placeEntry(world, 'vm-101')
+  const lane = { scope: 'lane', name: `batch/${world.batch.name}` } as const
+  let sent = 0
+  const cut = async (writes: number) => {
+    sent = writes
+    if (writes === 20) await db.begin((tx) => insertPause(tx, { ...lane, by: 'test', reason: 'stopped' }))
+    if (writes >= 99 && writes < 103) throw away
+  }
+  const cutting = createJourneyWorker(db, createHandlersOf(world, cut))
+  const id = await sendTo(world, entry.id, 'import-instance')
+  expect(await cutting.follow(id)).toMatchObject({ state: 'ready', attempt: 0, environmentAttempt: 0 })
+  expect(sent).toBeLessThan(99)
+  expect(await snapshotsOf(world, 'vm-101')).toHaveLength(1)
+  await db.begin((tx) => deletePause(tx, lane, 'test'))
+  expect(await cutting.follow(id)).toMatchObject({ state: 'ready', environmentAttempt: 1 })
+  expect(await cutting.finish(id)).toMatchObject({ state: 'succeeded', result: { cycle: 1 } })
+  // One extent was written five times over: it is the one whose answer did not come.
+  expect(sent).toBeLessThanOrEqual(100 + 4)
+  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+})
+
+test('a top-up sends what changed, and nothing when nothing did', async () => {
+  const entry = await placeEntry(world, 'vm-102')
+  const sync = async () => worker.finish(await sendTo(world, entry.id, 'import-instance'))
+  await sync()
+  expect(await sync()).toMatchObject({ state: 'succeeded', result: { cycle: 2, bytes: 0 } })
+  await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
+  const at = 5 * extentBytes + 100
+  await world.from.call(`PUT /instances/vm-102/disks/2000/bytes?offset=${at}`, Buffer.alloc(1_000, 'new'))
+  expect(await sync()).toMatchObject({ state: 'succeeded', result: { cycle: 3, bytes: extentBytes } })
+  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+})
+
+test('a snapshot that somebody removes under a copy is made again, and the copy goes on', async () => {
+  const entry = await placeEntry(world, 'vm-104')
+  const remove = async () => {
+    const { json } = await world.from.call('GET /instances/vm-104/snapshots')
+    const [snapshot] = (json as { snapshots: { ref: string }[] }).snapshots
+    await world.from.done(`DELETE /instances/vm-104/snapshots/${snapshot?.ref}`)
+  }
+  const meddled = createJourneyWorker(db, createHandlersOf(world, afterWrites(1, remove)))
+  const job = await meddled.finish(await sendTo(world, entry.id, 'import-instance'))
+  expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 2 } })
+  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+  expect(await snapshotsOf(world, 'vm-104')).toEqual([])
+  expect((await effectsOf(db, job.id)).map(({ state }) => state)).toEqual(['undone', 'undone'])
+})
+
+test('what a given-up copy has written, and the source has emptied since, is emptied on the target too', async () => {
+  const entry = await placeEntry(world, 'vm-209')
+  await lab.admin('POST /lab/faults', {
+    ...{ kind: 'error', call: 'write', site: 'cloud', skip: 1, times: 1 },
+    ...{ code: 'platform-permission', failure: 'refused', after: true },
+  })
+  const failed = await worker.finish(await sendTo(world, entry.id, 'import-instance'))
+  expect(failed).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
+  expect(await snapshotsOf(world, 'vm-209')).toEqual([])
+  const [disk] = await listEntryDisks(db, entry.id)
+  expect(disk?.cycle?.doubt).toContain(1)
+  await world.from.done('POST /instances/vm-209/power', { verb: 'stop' })
+  for (const at of [0, 1])
+    await world.from.call(
+      `PUT /instances/vm-209/disks/2000/bytes?offset=${at * extentBytes}`,
+      Buffer.alloc(extentBytes),
+    )
+  await db`update entry set state = 'idle' where id = ${entry.id}::uuid`
+  expect(await worker.finish(await sendTo(world, entry.id, 'import-instance'))).toMatchObject({
+    state: 'succeeded',
+  })
+  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+})
