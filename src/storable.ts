@@ -5,7 +5,22 @@
 export const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
 /** JSON text that Postgres can store as jsonb, whatever the value holds. */
-export const storableJson = (value: unknown): string =>
+export const storableJson = (value: unknown): string => {
+  const text = plainJson(value)
+  // What Postgres refuses is written as an escape: nearly always there is none, and the text is as good as it is.
+  return text === undefined || text.includes('\\u') ? cleanJson(value) : text
+}
+
+const plainJson = (value: unknown): string | undefined => {
+  try {
+    return JSON.stringify(value)
+  } catch {
+    // A bigint; or what no JSON can hold, which the other way says once more.
+    return undefined
+  }
+}
+
+const cleanJson = (value: unknown): string =>
   JSON.stringify(value, (_key, item: unknown) => {
     if (typeof item === 'string') return storableText(item)
     if (typeof item === 'bigint') return item.toString()

@@ -1,3 +1,4 @@
+import { storableJson } from '../../src/storable.ts'
 import type { Tx } from '../client.ts'
 
 /** Spreads sites that were made at one instant over a fifth of their interval, each always to its own place. */
@@ -20,7 +21,7 @@ export const endSync = async (tx: Tx, end: SyncEnd): Promise<void> => {
   await tx`
     update site set revision = revision + ${end.changed ? 1 : 0}, cursor = ${end.cursor}, synced_at = now(),
       full_synced_at = case when ${full} then now() else full_synced_at end,
-      sync_error = null, sync_failures = 0, sync_result = ${JSON.stringify(end.result)}::text::jsonb,
+      sync_error = null, sync_failures = 0, sync_result = ${storableJson(end.result)}::text::jsonb,
       next_sync_at = case when ${intervalSeconds} > 0
         then now() + ${intervalSeconds} * interval '1 second' * ${tx.unsafe(jitter)} else 'infinity' end
     where id = ${end.siteId}::uuid`

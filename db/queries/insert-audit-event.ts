@@ -1,3 +1,4 @@
+import { storableJson, storableText } from '../../src/storable.ts'
 import type { Queryable } from '../client.ts'
 
 export interface AuditEvent {
@@ -15,6 +16,6 @@ export const insertAuditEvent = async (tx: Queryable, event: AuditEvent): Promis
   await tx`
     insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason, detail)
     values (${event.type}, ${event.subject.type}, ${event.subject.id}, ${event.actor}, ${event.from ?? null},
-      ${event.to ?? null}, ${event.reason ?? null},
-      ${event.detail === undefined ? null : JSON.stringify(event.detail)}::text::jsonb)`
+      ${event.to ?? null}, ${event.reason === undefined ? null : storableText(event.reason)},
+      ${event.detail === undefined ? null : storableJson(event.detail)}::text::jsonb)`
 }

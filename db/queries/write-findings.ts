@@ -1,3 +1,4 @@
+import { storableJson } from '../../src/storable.ts'
 import type { Tx } from '../client.ts'
 
 /** What an assessment says of one instance, as it is stored. */
@@ -15,7 +16,8 @@ export interface Judgement {
 
 /** Replaces the findings of these instances; one that holds on keeps its since. */
 export const writeFindings = async (tx: Tx, judgements: readonly Judgement[]): Promise<void> => {
-  const text = JSON.stringify(judgements)
+  // Evidence quotes names and cuts them, which may leave half a character.
+  const text = storableJson(judgements)
   const judged = tx`jsonb_to_recordset(${text}::text::jsonb) as j(
     id uuid, readiness text, rules_version text, findings jsonb)`
   await tx`
