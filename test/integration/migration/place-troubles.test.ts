@@ -1,0 +1,186 @@
+import { expect, test } from 'vitest'
+import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { insertPause } from '../../../db/queries/pauses.ts'
+import { requestCancel } from '../../../src/ledger/cancel.ts'
+import { ownerOfEntry } from '../../../src/migration/ownership.ts'
+import { machineKind } from '../../../src/migration/placement/target-machine.ts'
+import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { CpuPool } from '../../../workers/cpu-pool.ts'
+import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
+import { atEnd } from '../../support/cleanup.ts'
+import { quietLog } from '../../support/events.ts'
+import { checkInvariants } from '../../support/invariants.ts'
+import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
+import { createLab } from '../../support/lab.ts'
+import { effectsOf, storyOf } from '../../support/ledger.ts'
+import {
+  addMachine,
+  codesOf,
+  fittingScript,
+  isThere,
+  oursOf,
+  sendPlace,
+  setBatch,
+  waitingEntry,
+} from '../../support/placing.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/wait.ts'
+
+const cpu = new CpuPool()
+atEnd(() => cpu.close())
+const { db } = await createDatabase()
+const lab = await createLab()
+const world = await createJourneyWorld(db, lab)
+await setBatch(world, { config: { placement_scriptlet: fittingScript } })
+const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: world.inventory.use, cpu })])
+
+const place = async (id: string) => worker.finish(await sendPlace(world, id))
+
+const withFault = async <Result>(
+  fault: Record<string, unknown>,
+  work: () => Promise<Result>,
+): Promise<Result> => {
+  await lab.admin('POST /lab/faults', fault)
+  try {
+    return await work()
+  } finally {
+    await lab.admin('DELETE /lab/faults')
+  }
+}
+
+/** How often the fault has struck. */
+const struck = async (): Promise<number> => {
+  const { json } = await lab.admin('GET /lab/faults')
+  return (json as { faults: { struck: number }[] }).faults.reduce((sum, fault) => sum + fault.struck, 0)
+}
+
+test('a stranger who has the name keeps his machine, and the entry is blocked', async () => {
+  const stranger = await addMachine(world, { name: 'web-01' })
+  const id = await waitingEntry(world, 'vm-101')
+  const job = await place(id)
+  expect(job).toMatchObject({ state: 'succeeded', result: { blocked: ['name-taken'] } })
+  const entry = await entryOf(db, id)
+  expect(entry).toMatchObject({ state: 'blocked', jobId: null, placement: null, machineRef: null, tries: 1 })
+  expect(codesOf(entry)).toEqual(['name-taken'])
+  expect((await effectsOf(db, job.id)).map(({ state }) => state)).toEqual(['undone'])
+  expect(await isThere(world, stranger)).toBe(true)
+  expect(await oursOf(world, id)).toEqual([])
+  await world.to.done(`DELETE /instances/${stranger}`)
+  await place(id)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'idle' })
+})
+
+test.each(['create', 'task', 'find-owned', 'owner'])(
+  'the answer to %s is lost: there is one machine in the end',
+  async (call) => {
+    const id = await waitingEntry(world, 'vm-102')
+    await withFault({ kind: 'lost-answer', call, times: 1, site: 'cloud' }, async () => {
+      await place(id)
+      expect(await struck()).toBe(1)
+    })
+    const entry = await entryOf(db, id)
+    expect(entry).toMatchObject({ state: 'idle' })
+    expect(await oursOf(world, id)).toEqual([entry.machineRef])
+    await world.to.done(`DELETE /instances/${entry.machineRef}`)
+  },
+)
+
+test('a machine of ours that an earlier try left is taken over when it fits, and replaced when it does not', async () => {
+  const id = await waitingEntry(world, 'vm-103')
+  const { disks } = (await entryOf(db, id)).facts as { disks: { key: string; capacity: number }[] }
+  const owner = await ownerOfEntry(db, id)
+  const fits = await addMachine(world, { name: 'left-1', owner, disks })
+  const odd = await addMachine(world, { name: 'left-2', owner, disks: [{ key: '2000', capacity: 65_536 }] })
+  await place(id)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'idle', machineRef: fits })
+  expect(await isThere(world, odd)).toBe(false)
+  expect(await oursOf(world, id)).toEqual([fits])
+})
+
+test('a retry keeps the machine it had with what was copied to it; a machine that changed is made anew', async () => {
+  const id = await waitingEntry(world, 'vm-104')
+  await place(id)
+  const { machineRef } = await entryOf(db, id)
+  await db`update entry_disk set change_id = 'copied' where entry_id = ${id}::uuid`
+  const again = async () => {
+    await db`update entry set state = 'waiting', stage = 'background' where id = ${id}::uuid`
+    const { result } = await place(id)
+    return { kept: result?.kept, ids: (await listEntryDisks(db, id)).map(({ changeId }) => changeId) }
+  }
+  expect(await again()).toEqual({ kept: true, ids: ['copied'] })
+  expect((await entryOf(db, id)).machineRef).toBe(machineRef)
+  await world.to.done(`DELETE /instances/${machineRef}`)
+  expect(await again()).toEqual({ kept: false, ids: [null] })
+  expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
+})
+
+test('a target that has no room by then is tried a few times, and then the entry makes way for others', async () => {
+  const id = await waitingEntry(world, 'vm-105')
+  const full = { act: 'capacity-gone', site: 'cloud', of: 'storage', ref: 'ceph' }
+  const job = await withFault({ kind: 'act', call: 'create', times: 1, do: full }, () => place(id))
+  expect(job).toMatchObject({
+    state: 'failed',
+    error: { code: 'platform-no-capacity', class: 'environment' },
+  })
+  expect(await oursOf(world, id)).toEqual([])
+  expect(await checkInvariants(db)).toEqual([])
+  await advanceEntries({ db, log: quietLog })
+  expect(await entryOf(db, id)).toMatchObject({ state: 'waiting', tries: 1, reason: 'platform-no-capacity' })
+  await lab.admin('POST /lab/acts', { ...full, act: 'capacity-back' })
+})
+
+test('a cancelled job takes its machine away, and nobody else’s', async () => {
+  const stranger = await addMachine(world, { name: 'bystander' })
+  const id = await waitingEntry(world, 'vm-106')
+  const jobId = await sendPlace(world, id)
+  await withFault({ kind: 'error', call: 'instance', site: 'cloud', failure: 'unknown' }, () =>
+    worker.follow(jobId),
+  )
+  expect(await oursOf(world, id)).toHaveLength(1)
+  await requestCancel(db, jobId, { by: 'test', reason: 'called off' })
+  expect(await worker.finish(jobId)).toMatchObject({ state: 'canceled' })
+  expect((await effectsOf(db, jobId)).map(({ state }) => state)).toEqual(['undone'])
+  expect(await oursOf(world, id)).toEqual([])
+  expect(await isThere(world, stranger)).toBe(true)
+})
+
+test('while an earlier try still owes the taking away of its machine, nothing is taken over', async () => {
+  const id = await waitingEntry(world, 'vm-107')
+  const first = await sendPlace(world, id)
+  await withFault({ kind: 'error', call: 'instance', site: 'cloud', failure: 'unknown' }, () =>
+    worker.follow(first),
+  )
+  await requestCancel(db, first, { by: 'test', reason: 'called off' })
+  await withFault({ kind: 'error', call: 'destroy', site: 'cloud', failure: 'unknown' }, () =>
+    worker.finish(first),
+  )
+  expect((await effectsOf(db, first)).map(({ kind, state }) => [kind, state])).toEqual([
+    [machineKind, 'debt'],
+  ])
+  await db`update entry set state = 'waiting', placement = null where id = ${id}::uuid`
+  const second = await sendPlace(world, id)
+  expect(await worker.follow(second)).toMatchObject({ state: 'waiting', waitReason: 'earlier-machine' })
+  await db`update effect set state = 'waived' where job_id = ${first}::uuid`
+  const left = await oursOf(world, id)
+  expect(await worker.finish(second)).toMatchObject({ state: 'succeeded' })
+  expect(await oursOf(world, id)).toEqual(left)
+})
+
+test('a stopped batch is let go of before anything is made, and goes on from there', async () => {
+  const id = await waitingEntry(world, 'vm-108')
+  const jobId = await sendPlace(world, id)
+  const lane = `batch/${world.batch.name}`
+  const fault = { kind: 'delay', call: 'find-owned', site: 'cloud', ms: 2_000, times: 1 }
+  await withFault(fault, async () => {
+    const turn = worker.follow(jobId)
+    await until(async () => (await struck()) === 1, { what: 'the worker to look at the target' })
+    await db.begin((tx) => insertPause(tx, { scope: 'lane', name: lane, by: 'test', reason: 'stopped' }))
+    await turn
+  })
+  expect(await storyOf(db, jobId)).toContain('job.released running>ready')
+  expect(await entryOf(db, id)).toMatchObject({ state: 'creating', jobId })
+  expect(await oursOf(world, id)).toEqual([])
+  await db`delete from pause where name = ${lane}`
+  expect(await worker.finish(jobId)).toMatchObject({ state: 'succeeded', attempt: 0 })
+  expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
+})
