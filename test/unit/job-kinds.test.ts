@@ -53,6 +53,29 @@ const samples: Record<string, Sample> = {
       entry_id: { batch: 'b', entry_id: 'x', instance_id: id, revision: 1 },
     },
   },
+  'import-instance': {
+    least: { batch: 'b', entry_id: id },
+    filled: { batch: 'b', entry_id: id },
+    refused: { entry_id: { batch: 'b', entry_id: 'x' }, batch: { batch: 'a b', entry_id: id } },
+  },
+  'cutover-instance': {
+    least: { batch: 'b', entry_id: id },
+    filled: { batch: 'b', entry_id: id },
+    refused: { entry_id: { batch: 'b', entry_id: 'x' } },
+  },
+  'withdraw-entry': {
+    least: { batch: 'b', entry_id: id, source: 'start', target: 'keep' },
+    filled: { batch: 'b', entry_id: id, source: 'start', target: 'keep' },
+    refused: {
+      source: { batch: 'b', entry_id: id, source: 'stop', target: 'keep' },
+      target: { batch: 'b', entry_id: id, source: 'keep' },
+    },
+  },
+  'start-batch': {
+    least: { batch: 'b', purpose: 'assign', version: 1 },
+    filled: { batch: 'b', purpose: 'assign', version: 1 },
+    refused: { purpose: { batch: 'b', purpose: 'stop', version: 1 } },
+  },
   'import-ova': {
     least: { target: 't', image: 'i', from: { type: 'upload', upload_id: id } },
     filled: { target: 't', image: 'i', from: { type: 'upload', upload_id: id }, require_manifest: false },

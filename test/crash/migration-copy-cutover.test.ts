@@ -1,0 +1,79 @@
+import { beforeAll, expect, test } from 'vitest'
+import { type Armed, onEachFleet } from '../support/fleet.ts'
+import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/journey-fleet.ts'
+import {
+  differences,
+  entryOf,
+  eventsOfEntry,
+  type JourneyWorld,
+  placeEntry,
+  powerOf,
+  snapshotsOf,
+} from '../support/journeys.ts'
+import { createLab } from '../support/lab.ts'
+import { effectsOf } from '../support/ledger.ts'
+
+const lab = await createLab()
+const ref = 'vm-103'
+
+/** The first effect is the power-off, the second the snapshot, the third the fitting. */
+const points: readonly Armed[] = [
+  'kill:after-checkpoint',
+  'kill:before-effect',
+  'kill:after-effect',
+  'kill:after-intent@2',
+  'kill:after-effect@2',
+  'kill:after-extent@2',
+  'kill:before-effect@3',
+  'kill:after-effect@3',
+  'kill:before-finish',
+]
+/** The first to be undone is the snapshot, the second the power-off. */
+const undoPoints: readonly Armed[] = [
+  'kill:before-undo',
+  'kill:after-undo',
+  'kill:before-undo@2',
+  'kill:after-undo@2',
+]
+
+await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0 }, (fleet) => {
+  let world: JourneyWorld
+  beforeAll(async () => {
+    world = await createFleetWorld(fleet, lab)
+  })
+
+  test.each(points)('at %s: the copy is the source, and nothing is left', async (armed) => {
+    const entry = await placeEntry(world, ref)
+    const job = await survive(fleet, world, { entryId: entry.id, kind: 'cutover-instance', armed })
+    expect(job).toMatchObject({ state: 'succeeded' })
+    const after = await entryOf(fleet.db, entry.id)
+    expect(after).toMatchObject({ state: 'worker-done', stage: 'complete' })
+    expect(await differences(world, after)).toEqual([])
+    expect(await powerOf(world.from, ref)).toBe('off')
+    expect(await snapshotsOf(world, ref)).toEqual([])
+    expect(await ownedBy(world, entry.id)).toEqual([entry.machineRef])
+    expect(await eventsOfEntry(fleet.db, entry.id)).toEqual([
+      'entry.cutover-begin',
+      'entry.copied',
+      'entry.post-begin',
+      'entry.post-done',
+    ])
+    await cleanUp(fleet, world, { id: entry.id, ref })
+  })
+
+  test.each(undoPoints)('at %s of a failed one: the source runs again, without a snapshot', async (armed) => {
+    const entry = await placeEntry(world, ref)
+    await lab.admin('POST /lab/faults', {
+      ...{ kind: 'error', call: 'write', site: 'cloud' },
+      ...{ code: 'platform-permission', failure: 'refused' },
+    })
+    const job = await survive(fleet, world, { entryId: entry.id, kind: 'cutover-instance', armed })
+    await lab.admin('DELETE /lab/faults')
+    expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
+    expect(await powerOf(world.from, ref)).toBe('on')
+    expect(await snapshotsOf(world, ref)).toEqual([])
+    const states = (await effectsOf(fleet.db, job.id)).map(({ state }) => state)
+    expect(new Set(states)).toEqual(new Set(['undone']))
+    await cleanUp(fleet, world, { id: entry.id, ref })
+  })
+})
