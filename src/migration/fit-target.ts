@@ -47,7 +47,7 @@ const fitted = (journey: Journey): MachineChange => {
 const finalNics = (journey: Journey): NewNic[] => {
   const { networks } = placementOf(journey)
   return journey.facts.nics.map(({ mac }) => {
-    const place = networks[mac]
+    const place = Object.hasOwn(networks, mac) ? networks[mac] : undefined
     if (!place) throw unplaced(mac)
     return { mac, network: place.network, type: place.nictype, vlan: place.vlan_id }
   })

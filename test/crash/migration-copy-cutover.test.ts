@@ -1,4 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
+import { requestCancel } from '../../src/ledger/cancel.ts'
+import { nudge } from '../../src/ledger/nudge.ts'
 import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/journey-fleet.ts'
 import {
@@ -8,10 +10,12 @@ import {
   type JourneyWorld,
   placeEntry,
   powerOf,
+  sendTo,
   snapshotsOf,
 } from '../support/journeys.ts'
 import { createLab } from '../support/lab.ts'
-import { effectsOf } from '../support/ledger.ts'
+import { effectsOf, stateOf } from '../support/ledger.ts'
+import { until } from '../support/wait.ts'
 
 const lab = await createLab()
 const ref = 'vm-103'
@@ -74,6 +78,29 @@ await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0 }
     expect(await snapshotsOf(world, ref)).toEqual([])
     const states = (await effectsOf(fleet.db, job.id)).map(({ state }) => state)
     expect(new Set(states)).toEqual(new Set(['undone']))
+    await cleanUp(fleet, world, { id: entry.id, ref })
+  })
+
+  test('one that is called off in the middle of a read lets go, and its source runs again', async () => {
+    const entry = await placeEntry(world, ref)
+    await fleet.worker()
+    await lab.admin('POST /lab/faults', { kind: 'stall', call: 'read', site: 'vcenter', skip: 1 })
+    const id = await sendTo(world, entry.id, 'cutover-instance')
+    nudge(fleet.db)
+    await until(
+      async () => {
+        const { json } = await lab.admin('GET /lab/faults')
+        return (json as { faults: { struck: number }[] }).faults.some(({ struck }) => struck > 0)
+      },
+      { what: 'a read to stall', withinMs: 60_000 },
+    )
+    await requestCancel(fleet.db, id, { by: 'test', reason: 'called off' })
+    // A read that stalls would be waited for longer than this.
+    await fleet.ended([id])
+    await lab.admin('DELETE /lab/faults')
+    expect(await stateOf(fleet.db, id)).toBe('canceled')
+    expect(await powerOf(world.from, ref)).toBe('on')
+    expect(await snapshotsOf(world, ref)).toEqual([])
     await cleanUp(fleet, world, { id: entry.id, ref })
   })
 })
