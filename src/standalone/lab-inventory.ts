@@ -8,12 +8,13 @@ import {
   askSite,
   moveSite,
   type Registered,
-  readLabSites,
+  readLabWorld,
   registerLabSites,
   type SiteRole,
   type SiteSeen,
 } from './lab-sites.ts'
 import { type Ask, localApi } from './local-api.ts'
+import { showWave } from './show-wave.ts'
 import type { Terminal } from './terminal.ts'
 
 const sitesShown = 10
@@ -56,19 +57,18 @@ const show = async (options: LabInventoryOptions): Promise<void> => {
   const ask = localApi({ address, token: options.token, signal })
   const asAdmin = <Result>(work: (admin: Ask) => Promise<Result>) =>
     withBriefAdmin(options.databaseUrl, (token) => work(localApi({ address, token, signal })))
-  const registered = await registerLabSites({
-    ask,
-    asAdmin,
-    sites: await readLabSites({ url: lab.url, adminToken: home.adminToken, signal }),
-    password: home.password,
-  })
+  const door = { url: lab.url, adminToken: home.adminToken, signal }
+  const { world, sites } = await readLabWorld(door)
+  const registered = await registerLabSites({ ask, asAdmin, sites, password: home.password })
   terminal.live('')
   terminal.line('The lab is a simulated data centre to try things out on (DROVER_LAB=0 leaves it out).')
   if (options.workers === 0) return terminal.line('No worker runs here, so nobody reads it yet.')
-  await followAll(options, { ask, asAdmin, registered })
+  const usable = await followAll(options, { ask, asAdmin, registered })
   terminal.line()
   for (const line of inventoryLines(await readInventory(ask, address))) terminal.line(line)
   terminal.line()
+  const clock = options.clock ?? systemClock
+  if (usable && world === 'small') await showWave({ ask, lab: door, clock, signal, terminal, address })
 }
 
 /** Does not wait any longer when told to stop. */
@@ -80,6 +80,7 @@ const stoppable = <Result>(work: Promise<Result>, signal: AbortSignal): Promise<
     work.then(resolve, reject)
   })
 
+/** Gives whether all of them are there, ours and read. */
 const followAll = async (
   options: LabInventoryOptions,
   parts: {
@@ -87,17 +88,17 @@ const followAll = async (
     readonly asAdmin: <Result>(work: (admin: Ask) => Promise<Result>) => Promise<Result>
     readonly registered: readonly Registered[]
   },
-): Promise<void> => {
+): Promise<boolean> => {
   const { terminal, signal, home } = options
   const clock = options.clock ?? systemClock
   const standing = new Map<string, string>()
   const paint = () => terminal.live([...standing].map(([name, text]) => `${name}: ${text}`).join('   '))
-  await Promise.all(
+  const outcomes = await Promise.all(
     parts.registered.map(async (registered) => {
       const { name } = registered.site
       if (registered.outcome === 'foreign') {
         terminal.line(`  ${name} is no lab: somebody gave that name to another site, which is left alone`)
-        return
+        return false
       }
       const beganMs = clock.monotonicMs()
       const followed = await followSync({
@@ -115,8 +116,10 @@ const followAll = async (
       paint()
       const tookMs = clock.monotonicMs() - beganMs
       for (const line of outcomeLines(options, registered, followed, tookMs)) terminal.line(line)
+      return followed.trouble === undefined
     }),
   )
+  return outcomes.every(Boolean)
 }
 
 const outcomeLines = (

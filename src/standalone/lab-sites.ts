@@ -1,6 +1,5 @@
-import { request as plainRequest } from 'node:http'
-import { request as tlsRequest } from 'node:https'
 import { z } from 'zod'
+import { askLab, type LabDoor } from './ask-lab.ts'
 import { ApiRefused, type Ask } from './local-api.ts'
 
 export type SiteRole = 'source' | 'target'
@@ -15,53 +14,27 @@ export interface LabSite {
 }
 
 const worldSchema = z.object({
+  world: z.string(),
   sites: z.array(z.object({ name: z.string(), kind: z.enum(['source', 'target']), username: z.string() })),
 })
 
-interface LabDoor {
-  /** `http://127.0.0.1:7071`. */
-  readonly url: string
-  readonly adminToken: string
-  readonly signal: AbortSignal
+export interface LabWorld {
+  /** `small`, unless a person wanted another one. */
+  readonly world: string
+  readonly sites: readonly LabSite[]
 }
 
-/** Asks the lab which sites its world has. */
-export const readLabSites = async (lab: LabDoor): Promise<LabSite[]> => {
-  const { sites } = worldSchema.parse(JSON.parse(await getFromLab(lab, '/lab/world')))
-  return sites
-    .map(({ name, kind, username }) => ({
-      role: kind,
-      name: `lab-${name}`,
-      endpoint: `${lab.url}/sites/${name}`,
-      username,
-    }))
-    .sort((a, b) => (a.role + a.name < b.role + b.name ? -1 : 1))
+/** Asks the lab which world it is, and which sites it has. */
+export const readLabWorld = async (lab: LabDoor): Promise<LabWorld> => {
+  const { world, sites } = worldSchema.parse(JSON.parse(await askLab(lab, 'GET /lab/world')))
+  const found = sites.map(({ name, kind, username }) => ({
+    role: kind,
+    name: `lab-${name}`,
+    endpoint: `${lab.url}/sites/${name}`,
+    username,
+  }))
+  return { world, sites: found.sort((a, b) => (a.role + a.name < b.role + b.name ? -1 : 1)) }
 }
-
-/** Our own child on loopback, whose certificate nobody has signed: this one request does not look at it. */
-const getFromLab = ({ url, adminToken, signal }: LabDoor, path: string): Promise<string> =>
-  new Promise((resolve, reject) => {
-    const request = url.startsWith('https:') ? tlsRequest : plainRequest
-    const call = request(
-      `${url}${path}`,
-      { headers: { authorization: `Bearer ${adminToken}` }, rejectUnauthorized: false, signal },
-      (response) => {
-        let text = ''
-        response.setEncoding('utf8')
-        response.on('data', (piece: string) => {
-          text += piece
-        })
-        response.on('error', reject)
-        response.on('end', () =>
-          response.statusCode === 200
-            ? resolve(text)
-            : reject(new Error(`The lab answered ${response.statusCode} when it was asked for its sites.`)),
-        )
-      },
-    )
-    call.on('error', reject)
-    call.end()
-  })
 
 /** What `GET /v1/sources/{name}` says, as far as the start looks at it. */
 export interface SiteSeen {

@@ -5,7 +5,7 @@ export interface ApiAnswer<Body> {
 }
 
 export type Ask = <Body>(
-  request: `${'GET' | 'POST' | 'PATCH'} /${string}`,
+  request: `${'GET' | 'POST' | 'PUT' | 'PATCH'} /${string}`,
   body?: unknown,
   headers?: Readonly<Record<string, string>>,
 ) => Promise<ApiAnswer<Body>>

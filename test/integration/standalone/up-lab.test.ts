@@ -168,3 +168,64 @@ test(
   },
   3 * startMs,
 )
+
+interface Queue {
+  readonly items: readonly { readonly id: string; readonly name: string; readonly state: string }[]
+}
+
+const statesOf = async (address: string): Promise<Record<string, number>> => {
+  const { items } = await get<Queue>(address, '/v1/queue?batch=lab-wave&limit=100')
+  return Object.fromEntries(
+    [...new Set(items.map(({ state }) => state))].map((state) => [
+      state,
+      items.filter((entry) => entry.state === state).length,
+    ]),
+  )
+}
+
+const resolve = async (address: string, id: string): Promise<void> => {
+  const headers = { authorization: `Bearer ${token}` }
+  const answer = await fetch(`${address}/v1/queue/${id}/:resolve`, { method: 'POST', headers })
+  expect({ id, status: answer.status }).toEqual({ id, status: 202 })
+}
+
+test(
+  'the wave goes on after kill -9, leaves two conflicts that one resolve each ends, and is not repeated',
+  async () => {
+    const dataDir = await freshDir()
+    const first = await npmStart(dataDir)
+    await first.line('A wave of 12 machines', { withinMs: 2 * startMs })
+    await first.line(/shop-test +finished/, { withinMs: 2 * startMs })
+    await first.crash()
+    await until(() => processesOf(dataDir).every(({ command }) => !/ worker$/.test(command)), {
+      what: 'the workers to notice',
+      withinMs: stopMs,
+    })
+
+    const second = await npmStart(dataDir)
+    const address = await addressOf(second)
+    await second.line(/Wave lab-wave: 10 of 12 machines migrated/, { withinMs: 4 * startMs })
+    await second.line('2 wait for you, on purpose')
+    await second.line(/Then watch/)
+    expect(second.output).not.toContain('A wave of 12 machines')
+    expect(await statesOf(address)).toEqual({ finished: 10, conflict: 2 })
+    const ids = [...second.output.matchAll(/npx drover queue resolve (\S+)/g)].map(([, id = '']) => id)
+    expect(ids).toHaveLength(2)
+    for (const id of ids) await resolve(address, id)
+    await until(async () => (await statesOf(address)).finished === 12, {
+      what: 'the end of the wave',
+      withinMs: 3 * startMs,
+    })
+    expect(await second.stop(stopMs)).toEqual({ code: 0, signal: null })
+
+    const third = await npmStart(dataDir)
+    await third.line(/Wave lab-wave: 12 of 12 machines migrated; each has a certificate/, {
+      withinMs: 2 * startMs,
+    })
+    const { items } = await get<Page>(await addressOf(third), '/v1/batches')
+    expect(items.map(({ name }) => name)).toEqual(['lab-wave'])
+    expect(await third.stop(stopMs)).toEqual({ code: 0, signal: null })
+    expect(processesOf(dataDir)).toEqual([])
+  },
+  12 * startMs,
+)

@@ -19,6 +19,18 @@ test('a live line stays below what is printed, and is as wide as the terminal at
   expect(text).toEqual(['x'.repeat(39), `${clear}a warning\n${'x'.repeat(39)}`, clear])
 })
 
+test('a live block of several lines is taken back as a whole, and its end shows where there is no room', () => {
+  const { terminal, text } = stream(true)
+  terminal.live('one\ntwo')
+  terminal.line('a warning')
+  terminal.live(Array.from({ length: 100 }, (_, at) => `line ${at}`).join('\n'))
+  const clear = '\r\u001b[2K\u001b[1A\u001b[2K'
+  expect(text.slice(0, 2)).toEqual(['one\ntwo', `${clear}a warning\none\ntwo`])
+  const shown = (text[2] ?? '').slice(clear.length).split('\n')
+  expect(shown).toHaveLength(23)
+  expect(shown.at(-1)).toBe('line 99')
+})
+
 test('without a terminal there are only plain lines', () => {
   const { terminal, text } = stream(false)
   terminal.live('10 %')
