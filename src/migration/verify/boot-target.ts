@@ -28,6 +28,8 @@ const storedBoot = z.object({
   waitedMs: z.number(),
   /** The start of that number is done, or has failed. */
   settled: z.int(),
+  /** What the target said when it last refused; empty: it never did. */
+  refusal: z.string().default(''),
 })
 type Boot = z.infer<typeof storedBoot>
 
@@ -55,7 +57,7 @@ export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
       case 'judge':
         return { type: 'checked', checks: [running(seen), ...judge(task, checks ?? [])] }
       case 'give-up':
-        throw doesNotStart(task, boot.starts)
+        throw doesNotStart(task, boot)
       case 'wait':
         await keep(task, { ...boot, waitedMs: boot.waitedMs + decision.forMs })
         return { type: 'wait', forMs: decision.forMs, forWhat: decision.forWhat }
@@ -72,13 +74,14 @@ const settleStart = async (task: VerifyTask, boot: Boot): Promise<BootOutcome | 
   const outcome = await startTarget(task, boot.starts)
   if (outcome.type === 'wait') return { type: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
   // A failed start counts like a machine that went off again: it is tried again after a pause.
-  await keep(task, { ...readBoot(task), settled: boot.starts, waitedMs: 0 })
+  const refusal = outcome.type === 'failed' ? outcome.error.message : ''
+  await keep(task, { ...readBoot(task), settled: boot.starts, waitedMs: 0, refusal })
   return undefined
 }
 
 const readBoot = ({ journey: { turn } }: VerifyTask): Boot => {
   const stored = storedBoot.safeParse(turn.checkpointed?.boot)
-  return stored.success ? stored.data : { starts: 0, waitedMs: 0, settled: 0 }
+  return stored.success ? stored.data : { starts: 0, waitedMs: 0, settled: 0, refusal: '' }
 }
 
 const keep = ({ journey: { turn } }: VerifyTask, boot: Boot): Promise<void> =>
@@ -159,11 +162,14 @@ const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly Verif
   })
 }
 
-const doesNotStart = ({ journey: { facts } }: VerifyTask, starts: number): DroverError =>
+const doesNotStart = ({ journey: { facts } }: VerifyTask, { starts, refusal }: Boot): DroverError =>
   new DroverError({
     code: 'target-start-failed',
     class: 'conflict',
-    message: `${facts.target_name} was started ${starts} times on its target and does not keep running.`,
+    message:
+      refusal === ''
+        ? `${facts.target_name} was started on its target (tries: ${starts}) and does not keep running.`
+        : `${facts.target_name} could not be started on its target (tries: ${starts}): ${refusal}`,
     remedy:
       'Look at its console and at the target, then resolve the entry: it is tried once more from the beginning.',
     detail: { starts },
