@@ -120,13 +120,20 @@ export const writeInstanceOverrides = async (
 
 /** Work for one instance that has not ended: a person who asks twice gets it once. */
 export const findLiveInstanceJob = async (
-  tx: Tx,
-  asked: { instance: string; kind: string },
+  db: Queryable,
+  asked: {
+    readonly instance: string
+    readonly kinds: readonly string[]
+    /** Only those that were asked for before this job. */
+    readonly before?: string
+  },
 ): Promise<{ id: string; kind: string; state: string; payload: Record<string, unknown> } | undefined> => {
-  const [row] = await tx<{ id: string; kind: string; state: string; payload: Record<string, unknown> }[]>`
+  const before = asked.before === undefined ? db`` : db`and j.id < ${asked.before}::uuid`
+  const [row] = await db<{ id: string; kind: string; state: string; payload: Record<string, unknown> }[]>`
     select j.id, j.kind, j.state, j.payload
     from job_search s join job j on j.id = s.job_id
-    where s.subject_type = 'instance' and s.subject_id = ${asked.instance} and s.kind = ${asked.kind}
-      and j.finished_at is null limit 1`
+    where s.subject_type = 'instance' and s.subject_id = ${asked.instance}
+      and s.kind = any(${asked.kinds as string[]}::text[]) and j.finished_at is null ${before}
+    order by j.id limit 1`
   return row
 }

@@ -1,7 +1,10 @@
 import type { Db } from '../../db/client.ts'
 import { findInstanceById } from '../../db/queries/find-instance.ts'
+import { findMigrated } from '../../db/queries/find-migrated.ts'
+import { findLiveInstanceJob } from '../../db/queries/list-instances.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import type { InstanceRow, SiteRow } from '../../db/schema/inventory.ts'
+import { actsOnInstance } from '../domain/job/power-instance.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from './connectivity.ts'
 
@@ -10,8 +13,21 @@ export interface ActionableInstance {
   readonly site: SiteRow
 }
 
-/** The instance, if anything may be done to its machine now; else an error that says why not. */
-export const requireActionable = async (db: Db, id: string): Promise<ActionableInstance> => {
+export interface ActingJob {
+  readonly db: Db
+  readonly job: { readonly id: string; readonly subjectType: string; readonly subjectId: string }
+}
+
+/**
+ * The instance, if this job may do anything to its machine now; else an error that says why not. The API has asked
+ * the same, but a job can be made without it, and much happens while one waits.
+ */
+export const requireActionable = async ({ db, job }: ActingJob, id: string): Promise<ActionableInstance> => {
+  if (job.subjectType !== 'instance' || job.subjectId !== id)
+    throw refusal('subject-differs', 'permanent', {
+      message: `This job acts on instance ${id} and says that it is about ${job.subjectType} ${job.subjectId}.`,
+      remedy: 'Use the verbs of the instance, or name the instance as the subject of the job.',
+    })
   const instance = await findInstanceById(db, id)
   const site = instance && (await loadSiteById(db, instance.siteId))
   if (!instance || !site || instance.goneAt !== null)
@@ -28,6 +44,18 @@ export const requireActionable = async (db: Db, id: string): Promise<ActionableI
     throw refusal('instance-ignored', 'conflict', {
       message: `${instance.name} is ignored: ${instance.ignoredDetail ?? instance.ignored}`,
       remedy: 'Drover leaves alone what it ignores. Use the tools of the platform.',
+    })
+  const migrated = await findMigrated(db, id)
+  if (migrated)
+    throw refusal('instance-migrated', 'conflict', {
+      message: `${instance.name} was migrated by batch ${migrated.batch}: its machine at the source stays off.`,
+      remedy: 'Work with the machine on the target. Never run both.',
+    })
+  const other = await findLiveInstanceJob(db, { instance: id, kinds: actsOnInstance, before: job.id })
+  if (other)
+    throw refusal('instance-busy', 'conflict', {
+      message: `${other.kind} ${other.id} (${String(other.payload.verb)}) is under way for ${instance.name}.`,
+      remedy: 'Wait until it has ended, or cancel it, then ask again.',
     })
   requireTrusted(site)
   return { instance, site }

@@ -86,3 +86,14 @@ export const emptyInventory = async (db: Db): Promise<void> => {
 
 export const eventTypes = async (db: Db): Promise<string[]> =>
   (await db<{ type: string }[]>`select type from event order by era, xid, id`).map((row) => row.type)
+
+/** A batch that has migrated an instance, as far as others look at it. */
+export const addMigrated = async (db: Db, instanceId: string, batch: string): Promise<void> => {
+  await db`
+    with made as (
+      insert into batch (id, name, include_expression, defaults, config, created_by)
+      values (${uuidv7()}::uuid, ${batch}, 'true', '{}', '{}', 'test') returning id)
+    insert into entry (id, batch_id, instance_id, source_id, state, stage, reason, message, revision, facts, running)
+    select ${uuidv7()}::uuid, made.id, i.id, i.site_id, 'finished', 'complete', '', '', 1, '{}', true
+    from made, instance i where i.id = ${instanceId}::uuid`
+}

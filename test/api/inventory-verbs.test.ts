@@ -6,6 +6,7 @@ import { sampleInstance, sampleNetwork, sampleNic } from '../unit/inventory/samp
 import {
   addFinding,
   addInstance,
+  addMigrated,
   addNetwork,
   addSite,
   emptyInventory,
@@ -81,6 +82,14 @@ describe('power and tracking', () => {
     expect((await power('stop')).status).toBe(202)
   })
 
+  test('are refused when the machine runs elsewhere by now', async () => {
+    const id = await addInstance(db, await addSite(db, 'paris'), { facts: named('web') })
+    await addMigrated(db, id, 'wave-9')
+    const refused = await call('POST', `/v1/instances/${id}/:power`, { json: { verb: 'start' } })
+    expect([refused.status, refused.body.code]).toEqual([409, 'instance-not-actionable'])
+    expect(refused.body.detail).toContain('wave-9 has migrated it')
+  })
+
   test('of another sort are refused while one is under way, and by field when they are wrong', async () => {
     const paris = await addSite(db, 'paris')
     const id = await addInstance(db, paris, { facts: named('web') })
@@ -89,6 +98,9 @@ describe('power and tracking', () => {
     const refused = await power({ verb: 'start' })
     expect([refused.status, refused.body.code]).toEqual([409, 'instance-busy'])
     expect(refused.body.detail).toContain(first.body.id)
+    const track = await call('POST', `/v1/instances/${id}/:enable-background-import`)
+    expect([track.status, track.body.code]).toEqual([409, 'instance-busy'])
+    expect(track.body.detail).toContain(first.body.id)
     expect((await power({ verb: 'fly' })).body.field).toBe('verb')
     expect((await power({ verb: 'stop', timeout_seconds: 1 })).body.field).toBe('timeout_seconds')
   })

@@ -101,7 +101,9 @@ export const createInventoryWorker = (
     await runner.follow(kind, { id, generation })
   }
   const run = async (kind: string, payload: Record<string, unknown>) => {
-    const id = await addOne(db, { kind, payload })
+    const { instance } = payload
+    const subject = typeof instance === 'string' ? { subject: { type: 'instance', id: instance } } : {}
+    const id = await addOne(db, { kind, payload, ...subject })
     await follow(id)
     return id
   }

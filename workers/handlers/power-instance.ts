@@ -13,7 +13,7 @@ export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
   kind: powerInstance,
   run: async (ctx) => {
     const { verb, force, timeout_seconds: seconds } = ctx.payload
-    const { instance, site } = await requireActionable(ctx.db, ctx.payload.instance)
+    const { instance, site } = await requireActionable(ctx, ctx.payload.instance)
     return use(site, async (platform): Promise<Outcome> => {
       const asked = { verb, force, timeoutMs: seconds * 1_000 }
       const task = { turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null }

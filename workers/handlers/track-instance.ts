@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
+import { findMigratedMachine } from '../../db/queries/find-migrated.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { trackInstance } from '../../src/domain/job/track-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
@@ -18,7 +19,7 @@ export const createTrackInstance = (db: Db, use: UsePlatform): Handler<Payload> 
   kind: trackInstance,
   run: async (ctx) => {
     const { verb, remove_snapshots: removeSnapshots, force, timeout_seconds: seconds } = ctx.payload
-    const { instance, site } = await requireActionable(ctx.db, ctx.payload.instance)
+    const { instance, site } = await requireActionable(ctx, ctx.payload.instance)
     return use(site, async (platform): Promise<Outcome> => {
       const task = { turn: ctx, site, platform, instance, removeSnapshots, force, timeoutMs: seconds * 1_000 }
       const outcome = await (verb === 'enable' ? enableTracking(task) : resetTracking(task))
@@ -39,7 +40,8 @@ const startAgain =
   async (effect, signal) => {
     const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
     const site = await loadSiteById(db, siteId)
-    if (!site) return
+    // Its copy runs elsewhere, or is about to: that one off and this one on again is not ours to say.
+    if (!site || (await findMigratedMachine(db, { siteId, ref }))) return
     await use(site, async (platform) => {
       const power = portOf(platform, 'power')
       const call = { signal, timeoutMs: undoMs, name: `${effect.name}/undo/${effect.attempts}` }

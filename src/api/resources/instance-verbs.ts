@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
+import { findMigrated } from '../../../db/queries/find-migrated.ts'
 import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
-import { type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
+import { actsOnInstance, type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import type { Capability } from '../../platforms/ports.ts'
 import type { ApiDeps } from '../env.ts'
@@ -31,7 +32,7 @@ const guestPatience = {
 const accepted = { 202: json(acceptedSchema, 'A job does it; `Location` is where to look') }
 
 const guards =
-  'Refused while a running batch holds the instance, when it is gone or ignored, and while its source is not connected or cannot do it at all.'
+  'Refused while a running batch holds the instance, when it is migrated, gone or ignored, and while its source is not connected or cannot do it at all.'
 
 const power = defineRoute({
   method: 'post',
@@ -88,10 +89,12 @@ const reset = defineRoute({
 /** Why nothing may be done to the machine now: every reason, not the first. */
 const requireActionable = async (tx: Tx, row: InstanceLine, needs: Capability): Promise<void> => {
   const site = await findSiteByName(tx, 'source', row.source)
+  const migrated = await findMigrated(tx, row.id)
   // Nothing is known before the first good check; then the job itself finds out.
   const able = !site || site.capabilities.length === 0 || site.capabilities.includes(needs)
   const reasons = [
     ...(row.frozenBy === null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
+    ...(migrated ? [`the batch ${migrated.batch} has migrated it: here it stays off`] : []),
     ...(row.goneAt === null ? [] : ['its source no longer has it']),
     ...(row.ignored === null ? [] : [`it is ignored (${row.ignored})`]),
     ...(site?.connectivity === 'ok'
@@ -113,8 +116,8 @@ const start = async (
   const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
   await requireActionable(tx, row, asked.needs)
   const payload = { instance: row.id, ...asked.payload }
-  const live = await findLiveInstanceJob(tx, { instance: row.id, kind: asked.kind })
-  if (live && live.payload.verb !== asked.payload.verb)
+  const live = await findLiveInstanceJob(tx, { instance: row.id, kinds: actsOnInstance })
+  if (live && (live.kind !== asked.kind || live.payload.verb !== asked.payload.verb))
     throw problem(
       'instance-busy',
       `${live.kind} ${live.id} (${String(live.payload.verb)}) is under way for it.`,

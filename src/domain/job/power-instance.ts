@@ -4,6 +4,9 @@ import { defineKind } from './kind.ts'
 export const powerVerbs = ['start', 'shutdown', 'stop', 'restart'] as const
 export type PowerVerb = (typeof powerVerbs)[number]
 
+/** Jobs that act on a machine of a source: one at a time. */
+export const actsOnInstance: readonly string[] = ['power-instance', 'track-instance']
+
 /** Switches one VM of a source on or off. */
 export const powerInstance = defineKind({
   kind: 'power-instance',

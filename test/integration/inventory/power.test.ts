@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { nextPowerStep, type PowerProgress } from '../../../src/inventory/power-step.ts'
+import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
+import { addMigrated } from '../../api/inventory-rows.ts'
 import { createInventoryWorker, eventsOf, instanceOf, makeSite } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
-import { effectsOf, jobOf } from '../../support/ledger.ts'
+import { addOne, effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
@@ -85,6 +87,31 @@ test.each([
   await db`update instance set ${db({ [column]: null })} where id = ${id}::uuid`
   expect(await jobOf(db, job)).toMatchObject({ state: 'failed', error: { code } })
   expect(await effectsOf(db, job)).toEqual([])
+})
+
+test('a machine that was migrated stays off at its source, whoever asks', async () => {
+  const { id } = await instanceOf(db, 'vc', 'vm-104')
+  await addMigrated(db, id, 'wave-9')
+  const job = await power('vm-104', { verb: 'start' })
+  await db`delete from entry where instance_id = ${id}::uuid`
+  expect(await jobOf(db, job)).toMatchObject({ state: 'failed', error: { code: 'instance-migrated' } })
+})
+
+test('of two jobs for one machine the later gives way, and none acts on what it does not name', async () => {
+  const { id } = await instanceOf(db, 'vc', 'vm-104')
+  const subject = { type: 'instance', id }
+  const payload = { instance: id, verb: 'enable' }
+  const earlier = await addOne(db, { kind: 'track-instance', subject, payload })
+  const later = await power('vm-104', { verb: 'stop' })
+  expect(await jobOf(db, later)).toMatchObject({
+    state: 'failed',
+    error: { code: 'instance-busy', message: expect.stringContaining(earlier) },
+  })
+  await requestCancel(db, earlier, { by: 'ann', reason: 'not now' })
+  const unnamed = await addOne(db, { kind: 'power-instance', payload: { instance: id, verb: 'stop' } })
+  await worker.follow(unnamed)
+  expect(await jobOf(db, unnamed)).toMatchObject({ state: 'failed', error: { code: 'subject-differs' } })
+  expect(await effectsOf(db, later)).toEqual([])
 })
 
 test('an answer that was lost after the effect is found again, and the machine is not switched twice', async () => {

@@ -4,6 +4,7 @@ import type { Connection } from '../../../src/platforms/connection.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { PlatformError } from '../../../src/platforms/platform-error.ts'
 import { type Platform, portOf } from '../../../src/platforms/ports.ts'
+import { addMigrated } from '../../api/inventory-rows.ts'
 import { createInventoryWorker, instanceOf, makeSite } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
@@ -109,6 +110,19 @@ test('a machine that was switched off only for that is switched on again when th
   expect(await jobOf(db, id)).toMatchObject({ state: 'canceled' })
   expect(await bootOf('vm-102')).not.toBe('')
   expect((await effectsOf(db, id)).filter(({ state }) => state === 'debt')).toEqual([])
+})
+
+test('a machine that was migrated meanwhile is not switched on again', async () => {
+  const fault = { kind: 'error', call: 'start', machine: 'vm-103', times: 1, failure: 'refused' }
+  await lab.admin('POST /lab/faults', fault)
+  const id = await enable('vm-103')
+  for (let turns = 0; (await jobOf(db, id)).state === 'waiting' && turns < 20; turns += 1) await next(id)
+  expect(await bootOf('vm-103')).toBe('')
+  await addMigrated(db, (await instanceOf(db, 'vc', 'vm-103')).id, 'wave-9')
+  await requestCancel(db, id, { by: 'ann', reason: 'it took too long' })
+  await next(id)
+  expect(await jobOf(db, id)).toMatchObject({ state: 'canceled' })
+  expect(await bootOf('vm-103')).toBe('')
 })
 
 test('snapshots are in the way until somebody says that they may go', async () => {
