@@ -21,6 +21,8 @@ export interface ActingTurn extends Turn {
   readonly checkpointed: Readonly<Record<string, unknown>> | null
   checkpoint(state: Record<string, unknown>): Promise<void>
   effect(spec: EffectSpec): Promise<EffectResult>
+  /** `confirm` throws when the lease may be over by the clock: for a line before something is done outside. */
+  holder(): { readonly confirm: () => void }
 }
 
 export interface PowerTask {

@@ -1,9 +1,11 @@
 import type { Tx } from '../../db/client.ts'
 import type { EntryAtWork } from '../../db/queries/entry-rows.ts'
+import { systemClock } from '../clock.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import { actorOf } from '../inventory/turn.ts'
 import { moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
+import type { CopiedCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
 import { guardDrift } from './copy/drift-guard.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
@@ -11,6 +13,7 @@ import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
 import { type EntryOutcome, type ImportParts, identityChanged, move } from './import-entry.ts'
 import { atBothEnds, enterJourney, type Journey, movedOn } from './journey.ts'
+import { noteHistory } from './note-history.ts'
 
 export type CutoverOutcome =
   | ({ readonly type: 'done' } & EntryOutcome)
@@ -32,11 +35,14 @@ export const cutOverEntry = async (
       result = imported.result
     }
     await pace()
+    const begunMs = systemClock.monotonicMs()
     await fitTarget(task)
+    const tookMs = systemClock.monotonicMs() - begunMs
     return {
       type: 'done',
       result,
       change: move(journey, {
+        took: { phase: 'post-import', bytes: 0, tookMs },
         event: 'post-done',
         reason: { code: 'fitted', message: 'The copy is fitted to its new home and can be verified.' },
       }),
@@ -74,7 +80,7 @@ const importFinally = async (task: CopyTask): Promise<Imported> => {
   const after = await guardDrift(task, cycle.reset)
   const debts = await clearSnapshots(task)
   if (after.is === 'identity') return ended(identityChanged(journey, after.message))
-  await moveOn(journey, cycle.takenAt)
+  await moveOn(journey, cycle)
   const { n, bytes, takenAt } = cycle
   return {
     type: 'copied',
@@ -85,7 +91,7 @@ const importFinally = async (task: CopyTask): Promise<Imported> => {
 const ended = (outcome: EntryOutcome): CutoverOutcome => ({ type: 'done', ...outcome })
 
 /** The copy is whole, and its fitting begins: both are told, in one step. */
-const moveOn = async (journey: Journey, takenAt: Date): Promise<void> => {
+const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {
   const { turn, entry } = journey
   await enterJourney(turn, entry.id, async (tx, batch, now) => {
     await moveEntry(tx, batch.row, now, {
@@ -93,8 +99,13 @@ const moveOn = async (journey: Journey, takenAt: Date): Promise<void> => {
       reason: { code: 'copied', message: 'The copy is the source as it was when it was switched off.' },
       by: actorOf(turn),
       jobId: turn.job.id,
-      change: { syncedAt: takenAt, error: null },
+      change: {
+        syncedAt: takenAt,
+        progress: { phase: 'final-copy', done: bytes, total: bytes },
+        error: null,
+      },
     })
+    await noteHistory(tx, journey, { phase: 'final-import', bytes, tookMs })
   })
   await enterJourney(turn, entry.id, (tx, batch, now) => begin(turn, tx, batch, now))
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { listEntryDisks } from '../../db/queries/entry-disks.ts'
+import { lockEntryOfJob } from '../../db/queries/entry-rows.ts'
 import { readClock } from '../../db/queries/read-clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
@@ -11,6 +12,7 @@ import { type CopiedCycle, copyCycle } from './copy/copy-cycle.ts'
 import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
 import { sourceGone } from './copy/source-snapshot.ts'
 import { noteEntry } from './journey.ts'
+import { noteHistory } from './note-history.ts'
 import { sourceStopUndo } from './start-source.ts'
 import { takeBaseline } from './take-baseline.ts'
 
@@ -49,7 +51,10 @@ export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
     }
     const waiting = await switchOff(task, round, before)
     if (waiting) return waiting
-    if (!round.off) round = await keepRound(task, { ...round, off: true })
+    if (!round.off) {
+      await noteStop(task, round)
+      round = await keepRound(task, { ...round, off: true })
+    }
     const cycle = await copyCycle(task, round.after)
     if ((await powerOf(task)).state === 'off') return { type: 'copied', cycle }
     turn.safePoint()
@@ -96,6 +101,17 @@ const switchOff = async (
     undo: sourceStopUndo(task.journey),
   })
   return outcome.type === 'wait' ? outcome : undefined
+}
+
+/** How long it took from the first word to the guest. */
+const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
+  if (round.at > 0) return
+  await journey.turn.transaction(async (tx) => {
+    const now = await lockEntryOfJob(tx, { entryId: journey.entry.id, jobId: journey.turn.job.id })
+    if (!now?.sourceStoppedAt) return
+    const tookMs = now.now.getTime() - now.sourceStoppedAt.getTime()
+    await noteHistory(tx, journey, { phase: 'source-stop', bytes: 0, tookMs })
+  })
 }
 
 /** The source's power as it is now. Unknown throws. */

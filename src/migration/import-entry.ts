@@ -9,6 +9,7 @@ import type { CopyTask } from './copy/copy-task.ts'
 import { guardDrift } from './copy/drift-guard.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
+import { noteHistory } from './note-history.ts'
 
 export interface ImportParts {
   readonly use: UsePlatform
@@ -50,6 +51,7 @@ export const importEntry = async (
     return {
       result: { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts },
       change: move(journey, {
+        took: { phase: 'background-import', bytes, tookMs: cycle.tookMs },
         event: 'sync-done',
         reason: { code: 'copied', message: `The copy is as old as ${cycle.takenAt.toISOString()}.` },
         change: {
@@ -62,10 +64,13 @@ export const importEntry = async (
   })
 }
 
+type Leaving = Omit<EntryStep, 'by'> & { readonly took?: Parameters<typeof noteHistory>[2] }
+
 /** Moves the entry with the job's outcome. */
-export const move = (journey: Journey, step: Omit<EntryStep, 'by'>): DomainChange =>
+export const move = (journey: Journey, { took, ...step }: Leaving): DomainChange =>
   leaveJourney(journey, async (tx, entry) => {
     await moveEntry(tx, journey.batch.row, entry, { ...step, by: actorOf(journey.turn) })
+    if (took) await noteHistory(tx, journey, took)
   })
 
 /** The source is not the machine any more that was planned: a person says what it is. */

@@ -7,6 +7,7 @@ import {
   writeDiskCycle,
 } from '../../../db/queries/entry-disks.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
+import { systemClock } from '../../clock.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
@@ -19,6 +20,8 @@ export interface CopiedCycle {
   readonly n: number
   readonly takenAt: Date
   readonly bytes: number
+  /** How long it took; null when it was cut on the way, and nobody knows. */
+  readonly tookMs: number | null
   /** Disks of which everything was copied, because their tracking had been begun anew. */
   readonly reset: readonly string[]
 }
@@ -36,7 +39,7 @@ export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle>
     const disks = await openCycle(task, after)
     const [first] = disks
     if (first.cycle.state === 'whole' && disks.every(({ cycle }) => cycle.state === 'whole'))
-      return { n: first.cycle.n, takenAt: new Date(first.cycle.opened_at), bytes: 0, reset: [] }
+      return { n: first.cycle.n, takenAt: new Date(first.cycle.opened_at), bytes: 0, tookMs: null, reset: [] }
     try {
       return await copyOnce(task, await withSnapshot(task, disks))
     } catch (error) {
@@ -130,6 +133,7 @@ const abandon = (task: CopyTask): Promise<void> => {
 
 const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> => {
   const { turn } = task.journey
+  const begunMs = systemClock.monotonicMs()
   const plans: DiskPlan[] = []
   for (const disk of disks) {
     turn.safePoint()
@@ -145,7 +149,9 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
   await together(task, (paced) => plans.map((plan) => copyDisk(paced, plan, tell)))
   const [{ cycle }] = disks
   const reset = plans.filter(({ how }) => how === 'reset').map(({ row }) => row.disk)
-  return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, reset }
+  const isWhole = plans.length === disks.length && plans.every(({ sent }) => sent === 0)
+  const tookMs = isWhole ? systemClock.monotonicMs() - begunMs : null
+  return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, tookMs, reset }
 }
 
 /** Sends a disk; only when all of it is there the next cycle goes on from this one. */

@@ -49,6 +49,7 @@ export const sendDisk = async (
 const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer> => {
   const range = plan.extents.rangeOf(at)
   const { signal } = task.journey.turn
+  const holder = task.journey.turn.holder()
   const to = targetOf(task)
   return task.budget.spend(range.length, signal, async () => {
     const bytes = await again(signal, () =>
@@ -57,9 +58,11 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
     if (bytes.length !== range.length) throw wrongLength(plan, bytes.length, range.length)
     const digest = createHash('sha256').update(bytes).digest()
     const target = { machine: to.ref, disk: plan.row.targetDisk }
-    await again(signal, () =>
-      portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes),
-    )
+    await again(signal, () => {
+      // A process that was frozen since it read must not put old bytes over what its successor has written.
+      holder.confirm()
+      return portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes)
+    })
     return digest
   })
 }

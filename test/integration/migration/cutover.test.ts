@@ -54,6 +54,9 @@ test('a cutover after a first copy switches the source off, copies the rest and 
     'entry.post-done',
   ])
   expect(await overlapsOf(lab)).toEqual([])
+  expect(await db`select phase from entry_history order by at, id`).toEqual(
+    ['background-import', 'source-stop', 'final-import', 'post-import'].map((phase) => ({ phase })),
+  )
 })
 
 test('a source that is off already is not ours to start again, and a guest that hangs loses its plug', async () => {
