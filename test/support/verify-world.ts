@@ -46,7 +46,8 @@ export const createVerifyWorld = async (
   const cpu = new CpuPool()
   atEnd(() => cpu.close())
   const budget = new ByteBudget(32 * 1024 * 1024)
-  const verify = createFinalVerify({ db, use: world.inventory.use, budget, cpu, sealer: testSealer })
+  const sealer = options.sealer ?? testSealer
+  const verify = createFinalVerify({ db, use: world.inventory.use, budget, cpu, sealer })
   const worker = createJourneyWorker(db, [...createHandlersOf(world), verify] as readonly Handler[])
   const setBatch: VerifyWorld['setBatch'] = async ({ config = {}, defaults = {} }) => {
     const parsed = batchDefaults.parse({

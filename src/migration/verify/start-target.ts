@@ -71,6 +71,7 @@ const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
   transaction: (change) => turn.transaction(change),
   safePoint: () => turn.safePoint(),
   progress: (progress) => turn.progress(progress),
+  holder: () => turn.holder(),
   checkpoint: (state) => turn.checkpoint(state),
   effect: (spec) =>
     turn.effect({
