@@ -80,7 +80,7 @@ const factsSql = (change: Change, form: BulkForm) => change.tx`
     'resource_pool', '/' || v.datacenter || '/host/' || v.cluster || '/Resources',
     'folder', v.folder, 'datacenter', v.datacenter, 'background_import', v.tracked, 'needs_consolidation', false,
     'fault_tolerant', false)::jsonb || jsonb_build_object(
-    'nics', jsonb_build_array(jsonb_build_object('key', '4000', 'label', 'Network adapter 1', 'mac', v.mac,
+    'nics', jsonb_build_array(jsonb_build_object('key', 4000::text, 'label', 'Network adapter 1', 'mac', v.mac,
       'connected', true, 'network_ref', 'network-' || v.network, 'network', 'net-' || v.network, 'type', 'vmxnet3',
       'ipv4_addresses', case when v.running then jsonb_build_array(v.ip) else '[]' end, 'ipv6_addresses', '[]'::jsonb)),
     'disks', (select jsonb_agg(jsonb_build_object('key', (2000 + d)::text, 'label', 'Hard disk ' || d + 1,
