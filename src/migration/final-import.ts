@@ -85,11 +85,14 @@ const switchOff = async (
   round: Round,
   before: PowerFacts,
 ): Promise<FinalImport | undefined> => {
-  const { turn, source, batch, facts } = task.journey
-  if (before.state !== 'off')
-    await noteEntry(task.journey, async (tx, now) => ({
-      sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
-    }))
+  const { journey } = task
+  const { turn, source, batch, facts } = journey
+  const part = `source-off-${round.tag}-${round.at}`
+  // Off already, and not by us: nothing is asked, and nothing will be ours to start.
+  if (before.state === 'off' && turn.checkpointed?.[part] === undefined) return undefined
+  const entry = await noteEntry(journey, async (tx, now) => ({
+    sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
+  }))
   const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
   const outcome = await powerMachine({
     turn,
@@ -97,8 +100,8 @@ const switchOff = async (
     platform: task.ends.source,
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs },
-    part: `source-off-${round.tag}-${round.at}`,
-    undo: sourceStopUndo(task.journey),
+    part,
+    undo: sourceStopUndo({ ...journey, entry }),
   })
   return outcome.type === 'wait' ? outcome : undefined
 }

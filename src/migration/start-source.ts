@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
+import { findStoppedSource } from '../../db/queries/find-stopped-source.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { DroverError } from '../errors.ts'
@@ -16,6 +17,8 @@ export const sourceStopKind = 'source-stop'
 
 const undoSchema = z.object({
   entry_id: z.string(),
+  /** When the source was asked to go off: tells this stop from a later one. */
+  stopped_at: z.string(),
   source_id: z.string(),
   ref: z.string(),
   uuid: z.string(),
@@ -28,6 +31,7 @@ export const sourceStopUndo = ({ entry, facts, source, target }: Journey) => ({
   kind: sourceStopKind,
   with: {
     entry_id: entry.id,
+    stopped_at: entry.sourceStoppedAt?.toISOString() ?? '',
     source_id: source.id,
     ref: facts.ref,
     uuid: facts.uuid,
@@ -43,6 +47,7 @@ export const undoSourceStop =
   (db: Db, use: UsePlatform) =>
   async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
     const undo = undoSchema.parse(effect.undo)
+    if (!(await isOwed(db, undo))) return
     const call: Call = {
       signal,
       timeoutMs: undoMs,
@@ -58,6 +63,19 @@ export const undoSourceStop =
     if (!source) return
     await use(source, (platform) => startSource(platform, call, undo))
   }
+
+/**
+ * Whether the start is still owed. A debt may be tried long after: by then a withdrawal has started the source, the
+ * entry has switched it off once more, or its target runs in its stead.
+ */
+const isOwed = async (db: Db, undo: z.infer<typeof undoSchema>): Promise<boolean> => {
+  const entry = await findStoppedSource(db, undo.entry_id)
+  return (
+    entry !== undefined &&
+    entry.state !== 'finished' &&
+    entry.sourceStoppedAt?.toISOString() === undo.stopped_at
+  )
+}
 
 const startSource = async (
   platform: Platform,

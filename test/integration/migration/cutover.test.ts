@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { undoSourceStop } from '../../../src/migration/start-source.ts'
 import type { Baseline } from '../../../src/migration/take-baseline.ts'
 import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
 import {
@@ -134,4 +135,26 @@ test('a source with another identity is not touched', async () => {
   expect(job.state).toBe('succeeded')
   expect(await entryOf(db, entry.id)).toMatchObject({ state: 'error', reason: 'identity-changed' })
   expect(await powerOf(world.from, 'vm-111')).toBe('on')
+})
+
+test('a debt of an earlier cutover does not start the source under a later one', async () => {
+  const entry = await placeEntry(world, 'vm-108')
+  const faults = [
+    { kind: 'error', call: 'write', site: 'cloud', code: 'platform-permission', failure: 'refused' },
+    { kind: 'error', call: 'find-owned', site: 'cloud', code: 'platform-unreachable', failure: 'unknown' },
+  ]
+  for (const fault of faults) await lab.admin('POST /lab/faults', fault)
+  const failed = await worker.finish(await sendTo(world, entry.id, 'cutover-instance'))
+  await lab.admin('DELETE /lab/faults')
+  const orders = { source: 'start', target: 'keep' }
+  await worker.finish(await sendTo(world, entry.id, 'withdraw-entry', orders))
+  expect(await powerOf(world.from, 'vm-108')).toBe('on')
+  await db`update entry set state = 'idle', stage = 'final' where id = ${entry.id}::uuid`
+  await worker.finish(await sendTo(world, entry.id, 'cutover-instance'))
+  expect(await powerOf(world.from, 'vm-108')).toBe('off')
+  const debt = (await effectsOf(db, failed.id)).find(({ kind }) => kind === 'source-stop')
+  if (!debt) throw new Error('There is no debt.')
+  expect(debt.state).toBe('debt')
+  await undoSourceStop(db, world.inventory.use)(debt, AbortSignal.timeout(60_000))
+  expect(await powerOf(world.from, 'vm-108')).toBe('off')
 })
