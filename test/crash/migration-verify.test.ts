@@ -1,0 +1,59 @@
+import { expect, test } from 'vitest'
+import type { CrashPoint } from '../../src/ledger/crash-point.ts'
+import { nudge } from '../../src/ledger/nudge.ts'
+import { createSealer } from '../../src/seal.ts'
+import { type Armed, ending, onEachFleet } from '../support/fleet.ts'
+import { checkInvariants } from '../support/invariants.ts'
+import { entryOf, overlapsOf, powerOf, sendTo } from '../support/journeys.ts'
+import { createLab } from '../support/lab.ts'
+import { effectsOf, jobOf } from '../support/ledger.ts'
+import { createVerifyWorld } from '../support/verify-world.ts'
+
+/** Where it dies: once before the target is started, once around the start, once at the very end. */
+const points: readonly Armed[] = [
+  'kill:after-checkpoint',
+  'kill:before-intent',
+  'kill:after-intent',
+  'kill:before-effect',
+  'kill:after-effect',
+  'kill:before-finish',
+] satisfies `kill:${CrashPoint}`[]
+
+const refs = ['vm-101', 'vm-102', 'vm-104', 'vm-106', 'vm-107', 'vm-109']
+
+await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 }, (fleet) => {
+  test('at every point: it is started once, certified once, and never beside its source', async () => {
+    const lab = await createLab()
+    const world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
+    // Only what this test sends is done.
+    await fleet.db`update batch set state = 'stopped'`
+    for (const [index, point] of points.entries()) {
+      const entry = await world.ready(refs[index] ?? '')
+      const machine = entry.machineRef ?? ''
+      const armed = await fleet.worker(point)
+      const id = await sendTo(world, entry.id, 'final-verify')
+      nudge(fleet.db)
+      expect((await ending(armed)).signal).toBe('SIGKILL')
+      const heir = await fleet.worker()
+      await fleet.ended([id])
+      const { error } = await jobOf(fleet.db, id)
+      expect([point, error]).toEqual([point, null])
+      expect(await entryOf(fleet.db, entry.id)).toMatchObject({ state: 'finished', retries: 0 })
+      expect(await powerOf(world.to, machine)).toBe('on')
+      expect(await powerOf(world.from, String(entry.facts.ref))).toBe('off')
+      const { json } = await lab.admin(`GET /lab/power?site=cloud&machine=${machine}`)
+      const runs = (json as { power: { running: boolean; run_id: string }[] }).power
+      expect(new Set(runs.filter(({ running }) => running).map((run) => run.run_id)).size).toBe(1)
+      expect((await effectsOf(fleet.db, id)).map(({ kind, state }) => [kind, state])).toEqual([
+        ['target-start', 'done'],
+      ])
+      const certificates = await fleet.db`select from certificate where entry_id = ${entry.id}::uuid`
+      expect(certificates).toHaveLength(1)
+      await heir.stop()
+    }
+    const keys = await fleet.db`select from signing_key`
+    expect(keys).toHaveLength(1)
+    expect(await overlapsOf(lab)).toEqual([])
+    expect(await checkInvariants(fleet.db)).toEqual([])
+  })
+})
