@@ -9,8 +9,6 @@ export const scriptLimits = {
   logLines: 100,
   logLineChars: 500,
   messageChars: 1_000,
-  /** After so many instances a runtime makes room for a new one. */
-  callsPerRuntime: 500,
   /** What the interpreter cannot interrupt is ended with its thread. */
   stallMs: 5_000,
 } as const

@@ -2,9 +2,7 @@ import {
   newQuickJSWASMModuleFromVariant,
   type QuickJSContext,
   type QuickJSHandle,
-  type QuickJSRuntime,
   type QuickJSWASMModule,
-  Scope,
 } from 'quickjs-emscripten-core'
 import { bounded, builtins, ScriptCalls, type ScriptValue } from './script-builtins.ts'
 import { scriptFile, scriptLimits } from './script-limits.ts'
@@ -36,191 +34,156 @@ class ScriptFault extends Error {
 }
 
 /**
- * The interpreter of placement scripts: a small JavaScript of its own inside WebAssembly, which has nothing of ours
- * but the calls it is given. Every run gets a new global state; the heap around it is shared by a bounded number of
- * runs, and thrown away with all that is in it when a run was cut short.
+ * The interpreter of placement scripts: a small JavaScript of its own inside WebAssembly, which has nothing of ours but
+ * the calls it is given. One script is read and its own lines run once; what the memory holds then is put back before
+ * each instance, so that no run sees anything of another one, whatever it did.
  */
 export class ScriptMachine {
-  #module: QuickJSWASMModule
-  #runtime: QuickJSRuntime
-  #calls = 0
-  #spent = false
-  #outOfMemory = false
+  readonly #module: QuickJSWASMModule
+  readonly #context: QuickJSContext
+  #run: QuickJSHandle | undefined
+  #memory = new Uint8Array()
+  #problem: ScriptProblem | undefined
+  #calls: ScriptCalls | undefined
   #interrupts = 0
-  #deadlineMs = Number.POSITIVE_INFINITY
+  #deadlineMs = 0
   #cutShort = ''
+  #spent = false
 
   private constructor(module: QuickJSWASMModule) {
     this.#module = module
-    this.#runtime = this.#newRuntime()
+    const runtime = module.newRuntime()
+    runtime.setMemoryLimit(scriptLimits.memoryBytes)
+    runtime.setMaxStackSize(scriptLimits.stackBytes)
+    runtime.setInterruptHandler(() => this.#mustStop())
+    this.#context = runtime.newContext({ intrinsics })
   }
 
-  static async open(): Promise<ScriptMachine> {
-    return new ScriptMachine(
-      await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-ng-wasmfile-release-sync')),
-    )
+  /** Reads a script for one batch (JSON text). One that cannot be used has a problem. */
+  static async open(script: string, batch: string): Promise<ScriptMachine> {
+    const module = await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-ng-wasmfile-release-sync'))
+    const machine = new ScriptMachine(module)
+    machine.#problem = machine.#guarded(() => machine.#load(script, batch))
+    machine.#memory = usedPart(new Uint8Array(module.getWasmMemory().buffer))
+    return machine
   }
 
-  /** Places one instance. */
-  place(script: string, batch: string, ask: ScriptAsk): ScriptAnswer {
-    const calls = new ScriptCalls(ask)
-    const fault = this.#within((context, scope) => {
-      const [instance, about] = this.#prepare(context, scope, { calls, instance: ask.instance, batch })
-      const placement = this.#load(context, scope, script)
-      const result = this.#take(
-        context,
-        scope,
-        context.callFunction(placement, context.undefined, instance, about),
-      )
-      const type = context.typeof(result)
-      if (type !== 'undefined')
-        throw new ScriptFault(
-          atNoLine(`placement must return nothing and cannot be async, and it returned ${article(type)}.`),
-        )
-    })
-    const log = [...calls.log]
-    return fault ? { ok: false, problem: fault, log } : { ok: true, placement: calls.placement, log }
+  /** What is wrong with the script before any instance is there; undefined: nothing that can be seen. */
+  get problem(): ScriptProblem | undefined {
+    return this.#problem
   }
 
-  /** What is wrong with a script before any instance is there; undefined: nothing that can be seen. */
-  check(script: string): ScriptProblem | undefined {
-    const calls = new ScriptCalls({ instance: '{}', disks: [], nics: [] })
-    return this.#within((context, scope) => {
-      this.#prepare(context, scope, { calls, instance: '{}', batch: '{}' })
-      this.#load(context, scope, script)
-    })
-  }
-
-  /** It is no more to be used: what a script did may have broken it. */
+  /** The interpreter itself gave up: it is not asked again. */
   get isSpent(): boolean {
     return this.#spent
   }
 
-  /** The last run ended for want of memory, of which earlier runs may have left less than there should be. */
-  get isCrowded(): boolean {
-    return this.#outOfMemory && this.#calls > 1
+  /** Places one instance. */
+  place(ask: ScriptAsk): ScriptAnswer {
+    if (this.#problem) return { ok: false, problem: this.#problem, log: [] }
+    new Uint8Array(this.#module.getWasmMemory().buffer).set(this.#memory)
+    const calls = new ScriptCalls(ask)
+    this.#calls = calls
+    const problem = this.#guarded(() => this.#ask(ask.instance))
+    this.#calls = undefined
+    const log = [...calls.log]
+    return problem ? { ok: false, problem, log } : { ok: true, placement: calls.placement, log }
   }
 
-  #newRuntime(): QuickJSRuntime {
-    const runtime = this.#module.newRuntime()
-    runtime.setMemoryLimit(scriptLimits.memoryBytes)
-    runtime.setMaxStackSize(scriptLimits.stackBytes)
-    runtime.setInterruptHandler(() => {
-      this.#interrupts += 1
-      if (this.#interrupts > scriptLimits.interrupts)
-        this.#cutShort = 'It took too many steps and was stopped.'
-      else if (performance.now() > this.#deadlineMs)
-        this.#cutShort = `It took longer than ${scriptLimits.wallMs} ms and was stopped.`
-      return this.#cutShort !== ''
-    })
-    return runtime
-  }
-
-  #within(work: (context: QuickJSContext, scope: Scope) => void): ScriptProblem | undefined {
-    this.#calls += 1
+  #guarded(work: () => void): ScriptProblem | undefined {
     this.#interrupts = 0
+    this.#cutShort = ''
     this.#deadlineMs = performance.now() + scriptLimits.wallMs
-    const context = this.#runtime.newContext({ intrinsics })
     try {
-      Scope.withScope((scope) => work(context, scope))
+      work()
       return undefined
     } catch (error) {
       if (error instanceof ScriptFault) return error.problem
-      // The interpreter itself gave up.
-      this.#cutShort ||= 'It broke the interpreter.'
-      return atNoLine(this.#cutShort)
-    } finally {
-      this.#tidy(context)
-    }
-  }
-
-  /** What was cut short in the middle may not be whole, and is never looked at again. */
-  #tidy(context: QuickJSContext): void {
-    this.#spent = this.#cutShort !== ''
-    if (this.#spent) return
-    try {
-      context.dispose()
-      const { callsPerRuntime } = scriptLimits
-      if (this.#calls % callsPerRuntime !== 0 && !this.#runtime.hasPendingJob()) return
-      this.#runtime.dispose()
-      this.#runtime = this.#newRuntime()
-    } catch {
       this.#spent = true
+      return atNoLine(this.#cutShort || 'It broke the interpreter.')
     }
   }
 
-  #prepare(
-    context: QuickJSContext,
-    scope: Scope,
-    given: { readonly calls: ScriptCalls; readonly instance: string; readonly batch: string },
-  ): [QuickJSHandle, QuickJSHandle] {
-    const host = scope.manage(
-      context.newFunction('host', (name, ...values) => {
-        const problem = this.#call(
-          given.calls,
-          context.getString(name),
-          values.map((value) => argumentOf(context, value)),
-        )
-        return problem === undefined ? context.undefined : context.newString(problem)
-      }),
+  #mustStop(): boolean {
+    this.#interrupts += 1
+    if (this.#interrupts > scriptLimits.interrupts) this.#cutShort = 'It took too many steps and was stopped.'
+    else if (performance.now() > this.#deadlineMs)
+      this.#cutShort = `It took longer than ${scriptLimits.wallMs} ms and was stopped.`
+    return this.#cutShort !== ''
+  }
+
+  // No handle is disposed of: the memory that it is in is put back as a whole.
+
+  #load(script: string, batch: string): void {
+    const context = this.#context
+    const host = context.newFunction('host', (name, ...values) => {
+      const problem = this.#call(
+        context.getString(name),
+        values.map((value) => argumentOf(context, value)),
+      )
+      return problem === undefined ? context.undefined : context.newString(problem)
+    })
+    const start = this.#take(context.evalCode(prelude, 'prelude.js'))
+    const longest = context.newNumber(scriptLimits.messageChars)
+    const texts = [builtinNames, batch].map((text) => context.newString(text))
+    const bind = this.#take(context.callFunction(start, context.undefined, host, longest, ...texts))
+    this.#take(context.evalCode(script, scriptFile, { type: 'global', strict: true }))
+    const asked = "typeof placement === 'function' ? placement : undefined"
+    const placement = this.#take(context.evalCode(asked, 'ask.js'))
+    if (context.typeof(placement) !== 'function')
+      throw new ScriptFault(atNoLine('There is no function placement(instance, batch).'))
+    this.#run = this.#take(context.callFunction(bind, context.undefined, placement))
+  }
+
+  #ask(instance: string): void {
+    const context = this.#context
+    if (!this.#run) throw new Error('The script was not read.')
+    const result = this.#take(context.callFunction(this.#run, context.undefined, context.newString(instance)))
+    const type = context.typeof(result)
+    if (type === 'undefined') return
+    throw new ScriptFault(
+      atNoLine(`placement must return nothing and cannot be async, and it returned ${article(type)}.`),
     )
-    const start = this.#take(context, scope, context.evalCode(prelude, 'prelude.js'))
-    const longest = scope.manage(context.newNumber(scriptLimits.messageChars))
-    const texts = [builtinNames, given.instance, given.batch].map((text) =>
-      scope.manage(context.newString(text)),
-    )
-    const pair = this.#take(
-      context,
-      scope,
-      context.callFunction(start, context.undefined, host, longest, ...texts),
-    )
-    return [scope.manage(context.getProp(pair, 0)), scope.manage(context.getProp(pair, 1))]
   }
 
   /** An exception of ours would show itself to the script. */
-  #call(calls: ScriptCalls, name: string, values: readonly ScriptValue[]): string | undefined {
+  #call(name: string, values: readonly ScriptValue[]): string | undefined {
+    if (!this.#calls) return `${name} can only be called while placement runs.`
     try {
-      return calls.call(name, values)
+      return this.#calls.call(name, values)
     } catch {
       this.#cutShort ||= 'It broke the interpreter.'
       return 'This call cannot be done.'
     }
   }
 
-  /** Runs the script's own lines, and gives its function. */
-  #load(context: QuickJSContext, scope: Scope, script: string): QuickJSHandle {
-    this.#take(context, scope, context.evalCode(script, scriptFile, { type: 'global', strict: true }))
-    const asked = "typeof placement === 'function' ? placement : undefined"
-    const placement = this.#take(context, scope, context.evalCode(asked, 'ask.js'))
-    if (context.typeof(placement) !== 'function')
-      throw new ScriptFault(atNoLine('There is no function placement(instance, batch).'))
-    return placement
-  }
-
-  #take(
-    context: QuickJSContext,
-    scope: Scope,
-    result: ReturnType<QuickJSContext['evalCode']>,
-  ): QuickJSHandle {
-    if (!('error' in result) || result.error === undefined) return scope.manage(result.value)
-    throw new ScriptFault(this.#describe(context, scope, scope.manage(result.error)))
+  #take(result: ReturnType<QuickJSContext['evalCode']>): QuickJSHandle {
+    if (!('error' in result) || result.error === undefined) return result.value
+    throw new ScriptFault(this.#describe(result.error))
   }
 
   /** Of what was thrown, which may be anything. Its properties are asked under the same limits. */
-  #describe(context: QuickJSContext, scope: Scope, thrown: QuickJSHandle): ScriptProblem {
+  #describe(thrown: QuickJSHandle): ScriptProblem {
+    const context = this.#context
     const text = (of: QuickJSHandle) =>
       context.typeof(of) === 'string' ? bounded(context.getString(of), scriptLimits.messageChars) : ''
     if (context.typeof(thrown) !== 'object')
       return atNoLine(text(thrown) || `It threw ${article(context.typeof(thrown))}.`)
-    const read = (property: string) => text(scope.manage(context.getProp(thrown, property)))
+    const read = (property: string) => text(context.getProp(thrown, property))
     const [name, message, stack] = [read('name'), read('message'), read('stack')]
-    this.#outOfMemory = name === 'InternalError' && message === 'out of memory'
-    if (this.#outOfMemory)
+    if (name === 'InternalError' && message === 'out of memory')
       this.#cutShort ||= `It used more than ${scriptLimits.memoryBytes / 2 ** 20} MiB of memory and was stopped.`
-    const said =
-      this.#cutShort || (name && message ? `${name}: ${message}` : name || message || 'It threw an object.')
-    return { message: said, ...placeIn(stack) }
+    const said = name && message ? `${name}: ${message}` : name || message || 'It threw an object.'
+    return { message: this.#cutShort || said, ...placeIn(stack) }
   }
+}
+
+/** Up to the last byte that is not zero: what lies behind has never been used. */
+const usedPart = (memory: Uint8Array): Uint8Array<ArrayBuffer> => {
+  const words = new BigUint64Array(memory.buffer, memory.byteOffset, memory.byteLength / 8)
+  let end = words.length
+  while (end > 0 && words[end - 1] === 0n) end -= 1
+  return memory.slice(0, end * 8)
 }
 
 const atNoLine = (message: string): ScriptProblem => ({ message, line: null, column: null })

@@ -3,7 +3,7 @@
  * data, and takes away what would make two runs differ. It holds on to what it needs, so that a script that changes
  * `JSON` or a prototype changes it for itself alone.
  */
-export const prelude = `(host, longest, names, instanceText, batchText) => {
+export const prelude = `(host, longest, names, batchText) => {
   'use strict'
   const { parse, stringify } = JSON
   const { freeze, values, defineProperty } = Object
@@ -51,5 +51,6 @@ export const prelude = `(host, longest, names, instanceText, batchText) => {
     throw new Missing('Math.random is not there: a placement must come out the same every time.')
   }
   delete globalThis.queueMicrotask
-  return [settle(parse(instanceText)), settle(parse(batchText))]
+  const batch = settle(parse(batchText))
+  return (placement) => (instanceText) => placement(settle(parse(instanceText)), batch)
 }`

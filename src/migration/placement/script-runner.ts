@@ -1,3 +1,4 @@
+import { availableParallelism } from 'node:os'
 import { DroverError } from '../../errors.ts'
 import { scriptLimits } from './script-limits.ts'
 import type { ScriptAnswer, ScriptAsk, ScriptProblem, ScriptTask } from './script-types.ts'
@@ -32,7 +33,12 @@ export const runScript = async (threads: ScriptThreads, work: ScriptWork): Promi
   const chunks = Array.from({ length: Math.ceil(work.asks.length / chunkSize) }, (_, index) =>
     work.asks.slice(index * chunkSize, (index + 1) * chunkSize),
   )
-  const answered = await Promise.all(chunks.map((asks) => runChunk(threads, { ...work, asks })))
+  const answered: ScriptAnswer[][] = []
+  const waiting = chunks.entries()
+  const ask = async () => {
+    for (const [index, asks] of waiting) answered[index] = await runChunk(threads, { ...work, asks })
+  }
+  await Promise.all(Array.from({ length: Math.min(availableParallelism(), chunks.length) }, ask))
   return answered.flat()
 }
 

@@ -1,12 +1,19 @@
 import { ScriptMachine } from './script-machine.ts'
-import type { ScriptAnswer, ScriptAsk, ScriptProblem, ScriptTask } from './script-types.ts'
+import type { ScriptAnswer, ScriptProblem, ScriptTask } from './script-types.ts'
 
-/** What threads do of placement scripts. A machine is kept for the next task; a spent one is not. */
-let kept: ScriptMachine | undefined
+/** What threads do of placement scripts. Scripts that were read stay for the next task, the latest last. */
+const ready = new Map<string, ScriptMachine>()
+const mostReady = 3
 
-const machine = async (): Promise<ScriptMachine> => {
-  if (!kept || kept.isSpent) kept = await ScriptMachine.open()
-  return kept
+const machineOf = async (script: string, batch: string): Promise<ScriptMachine> => {
+  const key = `${script}\0${batch}`
+  const known = ready.get(key)
+  ready.delete(key)
+  const machine = known && !known.isSpent ? known : await ScriptMachine.open(script, batch)
+  ready.set(key, machine)
+  const [oldest] = ready.keys()
+  if (oldest !== undefined && ready.size > mostReady) ready.delete(oldest)
+  return machine
 }
 
 export const placeByScript = async ({ script, batch, asks, at }: ScriptTask): Promise<ScriptAnswer[]> => {
@@ -14,23 +21,15 @@ export const placeByScript = async ({ script, batch, asks, at }: ScriptTask): Pr
   const place = new Int32Array(at)
   for (const [index, ask] of asks.entries()) {
     Atomics.store(place, 0, index + 1)
-    answers.push(await placeOne(script, batch, ask))
+    answers.push((await machineOf(script, batch)).place(ask))
   }
   return answers
-}
-
-/** What earlier runs have left in memory is not this one's fault. */
-const placeOne = async (script: string, batch: string, ask: ScriptAsk): Promise<ScriptAnswer> => {
-  const first = await machine()
-  const answer = first.place(script, batch, ask)
-  return first.isCrowded ? (await machine()).place(script, batch, ask) : answer
 }
 
 export const checkScript = async ({
   script,
   at,
 }: Pick<ScriptTask, 'script' | 'at'>): Promise<ScriptProblem | null> => {
-  const ready = await machine()
   Atomics.store(new Int32Array(at), 0, 1)
-  return ready.check(script) ?? null
+  return (await ScriptMachine.open(script, '{}')).problem ?? null
 }
