@@ -10,6 +10,7 @@ import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts
 import { atEnd } from '../../support/cleanup.ts'
 import { quietLog } from '../../support/events.ts'
 import { checkInvariants } from '../../support/invariants.ts'
+import { makeSite } from '../../support/inventory.ts'
 import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, storyOf } from '../../support/ledger.ts'
@@ -112,6 +113,27 @@ test('a retry keeps the machine it had with what was copied to it; a machine tha
   await world.to.done(`DELETE /instances/${machineRef}`)
   expect(await again()).toEqual({ kept: false, ids: [null] })
   expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
+})
+
+test('sent to another target than before, it leaves no machine on the old one', async () => {
+  const id = await waitingEntry(world, 'vm-109')
+  await place(id)
+  const { machineRef: old } = await entryOf(db, id)
+  const site = { role: 'target' as const, connectivity: 'ok', quiet: true, password: lab.password }
+  const other = await makeSite(db, { ...site, name: 'other', endpoint: lab.endpoint('cloud') })
+  await setBatch(world, {
+    config: {
+      placement_scriptlet: `${fittingScript}; const p = placement
+    globalThis.placement = (instance) => { p(instance); setTarget('other') }`,
+    },
+  })
+  await db`update entry set state = 'waiting' where id = ${id}::uuid`
+  await place(id)
+  await setBatch(world, { config: { placement_scriptlet: fittingScript } })
+  const entry = await entryOf(db, id)
+  expect(entry).toMatchObject({ state: 'idle', targetId: other.id })
+  expect(await isThere(world, String(old))).toBe(false)
+  expect(await oursOf(world, id)).toEqual([entry.machineRef])
 })
 
 test('a target that has no room by then is tried a few times, and then the entry makes way for others', async () => {
