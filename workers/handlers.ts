@@ -8,6 +8,7 @@ import { createCutoverInstance } from './handlers/cutover-instance.ts'
 import { createFinalVerify } from './handlers/final-verify.ts'
 import { createImportInstance } from './handlers/import-instance.ts'
 import { createPlaceInstance } from './handlers/place-instance.ts'
+import { createPlanBatch } from './handlers/plan-batch.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
 import { createSelfTest } from './handlers/self-test.ts'
 import { createSettleDebt } from './handlers/settle-debt.ts'
@@ -45,6 +46,7 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createPowerInstance(parts.use),
     createTrackInstance(parts.db, parts.use),
     createStartBatch(),
+    createPlanBatch({ use: parts.use, threads: parts.cpu }),
     createPlaceInstance(parts),
     createImportInstance(copies),
     createCutoverInstance(copies),

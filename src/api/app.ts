@@ -20,6 +20,7 @@ import { assessment } from './resources/assessment.ts'
 import { batchActions } from './resources/batch-actions.ts'
 import { batchMembers } from './resources/batch-members.ts'
 import { batches } from './resources/batches.ts'
+import { certificates } from './resources/certificates.ts'
 import { effects } from './resources/effects.ts'
 import { events } from './resources/events.ts'
 import { instanceOverrides } from './resources/instance-overrides.ts'
@@ -31,11 +32,13 @@ import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
 import { networks } from './resources/networks.ts'
 import { pauses } from './resources/pauses.ts'
+import { plans } from './resources/plans.ts'
 import { queue } from './resources/queue.ts'
 import { queueVerbs } from './resources/queue-verbs.ts'
 import { rules } from './resources/rules.ts'
 import { selfTests } from './resources/self-tests.ts'
 import { settings } from './resources/settings.ts'
+import { signingKeys } from './resources/signing-keys.ts'
 import { sourceDump, targetDump } from './resources/site-dump.ts'
 import { hosts, projects, storage } from './resources/site-things.ts'
 import { sourceVerbs, targetVerbs } from './resources/site-verbs.ts'
@@ -85,8 +88,11 @@ const resources = [
   batches,
   batchActions,
   batchMembers,
+  plans,
   queue,
   ...queueVerbs,
+  certificates,
+  signingKeys,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

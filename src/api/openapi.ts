@@ -44,6 +44,7 @@ const tags = [
     name: 'Queue',
     description: 'The journey of each instance of a started batch, and what people decide about it.',
   },
+  { name: 'Certificates', description: 'The evidence of a migration, and the keys that sign it.' },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]
 

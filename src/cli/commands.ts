@@ -1,5 +1,6 @@
 import type { Command } from './command.ts'
 import { batchCommands } from './commands/batches.ts'
+import { storedCertificateCommands } from './commands/certificates.ts'
 import { doctorCommands } from './commands/doctor.ts'
 import { effectCommands } from './commands/effects.ts'
 import { eventCommands } from './commands/events.ts'
@@ -7,12 +8,14 @@ import { instanceCommands } from './commands/instances.ts'
 import { jobCommands } from './commands/jobs.ts'
 import { hostCommands, networkCommands } from './commands/networks.ts'
 import { pauseCommands } from './commands/pauses.ts'
+import { planCommands } from './commands/plans.ts'
 import { queueCommands } from './commands/queue.ts'
 import { ruleCommands } from './commands/rules.ts'
 import { selfTestCommands } from './commands/self-test.ts'
 import { settingCommands } from './commands/settings.ts'
 import { sourceCommands, targetCommands } from './commands/sites.ts'
 import { tokenCommands } from './commands/tokens.ts'
+import { certificateCommands } from './commands/verify.ts'
 import { warningCommands } from './commands/warnings.ts'
 import { webhookCommands } from './commands/webhooks.ts'
 import { workerCommands } from './commands/workers.ts'
@@ -27,7 +30,10 @@ export const commands: readonly Command[] = [
   ...ruleCommands,
   ...warningCommands,
   ...batchCommands,
+  ...planCommands,
   ...queueCommands,
+  ...storedCertificateCommands,
+  ...certificateCommands,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,

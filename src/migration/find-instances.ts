@@ -50,7 +50,7 @@ export const findInstances = async (
     const page = await listCandidates(turn.db, batch.row.id, { after, limit: pageSize })
     const last = page.at(-1)
     if (!last) break
-    const judged = page.map((line) => judge(line, filter))
+    const judged = page.map((line) => judgeCandidate(line, filter))
     const matched = judged.filter(({ matches }) => matches === true)
     const entries =
       purpose === 'assign'
@@ -75,13 +75,13 @@ const readFound = (stored: Readonly<Record<string, unknown>> | null): FoundInsta
   entries: Number(stored?.entries ?? 0),
 })
 
-interface Judged {
+export interface Judged {
   readonly line: CandidateLine
   readonly facts: EffectiveFacts
   readonly matches: boolean | { readonly problem: string }
 }
 
-const judge = (line: CandidateLine, filter: CompiledFilter): Judged => {
+export const judgeCandidate = (line: CandidateLine, filter: CompiledFilter): Judged => {
   const facts = applyOverrides(line.facts, line.overrides)
   const outcome = filter.run(
     instanceView({
@@ -104,21 +104,24 @@ const assign = async (
   return 0
 }
 
+/** Nobody has it, and it matches or has matched. */
+export const getsEntry = ({ line, matches }: Judged): boolean =>
+  line.entryBatch === null && (matches === true || line.assigned)
+
 const makeEntries = async (
   turn: FindingTurn,
   batch: BatchView,
   judged: readonly Judged[],
 ): Promise<number> => {
-  const wanted = judged.filter(
-    ({ line, matches }) => line.entryBatch === null && (matches === true || line.assigned),
-  )
+  const wanted = judged.filter(getsEntry)
   if (wanted.length === 0) return 0
   const inserts = wanted.map((one) => newEntry(batch, one))
   const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
   return (await turn.transaction((tx) => insertEntries(tx, by, inserts))).length
 }
 
-const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInsert => {
+/** Where an entry of this batch begins. */
+export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInsert => {
   const force = batch.defaults.force_conflict_resolution
   const begun = startEntry({
     matches,

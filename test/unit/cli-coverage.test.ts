@@ -8,8 +8,8 @@ import { depsOver } from '../api/setup.ts'
 /** Operations without a command, each with its reason. */
 const exceptions: Readonly<Record<string, string>> = {}
 
-/** Commands that ask pages which are not part of the API's document. */
-const withoutOperation = ['doctor']
+/** Commands that ask nobody, or pages which are not part of the API's document. */
+const withoutOperation = ['verify', 'doctor']
 
 const methods = ['get', 'put', 'post', 'delete', 'patch'] as const
 

@@ -140,19 +140,24 @@ interface KeptPlacement extends Placement {
   readonly log?: readonly string[]
 }
 
-const splitPlacement = (row: EntryDetail) => {
-  const { why = [], log = [], ...placement } = (row.placement ?? {}) as unknown as KeptPlacement
-  return { why, log, placement: row.placement === null ? null : (placement as Placement) }
+/** The place itself, apart from what was said on the way to it. */
+const splitPlacement = (stored: unknown) => {
+  if (stored === null || stored === undefined) return { why: [], log: [], placement: null }
+  const { why = [], log = [], ...placement } = stored as KeptPlacement
+  return { why, log, placement: placement as Placement }
 }
 
 /** What a person is asked about, as a diff of the record. */
 const viewPending = (row: EntryDetail, placement: Placement | null) => {
-  const pending = row.pending as { facts?: EffectiveFacts; placement?: Placement | null } | null
+  const pending = row.pending as { facts?: EffectiveFacts; placement?: unknown } | null
   if (!pending) return []
   const facts = row.facts as unknown as EffectiveFacts
   const now = pending.facts ?? facts
   const changes = placement
-    ? diffCommitted({ facts, placement }, { facts: now, placement: pending.placement ?? null })
+    ? diffCommitted(
+        { facts, placement },
+        { facts: now, placement: splitPlacement(pending.placement).placement },
+      )
     : diffFacts({ instance: facts }, { instance: now })
   return changes.map((change) => ({ ...change }))
 }
@@ -205,7 +210,7 @@ export const readEntry = async (
   row: EntryDetail,
   silentMs: number,
 ): Promise<z.infer<typeof entrySchema>> => {
-  const { why, log, placement } = splitPlacement(row)
+  const { why, log, placement } = splitPlacement(row.placement)
   return {
     ...viewEntrySummary(row),
     window: await windowOf(db, row),

@@ -6,6 +6,7 @@ import { importInstance } from './import-instance.ts'
 import { importOva } from './import-ova.ts'
 import type { JobKind } from './kind.ts'
 import { placeInstance } from './place-instance.ts'
+import { planBatch } from './plan-batch.ts'
 import { powerInstance } from './power-instance.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
@@ -24,6 +25,7 @@ export const jobKinds: readonly JobKind[] = [
   powerInstance,
   trackInstance,
   startBatch,
+  planBatch,
   placeInstance,
   importInstance,
   cutoverInstance,

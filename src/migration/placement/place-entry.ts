@@ -3,7 +3,7 @@ import { lockRoom } from '../../../db/queries/batch-rows.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
-import { findNetworksByRef } from '../../../db/queries/list-site-things.ts'
+import { findNetworksByRef, type NetworkLine } from '../../../db/queries/list-site-things.ts'
 import { loadSite, loadSiteById } from '../../../db/queries/load-site.ts'
 import { countHostsOfGroup } from '../../../db/queries/placing-entries.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
@@ -34,7 +34,7 @@ export interface PlaceParts {
 }
 
 /** What was found out about where an entry is to land, before anything is decided. */
-interface Considered {
+export interface Considered {
   readonly where: Omit<WhereAsk, 'host'>
   readonly site: SiteRow | undefined
   readonly view: TargetView | undefined
@@ -51,7 +51,7 @@ export const placeEntry = async (journey: Journey, parts: PlaceParts): Promise<P
     const { entry: mine, turn } = journey
     const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: turn.job.id })
     if (!entry) throw movedOn(mine.id)
-    const { placement, reasons } = await decide(tx, journey, considered)
+    const { placement, reasons } = await decidePlace(tx, journey, considered)
     const { site } = considered
     if (!site || reasons.length > 0) return { placed: false, reasons, log: placement.log }
     await create(tx, journey, entry, { placement, site })
@@ -88,14 +88,17 @@ const removeElsewhere = async (journey: Journey, site: SiteRow, use: UsePlatform
 
 export const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
   const refs = [...new Set(facts.nics.map((nic) => nic.network_ref))]
-  const lines = await findNetworksByRef(turn.db, source.id, refs)
-  return new Map(
+  return mapLines(await findNetworksByRef(turn.db, source.id, refs))
+}
+
+/** Where the NICs of these networks land, by ref. */
+export const mapLines = (lines: readonly NetworkLine[]): Map<string, MappedNetwork> =>
+  new Map(
     lines.map((line) => [
       line.ref,
       { ...placeNetwork(line.facts, line.overrides), overridden: Object.keys(line.overrides).length > 0 },
     ]),
   )
-}
 
 export const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
   const { turn, batch, facts, source, entry } = journey
@@ -130,9 +133,10 @@ export const viewOf = async (
   return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
 }
 
-const decide = async (
+/** Where it lands, and all that is wrong with it. Plans ask the same, in a transaction that they take back. */
+export const decidePlace = async (
   tx: Tx,
-  { batch, entry, facts }: Journey,
+  { batch, entry, facts }: Pick<Journey, 'batch' | 'facts'> & { readonly entry: Pick<EntryAtWork, 'id'> },
   { where, view }: Considered,
 ): Promise<{ placement: KeptPlacement; reasons: readonly Reason[] }> => {
   const hint = hintOf(facts)

@@ -1,0 +1,206 @@
+import { createHash } from 'node:crypto'
+import type { Db } from '../../db/client.ts'
+import { listCandidates } from '../../db/queries/batch-instances.ts'
+import { findApprovedPlan } from '../../db/queries/batch-plan-rows.ts'
+import { countHeldWindows } from '../../db/queries/entry-rows.ts'
+import { readLimitRows } from '../../db/queries/limits.ts'
+import { readClock } from '../../db/queries/read-clock.ts'
+import { readTracking } from '../../db/queries/read-plan-facts.ts'
+import { canonicalJson } from '../domain/inventory/facts-hash.ts'
+import { compileFilter } from '../domain/inventory/filter/compile-filter.ts'
+import { instanceView } from '../domain/inventory/filter/view.ts'
+import { isCopyable, type TrackingRecord, trackingState } from '../domain/inventory/tracking.ts'
+import { tokenLimit } from '../domain/job/token.ts'
+import type { Placement } from '../domain/migration/placement.ts'
+import {
+  decidedOf,
+  diffPlans,
+  forecastFields,
+  type PlanDiff,
+  type PlanItem,
+  PlanSums,
+  type PlanTotals,
+} from '../domain/migration/plan-document.ts'
+import { forecast } from '../domain/migration/plan-forecast.ts'
+import type { UsePlatform } from '../inventory/sync-site.ts'
+import type { BatchView } from './batch-view.ts'
+import { judgeCandidate } from './find-instances.ts'
+import type { ScriptThreads } from './placement/script-runner.ts'
+import { TargetLooks } from './placement/target-view.ts'
+import { type Decided, isOpen, PagePlanner } from './plan-page.ts'
+import { PlanTargets } from './plan-target.ts'
+import { PlanWindows } from './plan-windows.ts'
+
+export interface PlanTurn {
+  readonly db: Db
+  readonly signal: AbortSignal
+  safePoint(): void
+  progress(progress: { readonly done: number; readonly total: number; readonly phase?: string }): void
+}
+
+export interface PlanParts {
+  readonly use: UsePlatform
+  readonly threads: ScriptThreads
+}
+
+export interface PlanDocument {
+  /** Of the batch, when it was planned. */
+  readonly version: number
+  /** Of what the plan was made from. */
+  readonly settings: string
+  readonly planned_at: string
+  readonly totals: PlanTotals
+  readonly diff: PlanDiff | null
+  readonly items: readonly PlanItem[]
+  /** Counted and digested, but not listed. */
+  readonly items_left_out: number
+}
+
+/** Few enough for a short transaction, many enough for one call of the script. */
+const pageSize = 200
+/** So many are kept one by one: a plan stays a document that can be read. */
+export const planItemsMost = 10_000
+
+/** The settings that a plan was made from, as a digest: another one says that it is of something else. */
+export const settingsDigest = ({ row, windows }: Pick<BatchView, 'row' | 'windows'>): string =>
+  createHash('sha256')
+    .update(
+      canonicalJson({
+        include_expression: row.includeExpression,
+        defaults: row.defaults,
+        config: row.config,
+        constraints: row.constraints,
+        windows: windows.map(({ id: _id, ...window }) => window),
+      }),
+    )
+    .digest('hex')
+
+/** What a start of this batch would do to every instance of the fleet. Leaves nothing behind. */
+export const planBatch = async (
+  turn: PlanTurn,
+  batch: BatchView,
+  { use, threads }: PlanParts,
+): Promise<{ readonly document: PlanDocument; readonly digest: string }> => {
+  const { db, signal } = turn
+  const targets = new PlanTargets({ db, signal, looks: new TargetLooks(use) })
+  const pages = new PagePlanner({ db, batch, threads, targets, signal })
+  const now = await readClock(db)
+  const windows = new PlanWindows(batch, now.getTime(), await countHeldWindows(db, batch.row.id))
+  const limits = new Map((await readLimitRows(db)).map(({ name, capacity }) => [name, capacity]))
+  const sums = new PlanSums((token) => tokenLimit(token, limits))
+  const filter = compileFilter(batch.row.includeExpression, 'instance')
+  const digest = createHash('sha256')
+  const items: PlanItem[] = []
+  let planned = 0
+  let after: string | null = null
+  for (;;) {
+    turn.safePoint()
+    const page = await listCandidates(db, batch.row.id, { after, limit: pageSize })
+    const decided = await pages.plan(page.map((line) => judgeCandidate(line, filter)))
+    for (const item of await describe(decided, { db, batch, targets, windows })) {
+      sums.add(item)
+      digest.update(canonicalJson(decidedOf(item)))
+      if (items.length < planItemsMost) items.push(item)
+      planned += 1
+    }
+    turn.progress({ done: planned, total: 0, phase: 'plan' })
+    after = page.at(-1)?.id ?? null
+    if (page.length < pageSize) break
+  }
+  const approved = await findApprovedPlan(db, batch.row.id)
+  const document: PlanDocument = {
+    version: batch.row.version,
+    settings: settingsDigest(batch),
+    planned_at: now.toISOString(),
+    totals: sums.totals(),
+    diff: approved ? diffPlans(approved.id, approved.document.items as readonly PlanItem[], items) : null,
+    items,
+    items_left_out: planned - items.length,
+  }
+  return { document, digest: digest.digest('hex') }
+}
+
+interface Describing {
+  readonly db: Db
+  readonly batch: BatchView
+  readonly targets: PlanTargets
+  readonly windows: PlanWindows
+}
+
+const describe = async (decided: readonly Decided[], around: Describing): Promise<PlanItem[]> => {
+  const ids = decided.map(({ subject }) => subject.judged.line.id)
+  const tracking = await readTracking(around.db, ids)
+  const items: PlanItem[] = []
+  for (const one of decided)
+    items.push(await describeOne(one, tracking.get(one.subject.judged.line.id) ?? {}, around))
+  return items
+}
+
+const describeOne = async (
+  { subject, placement, reasons }: Decided,
+  tracking: Record<string, string>,
+  { batch, targets, windows }: Describing,
+): Promise<PlanItem> => {
+  const { facts, existing, judged } = subject
+  const { line } = judged
+  const standing = standingOf({ subject, placement, reasons })
+  const bytes = facts.disks
+    .filter(isCopyable)
+    .reduce((sum, { used, capacity }) => sum + (used ?? capacity), 0)
+  const tracked = trackingState(facts, tracking as TrackingRecord) === 'verified'
+  const target = placement ? (await targets.find(placement.target)).site : undefined
+  const pace = target && (await targets.pace(line.siteId, target.id))
+  const view = instanceView({
+    facts,
+    source: line.source,
+    source_kind: line.sourceKind,
+    readiness: line.readiness,
+    findings: line.findings.map(({ rule }) => rule),
+  })
+  const window =
+    standing === 'goes'
+      ? windows.take(view)
+      : { window: windows.nameOf(existing?.windowId ?? null), note: '' }
+  return {
+    instance_id: line.id,
+    name: facts.name,
+    source: line.source,
+    standing,
+    state: existing?.state ?? null,
+    reasons,
+    placement: placement && placeAlone(placement),
+    bytes,
+    tracked,
+    tokens: placement ? tokensOf(batch, line.source, placement.target) : [],
+    window: window.window,
+    window_note: window.note,
+    ...(pace
+      ? forecastFields(forecast({ bytes, tracked, pace }))
+      : { copy_ms: null, downtime_ms: null, forecast_note: 'no history yet' }),
+  }
+}
+
+const standingOf = ({
+  subject,
+  reasons,
+}: Pick<Decided, 'subject' | 'placement' | 'reasons'>): PlanItem['standing'] => {
+  if (!isOpen(subject)) return subject.existing?.state === 'conflict' ? 'conflict' : 'on-its-way'
+  if ((subject.existing ?? subject.fresh)?.state === 'conflict') return 'conflict'
+  return reasons.length > 0 ? 'blocked' : 'goes'
+}
+
+const placeAlone = ({ target, project, host, pools, networks }: Placement): Placement => ({
+  target,
+  project,
+  host,
+  pools,
+  networks,
+})
+
+/** What its journey has to hold at one time or another. */
+const tokensOf = ({ row, config }: BatchView, source: string, target: string): string[] => [
+  `target-creates/${target}`,
+  `source-imports/${source}`,
+  `target-imports/${target}`,
+  ...(config.sync_limit > 0 ? [`batch/${row.name}`] : []),
+]

@@ -1,0 +1,251 @@
+import type { Db, Tx } from '../../db/client.ts'
+import { type EntryInsert, insertEntries } from '../../db/queries/batch-instances.ts'
+import { findNetworksByRef } from '../../db/queries/list-site-things.ts'
+import { loadSiteById } from '../../db/queries/load-site.ts'
+import { readEntriesOf, supposePlacement } from '../../db/queries/read-plan-facts.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { EntryRow } from '../../db/schema/migration.ts'
+import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
+import { isBeforePlacement } from '../domain/migration/entry.ts'
+import type { Reason } from '../domain/migration/entry-facts.ts'
+import type { MappedNetwork } from '../domain/migration/merge-placement.ts'
+import { batchBlocks } from '../domain/migration/start-batch.ts'
+import { placeOf } from './apply-entry.ts'
+import type { BatchView } from './batch-view.ts'
+import { getsEntry, type Judged, newEntry } from './find-instances.ts'
+import { findingsOf } from './findings-of.ts'
+import { hintOf } from './placement/choose-host.ts'
+import { decideWhere, type KeptPlacement } from './placement/place.ts'
+import { type Considered, decidePlace, mapLines } from './placement/place-entry.ts'
+import { runScript, type ScriptThreads } from './placement/script-runner.ts'
+import type { ScriptAnswer } from './placement/script-types.ts'
+import { askAbout, batchText } from './placement/script-view.ts'
+import type { PlanTargets } from './plan-target.ts'
+
+/** One instance of a plan, with the entry it has or would get. */
+export interface Subject {
+  readonly judged: Judged
+  readonly facts: EffectiveFacts
+  readonly entryId: string
+  /** Undefined: it would be made. */
+  readonly existing: EntryRow | undefined
+  readonly fresh: EntryInsert | undefined
+}
+
+/** What would become of it. */
+export interface Decided {
+  readonly subject: Subject
+  readonly source: SiteRow | undefined
+  /** Where it is, or would be; null: nowhere. */
+  readonly placement: KeptPlacement | null
+  readonly reasons: readonly Reason[]
+}
+
+/** An entry that others look at when they choose a host: it is supposed again on every page. */
+interface Supposed {
+  readonly fresh: EntryInsert | undefined
+  readonly entryId: string
+  readonly placement: KeptPlacement
+}
+
+export interface PagePlannerOptions {
+  readonly db: Db
+  readonly batch: BatchView
+  readonly threads: ScriptThreads
+  readonly targets: PlanTargets
+  readonly signal: AbortSignal
+}
+
+/** Carries what was decided out of a transaction that is taken back. */
+class TakenBack extends Error {
+  readonly decided: readonly Decided[]
+
+  constructor(decided: readonly Decided[]) {
+    super('A plan is taken back.')
+    this.decided = decided
+  }
+}
+
+/** Plans a batch page by page: what would be done is done, and taken back. */
+export class PagePlanner {
+  readonly #options: PagePlannerOptions
+  readonly #sources = new Map<string, SiteRow | undefined>()
+  readonly #supposed: Supposed[] = []
+
+  constructor(options: PagePlannerOptions) {
+    this.#options = options
+  }
+
+  async plan(judged: readonly Judged[]): Promise<readonly Decided[]> {
+    const subjects = await this.#subjectsOf(judged)
+    if (subjects.length === 0) return []
+    const open = subjects.filter(isOpen)
+    const considered = await this.#consider(open)
+    try {
+      await this.#options.db.begin(async (tx) => {
+        throw new TakenBack(await this.#decide(tx, subjects, considered))
+      })
+    } catch (error) {
+      if (!(error instanceof TakenBack)) throw error
+      this.#remember(error.decided)
+      return error.decided
+    }
+    throw new Error('A plan was not taken back.')
+  }
+
+  async #subjectsOf(judged: readonly Judged[]): Promise<Subject[]> {
+    const { db, batch } = this.#options
+    const mine = judged.filter(({ line }) => line.entryBatch === batch.row.name)
+    const entries = await readEntriesOf(
+      db,
+      batch.row.id,
+      mine.map(({ line }) => line.id),
+    )
+    return judged.flatMap((one): Subject[] => {
+      const existing = entries.get(one.line.id)
+      if (existing) {
+        const facts = existing.facts as unknown as EffectiveFacts
+        return [{ judged: one, facts, entryId: existing.id, existing, fresh: undefined }]
+      }
+      if (!getsEntry(one)) return []
+      const fresh = newEntry(batch, one)
+      return [{ judged: one, facts: one.facts, entryId: fresh.id, existing: undefined, fresh }]
+    })
+  }
+
+  async #sourceOf(id: string): Promise<SiteRow | undefined> {
+    if (!this.#sources.has(id)) this.#sources.set(id, await loadSiteById(this.#options.db, id))
+    return this.#sources.get(id)
+  }
+
+  /** All that is looked up before anything is decided: networks, the script's word, the live targets. */
+  async #consider(
+    subjects: readonly Subject[],
+  ): Promise<Map<Subject, Considered & { troubles: readonly Reason[] }>> {
+    const { batch, targets } = this.#options
+    const networks = await this.#networksOf(subjects)
+    const answers = await this.#askScript(subjects)
+    const found = new Map<Subject, Considered & { troubles: readonly Reason[] }>()
+    for (const [at, subject] of subjects.entries()) {
+      const { facts, judged, existing } = subject
+      const where = {
+        defaults: batch.defaults.placement,
+        facts,
+        networks: networks.get(judged.line.siteId) ?? new Map<string, MappedNetwork>(),
+        script: answers[at] ?? null,
+      }
+      const { target } = decideWhere(where).placement
+      const { site, troubles } = await targets.find(target)
+      const view = await targets.viewFor(target, facts.target_name, existing?.machineRef ?? null)
+      found.set(subject, { where, site, view, troubles })
+    }
+    return found
+  }
+
+  async #networksOf(subjects: readonly Subject[]): Promise<Map<string, Map<string, MappedNetwork>>> {
+    const refs = new Map<string, Set<string>>()
+    for (const { judged, facts } of subjects) {
+      const known = refs.get(judged.line.siteId) ?? new Set()
+      for (const nic of facts.nics) known.add(nic.network_ref)
+      refs.set(judged.line.siteId, known)
+    }
+    const found = new Map<string, Map<string, MappedNetwork>>()
+    for (const [siteId, wanted] of refs)
+      found.set(siteId, mapLines(await findNetworksByRef(this.#options.db, siteId, [...wanted])))
+    return found
+  }
+
+  async #askScript(subjects: readonly Subject[]): Promise<readonly ScriptAnswer[]> {
+    const { batch, threads, signal } = this.#options
+    const script = batch.config.placement_scriptlet
+    if (script === '') return []
+    const asks = subjects.map(({ facts, judged: { line } }) =>
+      askAbout(
+        facts,
+        { id: line.id, overrides: line.overrides },
+        { name: line.source, kind: line.sourceKind },
+      ),
+    )
+    return runScript(threads, { script, batch: batchText(batch), asks, signal })
+  }
+
+  async #decide(
+    tx: Tx,
+    subjects: readonly Subject[],
+    considered: ReadonlyMap<Subject, Considered & { troubles: readonly Reason[] }>,
+  ): Promise<Decided[]> {
+    const { batch } = this.#options
+    const fresh = [...this.#supposed, ...subjects].flatMap((one) => one.fresh ?? [])
+    const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
+    const made = new Set(await insertEntries(tx, by, fresh))
+    for (const { entryId, placement } of this.#supposed) await supposePlacement(tx, entryId, { ...placement })
+    const decided: Decided[] = []
+    for (const subject of subjects) {
+      // Another batch has just taken it.
+      if (subject.fresh && !made.has(subject.fresh.instanceId)) continue
+      const source = await this.#sourceOf(subject.judged.line.siteId)
+      const found = considered.get(subject)
+      decided.push(
+        found
+          ? await this.#place(tx, { subject, source, found })
+          : { subject, source, placement: keptOf(subject.existing), reasons: reasonsOf(subject, batch) },
+      )
+    }
+    return decided
+  }
+
+  async #place(
+    tx: Tx,
+    asked: {
+      readonly subject: Subject
+      readonly source: SiteRow | undefined
+      readonly found: Considered & { readonly troubles: readonly Reason[] }
+    },
+  ): Promise<Decided> {
+    const { subject, source, found } = asked
+    const { batch } = this.#options
+    const { facts, entryId } = subject
+    const { placement, reasons } = await decidePlace(tx, { batch, facts, entry: { id: entryId } }, found)
+    // Of a target that could not be looked at nothing else is known.
+    const problems = found.troubles.length > 0 ? found.troubles : reasons
+    if (problems.length === 0 && hintOf(facts)) await supposePlacement(tx, entryId, { ...placement })
+    const away: Reason[] =
+      source?.connectivity === 'ok'
+        ? []
+        : [
+            {
+              code: 'source-not-connected',
+              message: `The source ${subject.judged.line.source} is not connected.`,
+            },
+          ]
+    return {
+      subject,
+      source,
+      placement: problems.length === 0 ? placement : null,
+      reasons: [...reasonsOf(subject, batch), ...away, ...problems],
+    }
+  }
+
+  #remember(decided: readonly Decided[]): void {
+    for (const { subject, placement } of decided)
+      if (placement && isOpen(subject) && hintOf(subject.facts))
+        this.#supposed.push({ fresh: subject.fresh, entryId: subject.entryId, placement })
+  }
+}
+
+/** Where it lands is not decided yet. */
+export const isOpen = ({ existing }: Subject): boolean =>
+  existing === undefined || isBeforePlacement(placeOf(existing))
+
+const keptOf = (entry: EntryRow | undefined): KeptPlacement | null =>
+  (entry?.placement as unknown as KeptPlacement | null | undefined) ?? null
+
+/** What its start says of it, or said. Restrictions come and go until it is placed, so they are judged anew. */
+const reasonsOf = ({ existing, fresh, judged }: Subject, { config }: BatchView): Reason[] => {
+  if (fresh) return fresh.reasons.map((one) => one as unknown as Reason)
+  if (!existing) return []
+  if (existing.state === 'conflict') return [{ code: existing.reason, message: existing.message }]
+  return isBeforePlacement(placeOf(existing))
+    ? batchBlocks(findingsOf(judged.line.findings), config.instance_restriction_overrides)
+    : []
+}

@@ -1,0 +1,75 @@
+import type { Db } from '../../db/client.ts'
+import { loadSite } from '../../db/queries/load-site.ts'
+import { readHistory } from '../../db/queries/read-plan-facts.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { Reason } from '../domain/migration/entry-facts.ts'
+import type { TargetView } from '../domain/migration/place-check.ts'
+import { learnPace, type Pace } from '../domain/migration/plan-forecast.ts'
+import { asDroverError } from '../errors.ts'
+import { requireTrusted } from '../inventory/connectivity.ts'
+import type { TargetLooks, TargetThings } from './placement/target-view.ts'
+
+/** How many parts of earlier journeys a forecast is made of, at most. */
+const samples = 2_000
+
+interface KnownTarget {
+  readonly site: SiteRow | undefined
+  /** Undefined: it could not be looked at. */
+  readonly things: TargetThings | undefined
+  readonly troubles: readonly Reason[]
+}
+
+/** The targets of one plan: each is looked at once, and the history of each pair is read once. */
+export class PlanTargets {
+  readonly #db: Db
+  readonly #looks: TargetLooks
+  readonly #signal: AbortSignal
+  readonly #targets = new Map<string, Promise<KnownTarget>>()
+  readonly #paces = new Map<string, Promise<Pace>>()
+
+  constructor(options: { readonly db: Db; readonly looks: TargetLooks; readonly signal: AbortSignal }) {
+    this.#db = options.db
+    this.#looks = options.looks
+    this.#signal = options.signal
+  }
+
+  find(name: string): Promise<KnownTarget> {
+    const known = this.#targets.get(name) ?? this.#look(name)
+    this.#targets.set(name, known)
+    return known
+  }
+
+  /** The target as a machine of this name would find it. `mine`: the machine that its entry has there already. */
+  async viewFor(name: string, machineName: string, mine: string | null): Promise<TargetView | undefined> {
+    const { site, things } = await this.find(name)
+    if (!site || !things) return undefined
+    const { networks, pools, hosts, projects } = things
+    const but = mine === null ? [] : [mine]
+    // Names are a project's own, and a listing does not tell whose: only where there is one it is certain.
+    const namesake = projects.length > 1 ? undefined : await things.namesake(machineName, but)
+    const nameHeldBy = namesake !== undefined ? 'somebody' : mine === null ? 'nobody' : 'us'
+    return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
+  }
+
+  pace(sourceId: string, targetId: string): Promise<Pace> {
+    const key = `${sourceId}/${targetId}`
+    const known =
+      this.#paces.get(key) ?? readHistory(this.#db, { sourceId, targetId }, samples).then(learnPace)
+    this.#paces.set(key, known)
+    return known
+  }
+
+  async #look(name: string): Promise<KnownTarget> {
+    const site = await loadSite(this.#db, { role: 'target', name })
+    if (!site) return { site, things: undefined, troubles: [] }
+    try {
+      requireTrusted(site)
+      return { site, things: await this.#looks.look(this.#db, site, this.#signal), troubles: [] }
+    } catch (error) {
+      this.#signal.throwIfAborted()
+      const { message } = asDroverError(error)
+      const trouble = { code: 'target-not-connected', message: `The target ${name} was not seen: ${message}` }
+      return { site, things: undefined, troubles: [trouble] }
+    }
+  }
+}
