@@ -73,13 +73,13 @@ type Imported =
 const importFinally = async (task: CopyTask): Promise<Imported> => {
   const { journey } = task
   const before = await guardDrift(task, [])
-  if (before.is === 'identity') return ended(identityChanged(journey, before.message))
+  if (before.is === 'identity') return ended(await identityChanged(task, before.message))
   const imported = await finalImport(task)
   if (imported.type === 'wait') return { ...imported, name: journey.facts.name }
   const { cycle } = imported
   const after = await guardDrift(task, cycle.reset)
+  if (after.is === 'identity') return ended(await identityChanged(task, after.message))
   const debts = await clearSnapshots(task)
-  if (after.is === 'identity') return ended(identityChanged(journey, after.message))
   await moveOn(journey, cycle)
   const { n, bytes, takenAt } = cycle
   return {

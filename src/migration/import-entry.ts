@@ -42,11 +42,11 @@ export const importEntry = async (
   return atBothEnds(use, journey, async (ends) => {
     const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
     const before = await guardDrift(task, [])
-    if (before.is === 'identity') return identityChanged(journey, before.message)
+    if (before.is === 'identity') return identityChanged(task, before.message)
     const cycle = await copyCycle(task)
     const after = await guardDrift(task, cycle.reset)
+    if (after.is === 'identity') return identityChanged(task, after.message)
     const debts = await clearSnapshots(task)
-    if (after.is === 'identity') return identityChanged(journey, after.message)
     const bytes = cycle.bytes
     return {
       result: { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts },
@@ -73,10 +73,10 @@ export const move = (journey: Journey, { took, ...step }: Leaving): DomainChange
     if (took) await noteHistory(tx, journey, took)
   })
 
-/** The source is not the machine any more that was planned: a person says what it is. */
-export const identityChanged = (journey: Journey, message: string): EntryOutcome => ({
-  result: { ended: 'identity-changed' },
-  change: move(journey, {
+/** The source is not the machine any more that was planned: a person says what it is. Our snapshots go all the same. */
+export const identityChanged = async (task: CopyTask, message: string): Promise<EntryOutcome> => ({
+  result: { ended: 'identity-changed', debts: await clearSnapshots(task) },
+  change: move(task.journey, {
     event: 'identity-changed',
     reason: { code: 'identity-changed', message },
     change: {

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
+import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
 import {
   createJourneyWorker,
   createJourneyWorld,
@@ -61,6 +61,20 @@ describe('what others do to a source while it is copied is named', () => {
     expect(job.error?.message).toContain('resized: 2000')
     expect(await snapshotsOf(world, 'vm-104')).toEqual([])
   })
+})
+
+test('a source that became another machine under its copy ends it for a person, without our snapshot', async () => {
+  const entry = await placeEntry(world, 'vm-111')
+  const become = () =>
+    lab.admin('PATCH /lab/sites/vcenter/instances/vm-111', { uuid: '33333333-3333-4333-8333-333333333333' })
+  const meddled = createJourneyWorker(db, createHandlersOf(world, afterWrites(1, become)))
+  const job = await meddled.finish(await sendTo(world, entry.id, 'import-instance'))
+  expect(job).toMatchObject({ state: 'succeeded', result: { ended: 'identity-changed', debts: 0 } })
+  expect(await entryOf(db, entry.id)).toMatchObject({
+    ...{ state: 'error', stage: 'background', reason: 'identity-changed', jobId: null },
+    error: { code: 'identity-changed' },
+  })
+  expect(await snapshotsOf(world, 'vm-111')).toEqual([])
 })
 
 test('a snapshot that cannot be removed is a debt, and the copy is as good as ever', async () => {
