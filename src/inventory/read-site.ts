@@ -1,3 +1,4 @@
+import { analyzeStage } from '../../db/queries/analyze-inventory.ts'
 import { clearStage } from '../../db/queries/stage-inventory.ts'
 import { findWaivers, signFleetWaivers } from '../../db/queries/waivers-in-force.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
@@ -50,11 +51,13 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
   }
   const readAll = async (fullBecause: string): Promise<SiteReading> => {
     const staged = await stageScan(inventory.scan(call, scanOptions), stage)
+    await explainStage(turn, staged)
     return { ...staged, reading: 'full', fullBecause, hidden: await stageHidden(options, stage, 'full') }
   }
   if (cursor === null || !platform.capabilities.has('inventory-delta')) return readAll('')
   try {
     const staged = await stageScan(inventory.changes(call, { ...scanOptions, cursor }), stage)
+    await explainStage(turn, staged)
     const hidden = await stageHidden(options, stage, 'delta')
     await rereadInstances(options, stage)
     return { ...staged, reading: 'delta', fullBecause: '', hidden }
@@ -63,6 +66,13 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
     await clearStage(turn.db, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
     return readAll(error.message)
   }
+}
+
+/** From here on the planner has to know how many they are. */
+const manyItems = 1_000
+
+const explainStage = async (turn: Turn, staged: Staged): Promise<void> => {
+  if (staged.items >= manyItems) await analyzeStage(turn.db)
 }
 
 export const stageOptions = async (turn: Turn, site: SiteRow): Promise<StageOptions> => ({

@@ -1,5 +1,4 @@
 import { isDbAway } from '../../db/client.ts'
-import { analyzeStage } from '../../db/queries/analyze-inventory.ts'
 import { beginSync, findOtherSync } from '../../db/queries/begin-sync.ts'
 import { findRereads } from '../../db/queries/find-troubles.ts'
 import { loadSite, lockSite } from '../../db/queries/load-site.ts'
@@ -39,8 +38,6 @@ export type SyncOutcome =
   | { readonly type: 'synced'; readonly result: SyncResult }
   | { readonly type: 'busy'; readonly by: string }
 
-/** From here on the planner has to know how many they are. */
-const manyItems = 1_000
 /** Deltas are trusted for this long; then everything is looked at once more. */
 const fullEveryMs = 24 * 3_600_000
 
@@ -58,7 +55,6 @@ export const syncSite = async (turn: Turn, parts: SyncParts, asked: AskedSync): 
     const reading = await read(turn, parts, site, asked)
     crashPoint('after-stage')
     turn.safePoint()
-    if (reading.items >= manyItems) await analyzeStage(turn.db)
     crashPoint('before-merge')
     const options = { turn, site, reading, force: asked.force, sealer: parts.sealer }
     const result = await fencedAtEnd(turn, (tx) => endReading(tx, options))
