@@ -92,7 +92,7 @@ export const configurationRules = [
     allowance: 'allow_no_background_import',
     title: 'Changed blocks are not tracked',
     remedy:
-      'Use :enable-background-import (it stops the instance once and removes its snapshots), or allow_no_background_import for the batch: then it is copied whole while it is off.',
+      'Use :enable-background-import (it may have to stop the instance once; snapshots are in its way until you say that they may go), or allow_no_background_import for the batch: then it is copied whole while it is off.',
     test: (facts, { tracking }) =>
       when(trackingState(facts, tracking) === 'off', () => 'Changed-block tracking is off.'),
   }),
