@@ -57,6 +57,38 @@ const points: readonly CrashPoint[] = [
   'after-finish',
 ]
 
+const describeCancel = (fleet: Fleet) => {
+  test.each(['after-effect', 'before-finish'] as const)(
+    'killed at %s and cancelled then: no machine of ours is left, and a stranger keeps his',
+    async (point) => {
+      const world = await createWorld(fleet)
+      const stranger = await addMachine(world, { name: `stranger-${uuidv7()}` })
+      const id = await waitingEntry(world, 'vm-104')
+      const armed = await fleet.worker(`kill:${point}`)
+      const jobId = await sendPlace(world, id)
+      expect((await ending(armed)).signal).toBe('SIGKILL')
+      expect(await oursOf(world, id)).toHaveLength(1)
+      await requestCancel(fleet.db, jobId, { by: 'test', reason: 'called off' })
+      await fleet.worker()
+      await fleet.ended([jobId])
+      await until(async () => (await oursOf(world, id)).length === 0, {
+        what: 'the machine to be taken away',
+      })
+      expect(await stateOf(fleet.db, jobId)).toBe('canceled')
+      // The scheduler sends somebody to look whether anything was left; that is over, too, before the next test.
+      await until(
+        async () => (await entryOf(fleet.db, id)).state === 'waiting' && (await isFree(fleet, id)),
+        {
+          what: 'the entry to wait again',
+        },
+      )
+      expect(await oursOf(world, id)).toEqual([])
+      expect(await isThere(world, stranger)).toBe(true)
+      expect(await checkInvariants(fleet.db)).toEqual([])
+    },
+  )
+}
+
 await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => {
   test.each(points)('at %s: one machine, recorded', async (point) => {
     const world = await createWorld(fleet)
@@ -100,33 +132,5 @@ await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => 
     },
   )
 
-  test.each(['after-effect', 'before-finish'] as const)(
-    'killed at %s and cancelled then: no machine of ours is left, and a stranger keeps his',
-    async (point) => {
-      const world = await createWorld(fleet)
-      const stranger = await addMachine(world, { name: `stranger-${uuidv7()}` })
-      const id = await waitingEntry(world, 'vm-104')
-      const armed = await fleet.worker(`kill:${point}`)
-      const jobId = await sendPlace(world, id)
-      expect((await ending(armed)).signal).toBe('SIGKILL')
-      expect(await oursOf(world, id)).toHaveLength(1)
-      await requestCancel(fleet.db, jobId, { by: 'test', reason: 'called off' })
-      await fleet.worker()
-      await fleet.ended([jobId])
-      await until(async () => (await oursOf(world, id)).length === 0, {
-        what: 'the machine to be taken away',
-      })
-      expect(await stateOf(fleet.db, jobId)).toBe('canceled')
-      // The scheduler sends somebody to look whether anything was left; that is over, too, before the next test.
-      await until(
-        async () => (await entryOf(fleet.db, id)).state === 'waiting' && (await isFree(fleet, id)),
-        {
-          what: 'the entry to wait again',
-        },
-      )
-      expect(await oursOf(world, id)).toEqual([])
-      expect(await isThere(world, stranger)).toBe(true)
-      expect(await checkInvariants(fleet.db)).toEqual([])
-    },
-  )
+  describeCancel(fleet)
 })
