@@ -80,7 +80,13 @@ const stopsOf = (checkpointed: Readonly<Record<string, unknown>> | null) => {
   return stored.success ? stored.data : { begun: 0, ended: 0 }
 }
 
-/** By what tracking says since the final import, and by whether the source has run since. */
+/**
+ * Why the copy is behind its source by now, by what tracking says since the final import and by whether the source has
+ * run since. Undefined: it is not, or the source is gone. Unknown throws.
+ */
+export const findStaleNow = async (task: VerifyTask): Promise<string | undefined> =>
+  (await sourcePower(task)) ? findStale(task) : undefined
+
 const findStale = async (task: VerifyTask): Promise<string | undefined> => {
   const { turn, entry } = task.journey
   const rows = await listEntryDisks(turn.db, entry.id)

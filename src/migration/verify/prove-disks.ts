@@ -3,6 +3,7 @@ import {
   type DiskProof,
   type EntryDiskRow,
   listEntryDisks,
+  setBackDisk,
   writeDiskCycle,
 } from '../../../db/queries/entry-disks.ts'
 import { recordedDigests } from '../../../db/queries/extent-digests.ts'
@@ -59,6 +60,23 @@ export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
     tell(0)
   }
   return differences.length > 0 ? { is: 'different', differences } : { is: 'same', disks }
+}
+
+/**
+ * What a target has written for itself since it was started is not of its source: the next copy writes over it. The
+ * caller has proved it off.
+ */
+export const doubtWhatRan = async (task: VerifyTask): Promise<void> => {
+  const { turn, entry } = task.journey
+  const rows = await listEntryDisks(turn.db, entry.id)
+  for (const row of rows) {
+    if (!row.cycle?.proof?.started) continue
+    const { different } = await readBack(task, row, () => {})
+    await turn.transaction(async (tx) => {
+      const now = (await listEntryDisks(tx, entry.id)).find(({ disk }) => disk === row.disk)
+      if (now?.cycle?.n === row.cycle?.n && now) await setBackDisk(tx, now, different)
+    })
+  }
 }
 
 interface ReadBack {

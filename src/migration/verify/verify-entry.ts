@@ -15,8 +15,8 @@ import { proveTargetOff } from '../own-target.ts'
 import { bootTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
-import { lookAtSource } from './look-at-source.ts'
-import { type DiskDifference, proveDisks } from './prove-disks.ts'
+import { findStaleNow, lookAtSource } from './look-at-source.ts'
+import { type DiskDifference, doubtWhatRan, proveDisks } from './prove-disks.ts'
 import { requireSourceOff } from './start-target.ts'
 import type { VerifyParts, VerifyTask } from './verify-task.ts'
 
@@ -67,6 +67,9 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
     const found = await settle(task, instance)
     if ('type' in found) return found
     settled = found
+  } else {
+    const why = await findStaleNow(task)
+    if (why !== undefined) return stale(task, why)
   }
   await task.pace()
   const proved = await proveDisks(task)
@@ -79,6 +82,9 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   if (boot.type === 'wait') return { ...boot, name: facts.name }
   // While it booted somebody may have started the source: two of them are no result.
   await requireSourceOff(task)
+  // Off again by now, it may have run in between.
+  const why = await findStaleNow(task)
+  if (why !== undefined) return stale(task, why)
   const disks: VerifyCheck[] = proved.disks.map(({ row, proof }) => ({
     name: `disk-${row.disk}`,
     expected: proof.source,
@@ -171,15 +177,20 @@ const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): V
   },
 })
 
-const stale = ({ journey }: VerifyTask, message: string): VerifyOutcome => ({
-  type: 'done',
-  result: { ended: 'copy-stale' },
-  change: move(journey, {
-    event: 'copy-stale',
-    reason: { code: 'copy-stale', message },
-    change: { pending: null, reasons: [], retries: 0 },
-  }),
-})
+/** The final import is made anew, into a target that is off and of which nothing is left that it wrote itself. */
+const stale = async (task: VerifyTask, message: string): Promise<VerifyOutcome> => {
+  await proveOff(task)
+  await doubtWhatRan(task)
+  return {
+    type: 'done',
+    result: { ended: 'copy-stale' },
+    change: move(task.journey, {
+      event: 'copy-stale',
+      reason: { code: 'copy-stale', message },
+      change: { pending: null, reasons: [], retries: 0 },
+    }),
+  }
+}
 
 const conflict = (
   { journey }: VerifyTask,
