@@ -3,7 +3,7 @@ import { finishBatches, lockRoom } from '../../db/queries/batch-rows.ts'
 import { type EntryAtWork, findDueEntries, takeEntry, writeEntry } from '../../db/queries/entry-rows.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { Clock } from '../clock.ts'
-import { decideEntry } from '../domain/migration/decide-entry.ts'
+import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
 import type { EntryDecision } from '../domain/migration/entry-facts.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
@@ -113,6 +113,8 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
         force: decision.force,
         cleanup: decision.cleanup,
         tries: decision.tries,
+        // It failed to get away from there: the next try is later each time, whatever the row says of since when.
+        ...(decision.tries > 0 ? { lookAt: new Date(entry.now.getTime() + pauseMs(decision.tries)) } : {}),
         change: { reasons: step.observed.facts.blocks.map((block) => ({ ...block })), error: entry.jobError },
       })
       return { sent: true }
