@@ -11,7 +11,7 @@ import { guardDrift } from './copy/drift-guard.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
 import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
-import { type EntryOutcome, type ImportParts, identityChanged, move } from './import-entry.ts'
+import { type EntryOutcome, endForPerson, type ImportParts, move } from './import-entry.ts'
 import { atBothEnds, enterJourney, type Journey, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
 
@@ -73,12 +73,12 @@ type Imported =
 const importFinally = async (task: CopyTask): Promise<Imported> => {
   const { journey } = task
   const before = await guardDrift(task, [])
-  if (before.is === 'identity') return ended(await identityChanged(task, before.message))
+  if (before.is === 'identity') return ended(await endForPerson(task, before.message))
   const imported = await finalImport(task)
   if (imported.type === 'wait') return { ...imported, name: journey.facts.name }
   const { cycle } = imported
   const after = await guardDrift(task, cycle.reset)
-  if (after.is === 'identity') return ended(await identityChanged(task, after.message))
+  if (after.is === 'identity') return ended(await endForPerson(task, after.message))
   const debts = await clearSnapshots(task)
   await moveOn(journey, cycle)
   const { n, bytes, takenAt } = cycle

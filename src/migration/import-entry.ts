@@ -42,10 +42,10 @@ export const importEntry = async (
   return atBothEnds(use, journey, async (ends) => {
     const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
     const before = await guardDrift(task, [])
-    if (before.is === 'identity') return identityChanged(task, before.message)
+    if (before.is === 'identity') return endForPerson(task, before.message)
     const cycle = await copyCycle(task)
     const after = await guardDrift(task, cycle.reset)
-    if (after.is === 'identity') return identityChanged(task, after.message)
+    if (after.is === 'identity') return endForPerson(task, after.message)
     const debts = await clearSnapshots(task)
     const bytes = cycle.bytes
     return {
@@ -73,10 +73,17 @@ export const move = (journey: Journey, { took, ...step }: Leaving): DomainChange
     if (took) await noteHistory(tx, journey, took)
   })
 
-/** The source is not the machine any more that was planned: a person says what it is. Our snapshots go all the same. */
-export const identityChanged = async (task: CopyTask, message: string): Promise<EntryOutcome> => ({
-  result: { ended: 'identity-changed', debts: await clearSnapshots(task) },
-  change: move(task.journey, {
+/** As {@link identityChanged}, and our snapshots go all the same. */
+export const endForPerson = async (task: CopyTask, message: string): Promise<EntryOutcome> => {
+  const debts = await clearSnapshots(task)
+  const { result, change } = identityChanged(task.journey, message)
+  return { result: { ...result, debts }, change }
+}
+
+/** The source is not the machine any more that was planned: a person says what it is. */
+export const identityChanged = (journey: Journey, message: string): EntryOutcome => ({
+  result: { ended: 'identity-changed' },
+  change: move(journey, {
     event: 'identity-changed',
     reason: { code: 'identity-changed', message },
     change: {
