@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { listEntryDisks, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
+import { findStoppedSource } from '../../../db/queries/find-stopped-source.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { DroverError } from '../../errors.ts'
@@ -127,6 +128,9 @@ export const undoTargetStart =
   (db: Db, use: UsePlatform) =>
   async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
     const undo = undoSchema.parse(effect.undo)
+    // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
+    const entry = await findStoppedSource(db, undo.entry_id)
+    if (entry?.state === 'finished') return
     const site = await loadSiteById(db, undo.target_id)
     if (!site) return
     const name = `${effect.name}/undo/${effect.attempts}/${effect.epoch}`
