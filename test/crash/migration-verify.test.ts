@@ -8,6 +8,7 @@ import { entryOf, overlapsOf, powerOf, sendTo } from '../support/journeys.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, jobOf } from '../support/ledger.ts'
 import { createVerifyWorld } from '../support/verify-world.ts'
+import { until } from '../support/wait.ts'
 
 /** Where it dies: once before the target is started, once around the start, once at the very end. */
 const points: readonly Armed[] = [
@@ -56,4 +57,38 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
     expect(await overlapsOf(lab)).toEqual([])
     expect(await checkInvariants(fleet.db)).toEqual([])
   })
+
+  test.each(['kill:before-undo', 'kill:after-undo'] as const)(
+    '%s of a start that failed: the copy is off, the source too, and a person decides',
+    async (point) => {
+      const lab = await createLab()
+      for (const table of ['entry', 'batch', 'instance', 'site'])
+        await fleet.db`delete from ${fleet.db(table)}`
+      const world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
+      await world.setBatch({ config: { post_migration_retries: 0 } })
+      await fleet.db`update batch set state = 'stopped'`
+      const entry = await world.ready('vm-101')
+      const start = { call: 'start', site: 'cloud', machine: entry.machineRef }
+      await lab.admin('POST /lab/faults', {
+        ...{ ...start, kind: 'error', code: 'platform-refused', failure: 'refused' },
+      })
+      const armed = await fleet.worker(point)
+      const id = await sendTo(world, entry.id, 'final-verify')
+      nudge(fleet.db)
+      expect((await ending(armed)).signal).toBe('SIGKILL')
+      await fleet.worker()
+      await fleet.ended([id])
+      expect((await jobOf(fleet.db, id)).error).toMatchObject({ code: 'target-start-failed' })
+      expect((await effectsOf(fleet.db, id)).map(({ state }) => state)).toEqual(['undone'])
+      expect(await powerOf(world.to, entry.machineRef ?? '')).toBe('off')
+      expect(await powerOf(world.from, 'vm-101')).toBe('off')
+      const state = async () => (await entryOf(fleet.db, entry.id)).state
+      await until(async () => (await state()) === 'conflict', {
+        what: 'the entry to conflict',
+        withinMs: 60_000,
+      })
+      expect((await entryOf(fleet.db, entry.id)).certificateId).toBeNull()
+      expect(await checkInvariants(fleet.db)).toEqual([])
+    },
+  )
 })

@@ -93,7 +93,7 @@ describe('what no sound certificate says, even when it is signed', () => {
       { forced: true, checks: [...document.checks, { ...failed, name: 'source-power' }] },
     ],
   ]
-  test.each(cases)('%s', (_what, changes) => {
+  test.each(cases)('is refused: %s', (_what, changes) => {
     expect(problemsOf(sampleFile(changes, key).text)).not.toEqual([])
   })
 

@@ -90,7 +90,7 @@ describe('a target that is to run', () => {
     ['rests longer each time', { power: 'off', starts: 2, waitedMs: 3_999 }, 'wait'],
     ['is given up when it was started often enough', { power: 'off', starts: 3 }, 'give-up'],
     ['is given up at once when nothing is to be tried again', { power: 'off', retries: 0 }, 'give-up'],
-  ] as const)('%s', (_what, change, expected) => {
+  ] as const)('as it stands %s', (_what, change, expected) => {
     expect(decideBoot({ ...facts, ...change }).do).toBe(expected)
   })
 })
