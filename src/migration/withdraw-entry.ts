@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Tx } from '../../db/client.ts'
 import { deleteEntryDisks } from '../../db/queries/entry-disks.ts'
 import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../../db/queries/entry-rows.ts'
@@ -56,18 +57,30 @@ export const withdrawEntry = async (
   if (own?.type === 'wait') return own
   const source = await use(journey.source, (platform) => leaveSource(journey, platform, orders))
   if (typeof source === 'object') return source
-  const machines = own?.machines ?? []
-  if (orders.target === 'destroy')
+  const destroys = orders.target === 'destroy'
+  const machines = destroys ? await rememberOwn(turn, own?.machines ?? []) : []
+  if (destroys)
     await useTarget(use, journey, async (platform, target) => {
       for (const machine of machines) await destroy(journey, platform, target, machine)
     })
   const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
-  const result = { source, destroyed: orders.target === 'destroy' ? machines : [], snapshots }
+  const result = { source, destroyed: machines, snapshots }
   return {
     type: 'done',
     result,
     change: leaveJourney(journey, (tx, entry) => settle(tx, turn, entry, { orders, source, result })),
   }
+}
+
+const storedMachines = z.array(z.string())
+
+/** With those that an earlier turn was about to destroy: one that is gone since is seen to be so, and recorded. */
+const rememberOwn = async (turn: ActingTurn, machines: readonly string[]): Promise<readonly string[]> => {
+  const stored = storedMachines.safeParse(turn.checkpointed?.machines)
+  const known = stored.success ? stored.data : []
+  const all = [...new Set([...known, ...machines])]
+  if (all.length > known.length) await turn.checkpoint({ ...turn.checkpointed, machines: all })
+  return all
 }
 
 /** An entry that was never placed has nothing on a target. */
