@@ -1,0 +1,36 @@
+import type { Logger } from '../../src/log.ts'
+import { advanceEntries } from '../../src/migration/scheduler.ts'
+import { quietLog } from './events.ts'
+import { entryOf } from './journeys.ts'
+import { jobOf } from './ledger.ts'
+import type { VerifyWorld } from './verify-world.ts'
+
+/** The conductor's look at every entry, now. Where it could not decide, the test fails. */
+export const lookNow = async ({ db }: VerifyWorld): Promise<void> => {
+  const failed: unknown[] = []
+  const log = Object.assign(Object.create(quietLog) as Logger, {
+    warn: ({ err }: { readonly err: unknown }) => void failed.push(err),
+  })
+  await db`update entry set look_at = now(), tries = 0`
+  await advanceEntries({ db, log })
+  if (failed.length > 0) throw new AggregateError(failed, 'The scheduler could not decide.')
+}
+
+/** What conductor and workers do for an entry, turn by turn, until it rests in one of these states. */
+export const driveEntry = async (
+  world: VerifyWorld,
+  id: string,
+  states: readonly string[],
+): Promise<void> => {
+  for (let turns = 0; turns < 40; turns += 1) {
+    const { jobId, state } = await entryOf(world.db, id)
+    const job = jobId === null ? undefined : await jobOf(world.db, jobId)
+    if (job && job.finishedAt === null) await world.worker.finish(job.id)
+    else if (states.includes(state) && jobId === null) return
+    else await lookNow(world)
+  }
+  const { state, stage, reason, message } = await entryOf(world.db, id)
+  throw new Error(
+    `Entry ${id} did not come to ${states.join(' or ')}: ${state}/${stage}, ${reason}: ${message}`,
+  )
+}
