@@ -39,11 +39,25 @@ export const createLog = (options: LogOptions): Logger =>
       base: { role: options.role, pid: process.pid },
       redact: { paths: [...redactedPaths], censor: '[redacted]' },
       timestamp: pino.stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
+      formatters: {
+        level: (label) => ({ level: label }),
+        log: (record) => withoutBytes(record, 0) as Record<string, unknown>,
+      },
       serializers: { err: (error: Error) => redactError(pino.stdSerializers.err(error)) },
     },
     options.destination ?? pino.destination({ dest: 2, sync: true }),
   )
+
+/** As deep as the redaction looks: it takes bytes for a record and fails on them, and they tell a reader nothing. */
+const bytesDepth = 4
+
+const withoutBytes = (value: unknown, depth: number): unknown => {
+  if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+  const isRecord = value !== null && typeof value === 'object' && !(value instanceof Error)
+  if (!isRecord || depth > bytesDepth || value instanceof Date) return value
+  if (Array.isArray(value)) return value.map((item) => withoutBytes(item, depth + 1))
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, withoutBytes(item, depth + 1)]))
+}
 
 const redactError = <T extends { message?: string; stack?: string }>(serialized: T): T => ({
   ...serialized,

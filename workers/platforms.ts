@@ -8,6 +8,7 @@ import { openLab } from '../src/platforms/lab/lab.ts'
 import type { Platform } from '../src/platforms/ports.ts'
 import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
 import type { Sealer } from '../src/seal.ts'
+import { withWaryInventory } from './wary-inventory.ts'
 import { withoutSecret } from './without-secret.ts'
 
 export type OpenPlatform = (connection: Connection) => Platform
@@ -101,7 +102,7 @@ export class Platforms {
     if (!open) throw unknownKind(site.kind)
     const password = site.secret === null ? '' : openSecret(sealer, site.secret)
     const settings = readSettings(site.role as SiteRole, site.settings)
-    const platform = open({
+    const opened = open({
       kind: site.kind as PlatformKind,
       endpoint: site.endpoint,
       username: site.username,
@@ -111,6 +112,7 @@ export class Platforms {
       caller,
       connectTimeoutMs: settings.connection_timeout_seconds * 1_000,
     })
+    const platform = withWaryInventory(opened, [password])
     return { siteId: site.id, version, platform, password, users: 0, retired: false, idle: undefined }
   }
 

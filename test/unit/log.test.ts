@@ -83,3 +83,16 @@ test('what is below the level is not written', () => {
   log.error('loud')
   expect(lines).toHaveLength(1)
 })
+
+test('bytes in a record are told by their number, at any depth that is redacted', () => {
+  const { log, lines } = record()
+  const bytes = Buffer.from('hunter2')
+  log.info(
+    { cursor: bytes, site: { secret: bytes, cursor: bytes, deep: { at: [new Uint8Array(3)] } } },
+    'row',
+  )
+  expect(lines).toHaveLength(1)
+  expect(lines[0]).toContain('"cursor":"[7 bytes]"')
+  expect(lines[0]).toContain('[3 bytes]')
+  expect(lines[0]).not.toContain('104,117')
+})

@@ -217,6 +217,11 @@ test('the password of a source is nowhere: not in jobs, events, errors, warnings
     throw platformProblem('platform-fault', `Who is ${JSON.stringify({ password: planted })}?`)
   }
   await worker.sync(name)
+  // And one that tells it of a single machine, beside others that are well.
+  world.beforeChunk = () => Promise.resolve()
+  const [first = ''] = world.instances.keys()
+  world.broken.set(first, platformProblem('platform-fault', `${first} was asked for with ${planted}.`))
+  await worker.sync(name, { mode: 'full' })
   log.info({ site: await siteOf(db, name) }, 'as it is stored')
   const everything = await db<{ row: string }[]>`
     select row_to_json(j)::text as row from job j union all select row_to_json(e)::text from event e
