@@ -1,5 +1,6 @@
 import type { Queryable } from '../client.ts'
 import type { SiteRow } from '../schema/inventory.ts'
+import { openJobAbout } from './open-job-about.ts'
 
 /** What an entry's next step hangs on outside its own row: its instance as it is known now, and both ends. */
 export interface EntrySurroundings {
@@ -11,6 +12,8 @@ export interface EntrySurroundings {
   readonly sourceConnectivity: SiteRow['connectivity']
   readonly targetName: string | null
   readonly targetConnectivity: SiteRow['connectivity'] | null
+  /** A job switches it on or off, or has its changes tracked, right now. */
+  readonly busy: boolean
   /** Rules that hold and that nobody has waived. */
   readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
 }
@@ -21,6 +24,7 @@ export const readEntrySurroundings = async (
 ): Promise<EntrySurroundings | undefined> => {
   const [row] = await db<EntrySurroundings[]>`
     select i.gone_at, i.ignored, i.tracking, s.name as source_name, s.kind as source_kind,
+      ${openJobAbout(db, 'instance', entry.instanceId)} as busy,
       s.connectivity as source_connectivity, t.name as target_name, t.connectivity as target_connectivity,
       coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'evidence', evidence) order by rule) from finding
         where instance_id = i.id and not waived), '[]'::jsonb) as findings

@@ -76,6 +76,8 @@ const jobOf = (entry: EntryAtWork): EntryJob | null => {
 export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] => [
   ...(around.goneAt ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
   ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
+  // Its record would say that it is off when it is only off for a moment.
+  ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
   ...restrictionsOf(batch, around),
   ...siteBlock('source', around.sourceName, around.sourceConnectivity),
   ...(around.targetName === null
