@@ -1,10 +1,18 @@
 import { Hono } from 'hono'
 import type { Actor, ApiDeps, ApiEnv } from '../api/env.ts'
 import { assessment } from '../api/resources/assessment.ts'
+import { batchActions } from '../api/resources/batch-actions.ts'
+import { batchMembers } from '../api/resources/batch-members.ts'
+import { batches } from '../api/resources/batches.ts'
+import { certificates } from '../api/resources/certificates.ts'
+import { events } from '../api/resources/events.ts'
 import { instanceOverrides } from '../api/resources/instance-overrides.ts'
 import { instanceVerbs } from '../api/resources/instance-verbs.ts'
 import { instances, networkLists } from '../api/resources/instances.ts'
 import { networks } from '../api/resources/networks.ts'
+import { plans } from '../api/resources/plans.ts'
+import { queue } from '../api/resources/queue.ts'
+import { queueVerbs } from '../api/resources/queue-verbs.ts'
 import { hosts } from '../api/resources/site-things.ts'
 import { sourceVerbs, targetVerbs } from '../api/resources/site-verbs.ts'
 import { sources, targets } from '../api/resources/sites.ts'
@@ -14,6 +22,7 @@ import { warnings } from '../api/resources/warnings.ts'
 const resources = [
   ...[...sources, sourceVerbs, ...targets, targetVerbs, hosts, networkLists, networks],
   ...[instances, instanceOverrides, instanceVerbs, waivers, assessment, warnings],
+  ...[batches, batchActions, batchMembers, plans, queue, ...queueVerbs, certificates, events],
 ]
 
 export interface AskOptions {

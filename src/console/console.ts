@@ -5,9 +5,16 @@ import { createAsk } from './ask.ts'
 import { assets } from './assets.ts'
 import { inventoryVerbs } from './inventory-verbs.ts'
 import { LivePages } from './live.ts'
+import { migrationVerbs } from './migration-verbs.ts'
 import type { RenderPage } from './page.ts'
 import { assessmentPage } from './pages/assessment.ts'
+import { batchPage } from './pages/batch.ts'
+import { editBatchPage, newBatchPage } from './pages/batch-form.ts'
+import { batchListPage } from './pages/batch-list.ts'
+import { certificatePage } from './pages/certificate.ts'
+import { certificatesPage } from './pages/certificates.ts'
 import { effectsPage } from './pages/effects.ts'
+import { entryPage } from './pages/entry.ts'
 import { eventsPage } from './pages/events.ts'
 import { failedPage } from './pages/failed.ts'
 import { hostsPage } from './pages/hosts.ts'
@@ -19,6 +26,8 @@ import { jobsPage } from './pages/jobs.ts'
 import { networkPage } from './pages/network.ts'
 import { networksPage } from './pages/networks.ts'
 import { overviewPage } from './pages/overview.ts'
+import { planPage } from './pages/plan.ts'
+import { queuePage } from './pages/queue.ts'
 import { sitePage } from './pages/site.ts'
 import { editSitePage, newSitePage } from './pages/site-form.ts'
 import { siteListPage } from './pages/site-list.ts'
@@ -30,6 +39,13 @@ import { verbs } from './verbs.ts'
 
 const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
+  '/batches': batchListPage,
+  '/batches/:name': batchPage,
+  '/batches/:name/plans/:id': planPage,
+  '/queue': queuePage,
+  '/queue/:id': entryPage,
+  '/certificates': certificatesPage,
+  '/certificates/:id': certificatePage,
   '/sources': siteListPage('source'),
   '/sources/:name': sitePage('source'),
   '/targets': siteListPage('target'),
@@ -56,6 +72,8 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
   '/add-target': ['admin', newSitePage('target')],
   '/targets/:name/edit': ['admin', editSitePage('target')],
   '/instances/:id/overrides': ['operator', overridesPage()],
+  '/add-batch': ['operator', newBatchPage()],
+  '/batches/:name/edit': ['operator', editBatchPage()],
 }
 
 /**
@@ -80,5 +98,6 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
   app.route('/', verbs(deps))
   app.route('/', siteVerbs(parts))
   app.route('/', inventoryVerbs(parts))
+  app.route('/', migrationVerbs(parts))
   return app
 }

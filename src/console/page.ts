@@ -47,6 +47,9 @@ export const mayAdminister = (context: PageContext): boolean => isAtLeast(contex
 
 const places: readonly [path: string, name: string][] = [
   ['/', 'Overview'],
+  ['/batches', 'Batches'],
+  ['/queue', 'Queue'],
+  ['/certificates', 'Certificates'],
   ['/sources', 'Sources'],
   ['/targets', 'Targets'],
   ['/hosts', 'Hosts'],
@@ -99,7 +102,7 @@ ${places.map(
   ([place, name]) =>
     html`<li><a class="place" href="${place}"${isPlace(place, path) ? html` aria-current="page"` : ''}>${name}</a></li>`,
 )}
-<li class="apart"><a class="place" href="/queues">Queues</a></li>
+<li class="apart"><a class="place" href="/queues">Bull Board</a></li>
 <li><a class="place" href="/docs">API</a></li>
 </ul></nav>
 ${who(actor)}

@@ -85,3 +85,15 @@ export const signedIn = async (
 
 export const untilLive = (page: Page): Promise<void> =>
   page.locator('#connection[data-state="live"]').waitFor()
+
+/** Presses Tab until what has the focus is called so. */
+export const tabTo = async (page: Page, name: string): Promise<void> => {
+  for (let presses = 0; presses < 120; presses += 1) {
+    await page.keyboard.press('Tab')
+    const text = await page.evaluate<string>(
+      `(document.activeElement?.labels?.[0]?.textContent ?? document.activeElement?.textContent ?? '').trim()`,
+    )
+    if (text.startsWith(name)) return
+  }
+  throw new Error(`No Tab leads to "${name}".`)
+}

@@ -1,9 +1,8 @@
-import type { Page } from 'playwright-core'
 import { expect, test } from 'vitest'
 import { createLab } from '../support/lab.ts'
 import { until } from '../support/wait.ts'
 import { accessibilityFaults, contrastFaults } from './accessibility.ts'
-import { openPage, patienceMs, signedIn, signIn, startBrowser, untilLive } from './browser.ts'
+import { openPage, patienceMs, signedIn, signIn, startBrowser, tabTo, untilLive } from './browser.ts'
 import { startFleet } from './fleet.ts'
 
 const fleet = await startFleet()
@@ -327,18 +326,6 @@ test('no page of the inventory is wider than a phone', async () => {
     expect({ path, wider }).toEqual({ path, wider: 0 })
   }
 })
-
-/** Presses Tab until what has the focus is called so. */
-const tabTo = async (page: Page, name: string): Promise<void> => {
-  for (let presses = 0; presses < 120; presses += 1) {
-    await page.keyboard.press('Tab')
-    const text = await page.evaluate<string>(
-      `(document.activeElement?.labels?.[0]?.textContent ?? document.activeElement?.textContent ?? '').trim()`,
-    )
-    if (text.startsWith(name)) return
-  }
-  throw new Error(`No Tab leads to "${name}".`)
-}
 
 test('the keyboard alone filters, opens a machine and waives a rule', async () => {
   const page = await signedIn(browser, fleet, '/instances')

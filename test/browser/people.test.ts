@@ -158,7 +158,7 @@ test('a page that is not there says so, in words and with a way back', async () 
 
 test('the board shows the queues and refuses to write', async () => {
   const page = await signedIn(browser, fleet, '/', { expected: /405/ })
-  await page.getByRole('link', { name: 'Queues' }).click()
+  await page.getByRole('link', { name: 'Bull Board' }).click()
   await page.getByText('self-test').first().waitFor()
   const status = await page.evaluate<number>(
     `fetch('/queues/api/queues/self-test/pause', { method: 'PUT' }).then((r) => r.status)`,

@@ -1,0 +1,131 @@
+import { type Context, Hono } from 'hono'
+import type { ApiEnv } from '../api/env.ts'
+import { nameKey } from '../api/page.ts'
+import { notFound, problem } from '../api/problem.ts'
+import { requireRole } from '../api/route.ts'
+import type { Ask } from './ask.ts'
+import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
+import { orFormAgain } from './inventory-verbs.ts'
+import { batchOf, editBatchPage, newBatchPage } from './pages/batch-form.ts'
+import type { ConsoleParts } from './serve-page.ts'
+
+/** A large batch goes in parts; so many in one press of the button. */
+const removalsMax = 25
+
+const nameOf = (c: Context<ApiEnv>): string => {
+  const name = c.req.param('name') ?? ''
+  if (!nameKey.test(name)) throw notFound('batch', name.slice(0, 60))
+  return name
+}
+
+const requireSure = (form: Fields): void => {
+  if (textOf(form, 'sure') !== 'yes')
+    throw problem('validation-failed', 'Say that you mean this batch.', { field: 'sure' })
+}
+
+/** What the buttons and forms about batches and their entries do. */
+export const migrationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
+  const app = new Hono<ApiEnv>()
+  addBatchVerbs(app, parts)
+  addBatchForms(app, parts)
+  addEntryVerbs(app, parts)
+  return app
+}
+
+const askingOf =
+  (parts: ConsoleParts) =>
+  (c: Context<ApiEnv>): Ask =>
+    parts.askAs(c.get('actor'))
+
+const addBatchVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
+  const operator = requireRole('operator')
+  const asking = askingOf(parts)
+  for (const verb of ['start', 'stop'] as const)
+    app.post(`/batches/:name/${verb}`, operator, async (c) => {
+      const name = nameOf(c)
+      const form = await fields(c)
+      requireSure(form)
+      await asking(c)(`POST /v1/batches/${name}/:${verb}`)
+      return back(c, form, `/batches/${name}`, verb === 'start' ? 'batch-started' : 'batch-stopped')
+    })
+  app.post('/batches/:name/reset', operator, async (c) => {
+    const name = nameOf(c)
+    const form = await fields(c)
+    requireSure(form)
+    await asking(c)(`POST /v1/batches/${name}/:reset`, { body: { force: textOf(form, 'force') === 'yes' } })
+    return back(c, form, `/batches/${name}`, 'batch-reset')
+  })
+  app.post('/batches/:name/plan', operator, async (c) => {
+    const name = nameOf(c)
+    await asking(c)(`POST /v1/batches/${name}/:plan`)
+    return back(c, await fields(c), `/batches/${name}`, 'planning')
+  })
+  app.post('/batches/:name/approve', operator, async (c) => {
+    const name = nameOf(c)
+    const form = await fields(c)
+    await asking(c)(`POST /v1/batches/${name}/:approve`, { body: { plan_id: textOf(form, 'plan_id') } })
+    return back(c, form, `/batches/${name}`, 'approved')
+  })
+  app.post('/batches/:name/remove', operator, async (c) => {
+    await removeBatch(asking(c), nameOf(c))
+    return back(c, {}, '/batches', 'removed')
+  })
+}
+
+const addBatchForms = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
+  const operator = requireRole('operator')
+  const asking = askingOf(parts)
+  app.post('/add-batch', operator, async (c) => {
+    const values = textsOf(await fields(c))
+    return await orFormAgain(c, parts, {
+      values,
+      act: async () => {
+        await asking(c)('POST /v1/batches', { body: batchOf(values) })
+        return back(c, {}, `/batches/${values.name}`, 'batch-defined')
+      },
+      again: newBatchPage,
+    })
+  })
+  app.post('/batches/:name/edit', operator, async (c) => {
+    const name = nameOf(c)
+    const values = textsOf(await fields(c))
+    return await orFormAgain(c, parts, {
+      values,
+      act: async () => {
+        const { name: now } = await asking(c)<{ name: string }>(`PUT /v1/batches/${name}`, {
+          body: batchOf(values),
+          version: values.version ?? '',
+        })
+        return back(c, {}, `/batches/${now}`, 'saved')
+      },
+      again: editBatchPage,
+    })
+  })
+}
+
+const addEntryVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
+  const operator = requireRole('operator')
+  const asking = askingOf(parts)
+  for (const [verb, notice] of [
+    ['resolve', 'resolved'],
+    ['retry', 'tried-again'],
+  ] as const)
+    app.post(`/queue/:id/${verb}`, operator, async (c) => {
+      const id = idOf(c)
+      await asking(c)(`POST /v1/queue/${id}/:${verb}`)
+      return back(c, await fields(c), `/queue/${id}`, notice)
+    })
+  app.post('/queue/:id/cancel', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    const body = { force: textOf(form, 'force') === 'yes', cleanup: textOf(form, 'cleanup') === 'yes' }
+    await asking(c)(`POST /v1/queue/${id}/:cancel`, { body })
+    return back(c, form, `/queue/${id}`, 'given-up')
+  })
+}
+
+/** Until nothing is left, or as far as one press goes: the next one goes on. */
+const removeBatch = async (ask: Ask, name: string): Promise<void> => {
+  for (let round = 0; round < removalsMax; round += 1)
+    if ((await ask<unknown>(`DELETE /v1/batches/${name}`, { version: '*' })) === undefined) return
+}

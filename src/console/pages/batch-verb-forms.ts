@@ -1,0 +1,50 @@
+import { html } from 'hono/html'
+import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
+import type { Html } from '../view.ts'
+import type { BatchDetailSeen, PlanSeen } from './batch.ts'
+
+/** What can be done about a batch in its state; whatever throws work away is said twice. */
+export const batchVerbForms = (batch: BatchDetailSeen, plan: PlanSeen | undefined): Html => {
+  const can = (event: 'start' | 'stop' | 'reset') =>
+    applyBatchEvent(batch.state as BatchState, event) !== undefined
+  return html`${can('start') ? startForm(batch, plan) : ''}
+${
+  can('stop')
+    ? confirmed(
+        batch.name,
+        'stop',
+        'Stop it',
+        'Its work lets go at the next safe point, and goes on from there after a start.',
+      )
+    : ''
+}
+${can('reset') ? resetForm(batch.name) : ''}`
+}
+
+const startForm = ({ name, state, matched }: BatchDetailSeen, plan: PlanSeen | undefined): Html =>
+  confirmed(
+    name,
+    'start',
+    state === 'stopped' ? 'Let it go on' : 'Start it',
+    state === 'stopped'
+      ? 'Every entry goes on where it was.'
+      : `${matched} machines matched last. They are copied now, and switched off and cut over as soon as their windows allow.${
+          plan === undefined ? ' Nobody has planned it.' : ''
+        }`,
+  )
+
+const confirmed = (name: string, verb: string, text: string, meaning: string): Html =>
+  html`<details class="waive"><summary>${text}</summary>
+<form method="post" action="/batches/${name}/${verb}"><p>${meaning}</p>
+<p class="check"><input type="checkbox" id="sure-${verb}" name="sure" value="yes" required><label for="sure-${verb}">Yes, the batch ${name}</label></p>
+<button type="submit">${text}</button></form></details>`
+
+const resetForm = (name: string): Html =>
+  html`<details class="waive"><summary>Reset it</summary>
+<form method="post" action="/batches/${name}/reset">
+<p>Its entries are thrown away, with the machines that they made; finished machines stay. Sources that were switched
+off are started again.</p>
+<p class="check"><input type="checkbox" id="sure-reset" name="sure" value="yes" required><label for="sure-reset">Yes, the batch ${name}</label></p>
+<p class="check"><input type="checkbox" id="force-reset" name="force" value="yes">
+<label for="force-reset">Also machines in the middle of their cutover</label></p>
+<button type="submit" class="danger">Reset the batch</button></form></details>`

@@ -1,0 +1,34 @@
+import { html } from 'hono/html'
+import { bytesProgress, type EntrySeen, entryLink, phaseWords, stateBadge } from '../entry-shown.ts'
+import { visible } from '../shown.ts'
+import { ago, type Html, table } from '../view.ts'
+
+/** Entries as rows: where each is, why, and how far. */
+export const entryTable = (options: {
+  readonly label: string
+  readonly entries: readonly EntrySeen[]
+  readonly nowMs: number
+  readonly empty: string
+  /** Of one batch, which then needs no column. */
+  readonly ofOneBatch: boolean
+}): Html =>
+  table({
+    label: options.label,
+    head: ['Name', 'State', 'Why', 'Progress', ...(options.ofOneBatch ? [] : ['Batch']), 'To', 'Since'],
+    empty: options.empty,
+    rows: options.entries.map(
+      (entry) => html`<tr data-key="${entry.id}"><th scope="row" class="long">${entryLink(entry)}</th>
+<td class="nowrap">${stateBadge(entry.state)}</td><td class="long">${visible(entry.message)}</td><td>${progressCell(entry)}</td>
+${options.ofOneBatch ? '' : html`<td class="nowrap"><a href="/batches/${entry.batch}">${entry.batch}</a></td>`}
+<td class="nowrap">${entry.target === null ? html`<span class="dim">nowhere yet</span>` : html`<a href="/targets/${entry.target}">${entry.target}</a>`}</td>
+<td class="nowrap">${ago(entry.since, options.nowMs)}</td></tr>`,
+    ),
+  })
+
+const progressCell = (entry: EntrySeen): Html => {
+  if (entry.certificate_id !== null && entry.state === 'finished')
+    return html`<a href="/certificates/${entry.certificate_id}">certificate<span class="sr"> of ${visible(entry.name)}</span></a>`
+  if (entry.progress === null) return html``
+  const phase = entry.job === null ? '' : `${phaseWords(entry.progress.phase)}: `
+  return html`${phase}${bytesProgress(`Progress of ${visible(entry.name)}`, entry.progress)}`
+}

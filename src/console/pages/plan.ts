@@ -1,0 +1,72 @@
+import { html } from 'hono/html'
+import { nameKey, uuidKey } from '../../api/page.ts'
+import { notFound } from '../../api/problem.ts'
+import type { PlanItem } from '../../domain/migration/plan-document.ts'
+import { withQuery } from '../ask.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { bytes, outside, visible } from '../shown.ts'
+import { ago, duration, type Html, jsonBlock, table } from '../view.ts'
+import type { PlanSeen } from './batch.ts'
+import { pager } from './jobs.ts'
+
+interface PlanDetailSeen extends PlanSeen {
+  readonly diff: unknown
+  readonly items: readonly PlanItem[]
+  readonly items_left_out: number
+  readonly next_cursor: string | null
+}
+
+/** What a start would do, machine by machine. Nothing was changed for it. */
+export const planPage = async (context: PageContext): Promise<Page> => {
+  const { ask, params, query } = context
+  const { name = '', id = '' } = params
+  if (!nameKey.test(name) || !uuidKey.test(id)) throw notFound('plan', id.slice(0, 60))
+  const plan = await ask<PlanDetailSeen>(
+    `GET ${withQuery(`/v1/batches/${name}/plans/${id}`, { cursor: query.get('cursor') })}`,
+  )
+  return {
+    title: `Plan of ${name}`,
+    wakesOn: (event) => event.subject.id === name,
+    parts: [
+      { id: 'totals', html: totalsHtml(context, name, plan) },
+      { id: 'items', title: 'Machine by machine', html: itemsHtml(context, plan) },
+    ],
+  }
+}
+
+const totalsHtml = (context: PageContext, name: string, plan: PlanDetailSeen): Html => html`<div class="card">
+<p>Planned ${ago(plan.planned_at, context.nowMs)} by ${visible(plan.created_by)} for <a href="/batches/${name}">${name}</a>.</p>
+<ul>${Object.entries(plan.totals).map(([what, value]) => html`<li>${visible(what.replaceAll('_', ' '))}: ${totalText(what, value)}</li>`)}</ul>
+${plan.diff === null ? '' : jsonBlock('What changed since the plan that was approved', plan.diff)}
+${
+  plan.approved !== null
+    ? html`<p><strong>Approved</strong> by ${visible(plan.approved.by)} ${ago(plan.approved.at, context.nowMs)}.</p>`
+    : mayOperate(context)
+      ? html`<form method="post" action="/batches/${name}/approve" class="verb"><input type="hidden" name="plan_id" value="${plan.id}">
+<button type="submit">Approve this plan</button></form>`
+      : ''
+}</div>`
+
+const totalText = (what: string, value: unknown): Html => {
+  if (typeof value === 'number' && what === 'bytes') return html`${bytes(value)}`
+  if (what === 'copy_ms') return html`${spanText(value as PlanItem['copy_ms'])}`
+  return html`${visible(typeof value === 'object' ? JSON.stringify(value) : String(value))}`
+}
+
+const spanText = (span: PlanItem['copy_ms']): string =>
+  span === null ? 'no history yet' : `${duration(span.p50)}, at most ${duration(span.p90)} in nine of ten`
+
+const itemsHtml = ({ query, path }: PageContext, plan: PlanDetailSeen): Html =>
+  html`${table({
+    label: 'Machines of the plan',
+    head: ['Name', 'What', 'Why', 'To', 'Window', 'Bytes', 'Copy', 'Downtime'],
+    empty: 'No machine belongs to it.',
+    rows: plan.items.map(
+      (
+        item,
+      ) => html`<tr data-key="${item.instance_id}"><th scope="row" class="long"><a href="/instances/${item.instance_id}">${outside(item.name)}</a></th>
+<td class="nowrap">${item.standing}</td><td class="long">${item.reasons.map(({ message }) => visible(message)).join(' ')}</td>
+<td class="nowrap">${visible(item.placement?.target ?? '')}</td><td class="nowrap">${visible(item.window ?? item.window_note)}</td>
+<td class="nowrap">${bytes(item.bytes)}</td><td>${spanText(item.copy_ms)}</td><td>${spanText(item.downtime_ms)}</td></tr>`,
+    ),
+  })}${plan.items_left_out > 0 ? html`<p>${plan.items_left_out} more are counted above and not listed.</p>` : ''}${pager(path, query, plan.next_cursor)}`
