@@ -67,10 +67,9 @@ export const entryLine = (entry: WaveEntry): string =>
     entry.state === 'finished' ? finishedText(entry) : `${wordsOf(entry)}: ${shown(entry.message)}`,
   ].join('  ')
 
-const finishedText = ({ running, progress, created_at: from, finished_at: to }: WaveEntry): string => {
+const finishedText = ({ running, created_at: from, finished_at: to }: WaveEntry): string => {
   const took = to === null ? '' : ` in ${seconds(Date.parse(to) - Date.parse(from))}`
-  const bytes = progress === null ? '' : `, ${sizeText(progress.bytes_total)}`
-  return `finished${took}${bytes}: proved, and ${running ? 'runs' : 'off as it was'}`
+  return `finished${took}: proved, and ${running ? 'runs' : 'off as it was'}`
 }
 
 const wordsOf = ({ state }: WaveEntry): string => stateWords[state] ?? state

@@ -33,8 +33,8 @@ test('each machine has a line of its own, with a bar while it moves and its end 
   expect(waveBlock(seen, 9_400)).toEqual([
     '  web-01      [########········]  copied while it runs',
     '  web-02      [················]  waits for its place',
-    '  db-01       finished in 20 s, 12 MiB: proved, and runs',
-    '  test        finished in 20 s, 12 MiB: proved, and off as it was',
+    '  db-01       finished in 20 s: proved, and runs',
+    '  test        finished in 20 s: proved, and off as it was',
     '  wiki        waits for you: It no longer matches.',
     'Wave: 2 of 5 finished, 1 waits for you, 30 MiB of 2.0 GiB copied, 5.0 MiB/s, 9 s',
   ])
