@@ -1,3 +1,4 @@
+import { runBatchSuite } from './batch/suite.ts'
 import { runInventorySuite } from './inventory/suite.ts'
 import { runLedgerSuite } from './ledger/suite.ts'
 import type { BenchOptions } from './options.ts'
@@ -11,6 +12,7 @@ export interface Suite {
 export const suites: readonly Suite[] = [
   { name: 'ledger', run: runLedgerSuite },
   { name: 'inventory', run: runInventorySuite },
+  { name: 'batch', run: runBatchSuite },
 ]
 
 export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)
