@@ -2,7 +2,8 @@ import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { jobOf } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { addFleet, emptyMigration, moveRow, startBatch } from './batch-rows.ts'
+import { until } from '../support/wait.ts'
+import { addFleet, emptyMigration, moveRow, restEntries, startBatch } from './batch-rows.ts'
 import { eventTypes } from './inventory-rows.ts'
 import { type Body, clientOf, depsOver, tokensFor } from './setup.ts'
 
@@ -17,6 +18,7 @@ beforeEach(() => emptyMigration(db))
 const begin = async (names: readonly string[], changes: Record<string, unknown> = {}) => {
   await addFleet(db, names)
   await startBatch(db, call, { include_expression: 'true', ...changes })
+  await restEntries(db)
   return (await get('/v1/queue')).body.items
 }
 
@@ -76,8 +78,15 @@ describe('an entry', () => {
     expect(Object.keys(body.placement as object)).not.toContain('why')
     expect(body.pending).toEqual([{ path: 'instance.cpus', from: expect.any(Number), to: 64 }])
     expect(verbsOf(body)).toEqual([{ verb: 'cancel', force: false }])
-    const history = await get(String(body.events))
-    expect(history.body.items.map((event) => event.type)).toEqual(['entry.created'])
+    // The feed shows an event once no older transaction of the server is open.
+    const history = await until(
+      async () => {
+        const { items } = (await get(String(body.events))).body
+        return items.length > 0 && items
+      },
+      { what: 'the event to be in the feed', withinMs: 30_000 },
+    )
+    expect(history.map((event) => event.type)).toContain('entry.created')
   })
 
   test('that waits for a minute and more names what it waits for', async () => {

@@ -94,3 +94,11 @@ export const moveRow = async (
       window_id = (select id from batch_window where name = ${place.windowName ?? ''}),
       source_stopped_at = ${place.stopped ? new Date() : null} where id = ${id}::uuid`
 }
+
+/** Takes the jobs away that a start sends along: a test says itself who is at an entry. */
+export const restEntries = async (db: Db): Promise<void> => {
+  await db`update entry set job_id = null`
+  await db`
+    with gone as (delete from job where subject_type = 'entry' returning id)
+    delete from job_search where job_id in (select id from gone)`
+}
