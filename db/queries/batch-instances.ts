@@ -1,5 +1,6 @@
 import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { openJobAbout } from './open-job-about.ts'
 
 /** An instance as a batch judges it. */
 export interface CandidateLine {
@@ -70,16 +71,23 @@ export interface EntryInsert {
   readonly force: boolean
 }
 
+export interface MadeEntry {
+  readonly id: string
+  readonly instanceId: string
+  readonly state: string
+  /** A job switches its instance on or off right now. */
+  readonly busy: boolean
+}
+
 /**
  * Makes entries, and freezes the instances of those that may go on: what a sync sees of them is kept apart from now
- * on. An instance that another batch took first is left to it. Gives the instances that have one now.
+ * on. An instance that another batch took first is left to it. Gives those that were made.
  */
 export const insertEntries = async (
   tx: Tx,
   batch: { readonly id: string; readonly name: string; readonly by: string },
   entries: readonly EntryInsert[],
-): Promise<string[]> => {
-  const rows = await tx<{ instanceId: string }[]>`
+): Promise<MadeEntry[]> => tx<MadeEntry[]>`
     with input as (
       select * from jsonb_to_recordset(${tx.json(entries as never)}) as e(id uuid, "instanceId" uuid, "sourceId" uuid,
         state text, reason text, message text, reasons jsonb, revision bigint, facts jsonb, running boolean, force boolean)
@@ -99,9 +107,7 @@ export const insertEntries = async (
         jsonb_build_object('code', reason, 'batch_id', ${batch.id}::text, 'instance_id', instance_id)
       from made
     )
-    select instance_id from made`
-  return rows.map(({ instanceId }) => instanceId)
-}
+    select id, instance_id, state, ${openJobAbout(tx, 'instance', tx`made.instance_id::text`)} as busy from made`
 
 export const setBatchMessage = async (
   tx: Tx,

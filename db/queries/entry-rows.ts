@@ -21,16 +21,27 @@ const atWork = (db: Queryable) => db`
   j.finished_at as job_finished_at, now() as now
   from entry e left join job j on j.id = e.job_id`
 
-/** Entries that somebody has to look at: their moment has come, or their job has ended since the last look. */
-export const findDueEntries = async (db: Queryable, limit: number): Promise<string[]> => {
+/**
+ * Entries that somebody has to look at: their moment has come, or their job has ended since the last look. Ended jobs
+ * are few; entries with a job that waits may be a hundred thousand, so the search begins with the jobs, of which those
+ * are looked at that ended within `endedWithinSeconds`.
+ */
+export const findDueEntries = async (
+  db: Queryable,
+  asked: { readonly limit: number; readonly endedWithinSeconds: number },
+): Promise<string[]> => {
+  const { limit, endedWithinSeconds } = asked
   const rows = await db<{ id: string }[]>`
+    with ended as materialized (
+      select id, finished_at from job where finished_at > now() - ${endedWithinSeconds}::float8 * interval '1 second'
+    )
     select id from (
-      (select id, look_at as due from entry
+      (select e.id, j.finished_at as due from ended j join entry e on e.job_id = j.id
+        where j.finished_at >= e.updated_at order by j.finished_at limit ${limit})
+      union all
+      (select id, look_at from entry
         where look_at <= now() and (state not in ('finished', 'error', 'canceled') or intent is not null)
         order by look_at limit ${limit})
-      union all
-      (select e.id, j.finished_at from entry e join job j on j.id = e.job_id
-        where e.job_id is not null and j.finished_at >= e.updated_at order by j.finished_at limit ${limit})
     ) due group by id order by min(due) limit ${limit}`
   return rows.map((row) => row.id)
 }
@@ -191,4 +202,18 @@ export const intendReset = async (tx: Tx, batchId: string): Promise<number> => {
 /** Somebody looks at all of them now: what held them back may be gone. */
 export const lookAtAll = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`update entry set look_at = now() where batch_id = ${batchId}::uuid and job_id is null`
+}
+
+/** Jobs that were sent to entries just made: each is the one at its entry from now on. */
+export const assignJobs = async (
+  tx: Tx,
+  sent: readonly { readonly entryId: string; readonly jobId: string }[],
+  lookAgainMs: number,
+): Promise<void> => {
+  await tx`
+    update entry e set job_id = s.job_id, look_at = now() + ${lookAgainMs}::float8 * interval '1 millisecond',
+      version = version + 1, updated_at = now()
+    from unnest(${sent.map(({ entryId }) => entryId)}::uuid[], ${sent.map(({ jobId }) => jobId)}::uuid[])
+      as s(entry_id, job_id)
+    where e.id = s.entry_id`
 }

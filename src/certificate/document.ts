@@ -59,7 +59,6 @@ export const certificateDocument = z.strictObject({
 })
 
 export type CertificateDocument = z.infer<typeof certificateDocument>
-export type DiskEvidence = z.infer<typeof diskEvidence>
 
 /** What a sound certificate cannot say, whoever signed it; empty: nothing. */
 export const contradictions = (document: CertificateDocument): string[] => {

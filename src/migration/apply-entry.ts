@@ -9,7 +9,7 @@ import type { EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
 import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migration/entry-table.ts'
 import { endsRunning } from '../domain/migration/start-batch.ts'
 import { DroverError } from '../errors.ts'
-import { enqueue } from '../ledger/enqueue.ts'
+import { enqueue, type NewJob } from '../ledger/enqueue.ts'
 
 export interface BatchOfEntry {
   readonly id: string
@@ -125,30 +125,33 @@ const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Wit
   return source === 'keep' && target === 'keep' ? undefined : { source, target }
 }
 
+export interface EntryWork {
+  readonly kind: EntryJobKind
+  readonly payload?: Record<string, unknown>
+  readonly tokens?: readonly string[]
+}
+
+/** A job of an entry's journey, as it is sent. */
+export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryWork): NewJob => ({
+  kind: work.kind,
+  payload: { batch: batch.name, entry_id: entryId, ...work.payload },
+  subject: { type: 'entry', id: entryId },
+  // A batch that is stopped still puts right what it left: its pause must not hold that back.
+  lane: `${work.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
+  ...(work.tokens ? { tokens: work.tokens } : {}),
+  // Putting right goes before new work.
+  priority: work.kind === 'withdraw-entry' ? 50 : 0,
+  createdBy: `batch/${batch.name}`,
+})
+
 /** Sends a job to the entry: it is the one at it from now on. */
 export const sendJob = async (
   tx: Tx,
   batch: BatchOfEntry,
   entry: Pick<EntryAtWork, 'id'>,
-  job: {
-    readonly kind: EntryJobKind
-    readonly payload?: Record<string, unknown>
-    readonly tokens?: readonly string[]
-  },
+  work: EntryWork,
 ): Promise<string> => {
-  const [sent] = await enqueue(tx, [
-    {
-      kind: job.kind,
-      payload: { batch: batch.name, entry_id: entry.id, ...job.payload },
-      subject: { type: 'entry', id: entry.id },
-      // A batch that is stopped still puts right what it left: its pause must not hold that back.
-      lane: `${job.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
-      ...(job.tokens ? { tokens: job.tokens } : {}),
-      // Putting right goes before new work.
-      priority: job.kind === 'withdraw-entry' ? 50 : 0,
-      createdBy: `batch/${batch.name}`,
-    },
-  ])
+  const [sent] = await enqueue(tx, [jobOfEntry(batch, entry.id, work)])
   if (!sent) throw new Error('A job was sent but not stored.')
   return sent.id
 }

@@ -6,12 +6,16 @@ import {
   type EntryInsert,
   insertEntries,
   listCandidates,
+  type MadeEntry,
   setBatchMessage,
 } from '../../db/queries/batch-instances.ts'
+import { assignJobs } from '../../db/queries/entry-rows.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../domain/inventory/overrides.ts'
 import { startEntry } from '../domain/migration/start-batch.ts'
+import { enqueue } from '../ledger/enqueue.ts'
+import { jobOfEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'
 
@@ -33,6 +37,8 @@ export interface FoundInstances {
 
 /** Instances at once: enough for a cheap round trip, few enough for flat memory and a short transaction. */
 const pageSize = 1_000
+/** The end of a job wakes its entry; this is for when nobody heard of it. */
+const lookAgainMs = 300_000
 
 /**
  * Goes over the whole fleet page by page, each page in a transaction of its own with the place it has reached: cut
@@ -117,7 +123,40 @@ const makeEntries = async (
   if (wanted.length === 0) return 0
   const inserts = wanted.map((one) => newEntry(batch, one))
   const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
-  return (await turn.transaction((tx) => insertEntries(tx, by, inserts))).length
+  return turn.transaction(async (tx) => {
+    const made = await insertEntries(tx, by, inserts)
+    const revisions = new Map(inserts.map(({ id, revision }) => [id, revision]))
+    await sendFirstJobs(
+      tx,
+      batch,
+      made.filter(({ state, busy }) => state === 'waiting' && !busy),
+      revisions,
+    )
+    return made.length
+  })
+}
+
+/** What the scheduler would find out of each by itself, for a page at once. */
+const sendFirstJobs = async (
+  tx: Tx,
+  batch: BatchView,
+  entries: readonly MadeEntry[],
+  revisions: ReadonlyMap<string, number>,
+): Promise<void> => {
+  if (entries.length === 0) return
+  const jobs = entries.map(({ id, instanceId }) =>
+    jobOfEntry(batch.row, id, {
+      kind: 'place-instance',
+      payload: { instance_id: instanceId, revision: revisions.get(id) ?? 0 },
+      tokens: [`target-creates/${batch.defaults.placement.target}`],
+    }),
+  )
+  const sent = await enqueue(tx, jobs)
+  await assignJobs(
+    tx,
+    entries.map(({ id }, at) => ({ entryId: id, jobId: sent[at]?.id ?? '' })),
+    lookAgainMs,
+  )
 }
 
 /** Where an entry of this batch begins. */

@@ -177,7 +177,7 @@ export class PagePlanner {
     const { batch } = this.#options
     const fresh = [...this.#supposed, ...subjects].flatMap((one) => one.fresh ?? [])
     const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
-    const made = new Set(await insertEntries(tx, by, fresh))
+    const made = new Set((await insertEntries(tx, by, fresh)).map(({ instanceId }) => instanceId))
     for (const { entryId, placement } of this.#supposed) await supposePlacement(tx, entryId, { ...placement })
     const decided: Decided[] = []
     for (const subject of subjects) {

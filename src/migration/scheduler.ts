@@ -24,28 +24,39 @@ export interface SchedulerOptions {
 
 const actor = 'conductor'
 const atOnce = 4
+/** Jobs that ended while no conductor led. What ended before that has its `look_at`. */
+const firstLookBackSeconds = 3_600
+const spareSeconds = 10
 
 /** Takes every entry a step further when its moment has come: the hand of `decideEntry`. */
-export const migrationScheduler = (options: SchedulerOptions): Loop =>
-  new Loop({
+export const migrationScheduler = (options: SchedulerOptions): Loop => {
+  const { clock, log, db } = options
+  let lastRound: number | undefined
+  return new Loop({
     name: 'migration-scheduler',
     intervalMs: options.intervalMs ?? 500,
-    clock: options.clock,
-    log: options.log,
+    clock,
+    log,
     runOnce: async () => {
-      const looked = await advanceEntries(options)
-      await finishBatches(options.db)
+      const began = clock.monotonicMs()
+      const since = lastRound === undefined ? firstLookBackSeconds : (began - lastRound) / 1_000
+      const looked = await advanceEntries({ ...options, endedWithinSeconds: since + spareSeconds })
+      await finishBatches(db)
+      // Only now: a round that failed is made up for by the next one.
+      lastRound = began
       return looked
     },
   })
+}
 
 /** One round. True: there may be more. One entry that cannot be decided on does not keep the others back. */
 export const advanceEntries = async (
-  options: Pick<SchedulerOptions, 'db' | 'log' | 'batch'>,
+  options: Pick<SchedulerOptions, 'db' | 'log' | 'batch'> & { readonly endedWithinSeconds?: number },
 ): Promise<boolean> => {
   const { db, log } = options
   const limit = options.batch ?? 200
-  const due = await findDueEntries(db, limit)
+  const endedWithinSeconds = options.endedWithinSeconds ?? firstLookBackSeconds
+  const due = await findDueEntries(db, { limit, endedWithinSeconds })
   const views = new Map<string, Promise<BatchView | undefined>>()
   const waiting = [...due]
   const work = async () => {
@@ -203,7 +214,7 @@ const startJob = async (
     reason: decision.reason,
     jobId,
     tries: decision.tries,
-    lookAt: entry.now.getTime() + lookAgainMs,
+    lookAt: entry.now.getTime() + (cuts ? cutLookMs : lookAgainMs),
     // From now on it is counted: two must not be given the same room.
     ...(cuts && entry.stage !== 'complete'
       ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }
@@ -211,7 +222,10 @@ const startJob = async (
   })
 }
 
-const lookAgainMs = 30_000
+/** The end of a job wakes its entry at once; this is for when nobody heard of it, or the world around it changed. */
+const lookAgainMs = 300_000
+/** Its window may close while it waits for its turn. */
+const cutLookMs = 30_000
 
 const payloadOf = (entry: EntryAtWork, job: string): Record<string, unknown> => {
   if (job === 'place-instance') return { instance_id: entry.instanceId, revision: entry.revision }

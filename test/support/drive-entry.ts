@@ -11,7 +11,8 @@ export const lookNow = async ({ db }: VerifyWorld): Promise<void> => {
   const log = Object.assign(Object.create(quietLog) as Logger, {
     warn: ({ err }: { readonly err: unknown }) => void failed.push(err),
   })
-  await db`update entry set look_at = now(), tries = 0`
+  // Moments are stored rounded to the millisecond: one of now may lie ahead.
+  await db`update entry set look_at = now() - interval '1 second', tries = 0`
   await advanceEntries({ db, log })
   if (failed.length > 0) throw new AggregateError(failed, 'The scheduler could not decide.')
 }

@@ -76,6 +76,11 @@ const samples: Record<string, Sample> = {
     filled: { batch: 'b', purpose: 'assign', version: 1 },
     refused: { purpose: { batch: 'b', purpose: 'stop', version: 1 } },
   },
+  'plan-batch': {
+    least: { batch: 'b', version: 1, by: 'ada' },
+    filled: { batch: 'b', version: 1, by: 'ada' },
+    refused: { version: { batch: 'b', version: 0, by: 'ada' } },
+  },
   'import-ova': {
     least: { target: 't', image: 'i', from: { type: 'upload', upload_id: id } },
     filled: { target: 't', image: 'i', from: { type: 'upload', upload_id: id }, require_manifest: false },

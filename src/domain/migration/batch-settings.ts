@@ -113,5 +113,4 @@ export const batchProbes = z
 export type BatchDefaults = z.infer<typeof batchDefaults>
 export type BatchConfig = z.infer<typeof batchConfig>
 export type BatchConstraint = z.infer<typeof batchConstraint>
-export type BatchWindow = z.infer<typeof batchWindows>[number]
 export type BatchProbe = z.infer<typeof batchProbes>[number]

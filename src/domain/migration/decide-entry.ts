@@ -16,17 +16,11 @@ import {
 import type { EntryEvent } from './entry-rule.ts'
 import { applyEntryEvent } from './entry-table.ts'
 
-export {
-  type EntryDecision,
-  type EntryFacts,
-  type EntryJob,
-  type EntryJobKind,
-  type Intent,
-  pauseMs,
-  type Reason,
-} from './entry-facts.ts'
+export { type EntryDecision, type EntryFacts, type EntryJob, pauseMs } from './entry-facts.ts'
 
 const blockedLookMs = 15_000
+/** The end of its job wakes it; a hundred thousand that wait for their turn are not looked at all the time. */
+const workingLookMs = 300_000
 
 /** What is next for one entry. */
 export const decideEntry = (facts: EntryFacts): EntryDecision => {
@@ -72,7 +66,8 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const [block] = blocks
   if (block && (place.state === 'waiting' || place.state === 'blocked'))
     return { do: 'call-off', reason: block }
-  return rest(facts, reason('working', 'A job is at it.'))
+  const cuts = isCommitted(place) || job.kind === 'cutover-instance'
+  return rest(facts, reason('working', 'A job is at it.'), facts.now + (cuts ? lookMs : workingLookMs))
 }
 
 const tooLate = ({ place }: EntryFacts, { verb }: Intent): EntryDecision => ({

@@ -36,9 +36,9 @@ export type EntryEvent = (typeof entryEvents)[number]
  * `start`: a source that we switched off is switched on again, after our copy of it is proved off. `person`: nobody
  * but a person may start it: we no longer know that it is the same machine.
  */
-export type SourceRule = 'keep' | 'start' | 'person'
+type SourceRule = 'keep' | 'start' | 'person'
 /** `asked`: as the person said (`cleanup`). */
-export type TargetRule = 'keep' | 'destroy' | 'asked'
+type TargetRule = 'keep' | 'destroy' | 'asked'
 
 export interface EntryRule {
   readonly event: EntryEvent

@@ -5,13 +5,7 @@ import type { EntryEvent, EntryRule } from './entry-rule.ts'
 import { setbackRules } from './setback-rules.ts'
 import { verbRules } from './verb-rules.ts'
 
-export {
-  type EntryEvent,
-  type EntryRule,
-  entryEvents,
-  type SourceRule,
-  type TargetRule,
-} from './entry-rule.ts'
+export { type EntryEvent, type EntryRule, entryEvents } from './entry-rule.ts'
 
 /**
  * Every transition there is: the code applies it, the tests walk over all pairs of it, the documents draw it

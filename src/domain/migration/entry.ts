@@ -59,7 +59,3 @@ export const isBeforePlacement = ({ state, stage }: EntryPlace): boolean =>
 export const isBeforeWindow = ({ state, stage }: EntryPlace): boolean =>
   isOneOf('blocked', 'waiting', 'creating', 'background-import')(state) ||
   (state === 'idle' && stage !== 'complete')
-
-/** Only then has it got a machine of ours on the target. */
-export const mayHaveTarget = ({ state, stage }: EntryPlace): boolean =>
-  !isOneOf('blocked', 'waiting')(state) && !(state === 'conflict' && stage === 'background')

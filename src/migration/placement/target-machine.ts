@@ -77,7 +77,7 @@ const callOf = (turn: Pick<ActingTurn, 'signal'>, name: string): Call => ({
 
 const taskName = (jobId: string, failed: number): string => `${jobId}/target-machine/${failed}`
 
-const failedSoFar = ({ turn }: MachineTask): number => Number(turn.checkpointed?.failedCreations ?? 0)
+const failedSoFar = ({ turn }: MachineTask): number => Number(turn.checkpointed?.failed_creations ?? 0)
 
 /** What a creation that was begun before a crash has come to. */
 const settledTask = async (task: MachineTask): Promise<string | undefined> => {
@@ -95,7 +95,7 @@ const settledTask = async (task: MachineTask): Promise<string | undefined> => {
 
 /** Under the name of a task that failed the platform would give its answer for ever. */
 const countFailure = (task: MachineTask): Promise<void> =>
-  task.turn.checkpoint({ ...task.turn.checkpointed, failedCreations: failedSoFar(task) + 1 })
+  task.turn.checkpoint({ ...task.turn.checkpointed, failed_creations: failedSoFar(task) + 1 })
 
 const create = async (task: MachineTask): Promise<string> => {
   const { turn, platform, machine } = task
