@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
+import { finishBatches } from '../../db/queries/batch-rows.ts'
 import { jobOf } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/wait.ts'
@@ -136,6 +137,16 @@ describe('verbs on one entry', () => {
     expect(retried.body).toMatchObject({ outcome: 'done', entry: { state: 'waiting' } })
     const told = (await eventTypes(db)).filter((type) => type.startsWith('entry.'))
     expect(told).toEqual(['entry.created', 'entry.cancel', 'entry.retry'])
+  })
+
+  test('a retry in a batch that has finished opens it again', async () => {
+    const [one, two] = await begin(['web-1', 'web-2'])
+    await post(`/v1/queue/${String(one?.id)}/:cancel`, {})
+    await moveRow(db, String(two?.id), { state: 'finished', stage: 'complete' })
+    expect(await finishBatches(db)).toEqual(['wave-1'])
+    expect((await post(`/v1/queue/${String(one?.id)}/:retry`)).status).toBe(202)
+    expect((await get('/v1/batches/wave-1')).body.state).toBe('running')
+    expect(await eventTypes(db)).toEqual(expect.arrayContaining(['batch.finished', 'batch.reopened']))
   })
 
   test('cancel needs force where the proof is under way, and waits for a job that is at it', async () => {
