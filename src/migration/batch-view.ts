@@ -20,7 +20,8 @@ export interface BatchView {
   readonly row: BatchRow
   readonly defaults: BatchDefaults
   readonly config: BatchConfig
-  readonly probes: readonly BatchProbe[]
+  /** The ports that its probes ask of an instance, of those that it matches. */
+  readonly probedPorts: (view: FilterView) => number[]
   readonly windows: readonly Window[]
   /** The last constraint that matches. */
   readonly constraintOf: (view: FilterView) => Constraint | null
@@ -45,9 +46,20 @@ export const viewBatch = (row: BatchRow, windows: readonly WindowRow[]): BatchVi
     row,
     defaults: batchDefaults.parse(row.defaults),
     config: batchConfig.parse(config),
-    probes: batchProbes.parse(probes),
+    probedPorts: portsAsked(batchProbes.parse(probes)),
     windows: windows.map(viewWindow),
     constraintOf: (view) => constraints.findLast(({ filter }) => matches(filter, view))?.constraint ?? null,
+  }
+}
+
+const portsAsked = (probes: readonly BatchProbe[]): BatchView['probedPorts'] => {
+  const asked = probes.map((probe) => ({
+    filter: compileFilter(probe.include_expression, 'instance'),
+    ports: probe.ports,
+  }))
+  return (view) => {
+    const ports = asked.filter(({ filter }) => matches(filter, view)).flatMap((probe) => probe.ports)
+    return [...new Set(ports)].sort((a, b) => a - b)
   }
 }
 

@@ -6,6 +6,7 @@ import { again } from './copy/again.ts'
 import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
 import { sourceGone } from './copy/source-snapshot.ts'
 import { noteEntry } from './journey.ts'
+import { probedPorts } from './probed-ports.ts'
 
 /** What could be seen of a source before it was touched: what final-verify measures the target by. */
 export interface Baseline {
@@ -27,7 +28,7 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
   const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'
-  const ports = [...new Set(journey.batch.probes.flatMap((probe) => probe.ports))].sort((a, b) => a - b)
+  const ports = probedPorts(journey)
   const guest = on ? await orNull(() => guestOf(task)) : null
   const open = on ? await orNull(() => openPortsOf(task, ports)) : null
   await noteEntry(journey, async (tx) => {

@@ -16,6 +16,7 @@ import { portOf } from '../../platforms/ports.ts'
 import { again } from '../copy/again.ts'
 import { callOf, targetOf } from '../copy/copy-task.ts'
 import { noteEntry } from '../journey.ts'
+import { probedPorts } from '../probed-ports.ts'
 import { requireSourceOff, startTarget } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -102,9 +103,7 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
 }
 
 const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
-  const ports = baseline
-    ? baseline.ports.map(({ port }) => port)
-    : [...new Set(task.journey.batch.probes.flatMap((probe) => probe.ports))].sort((a, b) => a - b)
+  const ports = baseline ? baseline.ports.map(({ port }) => port) : probedPorts(task.journey)
   return checkGuest(baseline, await guestOf(task, ports), ports)
 }
 

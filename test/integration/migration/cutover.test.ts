@@ -20,7 +20,10 @@ import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const probes = [{ name: 'ssh', ports: [22, 81] }]
+const probes = [
+  { name: 'ssh', ports: [22, 81] },
+  { name: 'of-others', ports: [443], include_expression: 'name == "elsewhere"' },
+]
 const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' }, probes })
 const worker = createJourneyWorker(db, createHandlersOf(world))
 
