@@ -72,12 +72,18 @@ export const moveEntry = async (
     change: {
       ...leaving(place, from),
       ...(await followRecord(tx, batch, entry, step.event)),
-      ...(to ? { intent: null } : { intent: { verb: 'reset', force: true } }),
+      ...wishAfter(step.event, to),
       ...step.change,
     },
   })
   if (to && hasEnded(place.state) && place.state !== 'error') await thawInstance(tx, entry.instanceId)
   return to
+}
+
+/** A wish is over when it is done. What a job does meanwhile leaves it standing. */
+const wishAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
+  if (!to) return { intent: { verb: 'reset', force: true } }
+  return ['cancel', 'retry', 'resolve', 'reset'].includes(event) ? { intent: null } : {}
 }
 
 /**

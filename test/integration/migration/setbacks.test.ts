@@ -175,3 +175,19 @@ describe('a window that ends', () => {
     expect(await checkMigration(db)).toEqual([])
   })
 })
+
+test('a wish that was written down while a job moves the entry outlives what the job does', async () => {
+  const { id } = await placeEntry(world, 'vm-110')
+  const job = await sendTo(world, id, 'cutover-instance')
+  await db`update entry set intent = ${JSON.stringify({ verb: 'reset', force: true })}::text::jsonb where id = ${id}::uuid`
+  await world.worker.finish(job)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'worker-done', intent: { verb: 'reset' } })
+  for (let turns = 0; turns < 10; turns += 1) {
+    await lookNow(world)
+    const [entry] = await db<{ jobId: string | null }[]>`select job_id from entry where id = ${id}::uuid`
+    if (!entry) break
+    if (entry.jobId !== null) await world.worker.finish(entry.jobId)
+  }
+  expect(await db`select 1 from entry where id = ${id}::uuid`).toEqual([])
+  expect(await powerOf(from, 'vm-110')).toBe('on')
+})
