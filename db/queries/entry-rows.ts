@@ -37,7 +37,8 @@ export const findDueEntries = async (
     )
     select id from (
       (select e.id, j.finished_at as due from ended j join entry e on e.job_id = j.id
-        where j.finished_at >= e.updated_at order by j.finished_at limit ${limit})
+        -- A job that was ending while its entry was written carries the earlier moment of the two.
+        where j.finished_at >= e.updated_at - interval '5 seconds' order by j.finished_at limit ${limit})
       union all
       (select id, look_at from entry
         where look_at <= now() and (state not in ('finished', 'error', 'canceled') or intent is not null)
