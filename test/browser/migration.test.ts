@@ -104,6 +104,9 @@ const pages = [
 test(
   'a newcomer starts a wave, sees it move, reads why one waits, resolves it, and has its certificate',
   async () => {
+    // A fast machine would be done before a page can show that it copies.
+    const slow = { kind: 'delay', ms: 2_000, site: 'vcenter', machine: 'vm-101', call: 'read' }
+    await lab.admin('POST /lab/faults', slow)
     const page = await signedIn(browser, fleet, '/batches')
     await page.getByRole('link', { name: 'wave-1', exact: true }).click()
     await page.waitForURL('**/batches/wave-1')
@@ -118,6 +121,7 @@ test(
     await waits.waitFor()
     const other = page.locator('#entries tr', { hasText: 'web-01' })
     await other.locator('progress').waitFor({ timeout: journeyMs })
+    await lab.admin('DELETE /lab/faults')
     await other.getByText('finished', { exact: true }).waitFor({ timeout: journeyMs })
     expect(await page.evaluate('window.notReloaded')).toBe(true)
 

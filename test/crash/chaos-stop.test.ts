@@ -15,11 +15,13 @@ await onEachBell('a worker that is told something', (bell) => {
     const { conductors, workers } = await startRoles(bell.env, { workers: 1 })
     const [leaving] = workers
     if (!leaving) throw new Error('No worker was started.')
-    const ids = await addLoad(db, { jobs: 40, steps: 25, stepMs: 100, effects: 1 })
-    await someDone(db, ids, 1)
-    // Jobs end together: between two waves nothing runs that could be released.
-    await until(async () => ((await countStates(db, ids)).running ?? 0) >= 8, {
-      what: 'the next wave to run',
+    const short = await addLoad(db, { jobs: 24, steps: 5, stepMs: 100, effects: 1 })
+    // Long enough that none is at its end when it is first seen to run: there is something to release.
+    const long = await addLoad(db, { jobs: 16, steps: 100, stepMs: 100, effects: 1 })
+    const ids = [...short, ...long]
+    await someDone(db, short, 1)
+    await until(async () => ((await countStates(db, long)).running ?? 0) >= 8, {
+      what: 'long jobs to run',
       withinMs: 30_000,
     })
     const exit = leaving.stop(40_000)
