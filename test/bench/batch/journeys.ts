@@ -15,6 +15,7 @@ import { cpuMsOf } from '../cpu-time.ts'
 import { say, saySection, sayTable } from '../report.ts'
 import { onClose } from '../resources.ts'
 import { percentile } from '../samples.ts'
+import { sayStatements, takeStatements } from '../statements.ts'
 import { makeStartedBatch } from './made-batch.ts'
 import { startRole } from './roles.ts'
 import type { BatchBench } from './suite.ts'
@@ -42,6 +43,7 @@ export const runJourneys = async (bench: BatchBench): Promise<void> => {
     rows.push(await runOne(bench, size))
   }
   sayTable(rows)
+  if (bench.options.statements) sayStatements()
   say('delay: from the end of a job of an entry to the enqueue of its next one')
 }
 
@@ -96,6 +98,12 @@ const runOne = async ({ options, postgres }: BatchBench, size: number): Promise<
   await Promise.all([conductor, ...workers].map((role) => role.stop()))
   await stopLab()
   await db.end({ timeout: 5 })
+  if (options.statements)
+    for (const [database, whose] of [
+      [`journeys_${size}`, 'Drover'],
+      [`journeys_lab_${size}`, 'the lab'],
+    ] as const)
+      await takeStatements(postgres, database, `${whose}, ${size} entries`)
   await postgres.dropDatabase(`journeys_${size}`)
   await postgres.dropDatabase(`journeys_lab_${size}`)
   const seconds = (ms: number) => (ms / 1_000).toFixed(1)

@@ -1,10 +1,10 @@
 import type { BenchOptions } from '../options.ts'
 import { say, sayBar, saySection, sayTable, shortNumber } from '../report.ts'
 import { median, pauseMs, rotated } from '../samples.ts'
+import { sayStatements } from '../statements.ts'
 import type { Bench, Contender, RunningContender } from './contender.ts'
 import { contenders as everybody } from './contenders/contenders.ts'
 import { sayCpu, startMeter } from './cpu-meter.ts'
-import { sayStatements } from './statements.ts'
 
 type Mode = 'live' | 'drain'
 const modes: readonly Mode[] = ['live', 'drain']

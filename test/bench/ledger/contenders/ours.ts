@@ -1,6 +1,6 @@
+import { takeStatements } from '../../statements.ts'
 import type { Contender } from '../contender.ts'
 import { type BellStore, startFleet, usualConcurrency } from '../fleet.ts'
-import { takeStatements } from '../statements.ts'
 
 const contender = (bell: BellStore, title: string): Contender => ({
   name: `ours-${bell}`,

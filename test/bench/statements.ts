@@ -1,5 +1,5 @@
-import type { PostgresServer } from '../postgres-server.ts'
-import { say, saySection, sayTable } from '../report.ts'
+import type { PostgresServer } from './postgres-server.ts'
+import { say, saySection, sayTable } from './report.ts'
 
 interface Cost {
   calls: number
