@@ -4,13 +4,14 @@ import { type EntrySurroundings, readEntrySurroundings } from '../../db/queries/
 import { durationMs } from '../domain/duration.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
-import { findRule } from '../domain/inventory/rules/catalogue.ts'
 import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { trackingState } from '../domain/inventory/tracking.ts'
 import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
+import { batchBlocks } from '../domain/migration/start-batch.ts'
 import { type Constraint, chooseWindow, hasEnded, type WindowAnswer } from '../domain/migration/windows.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
+import { findingsOf } from './findings-of.ts'
 
 /** Everything that is known about one entry at one moment. */
 export interface ObservedEntry {
@@ -78,21 +79,12 @@ export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] 
   ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
   // Its record would say that it is off when it is only off for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
-  ...restrictionsOf(batch, around),
+  ...batchBlocks(findingsOf(around.findings), batch.config.instance_restriction_overrides),
   ...siteBlock('source', around.sourceName, around.sourceConnectivity),
   ...(around.targetName === null
     ? [{ code: 'target-unknown', message: `There is no target "${batch.defaults.placement.target}".` }]
     : siteBlock('target', around.targetName, around.targetConnectivity)),
 ]
-
-const restrictionsOf = (batch: BatchView, { findings }: EntrySurroundings): Reason[] => {
-  const allowed = batch.config.instance_restriction_overrides
-  return findings.flatMap(({ rule: id, evidence }) => {
-    const rule = findRule(id)
-    if (!rule?.restriction || (rule.allowance && allowed[rule.allowance])) return []
-    return [{ code: id, message: evidence[0] ?? rule.title }]
-  })
-}
 
 const siteBlock = (role: 'source' | 'target', name: string, connectivity: string | null): Reason[] =>
   connectivity === 'ok'

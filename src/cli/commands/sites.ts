@@ -1,3 +1,4 @@
+import { connectivityStates } from '../../domain/inventory/connectivity.ts'
 import { afterAccepted, waitOption } from '../accepted.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, textOf, UsageError } from '../command.ts'
@@ -10,7 +11,6 @@ import { itemsOf, listCommand, pathOf } from './lists.ts'
 type Noun = 'sources' | 'targets'
 
 const kinds = ['lab', 'vsphere']
-const states = ['unknown', 'ok', 'cannot-connect', 'tls-error', 'confirm-fingerprint', 'authentication-error']
 const oneOf = (noun: Noun) => noun.slice(0, -1)
 const nameArg = (noun: Noun) => ({ name: 'name', summary: `the name of a ${oneOf(noun)}` })
 
@@ -193,7 +193,12 @@ const commandsOf = (noun: Noun): Command[] => [
     empty: `There are no ${noun}: drover ${noun} add`,
     filters: {
       kind: { type: 'string', value: 'kind', choices: kinds, summary: 'only of this kind' },
-      connectivity: { type: 'string', value: 'state', choices: states, summary: 'only in this state' },
+      connectivity: {
+        type: 'string',
+        value: 'state',
+        choices: connectivityStates,
+        summary: 'only in this state',
+      },
     },
     columns: [
       field('name'),

@@ -97,7 +97,7 @@ export const done = async (task: Promise<TaskHandle>): Promise<string | null> =>
 
 export const made = async (task: Promise<TaskHandle>): Promise<string> => {
   const ref = await done(task)
-  expect(ref, 'the task says what it made').toBeTruthy()
+  expect(ref, 'the task says what it made').toMatch(/\S/)
   return ref as string
 }
 
