@@ -6,7 +6,7 @@ import { createStartBatch } from '../../workers/handlers/start-batch.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { Runner } from '../../workers/runner.ts'
 import { quietLog } from '../support/events.ts'
-import { jobOf, makeDue } from '../support/ledger.ts'
+import { jobOf, leaseMs, makeDue } from '../support/ledger.ts'
 import { sampleInstance } from '../unit/inventory/samples.ts'
 import { addInstance, addSite, emptyInventory } from './inventory-rows.ts'
 import type { Client, Reply } from './setup.ts'
@@ -43,7 +43,7 @@ export const runJobs = async (
   kind: string,
   handlers: readonly Handler[] = [createStartBatch() as Handler],
 ): Promise<string[]> => {
-  const base = { db, workerId: uuidv7(), leaseMs: 60_000, clock: systemClock, log: quietLog }
+  const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log: quietLog }
   const runner = new Runner({
     ...base,
     keeper: new LeaseKeeper(base),

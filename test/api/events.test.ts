@@ -90,8 +90,12 @@ test('a stream tells of what happens, and resumes after Last-Event-ID without a 
   expect(first.response.headers.get('content-type')).toMatch(/^text\/event-stream/)
   await until(() => first.seen.text.includes(': connected'), { what: 'the stream to begin' })
   // The feed's tail is set when it first reads; what is made from then on must arrive.
-  const jobs = [await create(), await create()]
-  await until(() => first.ids().length >= 1, { what: 'the first event' })
+  const jobs: string[] = []
+  const heard = async () => {
+    jobs.push(await create())
+    return first.ids().length > 0
+  }
+  await until(heard, { what: 'the first event' })
   await first.leave()
   jobs.push(await create(), await create())
   const last = first.ids().at(-1) ?? ''

@@ -4,7 +4,9 @@ import { expectWhole } from '../support/load.ts'
 
 const work = { effects: 1, steps: 2, step_ms: 60 }
 
-await onEachFleet('kill -9 of the conductor', { workers: 1, conductors: 0 }, (fleet) => {
+const options = { workers: 1, conductors: 0, leaseMs: 5_000 }
+
+await onEachFleet('kill -9 of the conductor', options, (fleet) => {
   test.each([
     ['relay-before-publish', 2],
     ['relay-between-publish-and-mark', 2],
@@ -25,8 +27,8 @@ await onEachFleet('kill -9 of the conductor', { workers: 1, conductors: 0 }, (fl
     const armed = await fleet.conductor('kill:conductor-mid-sweep')
     await armed.line('this conductor leads')
     const [standBy, doomed] = await Promise.all([fleet.conductor(), fleet.worker('kill:after-claim')])
-    const ids = await fleet.add(8, work)
-    expect((await ending(doomed)).signal).toBe('SIGKILL')
+    const { exit, ids } = await fleet.feed(doomed, 8, work)
+    expect(exit.signal).toBe('SIGKILL')
     expect(await ending(armed)).toEqual({ code: null, signal: 'SIGKILL' })
     await fleet.ended(ids)
     await standBy.line('this conductor leads')
@@ -44,6 +46,7 @@ await onEachFleet('kill -9 of the conductor', { workers: 1, conductors: 0 }, (fl
       const ids = await fleet.add(12, work)
       // Not the first pass: it is to die as the leader of work under way.
       const armed = await fleet.conductor(`kill:${point}@12`)
+      await armed.line('this conductor leads')
       const standBy = await fleet.conductor()
       expect(await ending(armed)).toEqual({ code: null, signal: 'SIGKILL' })
       const more = await fleet.add(6, work)

@@ -23,7 +23,6 @@ const points: readonly (readonly [CrashPoint, number])[] = [
   ['after-ack', 2],
 ]
 
-/** Enough work for both workers, whoever is quicker. */
 const work = { effects: 2, steps: 2, step_ms: 60 }
 
 /** Every hand of both workers holds a job whose effects are made. */
@@ -51,16 +50,16 @@ const expectUndone = async (fleet: Fleet, ids: readonly string[], state: string)
 await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
   test.each(points)('at %s (pass %i): no job is lost and no effect repeated', async (point, pass) => {
     const armed = await fleet.worker(`kill:${point}@${pass}`)
-    const ids = await fleet.add(12, work)
-    expect(await ending(armed)).toEqual({ code: null, signal: 'SIGKILL' })
+    const { exit, ids } = await fleet.feed(armed, 12, work)
+    expect(exit).toEqual({ code: null, signal: 'SIGKILL' })
     await fleet.ended(ids)
     await expectWhole(fleet.db, ids, work.effects)
   })
 
   test('while a wait begins: the job waits once, and goes on', async () => {
     const armed = await fleet.worker('kill:after-finish')
-    const ids = await fleet.add(6, { effects: 1, outcome: 'wait' })
-    expect((await ending(armed)).signal).toBe('SIGKILL')
+    const { exit, ids } = await fleet.feed(armed, 6, { effects: 1, outcome: 'wait' })
+    expect(exit.signal).toBe('SIGKILL')
     await fleet.ended(ids)
     await expectWhole(fleet.db, ids, 1)
     const waits = await fleet.db<{ waits: number }[]>`
@@ -71,8 +70,8 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
 
   test('while a retry is put down: the job is tried again', async () => {
     const armed = await fleet.worker('kill:before-finish')
-    const ids = await fleet.add(6, { effects: 1, outcome: 'fail-once' })
-    expect((await ending(armed)).signal).toBe('SIGKILL')
+    const { exit, ids } = await fleet.feed(armed, 6, { effects: 1, outcome: 'fail-once' })
+    expect(exit.signal).toBe('SIGKILL')
     await fleet.ended(ids)
     await expectWhole(fleet.db, ids, 1)
   })
@@ -94,8 +93,8 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     'at %s of a failure: nothing stays outside',
     async (point) => {
       const armed = await fleet.worker(`kill:${point}`)
-      const ids = await fleet.add(6, { effects: 2, outcome: 'fail' })
-      expect((await ending(armed)).signal).toBe('SIGKILL')
+      const { exit, ids } = await fleet.feed(armed, 6, { effects: 2, outcome: 'fail' })
+      expect(exit.signal).toBe('SIGKILL')
       await fleet.ended(ids)
       await expectUndone(fleet, ids, 'failed')
     },

@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
-import { fleetLeaseMs, onEachFleet } from '../support/fleet.ts'
+import { onEachFleet } from '../support/fleet.ts'
 import { expectWhole } from '../support/load.ts'
 
-await onEachFleet('a handler that keeps a processor busy', { workers: 1 }, (fleet) => {
+/** What is proved is that heartbeats come through; not that a crowded machine gives us a turn within a second. */
+const leaseMs = 4_000
+
+await onEachFleet('a handler that keeps a processor busy', { workers: 1, leaseMs }, (fleet) => {
   test('for several leases on end keeps its lease: each job runs once', async () => {
-    const ids = await fleet.add(2, { burn_ms: fleetLeaseMs * 3, effects: 1 })
+    const ids = await fleet.add(2, { burn_ms: leaseMs * 3, effects: 1 })
     await fleet.ended(ids)
     await expectWhole(fleet.db, ids, 1)
     const claims = await fleet.db`

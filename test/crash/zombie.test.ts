@@ -112,7 +112,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
 
   test('at no point in particular: the lease goes, the handler is stopped and nothing is written', async () => {
     const zombie = await fleet.worker()
-    const ids = await fleet.add(2, { effects: 2, steps: 1, step_ms: 2_000 })
+    const ids = await fleet.add(2, { effects: 2, steps: 1, step_ms: 6_000 })
     await until(
       async () => {
         const half =
@@ -134,7 +134,9 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
   })
 })
 
-await onEachFleet('SIGSTOP of the leading conductor', { workers: 1, conductors: 0 }, (fleet) => {
+const conducted = { workers: 1, conductors: 0, leaseMs: 5_000 }
+
+await onEachFleet('SIGSTOP of the leading conductor', conducted, (fleet) => {
   test('between publish and mark: another one leads, and the late mark changes nothing', async () => {
     const zombie = await fleet.conductor('stop:relay-between-publish-and-mark')
     await zombie.line('this conductor leads')

@@ -1,4 +1,5 @@
 import { describe } from 'vitest'
+import { type Db, isDeadlock } from '../../db/client.ts'
 import { createDatabase, type TestDatabase } from './postgres.ts'
 import { startRedis, type TestRedis } from './redis.ts'
 
@@ -27,5 +28,17 @@ export const onEachBell = async (title: string, tests: (bell: TestBell) => void)
       DROVER_LOG_LEVEL: 'info',
     }
     describe(`${title}, on the ${kind} bell`, () => tests({ kind, database, redis, env }))
+  }
+}
+
+/** Takes all that the bell in Postgres keeps. Its statements lock its tables in another order than the drop does. */
+export const dropBellSchema = async (db: Db): Promise<void> => {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await db`drop schema bullmq cascade`
+      return
+    } catch (error) {
+      if (!isDeadlock(error) || tries === 10) throw error
+    }
   }
 }

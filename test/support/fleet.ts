@@ -8,7 +8,7 @@ import { createDatabase } from './postgres.ts'
 import type { Exit, TestProcess } from './processes.ts'
 import { startRedis } from './redis.ts'
 import { startConductor, startRoles, startWorker } from './roles.ts'
-import { settles } from './wait.ts'
+import { settles, until } from './wait.ts'
 
 /** Where a process shall die or freeze, and on which pass: `kill:after-claim`, `stop:before-effect@2`. */
 export type Armed = `${'kill' | 'stop'}:${CrashPoint}` | `${'kill' | 'stop'}:${CrashPoint}@${number}`
@@ -16,6 +16,8 @@ export type Armed = `${'kill' | 'stop'}:${CrashPoint}` | `${'kill' | 'stop'}:${C
 export interface FleetOptions {
   readonly workers?: number
   readonly conductors?: number
+  /** Longer where no lease is to end: a machine that stands still for a second must not end one. */
+  readonly leaseMs?: number
 }
 
 /** A small fleet of real processes with short leases, on one database and one bell. */
@@ -31,10 +33,19 @@ export interface Fleet {
   add(count: number, payload: Readonly<Record<string, unknown>>, job?: Partial<NewJob>): Promise<string[]>
   /** Waits until all of these have ended, in whatever way. */
   ended(ids: readonly string[]): Promise<void>
+  /**
+   * Adds work, so many at a time, until an armed process has died of it: beside one that is quicker it gets its share in
+   * the end. Says how it died, and what was added.
+   */
+  feed(
+    armed: TestProcess,
+    count: number,
+    payload: Readonly<Record<string, unknown>>,
+  ): Promise<{ exit: Exit; ids: string[] }>
 }
 
 /** Short, so that a test waits a second for what takes a quarter of a minute in production. */
-export const fleetLeaseMs = 1_500
+const fleetLeaseMs = 1_500
 /** Few hands: a worker beside another one gets its share of a dozen jobs. */
 const slots = 2
 const endMs = 60_000
@@ -55,7 +66,7 @@ export const onEachFleet = async (
       DATABASE_URL: url,
       ...(redis ? { REDIS_URL: redis.url } : {}),
       DROVER_SECRET_KEY: '5e'.repeat(32),
-      DROVER_LEASE_MS: String(fleetLeaseMs),
+      DROVER_LEASE_MS: String(options.leaseMs ?? fleetLeaseMs),
       DROVER_CONCURRENCY: `self-test=${slots}`,
     }
     const armedEnv = (armed?: Armed) => (armed === undefined ? env : { ...env, DROVER_CRASH_POINTS: armed })
@@ -67,6 +78,7 @@ export const onEachFleet = async (
       conductor: (armed) => startConductor(armedEnv(armed)),
       add: (count, payload, job) => addJobs(db, count, payload, job),
       ended: async (ids) => void (await allEnded(db, ids, endMs)),
+      feed: (armed, count, payload) => feed(db, armed, () => addJobs(db, count, payload)),
     }
     describe(`${title}, on the ${bell} bell`, () => tests(fleet))
   }
@@ -75,6 +87,26 @@ export const onEachFleet = async (
 /** How an armed process ended. One that never reaches its point fails the test here. */
 export const ending = (armed: TestProcess): Promise<Exit> =>
   settles(armed.exited, { what: 'the armed process to reach its point and die', withinMs: endMs })
+
+const feed = async (db: Db, armed: TestProcess, add: () => Promise<string[]>) => {
+  const ids: string[] = []
+  const deadlineMs = performance.now() + endMs
+  while (armed.running && performance.now() < deadlineMs) {
+    const more = await add()
+    ids.push(...more)
+    await until(async () => !armed.running || (await openOf(db, more)) === 0, {
+      what: 'the armed process to die, or its work to be done',
+      withinMs: endMs,
+    })
+  }
+  return { exit: await ending(armed), ids }
+}
+
+const openOf = async (db: Db, ids: readonly string[]): Promise<number> => {
+  const [row] = await db<{ open: number }[]>`
+    select count(*)::int as open from job where id = any(${ids as string[]}::uuid[]) and finished_at is null`
+  return row?.open ?? 0
+}
 
 const addJobs = async (
   db: Db,

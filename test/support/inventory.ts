@@ -17,7 +17,7 @@ import { type OpenPlatform, Platforms } from '../../workers/platforms.ts'
 import { Runner } from '../../workers/runner.ts'
 import { atEnd } from './cleanup.ts'
 import { quietLog, testSealer } from './events.ts'
-import { addOne, jobOf, makeDue } from './ledger.ts'
+import { addOne, jobOf, leaseMs, makeDue } from './ledger.ts'
 
 /** A source or target as the API would store it. */
 export const makeSite = async (
@@ -43,13 +43,15 @@ export const makeSite = async (
     JSON.stringify({ password: given.password ?? 'imagined-password' }),
   )
   const settings = readSettings(role, given.settings ?? {})
+  // Moments are stored rounded to the millisecond: one of now may lie ahead.
+  const dueInSeconds = given.quiet ? 86_400 : -1
   const [site] = await db<SiteRow[]>`
     insert into site (id, role, name, kind, endpoint, username, secret, fingerprint, settings, created_by, connectivity,
       next_check_at, next_sync_at)
     values (${uuidv7()}::uuid, ${role}, ${given.name}, ${given.kind ?? 'lab'},
       ${given.endpoint ?? 'http://127.0.0.1:9'}, ${given.username ?? 'drover'}, ${secret},
       ${given.fingerprint ?? ''}, ${JSON.stringify(settings)}::text::jsonb, 'test', ${given.connectivity ?? 'unknown'},
-      now() + ${given.quiet ? 86_400 : 0} * interval '1 second', now() + ${given.quiet ? 86_400 : 0} * interval '1 second')
+      now() + ${dueInSeconds} * interval '1 second', now() + ${dueInSeconds} * interval '1 second')
     returning *`
   if (!site) throw new Error('The site was not stored.')
   return site
@@ -88,7 +90,7 @@ export const createInventoryWorker = (
     createPowerInstance(use),
     track,
   ] as readonly Handler[]
-  const base = { db, workerId: uuidv7(), leaseMs: 60_000, clock: systemClock, log }
+  const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log }
   const runner = new Runner({
     ...base,
     keeper: new LeaseKeeper(base),

@@ -19,7 +19,7 @@ import { Runner } from '../../workers/runner.ts'
 import { quietLog } from './events.ts'
 import { createInventoryWorker, type InventoryWorker, instanceOf, makeSite } from './inventory.ts'
 import type { SiteClient, TestLab } from './lab.ts'
-import { jobOf, makeDue } from './ledger.ts'
+import { jobOf, leaseMs, makeDue } from './ledger.ts'
 
 /** Both ends of a migration on one lab, known to the ledger, and a batch that runs. */
 export interface JourneyWorld {
@@ -143,7 +143,7 @@ export const entryOf = async (db: Db, id: string): Promise<EntryRow> => {
 
 /** A worker of this process for the jobs of journeys. */
 export const createJourneyWorker = (db: Db, handlers: readonly Handler[]) => {
-  const base = { db, workerId: uuidv7(), leaseMs: 60_000, clock: systemClock, log: quietLog }
+  const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log: quietLog }
   const runner = new Runner({
     ...base,
     keeper: new LeaseKeeper(base),

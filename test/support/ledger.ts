@@ -19,8 +19,8 @@ import { quietLog } from './events.ts'
 export type Run = (ctx: JobContext) => Promise<Outcome>
 export type Undoers = ReadonlyMap<string, Undoer>
 
-/** Long enough that no lease of a test ends by itself; tests end leases with `expire`. */
-const leaseMs = 60_000
+/** Long enough that no lease of a test ends by itself, on any machine; tests end leases with `expire`. */
+export const leaseMs = 600_000
 
 /** Adds self-test jobs, each with a subject of its own, and gives their ids in order. */
 export const add = async (db: Db, ...jobs: Partial<NewJob>[]): Promise<string[]> => {

@@ -50,7 +50,7 @@ const leftConnections = async (admin: postgres.Sql, database: string): Promise<s
   }
   return until(async () => (await look()).length === 0, {
     what: 'connections to close',
-    withinMs: 2_000,
+    withinMs: 15_000,
   }).then(() => [], look)
 }
 

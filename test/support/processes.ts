@@ -21,6 +21,11 @@ export interface ProcessOptions {
   readonly cwd?: string
 }
 
+/** What a process may take for anything on a machine that does much else. */
+const patienceMs = 60_000
+/** What a process has started may end a moment after it. */
+const followMs = 10_000
+
 export const repositoryRoot = fileURLToPath(new URL('../..', import.meta.url))
 
 /** What a child gets of our environment: enough to find programs, nothing that could steer Drover. */
@@ -73,18 +78,20 @@ export class TestProcess {
       }
       return undefined
     }
-    try {
-      return await until(
-        () => {
-          const match = find()
-          if (!match && this.#exit) throw new ExitedFirst(this.#exit)
-          return match
-        },
-        { what: `a line that fits ${pattern}`, withinMs: options?.withinMs ?? 20_000 },
-      )
-    } catch (error) {
-      throw new Error(`${(error as Error).message}\nIt printed:\n${this.lines.slice(-40).join('\n')}`)
-    }
+    const seen = until(() => find() ?? this.#exit, {
+      what: `a line that fits ${pattern}`,
+      withinMs: options?.withinMs ?? patienceMs,
+    })
+    const printed = () => `It printed:\n${this.lines.slice(-40).join('\n')}`
+    const first = await seen.catch((error: unknown) => {
+      throw new Error(`${(error as Error).message}\n${printed()}`)
+    })
+    if (Array.isArray(first)) return first
+    // Nothing more will come.
+    const { signal, code } = first
+    throw new Error(
+      `The process ended (${signal ?? code}) without a line that fits ${pattern}.\n${printed()}`,
+    )
   }
 
   /** Sends a signal to this process alone. */
@@ -93,7 +100,7 @@ export class TestProcess {
   }
 
   /** Asks it to stop and waits for it. */
-  async stop(withinMs = 20_000): Promise<Exit> {
+  async stop(withinMs = patienceMs): Promise<Exit> {
     this.kill('SIGTERM')
     return settles(this.exited, { what: `process ${this.pid} to stop`, withinMs })
   }
@@ -110,12 +117,6 @@ export class TestProcess {
 
   resume(): void {
     this.kill('SIGCONT')
-  }
-}
-
-class ExitedFirst extends Error {
-  constructor(exit: Exit) {
-    super(`the process has ended (${exit.signal ?? exit.code})`)
   }
 }
 
@@ -143,7 +144,13 @@ export const startProcess = async (options: ProcessOptions): Promise<TestProcess
 
 const endProcess = async (ended: TestProcess, run: string): Promise<void> => {
   const stoppedBefore = !ended.running
-  const left = groupMembers(ended.pid).filter((pid) => pid !== ended.pid)
+  const others = () => groupMembers(ended.pid).filter((pid) => pid !== ended.pid)
+  if (stoppedBefore)
+    await until(() => others().length === 0, {
+      what: 'its own children to follow',
+      withinMs: followMs,
+    }).catch(() => undefined)
+  const left = others()
   killGroup(ended.pid)
   await settles(ended.exited, { what: `process ${ended.pid} to be gone` })
   await until(() => groupMembers(ended.pid).length === 0, { what: `what ${ended.pid} started to be gone` })

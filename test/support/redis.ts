@@ -69,12 +69,19 @@ const launch = (dir: string, port: number, options: RedisOptions): Promise<TestP
     ],
   })
 
-/** False when the process ended instead, which is what a port taken by somebody else looks like. */
+/**
+ * False when the process ended instead, which is what a port taken by somebody else looks like. Its own word counts:
+ * whoever has the port already may be a Redis, too.
+ */
 const ready = async (server: TestProcess, port: number): Promise<boolean> => {
-  await until(async () => !server.running || (await answer(port, 'PING')) === '+PONG', {
+  const listens = await server.line('Ready to accept connections').catch((error: unknown) => {
+    if (server.running) throw error
+  })
+  if (!listens) return false
+  await until(async () => (await answer(port, 'PING')) === '+PONG', {
     what: `redis-server on port ${port} to answer`,
   })
-  return server.running
+  return true
 }
 
 const answer = (port: number, command: string): Promise<string> =>

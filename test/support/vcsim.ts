@@ -51,7 +51,8 @@ export const startVcsim = async (options: VcsimOptions = {}): Promise<Vcsim> => 
   let url = ''
   for (let tries = 1; url === ''; tries += 1) {
     const ready = await process.line('ready', { withinMs: 60_000 }).catch((error: unknown) => {
-      if (tries === 5) throw error
+      // One that ended has found its port taken; one that says nothing is ill.
+      if (tries === 5 || process.running) throw error
     })
     if (ready) url = `https://127.0.0.1:${port}/sdk`
     else {

@@ -1,10 +1,14 @@
 export interface UntilOptions {
   /** What is awaited, for the error: "the job to be canceled". */
   readonly what: string
+  /** Patience, not a measurement: what never comes takes this long to fail. */
   readonly withinMs?: number
   /** Pause between two looks. */
   readonly everyMs?: number
 }
+
+/** Enough for a machine that does ten other things; nobody waits longer than it takes. */
+const patienceMs = 30_000
 
 /**
  * Looks again and again until `condition` gives something truthy, and returns that. A look that throws counts
@@ -14,7 +18,7 @@ export const until = async <Value>(
   condition: () => Value | Promise<Value>,
   options: UntilOptions,
 ): Promise<NonNullable<Exclude<Value, false | '' | 0>>> => {
-  const withinMs = options.withinMs ?? 10_000
+  const withinMs = options.withinMs ?? patienceMs
   const deadline = performance.now() + withinMs
   let last: unknown
   do {
@@ -35,7 +39,7 @@ export const until = async <Value>(
 
 /** Fails when `promise` does not settle in time. For waits on signals, where polling has nothing to look at. */
 export const settles = async <Value>(promise: Promise<Value>, options: UntilOptions): Promise<Value> => {
-  const withinMs = options.withinMs ?? 10_000
+  const withinMs = options.withinMs ?? patienceMs
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_resolve, reject) => {
     timer = setTimeout(
