@@ -97,7 +97,7 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
     code: 'target-machine-absent',
     class: 'conflict',
     message: `The target has no machine ${ref} any more.`,
-    remedy: 'Reset the entry: it is made and copied anew.',
+    remedy: 'Cancel the entry with cleanup, then retry it: its machine is made and copied anew.',
     detail: { ref },
   })
 }
