@@ -58,7 +58,7 @@ export const requireEntry = async (db: Queryable, id: string): Promise<EntryDeta
   return row
 }
 
-/** `/queue`: list, show, remove. Verbs are in queue-verbs.ts and queue-bulk.ts. */
+/** `/queue`: list, show, remove. Verbs are in queue-verbs.ts. */
 export const queue = (deps: ApiDeps) =>
   newResource()
     .openapi(list, async (c) => {
