@@ -1,7 +1,7 @@
 import type { BatchConfig, BatchConstraint, BatchDefaults } from './batch-settings.ts'
 import type { BatchState } from './batch-table.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
-import { checkHeldWindows, checkWindows, type NewWindow, type Window, type WindowProblem } from './windows.ts'
+import { checkHeldWindows, checkWindows, type NewWindow, type Window } from './windows.ts'
 
 /** What a person may say about a batch, as far as it matters who has begun already. */
 export interface BatchShape {
@@ -129,14 +129,6 @@ const checkScript = ({ before, after, entries }: BatchEdit): EditProblem[] => {
   ]
 }
 
-const windowFields: Readonly<Record<WindowProblem['field'], string>> = {
-  name: 'name',
-  starts_at: 'start',
-  ends_at: 'end',
-  lockout_at: 'lockout',
-  capacity: 'capacity',
-}
-
 /** The same for a batch that has not begun. */
 export const checkBatchWindows = (
   edit: Pick<BatchEdit, 'now' | 'windowsBefore' | 'windowsAfter' | 'held'>,
@@ -145,6 +137,6 @@ export const checkBatchWindows = (
     ...checkWindows(edit.windowsAfter, edit.windowsBefore, edit.now),
     ...checkHeldWindows(edit.windowsAfter, edit.windowsBefore, edit.held),
   ].map(({ at, field, message }) => ({
-    field: at < 0 ? 'windows' : `windows.${at}.${windowFields[field]}`,
+    field: at < 0 ? 'windows' : `windows.${at}.${field}`,
     message,
   }))

@@ -85,9 +85,9 @@ const startIn = (window: Window, now: number, crowded: boolean): WindowAnswer =>
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 export interface WindowProblem {
-  /** Which of the windows that were sent, and which field of it. */
+  /** Which of the windows that were sent, and which field of it, by the name that people know. */
   readonly at: number
-  readonly field: 'name' | 'starts_at' | 'ends_at' | 'lockout_at' | 'capacity'
+  readonly field: 'name' | 'start' | 'end' | 'lockout' | 'capacity'
   readonly message: string
 }
 
@@ -121,24 +121,20 @@ const checkWindow = (
   const { startsAt, endsAt, lockoutAt } = window
   const problems: WindowProblem[] = []
   const say = (field: WindowProblem['field'], message: string) => problems.push({ at, field, message })
-  if (startsAt !== null && endsAt !== null && endsAt <= startsAt)
-    say('ends_at', 'It must be after starts_at.')
+  if (startsAt !== null && endsAt !== null && endsAt <= startsAt) say('end', 'It must be after start.')
   if (endsAt !== null && endsAt <= now && endsAt !== old?.endsAt)
-    say('ends_at', 'It is over already; choose a moment to come.')
-  if (lockoutAt !== null && endsAt === null) say('lockout_at', 'A lockout needs an ends_at.')
-  if (lockoutAt !== null && endsAt !== null && lockoutAt > endsAt)
-    say('lockout_at', 'It must not be after ends_at.')
+    say('end', 'It is over already; choose a moment to come.')
+  if (lockoutAt !== null && endsAt === null) say('lockout', 'A lockout needs an end.')
+  if (lockoutAt !== null && endsAt !== null && lockoutAt > endsAt) say('lockout', 'It must not be after end.')
   if (lockoutAt !== null && startsAt !== null && lockoutAt < startsAt)
-    say('lockout_at', 'It must not be before starts_at.')
+    say('lockout', 'It must not be before start.')
   return problems
 }
 
 const overlaps = (windows: readonly NewWindow[]): WindowProblem[] =>
   windows.flatMap((window, at) => {
     const other = windows.slice(0, at).find((earlier) => overlap(earlier, window))
-    return other
-      ? [{ at, field: 'starts_at' as const, message: `It overlaps the window "${other.name}".` }]
-      : []
+    return other ? [{ at, field: 'start' as const, message: `It overlaps the window "${other.name}".` }] : []
   })
 
 const overlap = (a: NewWindow, b: NewWindow): boolean =>
@@ -163,10 +159,10 @@ export const checkHeldWindows = (
       const { window, at } = now
       return [
         ...((window.startsAt ?? 0) > (old.startsAt ?? 0)
-          ? [{ at, field: 'starts_at' as const, message: 'Entries hold it: it cannot begin later.' }]
+          ? [{ at, field: 'start' as const, message: 'Entries hold it: it cannot begin later.' }]
           : []),
         ...((window.endsAt ?? Number.POSITIVE_INFINITY) < (old.endsAt ?? Number.POSITIVE_INFINITY)
-          ? [{ at, field: 'ends_at' as const, message: 'Entries hold it: it cannot end earlier.' }]
+          ? [{ at, field: 'end' as const, message: 'Entries hold it: it cannot end earlier.' }]
           : []),
         ...(room(window) < room(old)
           ? [{ at, field: 'capacity' as const, message: 'Entries hold it: it cannot take fewer.' }]

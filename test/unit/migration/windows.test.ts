@@ -197,22 +197,37 @@ describe('checkWindows', () => {
   test.each<[string, Partial<Window>, string[]]>([
     ['is fine', {}, []],
     ['without ends is fine', { startsAt: null, endsAt: null }, []],
-    ['ends as it begins', { startsAt: 100 * minute }, ['ends_at']],
-    ['ends before it begins', { startsAt: 101 * minute }, ['ends_at']],
-    ['is over', { endsAt: now }, ['ends_at']],
-    ['has a lockout without an end', { endsAt: null, lockoutAt: 60 * minute }, ['lockout_at']],
-    ['has a lockout after its end', { lockoutAt: 101 * minute }, ['lockout_at']],
+    ['ends as it begins', { startsAt: 100 * minute }, ['end']],
+    ['ends before it begins', { startsAt: 101 * minute }, ['end']],
+    ['is over', { endsAt: now }, ['end']],
+    ['has a lockout without an end', { endsAt: null, lockoutAt: 60 * minute }, ['lockout']],
+    ['has a lockout after its end', { lockoutAt: 101 * minute }, ['lockout']],
     ['has a lockout at its end', { lockoutAt: 100 * minute }, []],
-    ['has a lockout before its start', { startsAt: 60 * minute, lockoutAt: 59 * minute }, ['lockout_at']],
+    ['has a lockout before its start', { startsAt: 60 * minute, lockoutAt: 59 * minute }, ['lockout']],
   ])('a window that %s', (_what, changes, fields) => {
     expect(problems(window(changes))).toEqual(fields)
+  })
+
+  test('what is wrong is said in the names of the fields that were sent', () => {
+    const wrong = [
+      { startsAt: 101 * minute, lockoutAt: 102 * minute },
+      { endsAt: null, lockoutAt: 60 * minute },
+      { startsAt: 60 * minute, lockoutAt: 59 * minute },
+    ]
+    const said = wrong.flatMap((changes) => checkWindows([sent(window(changes))], [], now))
+    expect(said.map(({ field, message }) => `${field}: ${message}`)).toEqual([
+      'end: It must be after start.',
+      'lockout: It must not be after end.',
+      'lockout: A lockout needs an end.',
+      'lockout: It must not be before start.',
+    ])
   })
 
   test('two names that are the same and times that overlap are refused; windows that touch are not', () => {
     const day = window({ name: 'day', startsAt: 100 * minute, endsAt: 200 * minute })
     expect(problems(window(), day)).toEqual([])
-    expect(problems(window(), { ...day, startsAt: 99 * minute })).toEqual(['starts_at'])
-    expect(problems(window(), { ...day, startsAt: null, endsAt: null })).toEqual(['starts_at'])
+    expect(problems(window(), { ...day, startsAt: 99 * minute })).toEqual(['start'])
+    expect(problems(window(), { ...day, startsAt: null, endsAt: null })).toEqual(['start'])
     expect(problems(window(), { ...day, name: 'night' })).toEqual(['name'])
   })
 
@@ -225,7 +240,7 @@ describe('checkWindows', () => {
         )
         const minutes = ({ from, long }: typeof a) => Array.from({ length: long }, (_, at) => from + at)
         const shared = minutes(a).some((at) => minutes(b).includes(at))
-        expect(problems(...both).includes('starts_at')).toBe(shared)
+        expect(problems(...both).includes('start')).toBe(shared)
       }),
     )
   })
@@ -247,10 +262,10 @@ describe('checkHeldWindows', () => {
     ['stays', {}, []],
     ['begins earlier', { startsAt: 9 * minute }, []],
     ['begins since ever', { startsAt: null }, []],
-    ['begins later', { startsAt: 11 * minute }, ['starts_at']],
+    ['begins later', { startsAt: 11 * minute }, ['start']],
     ['ends later', { endsAt: 101 * minute }, []],
     ['never ends', { endsAt: null }, []],
-    ['ends earlier', { endsAt: 99 * minute }, ['ends_at']],
+    ['ends earlier', { endsAt: 99 * minute }, ['end']],
     ['takes more', { capacity: 4 }, []],
     ['takes as many as come', { capacity: 0 }, []],
     ['takes fewer', { capacity: 2 }, ['capacity']],
