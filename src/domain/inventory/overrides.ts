@@ -110,6 +110,18 @@ const isVlanList = (text: string): boolean =>
     return from <= to && to <= 4_094
   })
 
+/** A VLAN, or several with commas and ranges; empty: none. */
+export const vlanIdSchema = z
+  .string()
+  .max(200)
+  .refine((text) => text === '' || isVlanList(text), 'Use ids from 1 to 4094, such as 100 or 100,200-210.')
+
+/** What is wrong with a VLAN beside a kind of NIC. */
+export const vlanProblem = (nictype: NicType | undefined, vlanId: string | undefined): string | undefined =>
+  vlanId && nictype === 'managed'
+    ? 'A managed network has its own VLAN; vlan_id needs nictype bridged or physical.'
+    : undefined
+
 export const networkOverridesSchema = z
   .strictObject({
     network: z
@@ -120,14 +132,7 @@ export const networkOverridesSchema = z
       )
       .optional(),
     nictype: z.enum(nicTypes).optional(),
-    vlan_id: z
-      .string()
-      .max(200)
-      .refine(
-        (text) => text === '' || isVlanList(text),
-        'Use ids from 1 to 4094, such as 100 or 100,200-210.',
-      )
-      .optional(),
+    vlan_id: vlanIdSchema.optional(),
   })
   .superRefine(({ network, nictype, vlan_id }, context) => {
     if ((network !== undefined || vlan_id !== undefined) && nictype === undefined)
@@ -136,12 +141,8 @@ export const networkOverridesSchema = z
         path: ['nictype'],
         message: 'nictype says what the override means.',
       })
-    if (vlan_id && nictype === 'managed')
-      context.addIssue({
-        code: 'custom',
-        path: ['vlan_id'],
-        message: 'A managed network has its own VLAN; vlan_id needs nictype bridged or physical.',
-      })
+    const message = vlanProblem(nictype, vlan_id)
+    if (message) context.addIssue({ code: 'custom', path: ['vlan_id'], message })
   })
 
 export type NetworkOverrides = z.infer<typeof networkOverridesSchema>

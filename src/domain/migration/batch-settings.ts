@@ -1,9 +1,12 @@
 import { z } from 'zod'
 import { durationMs, durationSchema } from '../duration.ts'
-import { nicTypes } from '../inventory/overrides.ts'
+import { nicTypes, vlanIdSchema, vlanProblem } from '../inventory/overrides.ts'
 import { nameSchema } from '../job/kind.ts'
 
 /** Everything a person says about a batch, under the names of the API. What is stored is what is shown. */
+
+const ownNames = (all: readonly { readonly name: string }[]): boolean =>
+  new Set(all.map(({ name }) => name)).size === all.length
 
 const expression = z.string().trim().min(1, 'must not be empty').max(4_096)
 
@@ -16,13 +19,18 @@ export const batchDefaults = z.strictObject({
   /** Where entries of a target and project are connected while they are copied. */
   migration_network: z
     .array(
-      z.strictObject({
-        network: nameSchema,
-        nictype: z.enum(nicTypes).default('managed'),
-        vlan_id: z.string().max(200).default(''),
-        target: nameSchema,
-        target_project: nameSchema.default('default'),
-      }),
+      z
+        .strictObject({
+          network: nameSchema,
+          nictype: z.enum(nicTypes).default('managed'),
+          vlan_id: vlanIdSchema.default(''),
+          target: nameSchema,
+          target_project: nameSchema.default('default'),
+        })
+        .superRefine(({ nictype, vlan_id }, context) => {
+          const message = vlanProblem(nictype, vlan_id)
+          if (message) context.addIssue({ code: 'custom', path: ['vlan_id'], message })
+        }),
     )
     .max(100)
     .refine(
@@ -78,7 +86,7 @@ export const batchConstraint = z.strictObject({
 export const batchConstraints = z
   .array(batchConstraint)
   .max(100)
-  .refine((all) => new Set(all.map(({ name }) => name)).size === all.length, 'must have names of their own')
+  .refine(ownNames, 'must have names of their own')
   .default([])
 
 const instant = z.iso.datetime({ offset: true })
@@ -108,6 +116,7 @@ export const batchProbes = z
     }),
   )
   .max(50)
+  .refine(ownNames, 'must have names of their own')
   .default([])
 
 export type BatchDefaults = z.infer<typeof batchDefaults>
