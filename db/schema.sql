@@ -616,7 +616,7 @@ CREATE UNIQUE INDEX entry_instance ON public.entry USING btree (instance_id);
 
 CREATE INDEX entry_job ON public.entry USING btree (job_id) WHERE (job_id IS NOT NULL);
 
-CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE ((state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text])) OR (intent IS NOT NULL));
+CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE ((state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text])) OR (intent IS NOT NULL) OR ((state <> 'finished'::text) AND ((job_id IS NOT NULL) OR (source_stopped_at IS NOT NULL))));
 
 CREATE INDEX entry_window ON public.entry USING btree (window_id) WHERE (window_id IS NOT NULL);
 

@@ -612,7 +612,8 @@ CREATE UNIQUE INDEX "batch_window_name" ON "batch_window" USING btree ("batch_id
 CREATE INDEX "certificate_instance" ON "certificate" USING btree ("instance_id","created_at");--> statement-breakpoint
 CREATE UNIQUE INDEX "entry_instance" ON "entry" USING btree ("instance_id");--> statement-breakpoint
 CREATE INDEX "entry_batch" ON "entry" USING btree ("batch_id","state","id");--> statement-breakpoint
-CREATE INDEX "entry_look" ON "entry" USING btree ("look_at") WHERE "entry"."state" not in ('finished', 'error', 'canceled') or "entry"."intent" is not null;--> statement-breakpoint
+CREATE INDEX "entry_look" ON "entry" USING btree ("look_at") WHERE "entry"."state" not in ('finished', 'error', 'canceled') or "entry"."intent" is not null
+          or ("entry"."state" <> 'finished' and ("entry"."job_id" is not null or "entry"."source_stopped_at" is not null));--> statement-breakpoint
 CREATE INDEX "entry_job" ON "entry" USING btree ("job_id") WHERE "entry"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "entry_window" ON "entry" USING btree ("window_id") WHERE "entry"."window_id" is not null;--> statement-breakpoint
 CREATE INDEX "entry_history_pair" ON "entry_history" USING btree ("source_id","target_id","phase","at");

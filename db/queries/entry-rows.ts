@@ -3,6 +3,8 @@ import type { Intent } from '../../src/domain/migration/entry-facts.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { EntryRow } from '../schema/migration.ts'
+import { entryIsCommitted } from './committed-entries.ts'
+import { jobIsAtEntry } from './entry-under-way.ts'
 
 /** An entry with the job that is, or was last, at it. */
 export type EntryAtWork = Omit<EntryRow, 'intent'> & {
@@ -12,14 +14,24 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly jobError: RecordedError | null
   readonly jobPayload: Readonly<Record<string, unknown>> | null
   readonly jobFinishedAt: Date | null
+  /** Somebody is at it, or owes it a withdrawal. */
+  readonly busy: boolean
   /** The database's clock. */
   readonly now: Date
 }
 
 const atWork = (db: Queryable) => db`
   e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.payload as job_payload,
-  j.finished_at as job_finished_at, now() as now
+  j.finished_at as job_finished_at, ${jobIsAtEntry(db)} as busy, now() as now
   from entry e left join job j on j.id = e.job_id`
+
+/**
+ * Something is to come: also where it has ended, and a source or a machine of it is still to be put right. Its words
+ * are those of the index.
+ */
+const hasMore = (db: Queryable) => db`
+  (state not in ('finished', 'error', 'canceled') or intent is not null
+    or (state <> 'finished' and (job_id is not null or source_stopped_at is not null)))`
 
 /**
  * Entries that somebody has to look at: their moment has come, or their job has ended since the last look. Ended jobs
@@ -41,7 +53,7 @@ export const findDueEntries = async (
         where j.finished_at >= e.updated_at - interval '5 seconds' order by j.finished_at limit ${limit})
       union all
       (select id, look_at from entry
-        where look_at <= now() and (state not in ('finished', 'error', 'canceled') or intent is not null)
+        where look_at <= now() and ${hasMore(db)}
         order by look_at limit ${limit})
     ) due group by id order by min(due) limit ${limit}`
   return rows.map((row) => row.id)
@@ -182,9 +194,8 @@ export const findCommitted = async (
   batchId: string,
 ): Promise<{ readonly count: number; readonly names: readonly string[] }> => {
   const [row] = await db<{ count: number; names: string[] | null }[]>`
-    select count(*)::int as count, (array_agg(facts ->> 'name' order by id))[1:5] as names from entry
-    where batch_id = ${batchId}::uuid and (state in ('final-import', 'post-import', 'worker-done')
-      or (stage = 'complete' and state in ('idle', 'conflict')))`
+    select count(*)::int as count, (array_agg(facts ->> 'name' order by id))[1:5] as names from entry e
+    where batch_id = ${batchId}::uuid and ${entryIsCommitted(db)}`
   return { count: row?.count ?? 0, names: row?.names ?? [] }
 }
 

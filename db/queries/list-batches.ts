@@ -1,5 +1,7 @@
 import type { Queryable } from '../client.ts'
 import type { BatchRow } from '../schema/migration.ts'
+import { entryIsCommitted } from './committed-entries.ts'
+import { entryIsUnderWay } from './entry-under-way.ts'
 
 /** A batch with how many entries are in which state. */
 export interface BatchLine extends BatchRow {
@@ -68,8 +70,7 @@ export const readBatchProgress = async (db: Queryable, batchId: string): Promise
 export const countBusyEntries = async (db: Queryable, batchId: string): Promise<number> => {
   const [row] = await db<{ busy: number }[]>`
     select count(*)::int as busy from entry e left join job j on j.id = e.job_id
-    where e.batch_id = ${batchId}::uuid and (e.state not in ('finished', 'error', 'canceled')
-      or (j.id is not null and j.finished_at is null) or e.intent is not null or e.source_stopped_at is not null)`
+    where e.batch_id = ${batchId}::uuid and ${entryIsUnderWay(db)}`
   return row?.busy ?? 0
 }
 
@@ -95,7 +96,5 @@ export const listEditedEntries = async (db: Queryable, batchId: string): Promise
     case when committed then e.facts end as facts, s.name as source, s.kind as source_kind,
     case when committed then array(select rule from finding f where f.instance_id = e.instance_id and not f.waived
       order by rule) else '{}'::text[] end as findings
-  from entry e join site s on s.id = e.source_id cross join lateral (
-    select e.state in ('final-import', 'post-import', 'worker-done')
-      or (e.stage = 'complete' and e.state in ('idle', 'conflict')) as committed) c
+  from entry e join site s on s.id = e.source_id cross join lateral (select ${entryIsCommitted(db)} as committed) c
   where e.batch_id = ${batchId}::uuid`

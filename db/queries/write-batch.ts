@@ -1,5 +1,6 @@
 import type { Tx } from '../client.ts'
 import type { BatchRow } from '../schema/migration.ts'
+import { entryIsUnderWay } from './entry-under-way.ts'
 
 /** What a person says of a batch, as it is stored. */
 export interface BatchSettings {
@@ -65,8 +66,8 @@ export const deleteBatchRow = async (tx: Tx, id: string): Promise<void> => {
 export const deleteEndedEntries = async (tx: Tx, batchId: string, most: number): Promise<number> => {
   const rows = await tx`
     with gone as (
-      select id, instance_id from entry where batch_id = ${batchId}::uuid and state in ('finished', 'error', 'canceled')
-      order by id limit ${most}
+      select e.id, e.instance_id from entry e left join job j on j.id = e.job_id
+      where e.batch_id = ${batchId}::uuid and not ${entryIsUnderWay(tx)} order by e.id limit ${most}
     ), extents as (delete from entry_extent where entry_id in (select id from gone)),
     disks as (delete from entry_disk where entry_id in (select id from gone)),
     thawed as (

@@ -153,7 +153,10 @@ export const entry = pgTable(
     index('entry_batch').on(t.batchId, t.state, t.id),
     index('entry_look')
       .on(t.lookAt)
-      .where(sql`${t.state} not in ('finished', 'error', 'canceled') or ${t.intent} is not null`),
+      .where(
+        sql`${t.state} not in ('finished', 'error', 'canceled') or ${t.intent} is not null
+          or (${t.state} <> 'finished' and (${t.jobId} is not null or ${t.sourceStoppedAt} is not null))`,
+      ),
     index('entry_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('entry_window').on(t.windowId).where(sql`${t.windowId} is not null`),
     check(

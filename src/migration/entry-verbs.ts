@@ -38,12 +38,11 @@ const says: Readonly<Record<EntryVerbAsk['verb'], string>> = {
 export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAnswer> => {
   const { entry, batch } = await open(tx, ask.id)
   const { verb, force, cleanup, by } = ask
-  const isOpen = isBusy(entry)
   const answer = answerVerb({
     place: placeOf(entry),
     verb,
     force,
-    openJob: isOpen ? (entry.jobKind as EntryJobKind) : null,
+    openJob: entry.busy ? (entry.jobKind as EntryJobKind) : null,
   })
   if (answer.do === 'refuse') throw refused(entry, verb, answer.why)
   const reason = { code: verb, message: says[verb] }
@@ -87,25 +86,20 @@ export const removeEntry = async (
   ask: { readonly id: string; readonly by: string },
 ): Promise<void> => {
   const { entry } = await open(tx, ask.id)
-  const busy = isBusy(entry)
-  if (busy || isMigrating(placeOf(entry).state) || entry.sourceStoppedAt !== null)
+  const { busy, state } = entry
+  const owesSource = entry.sourceStoppedAt !== null && state !== 'finished'
+  if (busy || isMigrating(placeOf(entry).state) || owesSource)
     throw new DroverError({
       code: 'entry-migrating',
       class: 'conflict',
-      message: `The entry is ${entry.state}${busy ? ' and a job is at it' : ''}: it cannot be taken off the list.`,
+      message: `The entry is ${state}${busy ? ' and a job is at it' : ''}: it cannot be taken off the list.`,
       remedy: 'Cancel it first.',
-      detail: { state: entry.state },
+      detail: { state },
     })
   await tell(tx, entry, 'entry.removed', ask.by)
   await thawInstance(tx, entry.instanceId)
   await deleteEntry(tx, entry.id)
 }
-
-/** Somebody is at it. A withdrawal that failed still is: what it owes is tried again, and nothing may drop that. */
-const isBusy = ({ jobId, jobKind, jobState, jobFinishedAt }: EntryAtWork): boolean =>
-  jobId !== null &&
-  jobKind !== null &&
-  (jobFinishedAt === null || (jobKind === 'withdraw-entry' && jobState !== 'succeeded'))
 
 const open = async (tx: Tx, id: string): Promise<{ entry: EntryAtWork; batch: BatchRow }> => {
   const entry = await lockEntry(tx, id)
