@@ -1,15 +1,28 @@
+import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
 import type { Json } from './client.ts'
-import { type Call, exitCodes } from './command.ts'
+import { type Call, exitCodes, type Option } from './command.ts'
 import { pathOf } from './commands/lists.ts'
 import { spanText } from './output.ts'
 import { progressBar } from './progress-bar.ts'
 
 const lookMs = 1_000
-const settled = new Set(['finished', 'error', 'canceled', 'conflict', 'blocked'])
+
+export const followOptions: Readonly<Record<string, Option>> = {
+  'until-blocked': { type: 'boolean', summary: 'end also when all that is left is blocked' },
+}
+
+type Counts = Readonly<Record<string, number>>
+
+const sumOf = (counts: Counts, fits: (state: string) => boolean = () => true): number =>
+  Object.entries(counts).reduce((sum, [state, count]) => (fits(state) ? sum + count : sum), 0)
 
 /** How many entries go on by themselves. */
-const underWay = (entries: Json): number =>
-  Object.entries(entries).reduce((sum, [state, count]) => (settled.has(state) ? sum : sum + Number(count)), 0)
+const underWay = (entries: Counts): number => sumOf(entries, (state) => goesOnByItself(state as EntryState))
+
+const countsText = (entries: Counts): string =>
+  Object.entries(entries)
+    .map(([state, count]) => `${count} ${state}`)
+    .join(', ')
 
 const lineOf = (batch: Json): string => {
   const { bytes_done, bytes_total, bytes_per_second, eta_seconds } = batch.progress as Json
@@ -17,31 +30,49 @@ const lineOf = (batch: Json): string => {
   const [bar] = progressBar(Math.round(done), Math.round(total), 0).split(' MiB')
   const rate = (Number(bytes_per_second) / 2 ** 20).toFixed(1)
   const eta = eta_seconds === null ? '' : `  ETA ${spanText(Number(eta_seconds) * 1_000)}`
-  const counts = Object.entries(batch.entries as Json).map(([state, count]) => `${count} ${state}`)
-  return `${bar?.replace(/ {2}0\.0\/s$/, '')} MiB  ${rate} MiB/s${eta}  ${counts.join(', ')}`
+  const counts = countsText(batch.entries as Counts)
+  return `${bar?.replace(/ {2}0\.0\/s$/, '')} MiB  ${rate} MiB/s${eta}  ${counts}`
 }
 
-/** Shows how a batch goes on, on a terminal; ends when only a person can take it further. */
+/**
+ * Shows how a batch goes on, on a terminal; ends when only a person can take it further. What is blocked goes on by
+ * itself once its cause is gone, so it is waited for; whoever cannot, ends with `--until-blocked`.
+ */
 export const followBatch = async (call: Call, name: string): Promise<number> => {
   const { client, output } = call
+  const untilBlocked = call.values['until-blocked'] === true
+  let told = false
   for (;;) {
     const batch = await client.get(pathOf('batches', name))
-    const entries = batch.entries as Json
-    if (batch.state !== 'running' || underWay(entries) === 0) {
+    const entries = batch.entries as Counts
+    const { blocked = 0, finished = 0 } = entries
+    const onlyBlocked = blocked > 0 && underWay(entries) === blocked
+    if (batch.state !== 'running' || underWay(entries) === 0 || (onlyBlocked && untilBlocked)) {
       output.live('')
       output.show(batch, () => sayEnd(call, batch))
-      const { finished = 0, ...others } = entries as Record<string, number>
-      const left = Object.values(others).reduce((sum, count) => sum + count, 0)
-      return Number(finished) > 0 && left === 0 ? exitCodes.ok : exitCodes.failed
+      return finished > 0 && finished === sumOf(entries) ? exitCodes.ok : exitCodes.failed
     }
+    if (onlyBlocked && !told) sayBlocked(call, name, blocked)
+    told = onlyBlocked
     output.live(lineOf(batch))
     await client.sleep(lookMs)
   }
 }
 
+const lookAt = (name: string, state: string): string => `drover queue list --batch ${name} --state ${state}`
+
+/** Nothing moves, and the reason is not on the screen. */
+const sayBlocked = ({ output }: Call, name: string, blocked: number): void => {
+  output.live('')
+  output.note(
+    `What is left is blocked (${blocked}) and goes on by itself once its causes are gone: ${lookAt(name, 'blocked')}`,
+  )
+}
+
 const sayEnd = ({ output }: Call, batch: Json): void => {
-  const counts = Object.entries(batch.entries as Json).map(([state, count]) => `${count} ${state}`)
-  output.line(`The batch ${batch.name} is ${batch.state}: ${counts.join(', ') || 'no entries'}.`)
-  if (Number((batch.entries as Json).conflict ?? 0) > 0)
-    output.line(`Decide about the conflicts: drover queue list --batch ${batch.name} --state conflict`)
+  const entries = batch.entries as Counts
+  output.line(`The batch ${batch.name} is ${batch.state}: ${countsText(entries) || 'no entries'}.`)
+  if ((entries.conflict ?? 0) > 0)
+    output.line(`Decide about the conflicts: ${lookAt(String(batch.name), 'conflict')}`)
+  if ((entries.blocked ?? 0) > 0) output.line(`See what blocks: ${lookAt(String(batch.name), 'blocked')}`)
 }

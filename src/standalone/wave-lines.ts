@@ -1,3 +1,5 @@
+import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
+
 /** An entry of the wave, as far as the start shows it. */
 export interface WaveEntry {
   readonly id: string
@@ -25,10 +27,9 @@ export interface WaveSeen {
   }
 }
 
-/** Nothing more happens to these by itself, at least not soon. */
-const settled = new Set(['finished', 'conflict', 'error', 'canceled', 'blocked'])
-
-export const isSettled = ({ state }: Pick<WaveEntry, 'state'>): boolean => settled.has(state)
+/** Nothing more happens to it by itself, at least not soon: of a block nobody knows. */
+export const isSettled = ({ state }: Pick<WaveEntry, 'state'>): boolean =>
+  state === 'blocked' || !goesOnByItself(state as EntryState)
 
 const stateWords: Readonly<Record<string, string>> = {
   waiting: 'waits for its place',

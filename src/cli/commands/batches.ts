@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
+import { batchStates } from '../../domain/migration/batch-table.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
 import { field, since } from '../output.ts'
 import { untilEnded } from '../wait.ts'
-import { followBatch } from '../watch-batch.ts'
+import { followBatch, followOptions } from '../watch-batch.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const nameArg = { name: 'name', summary: 'the name of a batch' }
-const states = ['defined', 'running', 'stopped', 'finished', 'error']
 
 const countsText = (entries: unknown): string =>
   Object.entries((entries as Json | null) ?? {})
@@ -144,6 +144,7 @@ const start: Command = {
   args: [nameArg],
   options: {
     wait: { type: 'boolean', summary: 'follow it until every entry has ended or waits for a person' },
+    ...followOptions,
   },
   run: async (call) => {
     const [name] = call.args
@@ -193,6 +194,7 @@ const watch: Command = {
   summary: 'Follow a batch until every entry has ended or waits for a person',
   covers: ['GET /v1/batches/{name}'],
   args: [nameArg],
+  options: followOptions,
   run: (call) => followBatch(call, call.args[0] ?? ''),
 }
 
@@ -230,7 +232,9 @@ export const batchCommands: readonly Command[] = [
     covers: 'GET /v1/batches',
     path: '/v1/batches',
     empty: 'There are no batches: drover batches add',
-    filters: { state: { type: 'string', value: 'state', choices: states, summary: 'only in this state' } },
+    filters: {
+      state: { type: 'string', value: 'state', choices: batchStates, summary: 'only in this state' },
+    },
     columns: [
       field('name'),
       field('state'),

@@ -1,27 +1,14 @@
+import { entryStates } from '../../domain/migration/entry.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
 import { field, since } from '../output.ts'
 import { listCommand, pathOf } from './lists.ts'
 
-const states = [
-  'blocked',
-  'waiting',
-  'creating',
-  'background-import',
-  'idle',
-  'final-import',
-  'post-import',
-  'worker-done',
-  'finished',
-  'error',
-  'canceled',
-  'conflict',
-]
 const idArg = { name: 'id', summary: 'the id of an entry' }
 
 const choice: Readonly<Record<string, Option>> = {
   batch: { type: 'string', value: 'name', summary: 'only of this batch' },
-  state: { type: 'string', value: 'state', choices: states, summary: 'only in this state' },
+  state: { type: 'string', value: 'state', choices: entryStates, summary: 'only in this state' },
   source: { type: 'string', value: 'name', summary: 'only from this source' },
   target: { type: 'string', value: 'name', summary: 'only to this target' },
 }

@@ -46,6 +46,9 @@ export const isMigrating = isOneOf(
 /** Nothing more happens by itself, and nothing of it is under way. */
 export const hasEnded = isOneOf('finished', 'error', 'canceled')
 
+/** Something will happen to it without a person; where it is blocked, once the cause is gone. */
+export const goesOnByItself = (state: EntryState): boolean => !hasEnded(state) && state !== 'conflict'
+
 /** The source's power-off has been requested: it is off, or about to be, on our account. */
 export const isCommitted = ({ state, stage }: EntryPlace): boolean =>
   isOneOf('final-import', 'post-import', 'worker-done')(state) ||

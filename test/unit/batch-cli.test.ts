@@ -1,0 +1,68 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { PassThrough } from 'node:stream'
+import { expect, test } from 'vitest'
+import { runCli } from '../../src/cli/run.ts'
+import { atEnd } from '../support/cleanup.ts'
+
+interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly body: Record<string, unknown>
+}
+
+/** An API that answers as a test says, and remembers what it was asked. */
+const startApi = async (answer: (asked: Asked, nth: number) => unknown) => {
+  const asked: Asked[] = []
+  const server = createServer((request, response) => {
+    let text = ''
+    request.on('data', (chunk) => (text += String(chunk)))
+    request.on('end', () => {
+      const url = new URL(request.url ?? '/', 'http://api')
+      const body = (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>
+      const one = { method: request.method ?? '', path: url.pathname, query: url.searchParams, body }
+      asked.push(one)
+      response.setHeader('content-type', 'application/json').setHeader('etag', '"7"')
+      response.end(JSON.stringify(answer(one, asked.length)))
+    })
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(() => new Promise((resolve) => server.close(resolve)))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const run = async (...line: string[]) => {
+    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+    const env = { DROVER_URL: url, DROVER_TOKEN: 'x' }
+    const code = await runCli(line, { env, stdout, stderr, signal: new AbortController().signal })
+    return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
+  }
+  return { asked, run }
+}
+
+const batchOf = (state: string, entries: Record<string, number>) => ({
+  name: 'wave-1',
+  state,
+  entries,
+  progress: { bytes_done: 1, bytes_total: 2, bytes_per_second: 0, eta_seconds: null },
+})
+
+test('a batch is watched while it is blocked, and ends well when the block has healed', async () => {
+  const { run, asked } = await startApi((_, nth) =>
+    nth === 1 ? batchOf('running', { finished: 1, blocked: 1 }) : batchOf('finished', { finished: 2 }),
+  )
+  const watched = await run('batches', 'watch', 'wave-1')
+  expect(watched).toMatchObject({ code: 0, stdout: expect.stringContaining('2 finished') })
+  expect(watched.stderr).toContain('What is left is blocked (1)')
+  expect(asked).toHaveLength(2)
+})
+
+test('whoever cannot wait for a block ends with it, and a conflict ends every watch', async () => {
+  const blocked = await startApi(() => batchOf('running', { finished: 1, blocked: 1 }))
+  const ended = await blocked.run('batches', 'watch', 'wave-1', '--until-blocked')
+  expect(ended).toMatchObject({ code: 1, stdout: expect.stringContaining('--state blocked') })
+  const conflict = await startApi(() => batchOf('running', { finished: 1, conflict: 1 }))
+  expect(await conflict.run('batches', 'watch', 'wave-1')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining('--state conflict'),
+  })
+})
