@@ -5,15 +5,21 @@ import { entryOf } from './journeys.ts'
 import { jobOf } from './ledger.ts'
 import type { VerifyWorld } from './verify-world.ts'
 
-/** The conductor's look at every entry, now. Where it could not decide, the test fails. */
-export const lookNow = async ({ db }: VerifyWorld): Promise<void> => {
+/**
+ * The conductor's look at every entry, now. Where it could not decide, the test fails. `endedWithinSeconds`: how far
+ * back it sees the ends of jobs.
+ */
+export const lookNow = async (
+  { db }: VerifyWorld,
+  options: { readonly endedWithinSeconds?: number } = {},
+): Promise<void> => {
   const failed: unknown[] = []
   const log = Object.assign(Object.create(quietLog) as Logger, {
     warn: ({ err }: { readonly err: unknown }) => void failed.push(err),
   })
   // Moments are stored rounded to the millisecond: one of now may lie ahead.
   await db`update entry set look_at = now() - interval '1 second', tries = 0`
-  await advanceEntries({ db, log })
+  await advanceEntries({ db, log, ...options })
   if (failed.length > 0) throw new AggregateError(failed, 'The scheduler could not decide.')
 }
 
