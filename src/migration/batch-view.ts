@@ -25,6 +25,8 @@ export interface BatchView {
   readonly windows: readonly Window[]
   /** The last constraint that matches. */
   readonly constraintOf: (view: FilterView) => Constraint | null
+  /** Windows or constraints hold few at once: their room is given out by one at a time. */
+  readonly scarce: boolean
 }
 
 export const readBatchView = async (db: Queryable, batchId: string): Promise<BatchView | undefined> => {
@@ -49,6 +51,7 @@ export const viewBatch = (row: BatchRow, windows: readonly WindowRow[]): BatchVi
     probedPorts: portsAsked(batchProbes.parse(probes)),
     windows: windows.map(viewWindow),
     constraintOf: (view) => constraints.findLast(({ filter }) => matches(filter, view))?.constraint ?? null,
+    scarce: windows.length > 0 || constraints.length > 0,
   }
 }
 

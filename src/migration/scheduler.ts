@@ -11,6 +11,7 @@ import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
 import { moveEntry, placeOf, sendJob } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
+import { tokensToPlace } from './known-target.ts'
 import { type ObservedEntry, observeEntry } from './observe-entry.ts'
 
 export interface SchedulerOptions {
@@ -97,7 +98,7 @@ const decideAndDo = async (tx: Tx, db: Db, id: string, views: Views): Promise<Ad
   }
   const batch = await view
   // Who gives out room in windows and under constraints does it alone.
-  if (entry.state === 'idle') await lockRoom(tx, entry.batchId)
+  if (entry.state === 'idle' && batch?.scarce) await lockRoom(tx, entry.batchId)
   const observed = batch && (await observeEntry(tx, batch, entry))
   if (!batch || !observed) return nothing
   return carryOut(tx, { batch, entry, observed, decision: decideEntry(observed.facts) })
@@ -198,7 +199,7 @@ const startJob = async (
   // The limit on first copies never holds back one whose window is open.
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
   const tokens = {
-    'place-instance': [`target-creates/${target}`],
+    'place-instance': tokensToPlace(surroundings.targetName),
     'import-instance': first ? [...imports, `batch/${batch.row.name}`] : imports,
     'cutover-instance': imports,
     'final-verify': [],

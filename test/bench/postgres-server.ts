@@ -39,7 +39,11 @@ export interface PostgresServer {
 }
 
 /** Starts a private server in a temporary directory; it and its data go away at the end. */
-export const startPostgres = async (options: { statements: boolean }): Promise<PostgresServer> => {
+export const startPostgres = async (options: {
+  readonly statements: boolean
+  /** A run of many minutes lives as it does in production: tables grow, statistics follow. */
+  readonly autovacuum?: boolean
+}): Promise<PostgresServer> => {
   const user = await findUnprivilegedUser()
   const dir = await mkdtemp(join(tmpdir(), 'drover-bench-postgres-'))
   await chmod(dir, 0o755)
@@ -56,7 +60,9 @@ export const startPostgres = async (options: { statements: boolean }): Promise<P
   )
   const port = await freePort()
   const preload = options.statements ? { shared_preload_libraries: 'pg_stat_statements' } : {}
-  const all = { ...settings, ...preload, port: String(port) }
+  const vacuum = options.autovacuum ? { autovacuum: 'on', autovacuum_naptime: '10s' } : {}
+  const chosen = { ...settings, ...vacuum }
+  const all = { ...chosen, ...preload, port: String(port) }
   const server = startProcess({
     title: 'postgres',
     command: join(binaries.dir, 'postgres'),
@@ -75,7 +81,7 @@ export const startPostgres = async (options: { statements: boolean }): Promise<P
   return {
     pid: server.pid,
     version,
-    settings,
+    settings: chosen,
     admin,
     url,
     createDatabase: async (name, template = 'template0') => {

@@ -1,3 +1,4 @@
+import { validate as isUuid } from 'uuid'
 import type { Queryable } from '../../../db/client.ts'
 import type { WireError, WireTask } from '../../platforms/lab/protocol.ts'
 import { storableText } from '../../storable.ts'
@@ -65,8 +66,10 @@ export const forgetTaskName = async (
 }
 
 export const findTask = async (db: Queryable, site: string, id: string): Promise<Task | undefined> => {
+  // A caller may send anything for an id; compared as text it would cost a look at every task.
+  if (!isUuid(id)) return undefined
   const [row] = await db<Task[]>`
-    select * from lab.task where site = ${site} and id::text = ${id} and not inner_work`
+    select * from lab.task where site = ${site} and id = ${id}::uuid and not inner_work`
   return row
 }
 

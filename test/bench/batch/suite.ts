@@ -21,7 +21,7 @@ export const runBatchSuite = async (options: BenchOptions): Promise<void> => {
   for (const name of names)
     if (!parts[name])
       throw new UsageError(`The batch suite has no part "${name}"; it has ${Object.keys(parts).join(', ')}.`)
-  const postgres = await startPostgres(options)
+  const postgres = await startPostgres({ ...options, autovacuum: true })
   sayMachine({ postgres: postgres.version })
   saySettings({ quick: options.quick, parts: names.join(',') })
   saySettings(postgres.settings)
