@@ -1,9 +1,12 @@
+import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
 import { runCli } from '../../src/cli/run.ts'
 import { atEnd } from '../support/cleanup.ts'
+import { tempDir } from '../support/temp.ts'
 
 interface Asked {
   readonly method: string
@@ -64,5 +67,40 @@ test('whoever cannot wait for a block ends with it, and a conflict ends every wa
   expect(await conflict.run('batches', 'watch', 'wave-1')).toMatchObject({
     code: 1,
     stdout: expect.stringContaining('--state conflict'),
+  })
+})
+
+test('a file with one setting of many changes that one alone', async () => {
+  const kept = {
+    name: 'wave-1',
+    include_expression: 'true',
+    defaults: { placement: { target: 'oslo', storage_pool: 'fast' }, force_conflict_resolution: true },
+    config: { sync_limit: 3, boot_limit: '9m', instance_restriction_overrides: { allow_no_ipv4: true } },
+    migration_windows: [{ name: 'night', start: null, end: null, lockout: null, capacity: 1 }],
+    constraints: [{ name: 'one', max_concurrent_instances: 1 }],
+    probes: [],
+    require_approval: true,
+  }
+  const { run, asked } = await startApi(() => ({
+    ...kept,
+    state: 'defined',
+    migration_windows: kept.migration_windows.map((window) => ({ ...window, held: 0 })),
+  }))
+  const file = join(await tempDir(), 'change.json')
+  writeFileSync(
+    file,
+    JSON.stringify({
+      defaults: { placement: { storage_pool: 'slow' } },
+      config: { sync_limit: 5, boot_limit: null },
+      constraints: [],
+    }),
+  )
+  expect(await run('batches', 'set', 'wave-1', '--file', file)).toMatchObject({ code: 0 })
+  expect(asked.at(-1)).toMatchObject({ method: 'PUT', path: '/v1/batches/wave-1' })
+  expect(asked.at(-1)?.body).toEqual({
+    ...kept,
+    defaults: { placement: { target: 'oslo', storage_pool: 'slow' }, force_conflict_resolution: true },
+    config: { sync_limit: 5, instance_restriction_overrides: { allow_no_ipv4: true } },
+    constraints: [],
   })
 })

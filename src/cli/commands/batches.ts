@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { batchStates } from '../../domain/migration/batch-table.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
+import { mergeSettings } from '../merge-settings.ts'
 import { field, since } from '../output.ts'
 import { untilEnded } from '../wait.ts'
 import { followBatch, followOptions } from '../watch-batch.ts'
@@ -90,7 +91,7 @@ const add: Command = {
 
 const set: Command = {
   name: 'batches set',
-  summary: 'Change the settings of a batch; fields that the file does not name stay as they are',
+  summary: 'Change the settings of a batch; what the file does not name stays, null takes a setting away',
   covers: ['PUT /v1/batches/{name}'],
   args: [nameArg],
   options: { file: fileOption },
@@ -109,7 +110,7 @@ const set: Command = {
       require_approval: before.require_approval,
     }
     const { body } = await call.client.ask('PUT', path, {
-      body: { ...kept, ...settingsFrom(call) },
+      body: mergeSettings(kept, settingsFrom(call)),
       headers: { 'if-match': headers.get('etag') ?? '*' },
     })
     call.output.show(body, () => call.output.line(`The batch ${body.name} is changed.`))
@@ -208,7 +209,7 @@ const instances = listCommand({
     standing: {
       type: 'string',
       value: 'standing',
-      choices: ['matched', 'blocked', 'excluded', 'any'],
+      choices: ['matched', 'blocked', 'conflict', 'excluded', 'any'],
       summary: 'only these',
     },
   },
