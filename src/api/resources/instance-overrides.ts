@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
+import { type HeldEntry, lockEntryOfInstance, writeEntryPower } from '../../../db/queries/entry-power.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import {
   findInstance,
@@ -10,8 +11,10 @@ import {
 import {
   type InstanceOverrides,
   instanceOverridesSchema,
+  isBeyondRecord,
   overridesProblem,
 } from '../../domain/inventory/overrides.ts'
+import { endsRunning } from '../../domain/migration/start-batch.ts'
 import { reassess } from '../../inventory/assess.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
@@ -47,8 +50,9 @@ const write = defineRoute({
   tag,
   summary: "Replace an instance's overrides",
   description:
-    "A field that is not given leaves the source's word. The instance is assessed anew at once. Refused while a " +
-    'running batch holds the instance.',
+    "A field that is not given leaves the source's word. The instance is assessed anew at once. While a running " +
+    'batch holds the instance, only `comment`, `started_after` and `stopped_after` may change, and the last two only ' +
+    'until its target is verified.',
   request: { params: idParams, headers: ifMatchHeaders, body: jsonBody(overridesBody) },
   responses: { 200: json(answer, 'They hold now') },
 })
@@ -82,17 +86,54 @@ const changedFields = (before: InstanceOverrides, after: InstanceOverrides): str
     return a !== b
   })
 
+/** What of a held instance may change, and with it how its target ends. */
+const changeHeld = async (
+  tx: Tx,
+  asked: {
+    readonly row: InstanceLine
+    readonly entry: HeldEntry | undefined
+    readonly changed: readonly string[]
+    readonly overrides: InstanceOverrides
+    readonly by: string
+  },
+): Promise<void> => {
+  const { row, entry, overrides } = asked
+  const held = asked.changed.filter((field) => !isBeyondRecord(field))
+  if (held.length > 0 || !entry)
+    throw problem(
+      'instance-frozen',
+      `The batch ${row.frozenBy} runs and holds the instance as it is: ${held.join(', ')} cannot change.`,
+    )
+  const running = endsRunning(entry.sourceRan, overrides)
+  if (running === entry.running) return
+  // Whoever verifies the target has begun from the old answer.
+  if (entry.state === 'worker-done')
+    throw problem(
+      'instance-frozen',
+      'Its target is being verified right now: how it ends cannot change any more, unless that ends in a conflict.',
+    )
+  await writeEntryPower(tx, entry.id, running)
+  await insertAuditEvent(tx, {
+    type: 'entry.power-changed',
+    subject: { type: 'entry', id: entry.id },
+    actor: asked.by,
+    from: entry.running ? 'running' : 'off',
+    to: running ? 'running' : 'off',
+    detail: { instance_id: row.id },
+  })
+}
+
 const replace = async (
   tx: Tx,
   asked: { id: string; ifMatch: string | undefined; overrides: InstanceOverrides; by: string },
 ): Promise<InstanceLine> => {
+  const entry = await lockEntryOfInstance(tx, asked.id)
   const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
   requireVersion(asked.ifMatch, row.version)
-  if (row.frozenBy !== null)
-    throw problem('instance-frozen', `The batch ${row.frozenBy} runs and holds the instance as it is.`)
   const wrong = overridesProblem(row.facts, asked.overrides)
   if (wrong) throw validationProblem([wrong])
   const changed = changedFields(overridesOf(row), asked.overrides)
+  if (row.frozenBy !== null) await changeHeld(tx, { row, entry, changed, ...asked })
   await writeInstanceOverrides(tx, row.id, asked.overrides)
   if (changed.length > 0) await reassess(tx, { instanceIds: [row.id] })
   await insertAuditEvent(tx, {

@@ -63,6 +63,11 @@ export const instanceOverridesSchema = z
 
 export type InstanceOverrides = z.infer<typeof instanceOverridesSchema>
 
+const beyondRecord: readonly string[] = ['comment', 'started_after', 'stopped_after']
+
+/** Overrides that a running batch does not hold: nothing of the record that it took hangs on them. */
+export const isBeyondRecord = (field: string): boolean => beyondRecord.includes(field)
+
 /** An instance as filters, rules and placement see it. */
 export interface EffectiveFacts extends InstanceFacts, OsFacts {
   /** The name on a target. */
