@@ -18,6 +18,7 @@ import {
   end,
   expire,
   jobOf,
+  makeDue,
   mustClaim,
   stateOf,
   storyOf,
@@ -138,7 +139,7 @@ describe('claim', () => {
     await db`update job set payload_version = 2 where id = ${id}::uuid`
     expect(await claim(db, id, { version: 1 })).toBeUndefined()
     expect(await jobOf(db, id)).toMatchObject({ state: 'ready', bell: 'held', leaseEpoch: 0, attempt: 0 })
-    await db`update job set run_after = now() where id = ${id}::uuid`
+    await makeDue(db, id)
     expect((await mustClaim(db, id, { version: 2 })).payloadVersion).toBe(2)
   })
 })

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import { insertPause } from '../../../db/queries/pauses.ts'
+import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { ownerOfEntry } from '../../../src/migration/ownership.ts'
 import { machineKind } from '../../../src/migration/placement/target-machine.ts'
@@ -88,9 +89,10 @@ test.each(['create', 'task', 'find-owned', 'owner'])(
 
 test('a machine of ours that an earlier try left is taken over when it fits, and replaced when it does not', async () => {
   const id = await waitingEntry(world, 'vm-103')
-  const { disks } = (await entryOf(db, id)).facts as { disks: { key: string; capacity: number }[] }
+  await place(id)
+  const { machineRef: fits } = await entryOf(db, id)
+  await db`update entry set state = 'waiting', machine_ref = null where id = ${id}::uuid`
   const owner = await ownerOfEntry(db, id)
-  const fits = await addMachine(world, { name: 'left-1', owner, disks })
   const odd = await addMachine(world, { name: 'left-2', owner, disks: [{ key: '2000', capacity: 65_536 }] })
   await place(id)
   expect(await entryOf(db, id)).toMatchObject({ state: 'idle', machineRef: fits })
@@ -113,6 +115,31 @@ test('a retry keeps the machine it had with what was copied to it; a machine tha
   await world.to.done(`DELETE /instances/${machineRef}`)
   expect(await again()).toEqual({ kept: false, ids: [null] })
   expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
+})
+
+test.each([
+  ['pool', 'vm-110', { script: fittingScript.replace("'ceph'", "'local'") }],
+  ['name', 'vm-111', { facts: { target_name: 'renamed' } }],
+  ['firmware', 'vm-112', { facts: { legacy_boot: true } }],
+] as const)('a machine with another %s than is wanted now is not taken over', async (_what, ref, now) => {
+  const id = await waitingEntry(world, ref)
+  await place(id)
+  const before = await entryOf(db, id)
+  await db`update entry_disk set change_id = 'copied' where entry_id = ${id}::uuid`
+  if ('script' in now) await setBatch(world, { config: { placement_scriptlet: now.script } })
+  await db`update entry set state = 'waiting', stage = 'background',
+    facts = facts || ${JSON.stringify('facts' in now ? now.facts : {})}::text::jsonb where id = ${id}::uuid`
+  expect((await place(id)).result).toMatchObject({ kept: false })
+  await setBatch(world, { config: { placement_scriptlet: fittingScript } })
+  const { machineRef, placement, facts } = await entryOf(db, id)
+  expect(machineRef).not.toBe(before.machineRef)
+  expect(await oursOf(world, id)).toEqual([machineRef])
+  expect((await listEntryDisks(db, id)).every(({ changeId }) => changeId === null)).toBe(true)
+  const { json } = await world.to.call(`GET /instances/${machineRef}`)
+  const made = (json as { facts: InstanceFacts }).facts
+  expect([made.name, made.legacy_boot]).toEqual([facts.target_name, facts.legacy_boot])
+  const pools = Object.values((placement as { pools: Record<string, string> }).pools)
+  expect(made.disks.map(({ datastore }) => datastore)).toEqual(pools)
 })
 
 test('sent to another target than before, it leaves no machine on the old one', async () => {
@@ -192,7 +219,7 @@ test('a stopped batch is let go of before anything is made, and goes on from the
   const id = await waitingEntry(world, 'vm-108')
   const jobId = await sendPlace(world, id)
   const lane = `batch/${world.batch.name}`
-  const fault = { kind: 'delay', call: 'find-owned', site: 'cloud', ms: 2_000, times: 1 }
+  const fault = { kind: 'delay', call: 'find-owned', site: 'cloud', ms: 5_000, times: 1 }
   await withFault(fault, async () => {
     const turn = worker.follow(jobId)
     await until(async () => (await struck()) === 1, { what: 'the worker to look at the target' })
