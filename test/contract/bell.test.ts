@@ -5,6 +5,7 @@ import { type Bell, bellId, type HeardBell, type Ring } from '../../src/ledger/b
 import { PostgresBell } from '../../src/ledger/bell-postgres.ts'
 import { RedisBell } from '../../src/ledger/bell-redis.ts'
 import { createLog } from '../../src/log.ts'
+import { dropBellSchema } from '../support/bells.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { quietLog } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -52,7 +53,7 @@ const stores: readonly Store[] = [
       const proxy = await startProxy({ targetPort: portOf(database.url) })
       return { proxy, bell: openPostgres(through(database.url, proxy.port)) }
     },
-    flush: async () => void (await database.db`drop schema bullmq cascade`),
+    flush: () => dropBellSchema(database.db),
   },
 ]
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { isDeadlock } from '../../db/client.ts'
+import { dropBellSchema } from '../support/bells.ts'
 import { addLoad, allEnded, countStates, expectWhole, largestGap, someDone } from '../support/load.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { expectAlive, startRoles } from '../support/roles.ts'
@@ -11,22 +11,13 @@ const { conductors, workers } = await startRoles({
   DROVER_LEASE_MS: '5000',
 })
 
-/** Statements of the bell lock its tables in another order than the drop does. */
-const dropSchema = async (): Promise<void> => {
-  for (let tries = 1; ; tries += 1) {
-    try {
-      await db`drop schema bullmq cascade`
-      return
-    } catch (error) {
-      if (!isDeadlock(error) || tries === 10) throw error
-    }
-  }
-}
+/** Far from over by its steps alone, when the first jobs of it are done: on no machine is it too late to break something. */
+const load = { steps: 1, stepMs: 250, effects: 1 }
 
 test("dropping the bell's schema in Postgres under load: nothing is lost, no effect is repeated", async () => {
-  const ids = await addLoad(db, { jobs: 600, steps: 1, stepMs: 40, effects: 1 })
+  const ids = await addLoad(db, { jobs: 600, ...load })
   await someDone(db, ids, 60)
-  await dropSchema()
+  await dropBellSchema(db)
   const { succeeded = 0 } = await countStates(db, ids)
   expect(succeeded).toBeLessThan(ids.length)
   const endedMs = await allEnded(db, ids)
@@ -37,7 +28,7 @@ test("dropping the bell's schema in Postgres under load: nothing is lost, no eff
 })
 
 test('a truncated bell store: what stood in line is rung again', async () => {
-  const ids = await addLoad(db, { jobs: 400, steps: 1, stepMs: 40, effects: 1 })
+  const ids = await addLoad(db, { jobs: 400, ...load })
   await someDone(db, ids, 40)
   await db`truncate bullmq.job cascade`
   await allEnded(db, ids)
