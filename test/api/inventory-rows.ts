@@ -10,21 +10,24 @@ export interface SiteOptions {
   readonly role?: 'source' | 'target'
   readonly connectivity?: string
   readonly seenFingerprint?: string
+  /** Nothing happens to it by the clock, not even before the next statement. */
+  readonly quiet?: boolean
 }
 
 /** A source or target, as the API would have stored it; its id. */
 export const addSite = async (db: Db, name: string, options: SiteOptions = {}): Promise<string> => {
   const id = uuidv7()
+  const days = options.quiet ? 1 : 0
   const seen =
     options.seenFingerprint === undefined
       ? null
       : JSON.stringify({ fingerprint: options.seenFingerprint, subject: 'CN=vcenter' })
   await db`
     insert into site (id, role, name, kind, endpoint, username, secret, settings, connectivity, seen_certificate,
-      created_by)
+      created_by, next_check_at, next_sync_at)
     values (${id}, ${options.role ?? 'source'}, ${name}, 'lab', 'http://127.0.0.1:9440/', 'drover',
       ${sealer.seal(JSON.stringify({ password: plantedPassword }))}, '{}', ${options.connectivity ?? 'ok'},
-      ${seen}::text::jsonb, 'test')`
+      ${seen}::text::jsonb, 'test', now() + ${days}::int * interval '1 day', now() + ${days}::int * interval '1 day')`
   return id
 }
 
@@ -36,6 +39,8 @@ export interface InstanceOptions {
   readonly pending?: unknown
   readonly readiness?: string
   readonly id?: string
+  /** By which rules it was judged; what was judged by others, a conductor judges anew. */
+  readonly rulesVersion?: string
 }
 
 /** An instance as a sync would have recorded it, judged by nobody; its id. */
@@ -44,11 +49,11 @@ export const addInstance = async (db: Db, siteId: string, options: InstanceOptio
   const id = options.id ?? uuidv7()
   await db`
     insert into instance (id, site_id, ref, name, hash, revision, gone_at, uuid, location, facts, os_type,
-      distribution, distribution_version, ignored, frozen_by, pending, pending_since, readiness)
+      distribution, distribution_version, ignored, frozen_by, pending, pending_since, readiness, rules_version)
     values (${id}, ${siteId}, ${facts.ref}, ${facts.name}, 'h', 1, ${options.gone ? new Date() : null}, ${facts.uuid},
       ${facts.location}, ${JSON.stringify(facts)}::text::jsonb, 'linux', 'ubuntu', '22.04', ${options.ignored ?? null},
       ${options.frozenBy ?? null}, ${pending === undefined ? null : JSON.stringify(pending)}::text::jsonb,
-      ${pending === undefined ? null : new Date()}, ${options.readiness ?? 'ready'})`
+      ${pending === undefined ? null : new Date()}, ${options.readiness ?? 'ready'}, ${options.rulesVersion ?? ''})`
   return id
 }
 

@@ -37,6 +37,14 @@ for (const bell of ['postgres', 'redis'] as const) {
     return { env, each: (act: (proxy: TcpProxy) => void) => proxies.forEach(act) }
   }
 
+  /** How many jobs run in that process, with their effects made. */
+  const heldBy = async (pid: number): Promise<number> => {
+    const rows = await db`
+      select from job j join worker w on w.id = j.worker_id
+      where w.pid = ${pid} and j.state = 'running' and (j.checkpoint->>'effects')::int = 1`
+    return rows.length
+  }
+
   const ended = async (role: { stop(withinMs?: number): Promise<{ code: number | null }> }) =>
     expect((await role.stop(40_000)).code).toBe(0)
 
@@ -48,10 +56,14 @@ for (const bell of ['postgres', 'redis'] as const) {
         startWorker(path.env),
         startWorker(direct),
       ])
-      const ids = await addLoad(db, { jobs: 300, steps: 3, stepMs: 60, effects: 1 })
-      await someDone(db, ids, 60)
+      // Longer than a lease: every handler that it holds is in the middle when the lease ends.
+      const ids = await addLoad(db, { jobs: 40, steps: 60, stepMs: 100, effects: 1 })
+      await until(async () => (await heldBy(cutOff.pid)) >= 8, {
+        what: 'the worker to have its hands full',
+        withinMs: 60_000,
+      })
       path.each((proxy) => proxy.blackhole())
-      await cutOff.line('the lease is lost', { withinMs: 30_000 })
+      await cutOff.line('the lease is lost')
       await allEnded(db, ids)
       path.each((proxy) => proxy.heal())
       await expectWhole(db, ids, 1, lateCall)
@@ -67,7 +79,7 @@ for (const bell of ['postgres', 'redis'] as const) {
     test('connections that a firewall forgot are given up, and the work goes on over new ones', async () => {
       const path = await overProxies()
       const [conductor, worker] = await Promise.all([startConductor(path.env), startWorker(path.env)])
-      const ids = await addLoad(db, { jobs: 200, steps: 1, stepMs: 40, effects: 1 })
+      const ids = await addLoad(db, { jobs: 200, steps: 1, stepMs: 250, effects: 1 })
       await someDone(db, ids, 40)
       path.each((proxy) => proxy.strand())
       const endedMs = await allEnded(db, ids)
@@ -82,9 +94,9 @@ for (const bell of ['postgres', 'redis'] as const) {
     test('a leading conductor that was cut off is replaced, and does no harm when it comes back', async () => {
       const path = await overProxies()
       const cutOff = await startConductor(path.env)
-      await cutOff.line('this conductor leads', { withinMs: 30_000 })
+      await cutOff.line('this conductor leads', { withinMs: 60_000 })
       const [standby, worker] = await Promise.all([startConductor(direct), startWorker(direct)])
-      const ids = await addLoad(db, { jobs: 300, steps: 1, stepMs: 40, effects: 1 })
+      const ids = await addLoad(db, { jobs: 300, steps: 1, stepMs: 250, effects: 1 })
       await someDone(db, ids, 30)
       path.each((proxy) => proxy.blackhole())
       await standby.line('this conductor leads', { withinMs: 60_000 })

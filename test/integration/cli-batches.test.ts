@@ -45,13 +45,13 @@ const fileOf = async (content: unknown): Promise<string> => {
 }
 
 beforeAll(async () => {
-  const paris = await addSite(db, 'paris')
-  await addSite(db, 'oslo', { role: 'target' })
-  // Nothing happens to them by the clock.
-  await db`update site set next_check_at = now() + interval '1 day', next_sync_at = now() + interval '1 day'`
+  const paris = await addSite(db, 'paris', { quiet: true })
+  await addSite(db, 'oslo', { role: 'target', quiet: true })
   for (const name of ['web-1', 'web-2', 'db-1'])
-    await addInstance(db, paris, { facts: sampleInstance({ name, ref: `vm-${name}`, uuid: uuidv7() }) })
-  await db`update instance set rules_version = ${rulesVersion}`
+    await addInstance(db, paris, {
+      facts: sampleInstance({ name, ref: `vm-${name}`, uuid: uuidv7() }),
+      rulesVersion,
+    })
 })
 
 test('a batch goes from a file over a plan and its approval to a queue, and away again', async () => {

@@ -56,8 +56,7 @@ const nowhere = `http://127.0.0.1:${await freePort()}`
 const ids = { web: '', db: '', network: '' }
 
 beforeAll(async () => {
-  const site = await addSite(db, 'paris')
-  await db`update site set next_check_at = now() + interval '1 day', next_sync_at = now() + interval '1 day'`
+  const site = await addSite(db, 'paris', { quiet: true })
   ids.network = await addNetwork(db, site, sampleNetwork({ ref: 'network-9', name: 'shop' }))
   ids.web = await addInstance(db, site, {
     facts: sampleInstance({
@@ -66,13 +65,13 @@ beforeAll(async () => {
       uuid: uuidv7(),
       nics: [sampleNic({ network_ref: 'network-9' })],
     }),
+    rulesVersion,
   })
   ids.db = await addInstance(db, site, {
     facts: sampleInstance({ name: 'db', ref: 'vm-2', uuid: uuidv7(), attributes: {}, cpus: 8 }),
     readiness: 'blocked',
+    rulesVersion,
   })
-  // The conductor judges anew what was judged by other rules.
-  await db`update instance set rules_version = ${rulesVersion}`
   await addFinding(db, { instanceId: ids.db, rule: 'disk-raw', severity: 'critical' })
 })
 

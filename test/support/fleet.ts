@@ -48,7 +48,7 @@ export interface Fleet {
 const fleetLeaseMs = 1_500
 /** Few hands: a worker beside another one gets its share of a dozen jobs. */
 const slots = 2
-const endMs = 60_000
+const endMs = 120_000
 
 /**
  * Describes the same tests once per bell, each time with a fleet that is started once for all of them. Call it

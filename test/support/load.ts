@@ -43,7 +43,7 @@ export const countStates = async (db: Db, ids: readonly string[]): Promise<Recor
 }
 
 /** Waits until at least `jobs` of them have succeeded: the moment to break something under load. */
-export const someDone = (db: Db, ids: readonly string[], jobs: number, withinMs = 60_000): Promise<number> =>
+export const someDone = (db: Db, ids: readonly string[], jobs: number, withinMs = 120_000): Promise<number> =>
   until(
     async () => {
       const { succeeded = 0 } = await countStates(db, ids)
@@ -53,7 +53,7 @@ export const someDone = (db: Db, ids: readonly string[], jobs: number, withinMs 
   )
 
 /** Waits until all of them have ended, in whatever way. Says how long that took. */
-export const allEnded = async (db: Db, ids: readonly string[], withinMs = 90_000): Promise<number> => {
+export const allEnded = async (db: Db, ids: readonly string[], withinMs = 150_000): Promise<number> => {
   const beganMs = performance.now()
   let states: Record<string, number> = {}
   const { error } = await until(

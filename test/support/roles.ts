@@ -7,7 +7,7 @@ export interface Roles {
 }
 
 /** A role may take this long to start on a machine that does much else. */
-const startMs = 60_000
+const startMs = 120_000
 
 export const startConductor = async (env: NodeJS.ProcessEnv): Promise<TestProcess> => {
   const conductor = await startRole('conductor', env)

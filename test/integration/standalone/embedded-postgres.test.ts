@@ -11,7 +11,7 @@ import { identify } from '../../../src/standalone/process-identity.ts'
 import { firstClosedParent, runningAsRoot } from '../../../src/standalone/unprivileged-user.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { endProcessesOf } from '../../support/owned-processes.ts'
-import { tempDir } from '../../support/temp.ts'
+import { freePort, tempDir } from '../../support/temp.ts'
 import { settles, until } from '../../support/wait.ts'
 
 const log = createLog({ role: 'test', level: 'silent' })
@@ -63,7 +63,8 @@ test('a fresh directory becomes a durable server that only this machine can reac
 
 test('what was committed survives kill -9 of the server', async () => {
   const dataDir = await freshDir()
-  const first = await start(dataDir)
+  // Not one that the system gives to outgoing connections: while the server is down, anybody's would take it.
+  const first = await start(dataDir, await freePort())
   await query(first.url, 'create table kept (n int); insert into kept values (7)')
   process.kill(first.pid, 'SIGKILL')
   await settles(first.ended, { what: 'the end of the killed server' })
