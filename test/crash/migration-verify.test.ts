@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import type { CrashPoint } from '../../src/ledger/crash-point.ts'
 import { nudge } from '../../src/ledger/nudge.ts'
 import { createSealer } from '../../src/seal.ts'
 import { type Armed, ending, onEachFleet } from '../support/fleet.ts'
@@ -10,15 +9,15 @@ import { effectsOf, jobOf } from '../support/ledger.ts'
 import { createVerifyWorld } from '../support/verify-world.ts'
 import { until } from '../support/wait.ts'
 
-/** Where it dies: once before the target is started, once around the start, once at the very end. */
+/** Where it dies: before the target is fitted, around its start, which is the second effect, and at the very end. */
 const points: readonly Armed[] = [
   'kill:after-checkpoint',
-  'kill:before-intent',
-  'kill:after-intent',
-  'kill:before-effect',
-  'kill:after-effect',
+  'kill:before-intent@2',
+  'kill:after-intent@2',
+  'kill:before-effect@2',
+  'kill:after-effect@2',
   'kill:before-finish',
-] satisfies `kill:${CrashPoint}`[]
+]
 
 const refs = ['vm-101', 'vm-102', 'vm-104', 'vm-106', 'vm-107', 'vm-109']
 
@@ -46,6 +45,7 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
       const runs = (json as { power: { running: boolean; run_id: string }[] }).power
       expect(new Set(runs.filter(({ running }) => running).map((run) => run.run_id)).size).toBe(1)
       expect((await effectsOf(fleet.db, id)).map(({ kind, state }) => [kind, state])).toEqual([
+        ['target-fit', 'done'],
         ['target-start', 'done'],
       ])
       const certificates = await fleet.db`select from certificate where entry_id = ${entry.id}::uuid`
@@ -79,7 +79,7 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
       await fleet.worker()
       await fleet.ended([id])
       expect((await jobOf(fleet.db, id)).error).toMatchObject({ code: 'target-start-failed' })
-      expect((await effectsOf(fleet.db, id)).map(({ state }) => state)).toEqual(['undone'])
+      expect((await effectsOf(fleet.db, id)).map(({ state }) => state)).toEqual(['undone', 'undone'])
       expect(await powerOf(world.to, entry.machineRef ?? '')).toBe('off')
       expect(await powerOf(world.from, 'vm-101')).toBe('off')
       const state = async () => (await entryOf(fleet.db, entry.id)).state

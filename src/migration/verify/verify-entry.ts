@@ -11,7 +11,7 @@ import { callOf, taskMs } from '../copy/copy-task.ts'
 import { fitTarget } from '../fit-target.ts'
 import { type EntryOutcome, identityChanged, move } from '../import-entry.ts'
 import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../journey.ts'
-import { proveTargetOff } from '../own-target.ts'
+import { proveTargetOff, startsOf } from '../own-target.ts'
 import { bootTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
@@ -75,7 +75,8 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   const proved = await proveDisks(task)
   if (proved.is === 'different') return contentDiffers(task, proved.differences)
   if (turn.checkpointed?.settled === undefined) {
-    if (settled.record) await fitTarget(withRecord(task, settled.record))
+    // Always: an earlier try may have fitted it to a record that was never committed.
+    await fitTarget(settled.record ? withRecord(task, settled.record) : task)
     await turn.checkpoint({ ...turn.checkpointed, settled })
   }
   const boot = await bootTarget(task)
@@ -162,10 +163,12 @@ const identityCheck = (expected: string, observed: string): VerifyCheck => ({
 })
 
 /** A target that an earlier try has left running is stopped first: its disks are read, and the source is looked at. */
-const proveOff = (task: VerifyTask): Promise<void> => {
+const proveOff = async (task: VerifyTask): Promise<void> => {
   const { turn, entry } = task.journey
   const call = callOf(task, `${turn.job.id}/${turn.job.leaseEpoch}/verify`, taskMs)
-  return proveTargetOff(task.ends.target, call, { entryId: entry.id, machineRef: machineOf(task.journey) })
+  const owned = { entryId: entry.id, machineRef: machineOf(task.journey) }
+  const { confirm } = turn.holder()
+  await proveTargetOff(task.ends.target, call, owned, { starts: await startsOf(turn.db, entry.id), confirm })
 }
 
 const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): VerifyTask => ({

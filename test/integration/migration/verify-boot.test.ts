@@ -154,7 +154,7 @@ test('a target that is to stay off stays off, and its certificate says that noth
   const entry = await world.ready('vm-112')
   expect(entry.running).toBe(false)
   const job = await world.verify(entry.id)
-  expect(await effectsOf(db, job.id)).toEqual([])
+  expect((await effectsOf(db, job.id)).map(({ kind }) => kind)).toEqual(['target-fit'])
   expect(await entryOf(db, entry.id)).toMatchObject({ state: 'finished' })
   expect(await powerOf(to, entry.machineRef ?? '')).toBe('off')
   expect(await checkOf(entry.id, 'boot')).toMatchObject({

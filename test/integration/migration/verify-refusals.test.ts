@@ -100,6 +100,13 @@ describe('what changed at the source', () => {
   })
 })
 
+/** Where the cards of a machine of the target are plugged in. */
+const networksOf = async (ref: string | null): Promise<readonly string[]> => {
+  const { json } = await to.call(`GET /instances/${ref}`)
+  const { facts } = json as { facts: { nics: { network: string }[] } }
+  return facts.nics.map(({ network }) => network)
+}
+
 describe('where it would land now', () => {
   const elsewhere = `${shopScript}\nconst before = placement
     placement = (instance, batch) => { before(instance, batch); setPool(instance.disks[0].key, 'ceph') }`
@@ -153,9 +160,25 @@ describe('where it would land now', () => {
     ])
     expect(JSON.stringify(after.placement)).toContain('bridge-office')
     expect(after.running).toBe(true)
-    const { json } = await to.call(`GET /instances/${entry.machineRef}`)
-    const { facts } = json as { facts: { nics: { network: string }[] } }
-    expect(facts.nics.map(({ network }) => network)).toEqual(['bridge-office'])
+    expect(await networksOf(entry.machineRef)).toEqual(['bridge-office'])
+  })
+
+  test('networks that were adopted for a start that failed are not kept when they are what they were', async () => {
+    const entry = await world.ready('vm-103')
+    const office = shopScript.replace("'bridge-shop', 'bridged', 10", "'bridge-office', 'bridged', 20")
+    await world.setBatch({ config: { placement_scriptlet: office, post_migration_retries: 0 } })
+    const machine = entry.machineRef
+    const refuse = { kind: 'error', call: 'start', site: 'cloud', machine, failure: 'refused' }
+    await lab.admin('POST /lab/faults', { ...refuse, code: 'platform-refused' })
+    expect(await world.verify(entry.id)).toMatchObject({ error: { code: 'target-start-failed' } })
+    await lab.admin('DELETE /lab/faults')
+    expect(await networksOf(machine)).toEqual(['bridge-office'])
+    await resolveEntry(db, entry.id)
+    await world.setBatch({})
+    await world.verify(entry.id)
+    const after = await entryOf(db, entry.id)
+    expect(after).toMatchObject({ state: 'finished', placement: entry.placement })
+    expect(await networksOf(machine)).toEqual(['bridge-shop'])
   })
 
   test('a script that fails is a conflict with its words', async () => {
@@ -217,6 +240,6 @@ describe('a source that was started again', () => {
     const path = `/instances/${entry.machineRef}/disks/2000/bytes?offset=9000&length=4`
     const { bytes } = await to.call(`GET ${path}`)
     expect(bytes.toString()).toBe('late')
-    expect(await effectsOf(db, job.id)).toHaveLength(1)
+    expect((await effectsOf(db, job.id)).map(({ kind }) => kind)).toEqual(['target-fit', 'target-start'])
   })
 })

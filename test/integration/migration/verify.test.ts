@@ -39,6 +39,7 @@ test('what was copied is compared, read back, started, asked and certified', asy
   expect(await overlapsOf(lab)).toEqual([])
   expect((await eventsOfEntry(db, entry.id)).at(-1)).toBe('entry.verified')
   expect((await effectsOf(db, job.id)).map(({ kind, state }) => [kind, state])).toEqual([
+    ['target-fit', 'done'],
     ['target-start', 'done'],
   ])
 
