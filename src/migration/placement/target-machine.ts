@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
@@ -100,7 +101,7 @@ const countFailure = (task: MachineTask): Promise<void> =>
 const create = async (task: MachineTask): Promise<string> => {
   const { turn, platform, machine } = task
   const call = callOf(turn, taskName(turn.job.id, failedSoFar(task)))
-  const handle = await portOf(platform, 'machines').create(call, machine)
+  const handle = await portOf(platform, 'machines').create(call, { ...machine, owner: marksOf(machine) })
   try {
     const ref = await handle.wait(call)
     if (ref === null) throw gone(machine.machineName)
@@ -123,13 +124,30 @@ const ours = async (task: MachineTask): Promise<string | undefined> => {
   return kept
 }
 
-/** Whether a machine is ours, off, and has the disks that are wanted: then it can be written to. */
+/** Our tags, and one of what was asked for: a machine that was made for another place or name is told by it. */
+const marksOf = (machine: NewMachine): Readonly<Record<string, string>> => ({
+  ...machine.owner,
+  'drover.made-as': madeAs(machine),
+})
+
+/** All of a machine that nothing changes once it is made. The rest is fitted at the cutover. */
+const madeAs = ({ machineName, project, host, legacyBoot, secureBoot, disks }: NewMachine): string =>
+  createHash('sha256')
+    .update(
+      JSON.stringify([
+        ...[machineName, project, host, legacyBoot, secureBoot],
+        disks.map(({ key, capacity, pool }) => [key, capacity, pool]),
+      ]),
+    )
+    .digest('hex')
+
+/** Whether a machine is ours, was made as it is wanted now, and is off: then it can be written to. */
 const fits = async (
   { turn, platform, machine }: MachineTask,
   ref: string,
 ): Promise<DiskPairs | undefined> => {
   const call = callOf(turn, 'look')
-  if (!(await isOwned(platform, call, { ref, owner: machine.owner }))) return undefined
+  if (!(await isOwned(platform, call, { ref, owner: marksOf(machine) }))) return undefined
   const found = await portOf(platform, 'inventory').instance(call, ref)
   if (!found.found || found.value.power_state !== 'off') return undefined
   return matchDisks(machine.disks, found.value.disks)
