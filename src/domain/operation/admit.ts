@@ -1,0 +1,86 @@
+import { type Applicable, isApplicable, type RunPolicy } from './applicability.ts'
+import type { OperationVariant } from './kinds.ts'
+import { supersedes } from './matrix.ts'
+import { type AtWork, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
+
+/** What becomes of an operation that meets one that has not ended. */
+export const conflictRules = ['supersede', 'queue', 'reject'] as const
+export type ConflictRule = (typeof conflictRules)[number]
+
+export interface ActiveOperation extends AtWork {
+  readonly id: string
+  /** It can no longer be taken back, only ended. */
+  readonly pastReturn: boolean
+}
+
+export interface AdmissionFacts {
+  readonly seen: MachineSeen
+  readonly policy: RunPolicy
+  /** The one that is at the machine. */
+  readonly active: ActiveOperation | null
+  /** Behind it, in order. */
+  readonly queued: readonly string[]
+  /** Its migration has asked the source to switch off and has not ended. */
+  readonly migrating: { readonly entryId: string } | null
+}
+
+export interface AdmissionAsk extends OperationVariant {
+  readonly onConflict: ConflictRule
+}
+
+export type Refusal = Exclude<Applicable, 'yes'> | 'blocked' | 'past-return' | 'queue-full' | 'in-migration'
+
+export type Admission =
+  | {
+      readonly admitted: true
+      readonly state: 'pending' | 'queued'
+      readonly supersedes: string | null
+      /** Given up first: its migration. */
+      readonly cancelsEntry: string | null
+      /** How many are before it. */
+      readonly before: number
+    }
+  | {
+      readonly admitted: false
+      readonly reason: Refusal
+      /** Who is in the way. */
+      readonly blocker: string | null
+    }
+
+/** More would only be a heap of wishes that nobody remembers. */
+export const queueMost = 10
+
+/**
+ * Whether an operation may be made, and what it takes the place of. Nothing is superseded for one that could not be
+ * done then: that would destroy the older for nothing.
+ */
+export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Admission => {
+  const { active, queued, migrating } = facts
+  if (migrating && !(asked.force && asked.kind === 'stop')) return refuse('in-migration', migrating.entryId)
+  const cancelsEntry = migrating?.entryId ?? null
+  if (!active && queued.length === 0) {
+    const phase = phaseOf(facts.seen, null)
+    const applicable = isApplicable(asked, { policy: facts.policy, phase })
+    if (applicable !== 'yes') return refuse(applicable)
+    return { admitted: true, state: 'pending', supersedes: null, cancelsEntry, before: 0 }
+  }
+  const blocker = active?.id ?? queued[0] ?? null
+  if (asked.onConflict === 'queue') {
+    if (queued.length >= queueMost) return refuse('queue-full', blocker)
+    const before = queued.length + (active ? 1 : 0)
+    return { admitted: true, state: 'queued', supersedes: null, cancelsEntry, before }
+  }
+  if (asked.onConflict === 'reject' || !active || !supersedes(asked, active))
+    return refuse('blocked', blocker)
+  if (active.pastReturn) return refuse('past-return', active.id)
+  const phase = phaseAfterSupersede(facts.seen, active)
+  const applicable = isApplicable(asked, { policy: facts.policy, phase })
+  if (applicable !== 'yes') return refuse(applicable)
+  return { admitted: true, state: 'pending', supersedes: active.id, cancelsEntry, before: 0 }
+}
+
+const refuse = (reason: Refusal, blocker: string | null = null): Admission => ({
+  admitted: false,
+  reason,
+  blocker,
+})

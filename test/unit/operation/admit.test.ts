@@ -1,0 +1,129 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import {
+  type AdmissionAsk,
+  type AdmissionFacts,
+  conflictRules,
+  decideAdmission,
+  queueMost,
+} from '../../../src/domain/operation/admit.ts'
+import { isApplicable, runPolicies } from '../../../src/domain/operation/applicability.ts'
+import { operationVariants } from '../../../src/domain/operation/kinds.ts'
+import { supersedes } from '../../../src/domain/operation/matrix.ts'
+import { phaseAfterSupersede, phaseOf } from '../../../src/domain/operation/phase.ts'
+
+const idle: AdmissionFacts = {
+  seen: { power: 'off', hibernated: false },
+  policy: 'manual',
+  active: null,
+  queued: [],
+  migrating: null,
+}
+const start = { kind: 'start', force: false } as const
+const stop = { kind: 'stop', force: false } as const
+const restartNow = { kind: 'restart', force: true } as const
+const ask = (variant: Omit<AdmissionAsk, 'onConflict'>): AdmissionAsk => ({
+  ...variant,
+  onConflict: 'supersede',
+})
+const active = (variant: Omit<AdmissionAsk, 'onConflict'>, acted: boolean, pastReturn = false) => ({
+  ...variant,
+  id: 'older',
+  acted,
+  pastReturn,
+})
+
+test('a stop takes the place of a start that could not begin', () => {
+  const facts = { ...idle, active: active(start, false) }
+  expect(decideAdmission(facts, ask(stop))).toMatchObject({ admitted: true, supersedes: 'older' })
+})
+
+test('a restart by force takes the place of a move under way, and of a stop whose guest has just gone off', () => {
+  const on = { ...idle, seen: { power: 'on', hibernated: false } } as const
+  const moving = { ...on, active: active({ kind: 'migrate', force: false }, true) }
+  expect(decideAdmission(moving, ask(restartNow))).toMatchObject({ admitted: true, supersedes: 'older' })
+  const gone = { ...idle, active: active(stop, true) }
+  expect(decideAdmission(gone, ask(restartNow))).toMatchObject({ admitted: true, supersedes: 'older' })
+})
+
+test('what could not be done then destroys nothing', () => {
+  const facts = { ...idle, policy: 'always-on', active: active(start, true) } as const
+  expect(decideAdmission(facts, ask(stop))).toEqual({
+    admitted: false,
+    reason: 'not-for-run-policy',
+    blocker: null,
+  })
+})
+
+test('a move past its return is not superseded', () => {
+  const on = { ...idle, seen: { power: 'on', hibernated: false } } as const
+  const facts = { ...on, active: active({ kind: 'evict', force: false }, true, true) }
+  expect(decideAdmission(facts, ask(stop))).toEqual({
+    admitted: false,
+    reason: 'past-return',
+    blocker: 'older',
+  })
+})
+
+test('a machine in a committed migration is left alone, but for a stop by force that ends the migration first', () => {
+  const facts = { ...idle, seen: { power: 'on', hibernated: false }, migrating: { entryId: 'e' } } as const
+  expect(decideAdmission(facts, ask(stop))).toMatchObject({ admitted: false, reason: 'in-migration' })
+  expect(decideAdmission(facts, ask({ kind: 'stop', force: true }))).toMatchObject({
+    admitted: true,
+    cancelsEntry: 'e',
+  })
+})
+
+test('who asks to queue stands behind all others, up to a bound', () => {
+  const facts = { ...idle, active: active(start, true), queued: ['a', 'b'] }
+  const queue = { ...start, onConflict: 'queue' } as const
+  expect(decideAdmission(facts, queue)).toMatchObject({ admitted: true, state: 'queued', before: 3 })
+  const full = { ...facts, queued: Array.from({ length: queueMost }, (_, index) => `q${index}`) }
+  expect(decideAdmission(full, queue)).toMatchObject({ admitted: false, reason: 'queue-full' })
+})
+
+const variant = fc.constantFrom(...operationVariants)
+const anyFacts = fc.record({
+  seen: fc.record({
+    power: fc.constantFrom('on' as const, 'off' as const, 'suspended' as const, 'unknown' as const),
+    hibernated: fc.boolean(),
+  }),
+  policy: fc.constantFrom(...runPolicies),
+  active: fc.option(
+    fc
+      .tuple(variant, fc.boolean(), fc.boolean())
+      .map(([asked, acted, pastReturn]) => ({ ...asked, id: 'older', acted, pastReturn })),
+  ),
+  queued: fc.array(fc.uuid(), { maxLength: queueMost }),
+  migrating: fc.option(fc.constant({ entryId: 'e' })),
+})
+const anyAsk = fc
+  .tuple(variant, fc.constantFrom(...conflictRules))
+  .map(([asked, onConflict]): AdmissionAsk => ({ ...asked, onConflict }))
+
+test('never two at one machine, never a supersede beside the matrix or for what does not apply', () => {
+  fc.assert(
+    fc.property(anyFacts, anyAsk, (facts, asked) => {
+      const answer = decideAdmission(facts, asked)
+      if (!answer.admitted) return
+      if (answer.state === 'queued') {
+        expect(asked.onConflict).toBe('queue')
+        expect(answer.supersedes).toBeNull()
+        return
+      }
+      if (facts.active === null) {
+        expect(facts.queued).toEqual([])
+        const phase = phaseOf(facts.seen, null)
+        expect(isApplicable(asked, { policy: facts.policy, phase })).toBe('yes')
+        return
+      }
+      expect(answer.supersedes).toBe('older')
+      expect(asked.onConflict).toBe('supersede')
+      expect(supersedes(asked, facts.active)).toBe(true)
+      expect(facts.active.pastReturn).toBe(false)
+      const phase = phaseAfterSupersede(facts.seen, facts.active)
+      expect(isApplicable(asked, { policy: facts.policy, phase })).toBe('yes')
+    }),
+    { numRuns: 2_000 },
+  )
+})
