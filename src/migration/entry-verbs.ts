@@ -42,6 +42,8 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
     place: placeOf(entry),
     verb,
     force,
+    // Where nothing is left on the target there is nothing to clean up.
+    cleanup: cleanup && (entry.state !== 'canceled' || hasLeftovers(entry)),
     openJob: entry.busy ? (entry.jobKind as EntryJobKind) : null,
   })
   if (answer.do === 'refuse') throw refused(entry, verb, answer.why)
@@ -73,6 +75,12 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
     canceled: await cancelInTransaction(tx, entry.jobId, { by, reason: says[verb] }),
   }
 }
+
+/** Something of ours is on its target, or may be. */
+export const hasLeftovers = ({
+  machineRef,
+  placement,
+}: Pick<EntryAtWork, 'machineRef' | 'placement'>): boolean => machineRef !== null || placement !== null
 
 /** A resolve lets it through once; a retry begins with nothing counted against it. */
 const changeOf = (verb: EntryVerbAsk['verb']) => {

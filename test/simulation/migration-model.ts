@@ -172,7 +172,7 @@ const verb = (world: World, entry: Entry, asked: Extract<Step, { do: 'verb' }>):
   const { job } = entry
   const atIt = job?.state === 'open' || (job?.kind === 'withdraw-entry' && job.state !== 'succeeded')
   const openJob = atIt ? job.kind : null
-  const answer = answerVerb({ place: entry.place, verb: asked.verb, force, openJob })
+  const answer = answerVerb({ place: entry.place, verb: asked.verb, force, cleanup, openJob })
   entry.story.push(`${world.now}: a person: ${asked.verb}${force ? '!' : ''}: ${answer.do}`)
   const reason = { code: asked.verb, message: 'A person said so.' }
   if (answer.do === 'apply') byScheduler(world, entry, asked.verb, { force, cleanup, tries: 0, reason })

@@ -8,6 +8,7 @@ import { type EntryPlace, entryStages, entryStates } from '../../domain/migratio
 import { entryVerbs } from '../../domain/migration/entry-table.ts'
 import type { Placement } from '../../domain/migration/placement.ts'
 import { diffCommitted } from '../../domain/migration/verify-compare.ts'
+import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { viewJob } from './job-view.ts'
@@ -64,6 +65,9 @@ export const entrySchema = z
     error: anything.nullable(),
     force: z.boolean(),
     placement: anything.nullable(),
+    target_machine: z.string().nullable().openapi({
+      description: 'What its target calls the machine of ours there; after a cancel: what that left.',
+    }),
     why_here: z
       .array(z.object({ what: z.string(), value: z.string(), because: z.string() }))
       .openapi({ description: 'Which step of the placement decided what.' }),
@@ -218,6 +222,7 @@ export const readEntry = async (
     error: row.error ? { ...row.error } : null,
     force: row.force,
     placement: placement && { ...placement },
+    target_machine: row.machineRef,
     why_here: why.map((one) => ({ ...one })),
     script_log: [...log],
     pending: viewPending(row, placement),
@@ -227,10 +232,10 @@ export const readEntry = async (
     retries: row.retries,
     effects: await countEntryEffects(db, row.id),
     intent: row.intent,
-    verbs: entryVerbs({
-      state: row.state as EntryPlace['state'],
-      stage: row.stage as EntryPlace['stage'],
-    }),
+    verbs: entryVerbs(
+      { state: row.state as EntryPlace['state'], stage: row.stage as EntryPlace['stage'] },
+      { leftovers: hasLeftovers(row) },
+    ),
     events: `/v1/events?subject=entry/${row.id}`,
     facts: row.facts,
     updated_at: moment(row.updatedAt),

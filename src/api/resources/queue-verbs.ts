@@ -17,7 +17,8 @@ const summaries: Readonly<Record<Verb, readonly [summary: string, description: s
   cancel: [
     'Give an entry up',
     'A source that we switched off is started again, once the copy is proved off. `cleanup` takes the machine on the ' +
-      'target away. Needs `force` in `post-import` and `worker-done`; a finished entry is never cancelled.',
+      'target away, also later: what was cancelled before is cancelled once more for it. Needs `force` in `post-import` ' +
+      'and `worker-done`; a finished entry is never cancelled.',
   ],
   retry: [
     'Try an entry again that was cancelled or ended in error',

@@ -6,6 +6,8 @@ export interface VerbAsk {
   readonly place: EntryPlace
   readonly verb: 'cancel' | 'retry' | 'resolve' | 'reset'
   readonly force: boolean
+  /** Of a cancel: with it even what was given up before is given up once more, for what it left on the target. */
+  readonly cleanup: boolean
   /** The job at it that has not ended, or a `withdraw-entry` that has not succeeded; null: nobody is at it. */
   readonly openJob: EntryJobKind | null
 }
@@ -18,7 +20,9 @@ export type VerbAnswer =
   | { readonly do: 'refuse'; readonly why: 'not-from-here' | 'needs-force' | 'being-put-right' }
 
 /** What becomes of a person's verb. */
-export const answerVerb = ({ place, verb, force, openJob }: VerbAsk): VerbAnswer => {
+export const answerVerb = ({ place, verb, force, cleanup, openJob }: VerbAsk): VerbAnswer => {
+  if (verb === 'cancel' && place.state === 'canceled' && !cleanup)
+    return { do: 'refuse', why: 'not-from-here' }
   const answer = applyEntryEvent(place, verb, { force })
   if (!answer.allowed) return { do: 'refuse', why: answer.why }
   if (openJob === null) return { do: 'apply' }

@@ -51,8 +51,12 @@ export interface EntryVerb {
   readonly force: boolean
 }
 
-/** A person's verbs that are possible here: for screens and answers. */
-export const entryVerbs = (place: EntryPlace): EntryVerb[] =>
+/**
+ * A person's verbs that are possible here: for screens and answers. What was given up can be cancelled once more, with
+ * `cleanup`, when there is something of it on the target (`leftovers`).
+ */
+export const entryVerbs = (place: EntryPlace, { leftovers = false } = {}): EntryVerb[] =>
   (['cancel', 'retry', 'resolve'] as const)
     .filter((verb) => applyEntryEvent(place, verb, { force: true }).allowed)
+    .filter((verb) => verb !== 'cancel' || place.state !== 'canceled' || leftovers)
     .map((verb) => ({ verb, force: !applyEntryEvent(place, verb).allowed }))

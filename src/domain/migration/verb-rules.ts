@@ -14,6 +14,7 @@ export const verbRules: readonly EntryRule[] = [
       'post-import',
       'worker-done',
       'error',
+      'canceled',
       'conflict',
     ],
     to: 'canceled',
@@ -21,7 +22,7 @@ export const verbRules: readonly EntryRule[] = [
     source: 'start',
     target: 'asked',
     force: ['post-import', 'worker-done'],
-    says: 'A person gave it up.',
+    says: 'A person gave it up. What was given up before is only cleaned up.',
   }),
   row({
     event: 'retry',

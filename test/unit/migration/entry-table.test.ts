@@ -198,7 +198,7 @@ test.each(['post-import', 'worker-done'] as const)('cancel in %s needs force', (
   expect(applyEntryEvent(place, 'cancel', { force: true })).toMatchObject({ allowed: true })
 })
 
-test('nowhere else does cancel need force, and a finished or cancelled entry is never cancelled', () => {
+test('nowhere else does cancel need force, and a finished entry is never cancelled', () => {
   const guarded = reachablePlaces().filter(
     (place) =>
       applyEntryEvent(place, 'cancel', { force: true }).allowed && !applyEntryEvent(place, 'cancel').allowed,
@@ -207,7 +207,7 @@ test('nowhere else does cancel need force, and a finished or cancelled entry is 
   const never = reachablePlaces().filter(
     (place) => !applyEntryEvent(place, 'cancel', { force: true }).allowed,
   )
-  expect(never.map(({ state }) => state)).toEqual(['finished', 'canceled'])
+  expect(never.map(({ state }) => state)).toEqual(['finished'])
 })
 
 test('reset needs force exactly where the source is off on our account', () => {
@@ -243,8 +243,24 @@ test('verbs are offered where they are possible, with the word force where it is
   expect(entryVerbs({ state: 'finished', stage: 'complete' })).toEqual([])
 })
 
+test('what was given up is given up once more only to clean up what it left', () => {
+  const canceled: EntryPlace = { state: 'canceled', stage: 'background' }
+  const cancel = { verb: 'cancel', place: canceled, force: false } as const
+  expect(answerVerb({ ...cancel, cleanup: false, openJob: null })).toEqual({
+    do: 'refuse',
+    why: 'not-from-here',
+  })
+  expect(answerVerb({ ...cancel, cleanup: true, openJob: null })).toEqual({ do: 'apply' })
+  expect(answerVerb({ ...cancel, cleanup: true, openJob: 'withdraw-entry' })).toMatchObject({ do: 'intend' })
+  expect(entryVerbs(canceled)).toEqual([{ verb: 'retry', force: false }])
+  expect(entryVerbs(canceled, { leftovers: true })).toEqual([
+    { verb: 'cancel', force: false },
+    { verb: 'retry', force: false },
+  ])
+})
+
 test('a verb waits for the job that is at the entry, and none begins anew before what is left is put right', () => {
-  const cancel = { verb: 'cancel', force: false } as const
+  const cancel = { verb: 'cancel', force: false, cleanup: false } as const
   const idle: EntryPlace = { state: 'idle', stage: 'final' }
   const error: EntryPlace = { state: 'error', stage: 'final' }
   expect(answerVerb({ ...cancel, place: idle, openJob: null })).toEqual({ do: 'apply' })
@@ -256,12 +272,12 @@ test('a verb waits for the job that is at the entry, and none begins anew before
     do: 'intend',
     callOff: false,
   })
-  expect(answerVerb({ place: error, verb: 'retry', force: false, openJob: 'withdraw-entry' })).toEqual({
+  expect(answerVerb({ ...cancel, place: error, verb: 'retry', openJob: 'withdraw-entry' })).toEqual({
     do: 'refuse',
     why: 'being-put-right',
   })
-  expect(answerVerb({ place: error, verb: 'retry', force: false, openJob: null })).toEqual({ do: 'apply' })
-  expect(answerVerb({ place: idle, verb: 'retry', force: true, openJob: null })).toEqual({
+  expect(answerVerb({ ...cancel, place: error, verb: 'retry', openJob: null })).toEqual({ do: 'apply' })
+  expect(answerVerb({ ...cancel, place: idle, verb: 'retry', force: true, openJob: null })).toEqual({
     do: 'refuse',
     why: 'not-from-here',
   })
