@@ -74,13 +74,16 @@ test('a machine whose answer was lost is adopted by the same call and never made
 })
 
 test('a server that is slower than the deadline of the whole verb is unknown, and the same call adopts', async () => {
-  const slow = await startVsphere({ methodDelayMs: { CreateVM_Task: 1_500 } })
+  const slow = await startVsphere({ methodDelayMs: { CreateVM_Task: 10_000 } })
   const wanted = newMachine({ owner: { drover: randomUUID() } })
   const name = `create-${randomUUID()}`
   await slow.ports.machines.findOwned(anyCall(), wanted.owner)
-  await expect(slow.ports.machines.create(callNamed(name, { timeoutMs: 700 }), wanted)).rejects.toMatchObject(
-    { code: 'platform-timeout', failure: 'unknown' },
-  )
+  // Long enough for all that comes before the call that is slow, and far shorter than that one.
+  const hasty = callNamed(name, { timeoutMs: 5_000 })
+  await expect(slow.ports.machines.create(hasty, wanted)).rejects.toMatchObject({
+    code: 'platform-timeout',
+    failure: 'unknown',
+  })
   const task = await until(
     async () => {
       const found = await slow.ports.machines.findTask(anyCall(), { name })
