@@ -51,6 +51,17 @@ export const lockSiteByName = async (tx: Tx, role: SiteRole, name: string): Prom
   return row
 }
 
+/** The same for its removal: who is about to count on it (`holdSites`) comes before or after. */
+export const lockSiteForRemoval = async (
+  tx: Tx,
+  role: SiteRole,
+  name: string,
+): Promise<SiteLine | undefined> => {
+  const [row] = await tx<SiteLine[]>`
+    select ${columns(tx)} from site where role = ${role} and name = ${name} for update`
+  return row
+}
+
 export interface NewSite {
   readonly id: string
   readonly role: SiteRole

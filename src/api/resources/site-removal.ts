@@ -5,6 +5,7 @@ import {
   deleteSiteWarnings,
   wakeTwinSources,
 } from '../../../db/queries/delete-site-inventory.ts'
+import { findDebtsOn, findEntriesUsing, type UsedBy } from '../../../db/queries/entries-using-site.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { deleteLimit } from '../../../db/queries/limits.ts'
 import {
@@ -13,7 +14,7 @@ import {
   findFrozen,
   findLiveInstanceJobs,
   findLiveSiteJobs,
-  lockSiteByName,
+  lockSiteForRemoval,
   postponeSite,
   type SiteLine,
 } from '../../../db/queries/site-rows.ts'
@@ -57,7 +58,7 @@ export const removeSite = async (deps: ApiDeps, asked: Asked): Promise<Removing 
 
 const removePart = async (tx: Tx, asked: Asked, last: boolean): Promise<Removing | 'more' | 'gone'> => {
   const { role, name, by } = asked
-  const site = await lockSiteByName(tx, role, name)
+  const site = await lockSiteForRemoval(tx, role, name)
   if (!site) throw notFound(role, name)
   requireVersion(asked.ifMatch, site.version)
   await requireUnused(tx, site, by)
@@ -98,6 +99,7 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
       'site-in-use',
       `${frozen.count} of its instances are held by running batches: ${frozen.by.join(', ')}.`,
     )
+  await requireNoEntries(tx, site)
   const jobs = await findLiveSiteJobs(tx, { role, name: site.name })
   const own = new Set([`sync-${role}`, 'check-connection'])
   const holding = [
@@ -113,6 +115,23 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
     if (outcome === 'requested') throw inUse([job])
   }
 }
+
+/** An entry that is not finished may still owe its source a start, or have its only copy here. */
+const requireNoEntries = async (tx: Tx, site: SiteLine): Promise<void> => {
+  const role = site.role as SiteRole
+  const entries = await findEntriesUsing(tx, { id: site.id, role, name: site.name })
+  if (entries.count > 0)
+    throw problem(
+      'site-in-use',
+      `${entries.count} entries that are not finished need it: ${listed(entries)}. Let them finish, or reset or remove their batches.`,
+    )
+  const debts = await findDebtsOn(tx, site.name)
+  if (debts.count > 0)
+    throw problem('site-in-use', `${debts.count} effects are still to be undone there: ${listed(debts)}.`)
+}
+
+const listed = ({ count, some }: UsedBy): string =>
+  `${some.join(', ')}${count > some.length ? ` and ${count - some.length} more` : ''}`
 
 const inUse = (jobs: readonly { id: string; kind: string; state: string }[]) =>
   problem(

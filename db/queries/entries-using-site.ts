@@ -1,0 +1,40 @@
+import type { SiteRole } from '../../src/domain/inventory/site-settings.ts'
+import type { Queryable, Tx } from '../client.ts'
+
+export interface UsedBy {
+  readonly count: number
+  /** A few of them: instance, state and batch. */
+  readonly some: readonly string[]
+}
+
+/** Entries that come from a site, or land there, and whose journey has not ended with the proof of it. */
+export const findEntriesUsing = async (
+  db: Queryable,
+  site: { readonly id: string; readonly role: SiteRole; readonly name: string },
+): Promise<UsedBy> => {
+  const theirs =
+    site.role === 'source'
+      ? db`e.source_id = ${site.id}::uuid`
+      : db`(e.target_id = ${site.id}::uuid or (e.target_id is null and e.placement ->> 'target' = ${site.name}))`
+  const [row] = await db<{ count: number; some: string[] | null }[]>`
+    select count(*)::int as count, (array_agg(format('%s in %s (%s)', e.facts ->> 'name', b.name, e.state)
+      order by e.id))[1:5] as some
+    from entry e join batch b on b.id = e.batch_id left join job j on j.id = e.job_id
+    where ${theirs} and (e.state <> 'finished' or e.intent is not null or j.finished_at is null and j.id is not null)`
+  return { count: row?.count ?? 0, some: row?.some ?? [] }
+}
+
+/** What entries have left on a site, and what is still to be undone there. */
+export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> => {
+  const [row] = await db<{ count: number; some: string[] | null }[]>`
+    select count(*)::int as count, (array_agg(format('%s "%s"', kind, name) order by id))[1:5] as some
+    from effect where platform = ${site} and subject_type = 'entry' and state = 'debt'`
+  return { count: row?.count ?? 0, some: row?.some ?? [] }
+}
+
+/** Of these sites those that are there; none of them is removed before the transaction ends. */
+export const holdSites = async (tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const rows = await tx<{ id: string }[]>`
+    select id from site where id = any(${ids as string[]}::uuid[]) order by id for key share`
+  return new Set(rows.map(({ id }) => id))
+}
