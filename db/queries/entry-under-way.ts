@@ -11,3 +11,10 @@ export const jobIsAtEntry = (db: Queryable) =>
 export const entryIsUnderWay = (db: Queryable) => db`
   (e.state not in ('finished', 'error', 'canceled') or e.intent is not null or ${jobIsAtEntry(db)}
     or (e.source_stopped_at is not null and e.state <> 'finished'))`
+
+/** Entries that a reset takes away, and that are not gone yet. */
+export const countLeaving = async (db: Queryable, batchId: string): Promise<number> => {
+  const [row] = await db<{ leaving: number }[]>`
+    select count(*)::int as leaving from entry where batch_id = ${batchId}::uuid and intent ->> 'verb' = 'reset'`
+  return row?.leaving ?? 0
+}

@@ -72,6 +72,7 @@ const sayBlocked = ({ output }: Call, name: string, blocked: number): void => {
 const sayEnd = ({ output }: Call, batch: Json): void => {
   const entries = batch.entries as Counts
   output.line(`The batch ${batch.name} is ${batch.state}: ${countsText(entries) || 'no entries'}.`)
+  if (batch.state === 'error') output.line(String(batch.message))
   if ((entries.conflict ?? 0) > 0)
     output.line(`Decide about the conflicts: ${lookAt(String(batch.name), 'conflict')}`)
   if ((entries.blocked ?? 0) > 0) output.line(`See what blocks: ${lookAt(String(batch.name), 'blocked')}`)

@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/client.ts'
 import { hasInstances, listWindows, lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
 import { findCommitted, intendReset, lookAtAll } from '../../db/queries/entry-rows.ts'
+import { countLeaving } from '../../db/queries/entry-under-way.ts'
 import { deletePause, insertPause } from '../../db/queries/pauses.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
 import { applyBatchEvent, type BatchEvent, type BatchState } from '../domain/migration/batch-table.ts'
@@ -30,6 +31,15 @@ export const startBatchNow = async (
       'batch-windows-over',
       `Every window of ${batch.name} is over.`,
       'Add a window that is still to come.',
+    )
+  // An instance gets a new entry only when its old one is gone: those would be left out for good.
+  const leaving = await countLeaving(tx, batch.id)
+  if (leaving > 0)
+    throw refuse(
+      'batch-leaving',
+      `${leaving} of the entries of ${batch.name} are still being taken away by its reset.`,
+      'Wait until they are gone, then start it; where one stays, its message in the queue says why.',
+      { leaving },
     )
   if (!(await hasInstances(tx, batch.id)))
     throw refuse(

@@ -11,6 +11,7 @@ import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
 import { moveEntry, placeOf, sendJob } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
+import { failBatches } from './fail-batches.ts'
 import { tokensToPlace } from './known-target.ts'
 import { type ObservedEntry, observeEntry } from './observe-entry.ts'
 
@@ -42,6 +43,7 @@ export const migrationScheduler = (options: SchedulerOptions): Loop => {
       const began = clock.monotonicMs()
       const since = lastRound === undefined ? firstLookBackSeconds : (began - lastRound) / 1_000
       const looked = await advanceEntries({ ...options, endedWithinSeconds: since + spareSeconds })
+      await failBatches(db)
       await finishBatches(db)
       // Only now: a round that failed is made up for by the next one.
       lastRound = began
