@@ -13,6 +13,7 @@ import { networks } from '../api/resources/networks.ts'
 import { plans } from '../api/resources/plans.ts'
 import { queue } from '../api/resources/queue.ts'
 import { queueVerbs } from '../api/resources/queue-verbs.ts'
+import { signingKeys } from '../api/resources/signing-keys.ts'
 import { hosts } from '../api/resources/site-things.ts'
 import { sourceVerbs, targetVerbs } from '../api/resources/site-verbs.ts'
 import { sources, targets } from '../api/resources/sites.ts'
@@ -22,7 +23,7 @@ import { warnings } from '../api/resources/warnings.ts'
 const resources = [
   ...[...sources, sourceVerbs, ...targets, targetVerbs, hosts, networkLists, networks],
   ...[instances, instanceOverrides, instanceVerbs, waivers, assessment, warnings],
-  ...[batches, batchActions, batchMembers, plans, queue, ...queueVerbs, certificates, events],
+  ...[batches, batchActions, batchMembers, plans, queue, ...queueVerbs, certificates, signingKeys, events],
 ]
 
 export interface AskOptions {

@@ -11,6 +11,8 @@ import { assessmentPage } from './pages/assessment.ts'
 import { batchPage } from './pages/batch.ts'
 import { editBatchPage, newBatchPage } from './pages/batch-form.ts'
 import { batchListPage } from './pages/batch-list.ts'
+import { batchMembersPage } from './pages/batch-members.ts'
+import { bulkPage } from './pages/bulk.ts'
 import { certificatePage } from './pages/certificate.ts'
 import { certificatesPage } from './pages/certificates.ts'
 import { effectsPage } from './pages/effects.ts'
@@ -27,7 +29,9 @@ import { networkPage } from './pages/network.ts'
 import { networksPage } from './pages/networks.ts'
 import { overviewPage } from './pages/overview.ts'
 import { planPage } from './pages/plan.ts'
+import { plansPage } from './pages/plans.ts'
 import { queuePage } from './pages/queue.ts'
+import { signingKeysPage } from './pages/signing-keys.ts'
 import { sitePage } from './pages/site.ts'
 import { editSitePage, newSitePage } from './pages/site-form.ts'
 import { siteListPage } from './pages/site-list.ts'
@@ -41,11 +45,14 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
   '/batches': batchListPage,
   '/batches/:name': batchPage,
+  '/batches/:name/instances': batchMembersPage,
+  '/batches/:name/plans': plansPage,
   '/batches/:name/plans/:id': planPage,
   '/queue': queuePage,
   '/queue/:id': entryPage,
   '/certificates': certificatesPage,
   '/certificates/:id': certificatePage,
+  '/signing-keys': signingKeysPage,
   '/sources': siteListPage('source'),
   '/sources/:name': sitePage('source'),
   '/targets': siteListPage('target'),
@@ -74,6 +81,7 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
   '/instances/:id/overrides': ['operator', overridesPage()],
   '/add-batch': ['operator', newBatchPage()],
   '/batches/:name/edit': ['operator', editBatchPage()],
+  '/queue/all/:verb': ['operator', bulkPage()],
 }
 
 /**

@@ -33,9 +33,16 @@ export const idOf = (c: Context<ApiEnv>): string => {
 }
 
 /** Back to the page with the button, which then says what happened; a reload does nothing twice. */
-export const back = (c: Context<ApiEnv>, form: Fields, fallback: string, notice: string): Response => {
+export const back = (
+  c: Context<ApiEnv>,
+  form: Fields,
+  fallback: string,
+  notice: string,
+  count?: number,
+): Response => {
   const asked = textOf(form, 'back')
   const url = new URL(localPath(asked === '' ? fallback : asked), 'http://drover.invalid')
   url.searchParams.set('notice', notice)
+  if (count !== undefined) url.searchParams.set('count', String(count))
   return c.redirect(url.pathname + url.search, 303)
 }

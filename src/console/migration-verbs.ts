@@ -4,13 +4,11 @@ import { nameKey } from '../api/page.ts'
 import { notFound, problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import type { Ask } from './ask.ts'
+import { addBulkVerbs } from './bulk-verbs.ts'
 import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
 import { batchOf, editBatchPage, newBatchPage } from './pages/batch-form.ts'
 import type { ConsoleParts } from './serve-page.ts'
-
-/** A large batch goes in parts; so many in one press of the button. */
-const removalsMax = 25
 
 const nameOf = (c: Context<ApiEnv>): string => {
   const name = c.req.param('name') ?? ''
@@ -18,9 +16,9 @@ const nameOf = (c: Context<ApiEnv>): string => {
   return name
 }
 
-const requireSure = (form: Fields): void => {
+const requireSure = (form: Fields, what: 'batch' | 'entry'): void => {
   if (textOf(form, 'sure') !== 'yes')
-    throw problem('validation-failed', 'Say that you mean this batch.', { field: 'sure' })
+    throw problem('validation-failed', `Say that you mean this ${what}.`, { field: 'sure' })
 }
 
 /** What the buttons and forms about batches and their entries do. */
@@ -28,6 +26,7 @@ export const migrationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>()
   addBatchVerbs(app, parts)
   addBatchForms(app, parts)
+  addBulkVerbs(app, parts)
   addEntryVerbs(app, parts)
   return app
 }
@@ -44,14 +43,14 @@ const addBatchVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     app.post(`/batches/:name/${verb}`, operator, async (c) => {
       const name = nameOf(c)
       const form = await fields(c)
-      requireSure(form)
+      requireSure(form, 'batch')
       await asking(c)(`POST /v1/batches/${name}/:${verb}`)
       return back(c, form, `/batches/${name}`, verb === 'start' ? 'batch-started' : 'batch-stopped')
     })
   app.post('/batches/:name/reset', operator, async (c) => {
     const name = nameOf(c)
     const form = await fields(c)
-    requireSure(form)
+    requireSure(form, 'batch')
     await asking(c)(`POST /v1/batches/${name}/:reset`, { body: { force: textOf(form, 'force') === 'yes' } })
     return back(c, form, `/batches/${name}`, 'batch-reset')
   })
@@ -67,8 +66,14 @@ const addBatchVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     return back(c, form, `/batches/${name}`, 'approved')
   })
   app.post('/batches/:name/remove', operator, async (c) => {
-    await removeBatch(asking(c), nameOf(c))
-    return back(c, {}, '/batches', 'removed')
+    const name = nameOf(c)
+    // A large batch goes in parts, as much of it at once as the time of a request lets.
+    const left = await asking(c)<{ entries_left: number } | undefined>(`DELETE /v1/batches/${name}`, {
+      version: '*',
+    })
+    return left === undefined
+      ? back(c, {}, '/batches', 'batch-removed')
+      : back(c, {}, `/batches/${name}/edit`, 'batch-half-removed', left.entries_left)
   })
 }
 
@@ -122,10 +127,11 @@ const addEntryVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     await asking(c)(`POST /v1/queue/${id}/:cancel`, { body })
     return back(c, form, `/queue/${id}`, 'given-up')
   })
-}
-
-/** Until nothing is left, or as far as one press goes: the next one goes on. */
-const removeBatch = async (ask: Ask, name: string): Promise<void> => {
-  for (let round = 0; round < removalsMax; round += 1)
-    if ((await ask<unknown>(`DELETE /v1/batches/${name}`, { version: '*' })) === undefined) return
+  app.post('/queue/:id/remove', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    requireSure(form, 'entry')
+    await asking(c)(`DELETE /v1/queue/${id}`, { version: '*' })
+    return back(c, form, '/queue', 'entry-removed')
+  })
 }

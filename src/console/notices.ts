@@ -30,9 +30,18 @@ const notices: Readonly<Record<string, string>> = {
   resolved: 'It is checked again.',
   'tried-again': 'It is tried again.',
   'given-up': 'It is given up; what it left is being put right.',
+  'entry-removed': 'It is off the list. What it made stays.',
+  'batch-removed': 'The batch is gone. Machines and certificates stay.',
+  'batch-half-removed':
+    '{n} of its entries are left: it is large, and goes in parts. Remove it again for the rest.',
   acknowledged: 'You have read it.',
   reopened: 'It is new again.',
 }
 
-export const noticeText = (code: string | null): string | undefined =>
-  code !== null && Object.hasOwn(notices, code) ? notices[code] : undefined
+/** The text of a code; where it speaks of a number, with that number and nothing else of the address. */
+export const noticeText = (code: string | null, count: string | null = null): string | undefined => {
+  if (code === null || !Object.hasOwn(notices, code)) return undefined
+  const text = notices[code] ?? ''
+  if (!text.includes('{n}')) return text
+  return count !== null && /^\d{1,9}$/.test(count) ? text.replace('{n}', count) : undefined
+}

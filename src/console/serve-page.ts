@@ -16,7 +16,7 @@ export interface ConsoleParts {
 /** What a page may look at, as this request sees it. */
 export const contextOf = (c: Context<ApiEnv>, { deps, askAs }: ConsoleParts): PageContext => {
   const url = new URL(c.req.url)
-  url.searchParams.delete('notice')
+  for (const name of ['notice', 'count']) url.searchParams.delete(name)
   const actor = c.get('actor')
   return {
     deps,
@@ -52,7 +52,8 @@ export const sendPage = async (
   status: ContentfulStatusCode,
 ): Promise<Response> => {
   const url = new URL(c.req.url)
-  const notice = status === 200 ? noticeText(url.searchParams.get('notice')) : undefined
+  const said = (name: string) => url.searchParams.get(name)
+  const notice = status === 200 ? noticeText(said('notice'), said('count')) : undefined
   return c.html(
     await layout({ page, path: url.pathname, actor: c.get('actor'), assets: consoleAssets, notice }),
     status,

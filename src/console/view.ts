@@ -111,3 +111,26 @@ export const definition = (rows: readonly (readonly [string, unknown])[]): Html 
 
 export const jsonBlock = (label: string, value: unknown): Html =>
   html`<details><summary>${label}</summary><pre tabindex="0">${JSON.stringify(value, null, 2)}</pre></details>`
+
+/** Links to the same page with one question answered otherwise; what else was asked for is kept, but for the place. */
+export const tabs = (options: {
+  readonly label: string
+  readonly path: string
+  readonly query: URLSearchParams
+  readonly name: string
+  readonly choices: readonly (readonly [value: string, text: string])[]
+}): Html => {
+  const { label, path, query, name, choices } = options
+  const chosen = query.get(name) ?? ''
+  const address = (value: string): string => {
+    const asked = new URLSearchParams(query)
+    asked.delete('cursor')
+    if (value === '') asked.delete(name)
+    else asked.set(name, value)
+    return asked.size === 0 ? path : `${path}?${asked}`
+  }
+  return html`<nav class="tabs" aria-label="${label}"><ul>${choices.map(
+    ([value, text]) =>
+      html`<li><a class="tab" href="${address(value)}"${chosen === value ? html` aria-current="true"` : ''}>${text}</a></li>`,
+  )}</ul></nav>`
+}

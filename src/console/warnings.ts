@@ -1,9 +1,10 @@
 import type { KindCount } from '../../db/queries/count-jobs.ts'
+import type { NeedyEntries } from '../../db/queries/count-needy-entries.ts'
 import type { PauseLine } from '../../db/queries/list-pauses.ts'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
 import type { WebhookLine } from '../../db/queries/webhook-rows.ts'
 import { type ConnectivityState, connectivityMeanings } from '../domain/inventory/connectivity.ts'
-import { visible } from './shown.ts'
+import { many, visible } from './shown.ts'
 
 /** What of a source or target decides whether somebody must look. */
 export interface WatchedSite {
@@ -35,6 +36,7 @@ export interface WarningFacts {
   readonly sites: readonly WatchedSite[]
   /** Warnings of the inventory that nobody has read. */
   readonly unread: number
+  readonly needy: NeedyEntries
 }
 
 /** What a person should look at, the worst first. Pure. */
@@ -42,6 +44,7 @@ export const warningsOf = (facts: WarningFacts): Warning[] => [
   ...facts.notReady.map((text, at) => ({ id: `not-ready-${at}`, text })),
   ...fleetWarnings(facts),
   ...facts.sites.flatMap(siteWarnings),
+  ...needyWarnings(facts.needy),
   ...(facts.unread > 0
     ? [
         {
@@ -108,6 +111,20 @@ const fleetWarnings = (facts: WarningFacts): Warning[] => {
       : []),
   ]
 }
+
+/** Entries that go on only when a person decides. */
+const needyWarnings = (needy: NeedyEntries): Warning[] =>
+  (['conflict', 'error'] as const)
+    .filter((state) => needy[state] > 0)
+    .map((state) => ({
+      id: `needy-${state}`,
+      text:
+        state === 'conflict'
+          ? `${many(needy.conflict, 'machine waits', 'machines wait')} for you to decide a conflict.`
+          : `The migration of ${many(needy.error, 'machine')} ended in an error.`,
+      href: `/queue?state=${state}`,
+      linkText: state === 'conflict' ? 'Decide' : 'Look at the errors',
+    }))
 
 /** One sentence for a site: what keeps us from it goes before what that led to. */
 const siteWarnings = (site: WatchedSite): Warning[] => {

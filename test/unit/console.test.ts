@@ -2,8 +2,9 @@ import { expect, test } from 'vitest'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
 import { batchesOf } from '../../src/console/batches.ts'
 import { noticeText } from '../../src/console/notices.ts'
+import { bulkAddress, bulkOffers } from '../../src/console/pages/bulk-choice.ts'
 import { bytes, outside, visible } from '../../src/console/shown.ts'
-import { badge, duration, stackedBar } from '../../src/console/view.ts'
+import { badge, duration, stackedBar, tabs } from '../../src/console/view.ts'
 import { warningsOf } from '../../src/console/warnings.ts'
 
 const at = (seconds: number) => new Date(1_000_000_000_000 + seconds * 1_000)
@@ -77,6 +78,7 @@ const calm = {
   webhooks: [],
   sites: [],
   unread: 0,
+  needy: { conflict: 0, error: 0 },
 }
 
 test('a fleet where all is well has no warnings', () => {
@@ -93,6 +95,8 @@ test.each([
   ],
   ['two versions', { processes: [process({}), process({ version: '2' })] }, 'several versions: 1, 2'],
   ['debts', { debts: 2 }, '2 effects outside must still be undone'],
+  ['a conflict', { needy: { conflict: 1, error: 0 } }, '1 machine waits for you to decide a conflict.'],
+  ['an error', { needy: { conflict: 0, error: 2 } }, 'The migration of 2 machines ended in an error.'],
 ])('%s is a warning', (_what, facts, words) => {
   expect(
     warningsOf({ ...calm, ...facts })
@@ -130,4 +134,40 @@ test('sizes are said as people say them', () => {
   expect([0, 512, 1_536, 2 ** 30, 1.5 * 2 ** 40, 20 * 2 ** 40].map(bytes)).toEqual([
     ...['0 B', '512 B', '1.5 KiB', '1 GiB', '1.5 TiB', '20 TiB'],
   ])
+})
+
+test('a notice with a number says that number, and nothing else from the address', () => {
+  expect(noticeText('batch-half-removed', '120')).toMatch(/^120 of its entries are left/)
+  for (const count of [null, '', '-1', '<b>', '1e9', '12345678901'])
+    expect(noticeText('batch-half-removed', count)).toBeUndefined()
+  expect(noticeText('saved', '120')).toBe('Saved.')
+})
+
+test('what is offered for many entries is what the table allows for one', () => {
+  const offers = (choice: Parameters<typeof bulkOffers>[0]) =>
+    bulkOffers(choice).map(({ verb, choice: meant }) => bulkAddress(verb, meant))
+  expect(offers({})).toEqual(['/queue/all/resolve?state=conflict', '/queue/all/retry?state=error'])
+  expect(offers({ batch: 'wave-1' })).toEqual([
+    '/queue/all/resolve?batch=wave-1&state=conflict',
+    '/queue/all/retry?batch=wave-1&state=error',
+    '/queue/all/cancel?batch=wave-1',
+  ])
+  const verbsIn = (state: string) => bulkOffers({ state }).map(({ verb }) => verb)
+  expect(Object.fromEntries(['conflict', 'error', 'idle', 'finished'].map((s) => [s, verbsIn(s)]))).toEqual({
+    conflict: ['resolve', 'cancel'],
+    error: expect.arrayContaining(['retry']),
+    idle: ['cancel'],
+    finished: [],
+  })
+})
+
+test('a tab keeps what else was asked for, but not the place in the list', () => {
+  const query = new URLSearchParams('standing=blocked&source=paris&cursor=abc')
+  const choices = [
+    ['', 'all'],
+    ['blocked', 'blocked'],
+  ] as const
+  const drawn = String(tabs({ label: 'Which', path: '/x', query, name: 'standing', choices }))
+  expect(drawn).toContain('href="/x?source=paris">all')
+  expect(drawn).toContain('href="/x?standing=blocked&amp;source=paris" aria-current="true">blocked')
 })

@@ -3,9 +3,11 @@ import { findBatch } from '../../../db/queries/batch-rows.ts'
 import { batchConfig } from '../../domain/migration/batch-settings.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../form.ts'
 import type { Page, PageContext } from '../page.ts'
+import { many } from '../shown.ts'
 import { button, type Html } from '../view.ts'
 import { type BatchDetailSeen, readBatchSeen } from './batch.ts'
 import { jsonFields, settledState } from './batch-form-fields.ts'
+import { entriesOf } from './batch-list.ts'
 
 const scalarHints: Readonly<Record<string, string>> = {
   post_migration_retries: 'How often a target that does not start is started again.',
@@ -57,7 +59,11 @@ export const editBatchPage =
 <input type="hidden" name="version" value="${state.values.version ?? String(row?.version ?? '')}">
 ${await fieldsOf(context, state, batch)}
 <div class="buttons"><button type="submit">Save</button> <a href="${base}">Leave it</a></div></form>
-<h2>Remove it</h2><p>Only a batch that is defined or finished. Machines and certificates stay.</p>
+<h2>Remove it</h2><p>Only a batch that is defined or finished. ${
+        entriesOf(batch.entries) === 0
+          ? ''
+          : `Its ${many(entriesOf(batch.entries), 'entry', 'entries')} go with it. `
+      }Machines and certificates stay.</p>
 ${button({ action: `${base}/remove`, text: `Remove ${batch.name}`, kind: 'danger' })}`,
       parts: [],
     }

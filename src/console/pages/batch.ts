@@ -7,6 +7,7 @@ import { many, visible } from '../shown.ts'
 import { ago, definition, type Html, jsonBlock, table } from '../view.ts'
 import { type BatchSeen, countLinks, entriesOf, finishedBar } from './batch-list.ts'
 import { batchVerbForms } from './batch-verb-forms.ts'
+import { heldHtml, needyHtml, readHeld } from './batch-waits.ts'
 import { entryTable } from './entry-table.ts'
 import { isAboutEntries } from './queue.ts'
 
@@ -49,27 +50,31 @@ export interface PlanSeen {
 }
 
 const entriesShown = 50
+/** One more is enough to know that there are older ones. */
+const plansAsked = 2
 
-/** Asks for a batch by the name in the address; a name that can be none is not there. */
-export const readBatchSeen = async ({ ask, params }: PageContext): Promise<BatchDetailSeen> => {
+/** The name in the address; one that can be none is not there. */
+export const nameOfBatch = ({ params }: Pick<PageContext, 'params'>): string => {
   const name = params.name ?? ''
   if (!nameKey.test(name)) throw notFound('batch', name.slice(0, 60))
-  return await ask<BatchDetailSeen>(`GET /v1/batches/${name}`)
+  return name
 }
+
+/** Asks for the batch in the address. */
+export const readBatchSeen = async (context: PageContext): Promise<BatchDetailSeen> =>
+  await context.ask<BatchDetailSeen>(`GET /v1/batches/${nameOfBatch(context)}`)
 
 /** One batch: how far it is, what waits for a person, its windows and settings, and what can be done. */
 export const batchPage = async (context: PageContext): Promise<Page> => {
   const { ask, nowMs } = context
   const batch = await readBatchSeen(context)
-  const of = `/v1/queue?batch=${batch.name}` as const
-  const [all, plans, ...needy] = await Promise.all([
-    ask<{ items: EntrySeen[]; next_cursor: string | null }>(`GET ${of}&limit=${entriesShown}`),
-    ask<{ items: PlanSeen[] }>(`GET /v1/batches/${batch.name}/plans?limit=1`),
-    ...['conflict', 'error', 'blocked'].map((state) =>
-      ask<{ items: EntrySeen[] }>(`GET ${of}&state=${state}&limit=${entriesShown}`),
+  const [all, plans, held] = await Promise.all([
+    ask<{ items: EntrySeen[]; next_cursor: string | null }>(
+      `GET /v1/queue?batch=${batch.name}&limit=${entriesShown}`,
     ),
+    ask<{ items: PlanSeen[] }>(`GET /v1/batches/${batch.name}/plans?limit=${plansAsked}`),
+    readHeld(context, batch),
   ])
-  const waiting = needy.flatMap(({ items }) => items)
   return {
     title: batch.name,
     announce: announcement(batch),
@@ -77,10 +82,11 @@ export const batchPage = async (context: PageContext): Promise<Page> => {
     parts: [
       { id: 'state', html: stateHtml(context, batch, plans.items[0]) },
       // There also when empty: a page that is open can change a part, not add one.
-      { id: 'needy', html: needyHtml(waiting, nowMs) },
+      { id: 'needy', html: needyHtml(context, batch, held) },
+      { id: 'held', html: heldHtml(context, batch, held) },
       { id: 'entries', title: 'Machines', html: entriesHtml(batch, all, nowMs) },
       { id: 'windows', title: 'Windows', html: windowsHtml(batch, nowMs) },
-      { id: 'plan', title: 'Plan', html: planHtml(context, batch, plans.items[0]) },
+      { id: 'plan', title: 'Plan', html: planHtml(context, batch, plans.items) },
       { id: 'facts', title: 'Settings', html: settingsHtml(context, batch) },
     ],
   }
@@ -111,17 +117,6 @@ ${
 <p class="dim">Started ${ago(batch.started_at, context.nowMs)}${batch.finished_at === null ? '' : html`, finished ${ago(batch.finished_at, context.nowMs)}`}.</p>
 ${mayOperate(context) ? batchVerbForms(batch, plan) : ''}</div>`
 
-const needyHtml = (entries: readonly EntrySeen[], nowMs: number): Html =>
-  entries.length === 0
-    ? html``
-    : html`<h2>What waits for you</h2>${entryTable({
-        label: 'Entries that wait for a person',
-        entries,
-        nowMs,
-        empty: '',
-        ofOneBatch: true,
-      })}`
-
 const entriesHtml = (
   batch: BatchDetailSeen,
   { items, next_cursor: next }: { items: EntrySeen[]; next_cursor: string | null },
@@ -133,7 +128,8 @@ const entriesHtml = (
     nowMs,
     empty: 'There is none before it starts.',
     ofOneBatch: true,
-  })}${next === null ? '' : html`<p><a href="/queue?batch=${batch.name}">All of them</a></p>`}`
+  })}${next === null ? '' : html`<p class="more">The first ${items.length} of ${entriesOf(batch.entries)}. <a href="/queue?batch=${batch.name}">All of them</a></p>`}
+<p><a class="action" href="/batches/${batch.name}/instances">Which machines belong to it, which do not, and why</a></p>`
 
 const windowsHtml = ({ migration_windows: windows }: BatchDetailSeen, nowMs: number): Html =>
   table({
@@ -155,13 +151,19 @@ const windowsHtml = ({ migration_windows: windows }: BatchDetailSeen, nowMs: num
     ),
   })
 
-const planHtml = (context: PageContext, batch: BatchDetailSeen, plan: PlanSeen | undefined): Html => html`
+const planHtml = (
+  context: PageContext,
+  batch: BatchDetailSeen,
+  [plan, older]: readonly PlanSeen[],
+): Html => html`
 ${
   plan === undefined
     ? html`<p class="empty">Nobody has planned it yet. A plan says what a start would do, and changes nothing.</p>`
     : html`<p>Planned ${ago(plan.planned_at, context.nowMs)} by ${visible(plan.created_by)}${
         plan.approved === null ? '' : html`; approved by ${visible(plan.approved.by)}`
-      }. <a class="action" href="/batches/${batch.name}/plans/${plan.id}">See the plan</a></p>`
+      }. <a class="action" href="/batches/${batch.name}/plans/${plan.id}">See the plan</a>${
+        older === undefined ? '' : html`, or <a href="/batches/${batch.name}/plans">an older one</a>`
+      }</p>`
 }
 <p>${
   batch.approval === null

@@ -79,6 +79,9 @@ const factsHtml = (certificate: CertificateDocument, nowMs: number): Html =>
       html`${outside(certificate.target.machine_name)} (<code>${visible(certificate.target.machine)}</code>)`,
     ],
     ['Source switched off', ago(certificate.source_stopped_at, nowMs)],
-    ['Signed with', html`<code>${certificate.key_id}</code>`],
+    [
+      'Signed with',
+      html`<a href="/signing-keys#key-${certificate.key_id}"><code>${certificate.key_id}</code></a>`,
+    ],
     ['By', visible(certificate.by)],
   ])

@@ -4,6 +4,7 @@ import { readCursor, toPage, uuidKey } from '../../api/page.ts'
 import { problem } from '../../api/problem.ts'
 import { effectStates } from '../../api/resources/effect-view.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { tabs } from '../view.ts'
 import { effectTable } from './effect-table.ts'
 import { pager } from './jobs.ts'
 
@@ -27,10 +28,7 @@ export const effectsPage = async (context: PageContext): Promise<Page> => {
   return {
     title: 'Effects',
     intro: html`<p>What Drover did outside its database. A debt must still be undone; it is tried again by itself.</p>
-<nav class="tabs" aria-label="State of effects"><ul>${choices.map(
-      ([value, name]) =>
-        html`<li><a class="tab" href="/effects${value === '' ? '' : `?state=${value}`}"${(asked ?? '') === value ? html` aria-current="true"` : ''}>${name}</a></li>`,
-    )}</ul></nav>`,
+${tabs({ label: 'State of effects', path: '/effects', query, name: 'state', choices })}`,
     wakesOn: (event) => event.type.startsWith('effect.') || event.type.startsWith('job.'),
     parts: [
       {

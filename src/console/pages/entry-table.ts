@@ -11,14 +11,19 @@ export const entryTable = (options: {
   readonly empty: string
   /** Of one batch, which then needs no column. */
   readonly ofOneBatch: boolean
+  /** Of entries that stand still, which have none to show. */
+  readonly progress?: false
 }): Html =>
   table({
     label: options.label,
-    head: ['Name', 'State', 'Why', 'Progress', ...(options.ofOneBatch ? [] : ['Batch']), 'To', 'Since'],
+    head: [
+      ...['Name', 'State', 'Why', ...(options.progress === false ? [] : ['Progress'])],
+      ...[...(options.ofOneBatch ? [] : ['Batch']), 'To', 'Since'],
+    ],
     empty: options.empty,
     rows: options.entries.map(
       (entry) => html`<tr data-key="${entry.id}"><th scope="row" class="long">${entryLink(entry)}</th>
-<td class="nowrap">${stateBadge(entry.state)}</td><td class="long">${visible(entry.message)}</td><td>${progressCell(entry)}</td>
+<td class="nowrap">${stateBadge(entry.state)}</td><td class="long">${visible(entry.message)}</td>${options.progress === false ? '' : html`<td>${progressCell(entry)}</td>`}
 ${options.ofOneBatch ? '' : html`<td class="nowrap"><a href="/batches/${entry.batch}">${entry.batch}</a></td>`}
 <td class="nowrap">${entry.target === null ? html`<span class="dim">nowhere yet</span>` : html`<a href="/targets/${entry.target}">${entry.target}</a>`}</td>
 <td class="nowrap">${ago(entry.since, options.nowMs)}</td></tr>`,

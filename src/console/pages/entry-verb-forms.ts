@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { type EntryState, isMigrating } from '../../domain/migration/entry.ts'
 import { visible } from '../shown.ts'
 import type { Html } from '../view.ts'
 
@@ -12,6 +13,11 @@ interface Actionable {
   readonly id: string
   readonly name: string
   readonly verbs: readonly EntryVerbSeen[]
+  readonly batch: string
+  readonly state: string
+  readonly job: unknown
+  readonly intent: unknown
+  readonly source_stopped_at: string | null
 }
 
 const verbTexts: Readonly<Record<string, readonly [text: string, hint: string]>> = {
@@ -23,14 +29,30 @@ const verbTexts: Readonly<Record<string, readonly [text: string, hint: string]>>
 export const entryVerbForms = (entry: Actionable): Html => {
   const cancel = entry.verbs.find(({ verb }) => verb === 'cancel')
   const plain = entry.verbs.filter(({ verb }) => verb !== 'cancel')
-  if (entry.verbs.length === 0) return html``
-  return html`<div class="buttons">${plain.map(
+  const buttons = plain.map(
     ({ verb }) => html`<form method="post" action="/queue/${entry.id}/${verb}" class="verb">
 <button type="submit" aria-describedby="about-${verb}">${verbTexts[verb]?.[0] ?? verb}</button></form>`,
-  )}</div>
+  )
+  return html`${plain.length === 0 ? '' : html`<div class="buttons">${buttons}</div>`}
 ${plain.map(({ verb }) => html`<p class="hint" id="about-${verb}">${verbTexts[verb]?.[1] ?? ''}</p>`)}
-${cancel === undefined ? '' : cancelForm(entry, cancel.force)}`
+${cancel === undefined ? '' : cancelForm(entry, cancel.force)}${isRemovable(entry) ? removeForm(entry) : ''}`
 }
+
+/** Nothing is under way for it, and nothing is owed: what the API asks of an entry that is taken off the list. */
+const isRemovable = ({ state, job, intent, source_stopped_at: stopped }: Actionable): boolean =>
+  !isMigrating(state as EntryState) && job === null && intent === null && stopped === null
+
+const removeForm = ({ id, name, batch, state }: Actionable): Html =>
+  html`<details class="waive"><summary>Take it off the list<span class="sr"> ${visible(name)}</span></summary>
+<form method="post" action="/queue/${id}/remove"><input type="hidden" name="back" value="/batches/${batch}">
+<p>${
+    state === 'finished'
+      ? 'Its machine and its certificate stay; how it came there is no longer shown.'
+      : 'What it made on the target stays there. Its instance is free for another batch.'
+  }</p>
+<p class="check"><input type="checkbox" id="sure-remove" name="sure" value="yes" required>
+<label for="sure-remove">Yes, this entry</label></p>
+<button type="submit" class="danger">Take it off</button></form></details>`
 
 const cancelForm = ({ id, name }: Actionable, needsForce: boolean): Html =>
   html`<details class="waive"><summary>Cancel it<span class="sr"> ${visible(name)}</span></summary>

@@ -16,6 +16,13 @@ interface Wait {
   readonly ends_when: string
 }
 
+interface ReasonSeen {
+  readonly code: string
+  readonly message: string
+  readonly remedy?: string | null
+  readonly ends_when?: string | null
+}
+
 export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
   readonly window: {
     readonly name: string
@@ -23,7 +30,7 @@ export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
     readonly end: string | null
     readonly held: boolean
   } | null
-  readonly reasons: readonly { readonly code: string; readonly message: string }[]
+  readonly reasons: readonly ReasonSeen[]
   readonly force: boolean
   readonly placement: Readonly<Record<string, unknown>> | null
   readonly why_here: readonly { readonly what: string; readonly value: string; readonly because: string }[]
@@ -76,7 +83,7 @@ const stateHtml = (context: PageContext, entry: EntryDetailSeen): Html => {
   return html`<div class="card is-${cardLook(entry.state)}">
 <p class="state-line">${stateBadge(entry.state)} ${visible(entry.message)}</p>
 <p class="dim">Since ${ago(entry.since, nowMs)}${entry.state === 'finished' ? '' : html`; somebody looks again ${ago(entry.next_look_at, nowMs)} at the latest`}.</p>
-${entry.reasons.length < 2 ? '' : html`<p><strong>All reasons:</strong></p><ul class="reasons">${entry.reasons.map(({ code, message }) => html`<li data-key="${code}">${visible(message)} <span class="dim">(${code})</span></li>`)}</ul>`}
+${reasonsHtml(entry)}
 ${entry.error === null ? '' : errorHtml(entry.error)}
 ${entry.job === null ? '' : jobHtml(entry)}
 ${entry.wait === null ? '' : html`<p><strong>Why its job does not run:</strong> ${visible(entry.wait.detail)} It ends when ${visible(entry.wait.ends_when)}</p>`}
@@ -84,6 +91,21 @@ ${entry.stall === null ? '' : html`<p class="problem"><strong>No progress since 
 ${entry.intent === null ? '' : html`<p>It was asked to <strong>${visible(entry.intent.verb ?? 'end')}</strong>; its job lets go first.</p>`}
 ${entry.certificate_id === null ? '' : html`<p><a class="action" href="/certificates/${entry.certificate_id}">Its certificate</a></p>`}
 ${mayOperate(context) ? entryVerbForms(entry) : ''}</div>`
+}
+
+/** Each reason with what is to be done and what ends it; a lone one is said above, so only the rest of it is. */
+const reasonsHtml = ({ reasons }: EntryDetailSeen): Html => {
+  const rest = ({ remedy, ends_when: endsWhen }: ReasonSeen) =>
+    html`${
+      endsWhen ? html`<p><strong>What ends it:</strong> ${visible(endsWhen)}</p>` : ''
+    }${remedy ? html`<p><strong>What to do:</strong> ${visible(remedy)}</p>` : ''}`
+  const [only] = reasons
+  if (only === undefined) return html``
+  if (reasons.length === 1) return rest(only)
+  return html`<p><strong>All reasons:</strong></p><ul class="reasons">${reasons.map(
+    (reason) =>
+      html`<li data-key="${reason.code}">${visible(reason.message)} <span class="dim">(${reason.code})</span>${rest(reason)}</li>`,
+  )}</ul>`
 }
 
 const errorHtml = ({ message, remedy }: NonNullable<EntryDetailSeen['error']>): Html =>

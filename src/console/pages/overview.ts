@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { countReadiness } from '../../../db/queries/assessment.ts'
 import { countDebts } from '../../../db/queries/count-debts.ts'
 import { countJobsByKind, type KindCount } from '../../../db/queries/count-jobs.ts'
+import { countNeedyEntries } from '../../../db/queries/count-needy-entries.ts'
 import { countWaits, oldestReadyJobs, type WaitCount } from '../../../db/queries/count-waits.ts'
 import { getJob } from '../../../db/queries/get-job.ts'
 import { type JobLine, listJobs } from '../../../db/queries/list-jobs.ts'
@@ -24,6 +25,7 @@ import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, table } from '../view.ts'
 import { type Warning, type WatchedSite, warningsOf } from '../warnings.ts'
 import { inventorySummary } from './inventory-summary.ts'
+import { batchesSummary, readBatchesSeen } from './overview-batches.ts'
 
 const batchesShown = 6
 /** Of those that are done: enough to see how the last one ended. */
@@ -40,7 +42,7 @@ const unreadMax = 100
 export const overviewPage = async (context: PageContext): Promise<Page> => {
   const { deps, nowMs } = context
   const { db } = deps
-  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness] =
+  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy] =
     await Promise.all([
       countJobsByKind(db),
       countOpenJobsByLane(db),
@@ -51,9 +53,11 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       listPauses(db),
       listWebhooks(db, { before: undefined, limit: 200 }),
       checkReadiness(deps),
+      countNeedyEntries(db),
     ])
-  const [batches, ready, inventory] = await Promise.all([
-    readBatches(context, openLanes),
+  const [migrations, lanes, ready, inventory] = await Promise.all([
+    readBatchesSeen(context),
+    readLanes(context, openLanes),
     explainReady(context),
     readInventory(context),
   ])
@@ -67,15 +71,17 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
     webhooks,
     sites: inventory.sites,
     unread: inventory.unread,
+    needy,
   })
   return {
     title: 'Overview',
-    announce: announcement(batches, warnings),
+    announce: announcement(lanes, warnings),
     parts: [
       { id: 'warnings', html: warningsHtml(context, warnings) },
       { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
       { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
-      { id: 'batches', title: 'Batches', html: batchesHtml(context, batches) },
+      { id: 'migrations', title: 'Batches', html: batchesSummary(migrations, nowMs) },
+      { id: 'batches', title: 'Jobs of batches', html: lanesHtml(context, lanes) },
       { id: 'running', title: 'Running now', html: runningHtml(running, counts, nowMs) },
       { id: 'waiting', title: 'What waits, and why', html: waitingHtml({ waits, ready, counts, nowMs }) },
       { id: 'kinds', title: 'Jobs by kind', html: kindsHtml(counts) },
@@ -100,7 +106,7 @@ const readInventory = async ({ deps: { db } }: PageContext) => {
   return { sites, readiness, unread: unread.length }
 }
 
-const readBatches = async ({ deps, nowMs }: PageContext, open: readonly LaneCount[]): Promise<Batch[]> => {
+const readLanes = async ({ deps, nowMs }: PageContext, open: readonly LaneCount[]): Promise<Batch[]> => {
   const underWay = [...new Set(open.map(({ lane }) => lane))].filter((lane) => lane.startsWith('batch/'))
   const recent = await listRecentBatches(deps.db, recentJobs, batchesShown)
   // The newest names sort last, and the newest are what a person has just started.
@@ -181,9 +187,9 @@ const numbersHtml = (facts: {
   )}</ul>`
 }
 
-const batchesHtml = (context: PageContext, batches: readonly Batch[]): Html => html`${
+const lanesHtml = (context: PageContext, batches: readonly Batch[]): Html => html`${
   batches.length === 0
-    ? html`<p class="empty">No batch runs. A self-test sends jobs that touch nothing through the whole fleet.</p>`
+    ? html`<p class="empty">No jobs of a batch. A self-test sends jobs that touch nothing through the whole fleet.</p>`
     : html`<ul class="batches">${batches.map((batch) => batchHtml(batch, context.nowMs))}</ul>`
 }
 ${mayOperate(context) ? button({ action: '/self-tests', text: 'Run a self-test' }) : ''}`

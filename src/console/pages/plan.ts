@@ -5,9 +5,17 @@ import type { PlanItem } from '../../domain/migration/plan-document.ts'
 import { withQuery } from '../ask.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { bytes, outside, visible } from '../shown.ts'
-import { ago, duration, type Html, jsonBlock, table } from '../view.ts'
+import { ago, duration, type Html, jsonBlock, table, tabs } from '../view.ts'
 import type { PlanSeen } from './batch.ts'
-import { pager } from './jobs.ts'
+import { onwards, pager } from './jobs.ts'
+
+const standings: readonly (readonly [value: string, text: string])[] = [
+  ['', 'all'],
+  ['goes', 'goes'],
+  ['blocked', 'blocked'],
+  ['conflict', 'conflict'],
+  ['on-its-way', 'on its way'],
+]
 
 interface PlanDetailSeen extends PlanSeen {
   readonly diff: unknown
@@ -22,10 +30,17 @@ export const planPage = async (context: PageContext): Promise<Page> => {
   const { name = '', id = '' } = params
   if (!nameKey.test(name) || !uuidKey.test(id)) throw notFound('plan', id.slice(0, 60))
   const plan = await ask<PlanDetailSeen>(
-    `GET ${withQuery(`/v1/batches/${name}/plans/${id}`, { cursor: query.get('cursor') })}`,
+    `GET ${withQuery(`/v1/batches/${name}/plans/${id}`, { cursor: query.get('cursor'), standing: query.get('standing') })}`,
   )
   return {
     title: `Plan of ${name}`,
+    intro: tabs({
+      label: 'Which machines',
+      path: context.path,
+      query,
+      name: 'standing',
+      choices: standings,
+    }),
     wakesOn: (event) => event.subject.id === name,
     parts: [
       { id: 'totals', html: totalsHtml(context, name, plan) },
@@ -35,7 +50,8 @@ export const planPage = async (context: PageContext): Promise<Page> => {
 }
 
 const totalsHtml = (context: PageContext, name: string, plan: PlanDetailSeen): Html => html`<div class="card">
-<p>Planned ${ago(plan.planned_at, context.nowMs)} by ${visible(plan.created_by)} for <a href="/batches/${name}">${name}</a>.</p>
+<p>Planned ${ago(plan.planned_at, context.nowMs)} by ${visible(plan.created_by)} for <a href="/batches/${name}">${name}</a>.
+<a class="action" href="/batches/${name}/plans">All its plans</a></p>
 <ul>${Object.entries(plan.totals).map(([what, value]) => html`<li>${visible(what.replaceAll('_', ' '))}: ${totalText(what, value)}</li>`)}</ul>
 ${plan.diff === null ? '' : jsonBlock('What changed since the plan that was approved', plan.diff)}
 ${
@@ -60,7 +76,7 @@ const itemsHtml = ({ query, path }: PageContext, plan: PlanDetailSeen): Html =>
   html`${table({
     label: 'Machines of the plan',
     head: ['Name', 'What', 'Why', 'To', 'Window', 'Bytes', 'Copy', 'Downtime'],
-    empty: 'No machine belongs to it.',
+    empty: query.get('standing') ? 'None of them.' : 'No machine belongs to it.',
     rows: plan.items.map(
       (
         item,
@@ -69,4 +85,4 @@ const itemsHtml = ({ query, path }: PageContext, plan: PlanDetailSeen): Html =>
 <td class="nowrap">${visible(item.placement?.target ?? '')}</td><td class="nowrap">${visible(item.window ?? item.window_note)}</td>
 <td class="nowrap">${bytes(item.bytes)}</td><td>${spanText(item.copy_ms)}</td><td>${spanText(item.downtime_ms)}</td></tr>`,
     ),
-  })}${plan.items_left_out > 0 ? html`<p>${plan.items_left_out} more are counted above and not listed.</p>` : ''}${pager(path, query, plan.next_cursor)}`
+  })}${plan.items_left_out > 0 ? html`<p>${plan.items_left_out} more are counted above and not listed.</p>` : ''}${pager(path, query, plan.next_cursor, onwards)}`

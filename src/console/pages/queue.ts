@@ -2,10 +2,11 @@ import { html } from 'hono/html'
 import { entryStates } from '../../domain/migration/entry.ts'
 import { withQuery } from '../ask.ts'
 import type { EntrySeen } from '../entry-shown.ts'
-import type { Page, PageContext } from '../page.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
 import type { Html } from '../view.ts'
+import { bulkLinks, bulkOffers, choiceOf, type EntryChoice } from './bulk-choice.ts'
 import { entryTable } from './entry-table.ts'
-import { pager } from './jobs.ts'
+import { onwards, pager } from './jobs.ts'
 
 const pageSize = '50'
 
@@ -14,19 +15,15 @@ export const isAboutEntries = (event: { readonly type: string }): boolean =>
   /^(entry|batch)\./.test(event.type)
 
 /** Every entry: the journey of one machine in one batch. */
-export const queuePage = async ({ ask, query, nowMs }: PageContext): Promise<Page> => {
-  const choice = {
-    batch: query.get('batch'),
-    state: query.get('state'),
-    source: query.get('source'),
-    target: query.get('target'),
-  }
+export const queuePage = async (context: PageContext): Promise<Page> => {
+  const { ask, query, nowMs } = context
+  const choice = choiceOf(query)
   const found = await ask<{ items: EntrySeen[]; next_cursor: string | null }>(
     `GET ${withQuery('/v1/queue', { ...choice, cursor: query.get('cursor'), limit: pageSize })}`,
   )
   return {
     title: 'Queue',
-    intro: filterForm(query),
+    intro: html`${filterForm(query)}${mayOperate(context) ? bulkHtml(choice) : ''}`,
     wakesOn: isAboutEntries,
     parts: [
       {
@@ -37,11 +34,16 @@ export const queuePage = async ({ ask, query, nowMs }: PageContext): Promise<Pag
           nowMs,
           empty: 'No entry fits. A batch that is started has one for each of its machines.',
           ofOneBatch: false,
-        })}${pager('/queue', query, found.next_cursor)}`,
+        })}${pager('/queue', query, found.next_cursor, onwards)}`,
       },
     ],
   }
 }
+
+const bulkHtml = (choice: EntryChoice): Html =>
+  bulkOffers(choice).length === 0
+    ? html``
+    : html`<p class="bulk"><span>What fits:</span> ${bulkLinks(choice)}</p>`
 
 const filterForm = (
   query: URLSearchParams,

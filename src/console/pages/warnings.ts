@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import { withQuery } from '../ask.ts'
 import type { Page, PageContext } from '../page.ts'
+import { tabs } from '../view.ts'
 import { pager } from './jobs.ts'
 import { type WarningSeen, warningList } from './warning-list.ts'
 
@@ -25,10 +26,7 @@ export const warningsPage = async (context: PageContext): Promise<Page> => {
   return {
     title: 'Warnings',
     intro: html`<p>What the platforms say and somebody should know. A warning goes by itself when its cause is gone.</p>
-<nav class="tabs" aria-label="Which warnings"><ul>${choices.map(
-      ([value, name]) =>
-        html`<li><a class="tab" href="/warnings${value === '' ? '' : `?status=${value}`}"${asked === value ? html` aria-current="true"` : ''}>${name}</a></li>`,
-    )}</ul></nav>`,
+${tabs({ label: 'Which warnings', path: '/warnings', query, name: 'status', choices })}`,
     wakesOn: (event) => event.type.startsWith('warning.'),
     parts: [
       {
