@@ -191,10 +191,16 @@ describe('verbs on one entry', () => {
     const [one] = await begin(['web-1'])
     const path = `/v1/queue/${String(one?.id)}`
     await moveRow(db, String(one?.id), { state: 'idle', stage: 'final' })
-    const refused = await call('DELETE', path)
+    const seen = (await get(path)).headers.get('etag') ?? ''
+    const remove = (ifMatch?: string) =>
+      call('DELETE', path, ifMatch === undefined ? {} : { headers: { 'if-match': ifMatch } })
+    expect((await remove()).status).toBe(428)
+    const refused = await remove(seen)
     expect([refused.status, refused.body.code]).toEqual([409, 'entry-migrating'])
-    await moveRow(db, String(one?.id), { state: 'canceled' })
-    expect((await call('DELETE', path)).status).toBe(204)
+    const canceled = await post(`${path}/:cancel`, {})
+    expect((await remove(seen)).body.code).toBe('version-mismatch')
+    expect((await remove(canceled.headers.get('etag') ?? '')).status).toBe(204)
+    expect((await remove('*')).status).toBe(404)
     expect((await get(path)).status).toBe(404)
     expect(await eventTypes(db)).toContain('entry.removed')
   })

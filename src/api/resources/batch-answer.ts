@@ -85,6 +85,7 @@ export const batchSchema = z
     migration_windows: z.array(windowSchema),
     constraints: z.array(anything),
     probes: z.array(anything),
+    version: z.int().openapi({ description: 'Of the ETag: grows with every change of the settings.' }),
     matched: z.int().openapi({ description: 'Instances that matched when they were last searched for.' }),
     progress: z.object({
       bytes_done: z
@@ -149,6 +150,7 @@ export const readBatch = async (db: Queryable, row: BatchRow): Promise<z.infer<t
     migration_windows: windows.map((window) => viewHeldWindow(window, held)),
     constraints: row.constraints.map((constraint) => ({ ...constraint })),
     probes: batchProbes.parse(probes).map((probe) => ({ ...probe })),
+    version: row.version,
     matched: progress.matched,
     progress: viewProgress(progress),
   }

@@ -90,6 +90,7 @@ export const entrySchema = z
     verbs: z.array(z.object({ verb: z.enum(['cancel', 'retry', 'resolve']), force: z.boolean() })),
     events: z.string().openapi({ description: 'Where its history is.' }),
     facts: anything.openapi({ description: 'The record that was taken.' }),
+    version: z.int().openapi({ description: 'Of the ETag: grows with every change of the entry.' }),
     updated_at: timestamp,
   })
   .openapi('QueueEntry')
@@ -238,6 +239,7 @@ export const readEntry = async (
     ),
     events: `/v1/events?subject=entry/${row.id}`,
     facts: row.facts,
+    version: row.version,
     updated_at: moment(row.updatedAt),
   }
 }

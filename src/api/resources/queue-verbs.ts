@@ -6,6 +6,7 @@ import { cancelChannel, nudge } from '../../ledger/nudge.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../migration/entry-verbs.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
+import { etagOf } from '../preconditions.ts'
 import { problem, validationProblem } from '../problem.ts'
 import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
 import { entryChoice, queueTag, requireEntry } from './queue.ts'
@@ -134,7 +135,11 @@ const oneVerb = (verb: Verb) => {
       const answer = await once(c, deps, async (tx) => {
         const { outcome } = await actOnEntry(tx, { id, by, verb, force, cleanup })
         const entry = await readEntry(tx, await requireEntry(tx, id), deps.leaseMs)
-        return { status: 202 as const, body: { outcome, entry } }
+        return {
+          status: 202 as const,
+          body: { outcome, entry },
+          headers: { ETag: etagOf(entry.version) },
+        }
       })
       nudgeAll(deps)
       return c.json(answer.body, 202)

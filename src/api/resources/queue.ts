@@ -1,13 +1,15 @@
 import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../db/client.ts'
+import { lockEntry } from '../../../db/queries/entry-rows.ts'
 import { type EntryDetail, findEntry, listEntries } from '../../../db/queries/list-entries.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
 import { removeEntry } from '../../migration/entry-verbs.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, newResource } from '../route.ts'
 import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-answer.ts'
 
 export const queueTag = 'Queue'
@@ -37,7 +39,7 @@ const show = defineRoute({
   tag: queueTag,
   summary: 'Show an entry: where it is, why, what it waits for, what a person can do',
   request: { params: idParams },
-  responses: { 200: json(entrySchema, 'The entry') },
+  responses: { 200: json(entrySchema, 'The entry; its ETag is for If-Match') },
 })
 
 const remove = defineRoute({
@@ -48,7 +50,7 @@ const remove = defineRoute({
   summary: 'Take an entry off the list; what it made stays',
   description:
     'Refused while it is migrated, a job is at it, or its source is off on its account: cancel it first.',
-  request: { params: idParams },
+  request: { params: idParams, headers: ifMatchHeaders },
   responses: { 204: { description: 'Taken off' } },
 })
 
@@ -70,10 +72,16 @@ export const queue = (deps: ApiDeps) =>
     })
     .openapi(show, async (c) => {
       const row = await requireEntry(deps.db, c.req.valid('param').id)
+      c.header('ETag', etagOf(row.version))
       return c.json(await readEntry(deps.db, row, deps.leaseMs), 200)
     })
     .openapi(remove, async (c) => {
       const { id } = c.req.valid('param')
-      await deps.db.begin((tx) => removeEntry(tx, { id, by: c.get('actor').name }))
+      const ifMatch = c.req.valid('header')['if-match']
+      const by = c.get('actor').name
+      await deps.db.begin(async (tx) => {
+        requireVersion(ifMatch, (await lockEntry(tx, id))?.version ?? 0)
+        await removeEntry(tx, { id, by })
+      })
       return c.body(null, 204)
     })

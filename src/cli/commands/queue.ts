@@ -156,7 +156,7 @@ export const queueCommands: readonly Command[] = [
     covers: ['DELETE /v1/queue/{id}'],
     args: [idArg],
     run: async ({ client, output, args }) => {
-      await client.ask('DELETE', pathOf('queue', args[0]))
+      await client.ask('DELETE', pathOf('queue', args[0]), { headers: { 'if-match': '*' } })
       output.show({ id: args[0], deleted: true }, () => output.line('It is off the list.'))
       return exitCodes.ok
     },
