@@ -233,7 +233,6 @@ const cutLookMs = 30_000
 const payloadOf = (entry: EntryAtWork, job: string): Record<string, unknown> => {
   if (job === 'place-instance') return { instance_id: entry.instanceId, revision: entry.revision }
   if (job === 'withdraw-entry') return ordersOf(entry)
-  if (job === 'final-verify') return { force: entry.force }
   return {}
 }
 

@@ -44,7 +44,8 @@ export const verifyEntry = async (
   const { entry, batch } = journey
   const instance = await findInstanceById(turn.db, entry.instanceId)
   if (!instance) throw movedOn(entry.id)
-  const force = asked.force || entry.force || batch.defaults.force_conflict_resolution
+  // As it is now: what the batch said when it started may have been taken back since.
+  const force = asked.force || batch.defaults.force_conflict_resolution
   return atBothEnds(parts.use, journey, (ends) =>
     verify(
       { journey, ends, ...parts, phase: 'verify', parts, force, overrides: instance.overrides },

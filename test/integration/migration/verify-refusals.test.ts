@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import type { EntryRow } from '../../../db/schema/migration.ts'
 import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
+import { driveEntry } from '../../support/drive-entry.ts'
 import { differences, entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
@@ -144,6 +145,15 @@ describe('where it would land now', () => {
       select document from certificate where entry_id = ${entry.id}::uuid`
     expect(row?.document.forced).toBe(true)
     expect(row?.document.ignored.map(({ code }) => code)).toContain('placement-changed')
+  })
+
+  test('force that was taken back since the start lets nothing through', async () => {
+    const entry = await world.ready('vm-211')
+    // As a start under force makes it.
+    await db`update entry set force = true where id = ${entry.id}::uuid`
+    await world.setBatch({ config: { placement_scriptlet: elsewhere } })
+    await driveEntry(world, entry.id, ['conflict', 'finished'])
+    expect(await expectRefused(entry)).toMatchObject({ state: 'conflict', reason: 'placement-changed' })
   })
 
   test('other networks are adopted, and the machine is plugged there before it starts', async () => {
