@@ -50,7 +50,7 @@ export const moveEntry = async (
   const answer = applyEntryEvent(from, step.event, step.force === undefined ? {} : { force: step.force })
   if (!answer.allowed) throw refusedStep(entry, step.event, answer.why)
   const { rule, to } = answer
-  await tellOf(tx, entry, { from, to, step })
+  if (!isBlockedAsBefore(entry, step)) await tellOf(tx, entry, { from, to, step })
   const withdrawal = withdrawalOf(entry, rule, step)
   if (!to && !withdrawal) {
     await thawInstance(tx, entry.instanceId)
@@ -74,10 +74,24 @@ export const moveEntry = async (
       ...(await followRecord(tx, batch, entry, step.event)),
       ...wishAfter(step.event, to),
       ...step.change,
+      ...(step.event === 'block' ? { reasons: reasonsOf(step) } : {}),
     },
   })
   if (to && hasEnded(place.state) && place.state !== 'error') await thawInstance(tx, entry.instanceId)
   return to
+}
+
+/** All that blocks an entry; a job that failed has one reason. */
+const reasonsOf = ({ change, reason }: EntryStep): readonly Readonly<Record<string, unknown>>[] => {
+  const given = change?.reasons ?? []
+  return given.length > 0 ? given : [{ ...reason }]
+}
+
+/** It is looked at again and again: that nothing has become better is no news, nor is another number of free bytes. */
+const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
+  const told = (reasons: readonly Readonly<Record<string, unknown>>[]) =>
+    JSON.stringify(reasons.map(({ code, message }) => [code, String(message).replace(/ \d+(?=[ .,])/g, '')]))
+  return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
 }
 
 /** A wish is over when it is done. What a job does meanwhile leaves it standing. */
