@@ -86,7 +86,7 @@ export class Runner {
     if (answer.outcome === 'claimed') return answer.job
     if (answer.outcome === 'not-ours') return undefined
     const { db, workerId, leaseMs } = this.#options
-    return claimWithTokens(db, { ...ask, tokens: answer.tokens }, { workerId, leaseMs })
+    return claimWithTokens(db, ask, { workerId, leaseMs })
   }
 
   /** Tries a write again while Postgres is away, as long as it is worth it: the work is done, only the word is missing. */

@@ -13,6 +13,7 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly jobState: string | null
   readonly jobError: RecordedError | null
   readonly jobPayload: Readonly<Record<string, unknown>> | null
+  readonly jobTokens: readonly string[] | null
   readonly jobFinishedAt: Date | null
   /** Somebody is at it, or owes it a withdrawal. */
   readonly busy: boolean
@@ -21,7 +22,7 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
 }
 
 const atWork = (db: Queryable) => db`
-  e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.payload as job_payload,
+  e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.payload as job_payload, j.tokens as job_tokens,
   j.finished_at as job_finished_at, ${jobIsAtEntry(db)} as busy, now() as now
   from entry e left join job j on j.id = e.job_id`
 
@@ -211,9 +212,11 @@ export const intendReset = async (tx: Tx, batchId: string): Promise<number> => {
   return result.count
 }
 
-/** Somebody looks at all of them now: what held them back may be gone. */
+/** Somebody looks at all of them now: what held them back may be gone. A first copy may wait for its turn. */
 export const lookAtAll = async (tx: Tx, batchId: string): Promise<void> => {
-  await tx`update entry set look_at = now() where batch_id = ${batchId}::uuid and job_id is null`
+  await tx`
+    update entry set look_at = now()
+    where batch_id = ${batchId}::uuid and (job_id is null or state in ('idle', 'background-import'))`
 }
 
 /** Jobs that were sent to entries just made: each is the one at its entry from now on. */

@@ -39,6 +39,12 @@ export const holdTokens = async (
     select t, ${jobId}::uuid, ${epoch} from unnest(${tokens as string[]}::text[]) t on conflict do nothing`
 }
 
+/** Takes one token of a job back; false: it did not hold it. */
+export const releaseToken = async (tx: Tx, jobId: string, token: string): Promise<boolean> => {
+  const gone = await tx`delete from token_hold where job_id = ${jobId}::uuid and token = ${token}`
+  return gone.count > 0
+}
+
 /** Takes a job's tokens back and says which they were. */
 export const releaseTokens = async (tx: Tx, jobIds: readonly string[]): Promise<string[]> => {
   const rows = await tx<{ token: string }[]>`

@@ -1,6 +1,7 @@
 import type { Db, Tx } from '../../db/client.ts'
 import { claimJobWithTokens } from '../../db/queries/claim-job-with-tokens.ts'
 import type { ClaimAsk, ClaimedJob } from '../../db/queries/claim-jobs.ts'
+import { dropJobToken } from '../../db/queries/drop-job-token.ts'
 import { lockReadyJob } from '../../db/queries/lock-ready-job.ts'
 import {
   admitWaiter,
@@ -12,6 +13,7 @@ import {
   lockIdleReservations,
   lockTokens,
   readAdmissionLimits,
+  releaseToken,
   releaseTokens,
   waitForTokens,
 } from '../../db/queries/tokens.ts'
@@ -41,16 +43,17 @@ export const fullTokens = (
  */
 export const claimWithTokens = (
   db: Db,
-  asked: ClaimAsk & { tokens: readonly string[] },
+  asked: ClaimAsk,
   by: { workerId: string; leaseMs: number },
 ): Promise<ClaimedJob | undefined> =>
   db.begin(async (tx) => {
     // Another bell may have brought it to another worker by now: then its tokens are that one's, not ours.
     const job = await lockReadyJob(tx, asked)
     if (!job) return undefined
-    await lockTokens(tx, asked.tokens)
+    // As the row says now: it may have come to need fewer since the bell was answered.
+    await lockTokens(tx, job.tokens)
     const held = new Set(await findTokensHeldBy(tx, asked.id))
-    const missing = asked.tokens.filter((token) => !held.has(token))
+    const missing = job.tokens.filter((token) => !held.has(token))
     const full = fullTokens(missing, await countTokenHolds(tx, missing), await readAdmissionLimits(tx))
     // A cancelled job only undoes what it did; to wait for admission for that would keep it from ending.
     if (full.length > 0 && !job.cancelRequested) {
@@ -102,6 +105,22 @@ export const admitWaiters = async (
     admitted += 1
   }
   return admitted
+}
+
+/**
+ * A job that has not begun is let off one of its tokens, and into what is free of the others, in the caller's
+ * transaction. False: it runs by now, or never needed it.
+ */
+export const letOffToken = async (tx: Tx, job: { id: string; token: string }): Promise<boolean> => {
+  const left = await dropJobToken(tx, job)
+  if (!left) return false
+  if (await releaseToken(tx, job.id, job.token)) await admitWaiters(tx, [job.token])
+  if (!left.inLine) return true
+  if (left.tokens.length === 0) return admitWaiter(tx, job.id)
+  // Those before it that still need the token would only stand in its way.
+  const full = fullTokens([job.token], await countTokenHolds(tx, [job.token]), await readAdmissionLimits(tx))
+  await admitWaiters(tx, left.tokens, full)
+  return true
 }
 
 /**

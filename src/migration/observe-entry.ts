@@ -6,6 +6,7 @@ import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { trackingState } from '../domain/inventory/tracking.ts'
+import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
 import { batchBlocks } from '../domain/migration/start-batch.ts'
 import { type Constraint, chooseWindow, hasEnded, type WindowAnswer } from '../domain/migration/windows.ts'
@@ -44,7 +45,7 @@ export const observeEntry = async (
     now,
     place: placeOf(entry),
     reason: { code: entry.reason, message: entry.message },
-    job: jobOf(entry),
+    job: jobOf(batch, entry),
     intent: entry.intent,
     batchState: batch.row.state === 'running' ? 'running' : batch.row.state === 'error' ? 'error' : 'stopped',
     blocks: blocksOf(batch, surroundings),
@@ -63,7 +64,7 @@ export const observeEntry = async (
   return { facts, constraint, surroundings }
 }
 
-const jobOf = (entry: EntryAtWork): EntryJob | null => {
+const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
   if (entry.jobId === null || entry.jobKind === null) return null
   const state = entry.jobState
   return {
@@ -72,11 +73,14 @@ const jobOf = (entry: EntryAtWork): EntryJob | null => {
     error: entry.jobError,
   }
 }
+    limited: isLimited(batch, entry),
 
-/** Every reason why it may not start, not the first. */
-export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] => [
-  ...(around.goneAt ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
-  ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
+/** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
+export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: string | null): Reason[] => [
+  ...instanceBlocks(
+    { gone: around.goneAt !== null, ignored: around.ignored, findings: findingsOf(around.findings) },
+    batch.config.instance_restriction_overrides,
+  ),
   // Its record would say that it is off when it is only off for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
   ...batchBlocks(findingsOf(around.findings), batch.config.instance_restriction_overrides),
@@ -98,7 +102,8 @@ const windowOf = async (
   entry: EntryAtWork,
   constraint: Constraint | null,
 ): Promise<WindowAnswer> => {
-  if (entry.state !== 'idle' || entry.stage === 'complete') return { is: 'none', why: 'over' }
+  const waits = entry.state === 'idle' || (entry.state === 'background-import' && isLimited(batch, entry))
+  if (!waits || entry.stage === 'complete') return { is: 'none', why: 'over' }
   const busy = constraint
     ? await countBusy(tx, { batchId: entry.batchId, constraint: constraint.name, but: entry.id })
     : 0
@@ -111,3 +116,7 @@ const windowOf = async (
     busy,
   })
 }
+
+/** Its job has not begun, and needs room under the limit on first copies. */
+const isLimited = ({ row }: BatchView, { jobState, jobTokens }: EntryAtWork): boolean =>
+  (jobState === 'ready' || jobState === 'waiting') && (jobTokens ?? []).includes(firstCopyToken(row.name))

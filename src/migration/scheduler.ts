@@ -3,8 +3,10 @@ import { finishBatches, lockRoom } from '../../db/queries/batch-rows.ts'
 import { type EntryAtWork, findDueEntries, takeEntry, writeEntry } from '../../db/queries/entry-rows.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { Clock } from '../clock.ts'
+import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
 import type { EntryDecision } from '../domain/migration/entry-facts.ts'
+import { letOffToken } from '../ledger/admission.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
@@ -143,6 +145,16 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
       await note(tx, entry, { reason: decision.reason, jobId: entry.jobId, lookAt: soon(entry) })
       return { sent: true, canceled }
     }
+    case 'let-off': {
+      const asked = { id: entry.jobId ?? '', token: firstCopyToken(batch.row.name) }
+      const sent = await letOffToken(tx, asked)
+      await note(tx, entry, {
+        reason: decision.reason,
+        jobId: entry.jobId,
+        lookAt: entry.now.getTime() + lookAgainMs,
+      })
+      return { sent }
+    }
     case 'forget':
       await insertAuditEvent(tx, {
         type: 'entry.wish-dropped',
@@ -202,7 +214,7 @@ const startJob = async (
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
   const tokens = {
     'place-instance': tokensToPlace(surroundings.targetName),
-    'import-instance': first ? [...imports, `batch/${batch.row.name}`] : imports,
+    'import-instance': first ? [...imports, firstCopyToken(batch.row.name)] : imports,
     'cutover-instance': imports,
     'final-verify': [],
     'withdraw-entry': [],
@@ -217,7 +229,11 @@ const startJob = async (
     reason: decision.reason,
     jobId,
     tries: decision.tries,
-    lookAt: entry.now.getTime() + (cuts ? cutLookMs : lookAgainMs),
+    // A first copy that waits for its turn when its window opens must not wait any longer.
+    lookAt: Math.min(
+      entry.now.getTime() + (cuts ? cutLookMs : lookAgainMs),
+      first && facts.window.is === 'later' ? facts.window.at : Number.POSITIVE_INFINITY,
+    ),
     // From now on it is counted: two must not be given the same room.
     ...(cuts && entry.stage !== 'complete'
       ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }

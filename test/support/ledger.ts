@@ -52,7 +52,7 @@ export const claim = async (
   const [answer] = await claimGroup(db, [ask], owner)
   if (answer?.outcome === 'claimed') return answer.job
   if (answer?.outcome !== 'needs-tokens') return undefined
-  return claimWithTokens(db, { ...ask, tokens: answer.tokens }, owner)
+  return claimWithTokens(db, ask, owner)
 }
 
 /** The same where the claim must succeed. */

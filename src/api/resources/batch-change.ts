@@ -7,6 +7,7 @@ import { deleteLimit, lockLimit, writeLimit } from '../../../db/queries/limits.t
 import { type BatchSettings, insertBatch, updateBatch } from '../../../db/queries/write-batch.ts'
 import { writeWindows } from '../../../db/queries/write-windows.ts'
 import type { BatchRow } from '../../../db/schema/migration.ts'
+import { firstCopyToken } from '../../domain/migration/batch-settings.ts'
 import { enqueue } from '../../ledger/enqueue.ts'
 import { searchJob } from '../../migration/batch-verbs.ts'
 import { requireVersion } from '../preconditions.ts'
@@ -29,14 +30,12 @@ const storedOf = (body: BatchBody): BatchSettings => ({
   requireApproval: body.require_approval,
 })
 
-/** The token that first copies of a batch share. */
-export const batchToken = (name: string): string => `batch/${name}`
-
 /** Sets the admission limit that `sync_limit` means; 0: there is none. */
 const saveSyncLimit = async (tx: Tx, name: string, limit: number, by: string): Promise<void> => {
-  const before = await lockLimit(tx, batchToken(name))
-  if (limit === 0) await deleteLimit(tx, batchToken(name))
-  else if (before?.capacity !== limit) await writeLimit(tx, { name: batchToken(name), capacity: limit, by })
+  const before = await lockLimit(tx, firstCopyToken(name))
+  if (limit === 0) await deleteLimit(tx, firstCopyToken(name))
+  else if (before?.capacity !== limit)
+    await writeLimit(tx, { name: firstCopyToken(name), capacity: limit, by })
 }
 
 /** Stores a new batch and has its instances searched for, in the caller's transaction. */
@@ -91,7 +90,7 @@ export const changeBatch = async (
   await checkChangedBatch(tx, before, body)
   const after = await updateBatch(tx, before.id, storedOf(body))
   await writeWindows(tx, before.id, windowRows(body, uuidv7))
-  if (after.name !== before.name) await deleteLimit(tx, batchToken(before.name))
+  if (after.name !== before.name) await deleteLimit(tx, firstCopyToken(before.name))
   await saveSyncLimit(tx, after.name, body.config.sync_limit, by)
   await insertAuditEvent(tx, {
     type: 'batch.changed',

@@ -6,10 +6,11 @@ import { deleteLimit } from '../../../db/queries/limits.ts'
 import { countBusyEntries } from '../../../db/queries/list-batches.ts'
 import { deletePause } from '../../../db/queries/pauses.ts'
 import { deleteBatchRow, deleteEndedEntries } from '../../../db/queries/write-batch.ts'
+import { firstCopyToken } from '../../domain/migration/batch-settings.ts'
 import type { ApiDeps } from '../env.ts'
 import { requireVersion } from '../preconditions.ts'
 import { problem } from '../problem.ts'
-import { batchToken, lockNamedBatch } from './batch-change.ts'
+import { lockNamedBatch } from './batch-change.ts'
 
 /** Entries in one transaction: their extents go with them, so it stays short. */
 const partSize = 20
@@ -54,7 +55,7 @@ const removePart = async (tx: Tx, asked: Asked): Promise<number> => {
   const counts = await countEntries(tx, batch.id)
   const left = Object.values(counts).reduce((sum, count) => sum + count, 0)
   if (left > 0) return left
-  await deleteLimit(tx, batchToken(batch.name))
+  await deleteLimit(tx, firstCopyToken(batch.name))
   await deletePause(tx, { scope: 'lane', name: `batch/${batch.name}` }, asked.by)
   await deleteBatchRow(tx, batch.id)
   await insertAuditEvent(tx, {

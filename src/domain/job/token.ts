@@ -12,7 +12,8 @@ export const tokenClasses: Readonly<Record<string, { readonly title: string; rea
   'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
   'host-outbound-moves': { title: 'Moves at once out of one host', limit: 2 },
   link: { title: 'Copies at once over one link', limit: 16 },
-  batch: { title: 'Entries of one batch at once', limit: 50 },
+  // Without a `sync_limit` of the batch there is none.
+  batch: { title: 'First copies of one batch at once', limit: 100_000 },
 }
 
 const tokenName = /^([a-z][a-z-]*)\/([\x21-\x2e\x30-\x7e]{1,128})$/

@@ -123,3 +123,6 @@ export type BatchDefaults = z.infer<typeof batchDefaults>
 export type BatchConfig = z.infer<typeof batchConfig>
 export type BatchConstraint = z.infer<typeof batchConstraint>
 export type BatchProbe = z.infer<typeof batchProbes>[number]
+
+/** The admission token that first copies of a batch share: its limit is `sync_limit`. */
+export const firstCopyToken = (batch: string): string => `batch/${batch}`

@@ -66,8 +66,21 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const [block] = blocks
   if (block && (place.state === 'waiting' || place.state === 'blocked'))
     return { do: 'call-off', reason: block }
+  if (job.limited) return underLimit(facts)
   const cuts = isCommitted(place) || job.kind === 'cutover-instance'
   return rest(facts, reason('working', 'A job is at it.'), facts.now + (cuts ? lookMs : workingLookMs))
+}
+
+/** The limit on first copies never holds back one whose window is open. */
+const underLimit = (facts: EntryFacts): EntryDecision => {
+  const { now, window } = facts
+  if (window.is === 'open')
+    return {
+      do: 'let-off',
+      reason: reason('working', 'Its window is open: the limit on first copies does not hold it back.'),
+    }
+  const opensAt = window.is === 'later' ? window.at : now + (window.is === 'full' ? lookMs : workingLookMs)
+  return rest(facts, reason('working', 'A job is at it.'), Math.min(opensAt, now + workingLookMs))
 }
 
 const tooLate = ({ place }: EntryFacts, { verb }: Intent): EntryDecision => ({

@@ -26,6 +26,8 @@ export interface EntryJob {
   readonly kind: EntryJobKind
   readonly state: 'open' | 'succeeded' | 'failed' | 'canceled'
   readonly error: { readonly code: string; readonly class: string; readonly message: string } | null
+  /** It has not begun, and asks for room under the batch's limit on first copies. */
+  readonly limited?: boolean
 }
 
 /** All that the decision hangs on. Nothing is read and no clock is asked. */
@@ -85,6 +87,8 @@ export type EntryDecision =
     }
   /** The job that is at it must let go: what it did outside is undone as it ends. */
   | { readonly do: 'call-off'; readonly reason: Reason }
+  /** The job that waits for its turn needs none under the batch's limit on first copies any more. */
+  | { readonly do: 'let-off'; readonly reason: Reason }
   /** What a person wanted cannot be done any more: the wish is dropped, and an event says so. */
   | { readonly do: 'forget'; readonly reason: Reason }
 

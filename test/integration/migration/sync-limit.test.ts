@@ -1,0 +1,92 @@
+import { v7 as uuidv7 } from 'uuid'
+import { beforeEach, expect, test } from 'vitest'
+import type { Tx } from '../../../db/client.ts'
+import { deleteLimit, writeLimit } from '../../../db/queries/limits.ts'
+import { writeTracking } from '../../../db/queries/write-tracking.ts'
+import { readmitAll } from '../../../src/ledger/admission.ts'
+import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { lookNow } from '../../support/drive-entry.ts'
+import { quietLog } from '../../support/events.ts'
+import { entryOf, placeEntry } from '../../support/journeys.ts'
+import { createLab } from '../../support/lab.ts'
+import { claim, holdsOf, jobOf, mustClaim } from '../../support/ledger.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { createVerifyWorld } from '../../support/verify-world.ts'
+
+const { db } = await createDatabase()
+const lab = await createLab()
+const world = await createVerifyWorld(db, lab)
+const token = `batch/${world.batch.name}`
+const limit = (name: string, capacity: number) =>
+  db.begin((tx) => writeLimit(tx as Tx, { name, capacity, by: 'test' }))
+
+beforeEach(async () => {
+  await db`truncate entry, entry_disk, entry_extent, batch_window, job, job_search, token_hold, admission_limit`
+  await world.setBatch({ config: { sync_limit: 1 } })
+  await limit(token, 1)
+})
+
+/** First copies of a batch that takes one at once: one has begun, the others wait for it. */
+const queued = async (refs: readonly string[]) => {
+  await db`insert into batch_window (id, batch_id, name, starts_at, ends_at) values (${uuidv7()}::uuid,
+    ${world.batch.id}::uuid, 'night', now() + interval '4 minutes', now() + interval '5 hours')`
+  const jobs: string[] = []
+  for (const ref of refs) {
+    const { id, instanceId, facts } = await placeEntry(world, ref)
+    const disks = (facts.disks as { key: string }[]).map(({ key }) => [key, 'verified'])
+    await db.begin((tx) => writeTracking(tx as Tx, instanceId, Object.fromEntries(disks)))
+    await lookNow(world)
+    jobs.push(String((await entryOf(db, id)).jobId))
+  }
+  const [first = '', ...others] = jobs
+  await mustClaim(db, first)
+  for (const id of others) {
+    expect(await claim(db, id)).toBeUndefined()
+    expect(await jobOf(db, id)).toMatchObject({ state: 'waiting', waitDetail: `waits for ${token}` })
+  }
+  return others
+}
+
+/** Time goes on to the opening of the window, and the scheduler looks at whom it said that it would look at by then. */
+const openWindow = async () => {
+  await db`
+    update entry set look_at = look_at - (select starts_at - now() from batch_window) - interval '1 second'`
+  await db`update batch_window set starts_at = now() - interval '1 second'`
+  const late = await db`select from entry where look_at > now()`
+  expect(late).toHaveLength(0)
+  await advanceEntries({ db, log: quietLog })
+}
+
+test('all first copies that wait for the limit of their batch may run when their window opens', async () => {
+  const others = await queued(['vm-101', 'vm-102', 'vm-103'])
+  await openWindow()
+  for (const id of others) {
+    expect(await jobOf(db, id)).toMatchObject({ state: 'ready', waitSignal: null })
+    expect((await world.worker.finish(id)).state).toBe('succeeded')
+  }
+  expect(await holdsOf(db, token)).toHaveLength(1)
+})
+
+test('what else they need they go on waiting for, and are told so', async () => {
+  const imports = `target-imports/${world.target.name}`
+  await limit(imports, 2)
+  const [one = '', other = ''] = await queued(['vm-104', 'vm-105', 'vm-106'])
+  await openWindow()
+  const states = await Promise.all([one, other].map(async (id) => (await jobOf(db, id)).state))
+  expect(states.sort()).toEqual(['ready', 'waiting'])
+  const waits = (await jobOf(db, one)).state === 'waiting' ? one : other
+  const { tokens, waitDetail } = await jobOf(db, waits)
+  expect(tokens).not.toContain(token)
+  expect(waitDetail).not.toContain(token)
+  expect(waitDetail).toContain(imports)
+  expect((await world.worker.finish(waits === one ? other : one)).state).toBe('succeeded')
+  expect((await jobOf(db, waits)).state).toBe('ready')
+})
+
+test('without the limit nobody waits for it, whoever asked for it before', async () => {
+  const others = await queued(['vm-201', 'vm-202', 'vm-203'])
+  await db.begin((tx) => deleteLimit(tx as Tx, token))
+  await readmitAll(db)
+  for (const id of others) expect((await jobOf(db, id)).state).toBe('ready')
+  expect(await holdsOf(db, token)).toHaveLength(3)
+})
