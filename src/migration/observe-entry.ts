@@ -71,16 +71,14 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
     kind: entry.jobKind as EntryJobKind,
     state: state === 'succeeded' || state === 'failed' || state === 'canceled' ? state : 'open',
     error: entry.jobError,
+    limited: isLimited(batch, entry),
   }
 }
-    limited: isLimited(batch, entry),
 
-/** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
-export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: string | null): Reason[] => [
-  ...instanceBlocks(
-    { gone: around.goneAt !== null, ignored: around.ignored, findings: findingsOf(around.findings) },
-    batch.config.instance_restriction_overrides,
-  ),
+/** Every reason why it may not start, not the first. */
+export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] => [
+  ...(around.goneAt ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
+  ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
   // Its record would say that it is off when it is only off for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
   ...batchBlocks(findingsOf(around.findings), batch.config.instance_restriction_overrides),
