@@ -12,6 +12,8 @@ export interface CandidateLine {
   readonly facts: InstanceFacts
   readonly overrides: Readonly<Record<string, unknown>>
   readonly readiness: 'ready' | 'warning' | 'blocked'
+  readonly gone: boolean
+  readonly ignored: string | null
   /** Rules that hold, with what shows it; waived ones are not in it. */
   readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
   /** Noted when the batch was last saved. */
@@ -20,13 +22,16 @@ export interface CandidateLine {
   readonly entryBatch: string | null
 }
 
-/** Everything that is there and counts, in pages that hold while a sync runs. */
+/**
+ * Everything that is there and counts, and what did when the batch was last saved, in pages that hold while a sync runs.
+ */
 export const listCandidates = async (
   db: Queryable,
   batchId: string,
   page: { readonly after: string | null; readonly limit: number },
 ): Promise<CandidateLine[]> => db<CandidateLine[]>`
   select i.id, i.site_id, s.name as source, s.kind as source_kind, s.revision, i.facts, i.overrides, i.readiness,
+    i.gone_at is not null as gone, i.ignored,
     coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
       from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
     a.instance_id is not null as assigned, b.name as entry_batch

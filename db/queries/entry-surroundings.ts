@@ -20,7 +20,8 @@ export interface EntrySurroundings {
 
 export const readEntrySurroundings = async (
   db: Queryable,
-  entry: { readonly instanceId: string; readonly targetName: string },
+  /** `targetName` is null where it is not known yet. */
+  entry: { readonly instanceId: string; readonly targetName: string | null },
 ): Promise<EntrySurroundings | undefined> => {
   const [row] = await db<EntrySurroundings[]>`
     select i.gone_at, i.ignored, i.tracking, s.name as source_name, s.kind as source_kind,
@@ -29,7 +30,7 @@ export const readEntrySurroundings = async (
       coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'evidence', evidence) order by rule) from finding
         where instance_id = i.id and not waived), '[]'::jsonb) as findings
     from instance i join site s on s.id = i.site_id
-      left join site t on t.role = 'target' and t.name = ${entry.targetName}
+      left join site t on t.role = 'target' and t.name = ${entry.targetName}::text
     where i.id = ${entry.instanceId}::uuid`
   return row
 }

@@ -13,11 +13,12 @@ import { assignJobs } from '../../db/queries/entry-rows.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../domain/inventory/overrides.ts'
-import { startEntry } from '../domain/migration/start-batch.ts'
+import { type InstanceStanding, startEntry } from '../domain/migration/start-batch.ts'
 import { enqueue } from '../ledger/enqueue.ts'
 import { jobOfEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'
+import { targetBeforePlacement, tokensToPlace } from './known-target.ts'
 
 /** What the work needs of the job that does it. */
 export interface FindingTurn {
@@ -144,11 +145,12 @@ const sendFirstJobs = async (
   revisions: ReadonlyMap<string, number>,
 ): Promise<void> => {
   if (entries.length === 0) return
+  const tokens = tokensToPlace(targetBeforePlacement(batch))
   const jobs = entries.map(({ id, instanceId }) =>
     jobOfEntry(batch.row, id, {
       kind: 'place-instance',
       payload: { instance_id: instanceId, revision: revisions.get(id) ?? 0 },
-      tokens: [`target-creates/${batch.defaults.placement.target}`],
+      tokens,
     }),
   )
   const sent = await enqueue(tx, jobs)
@@ -159,12 +161,19 @@ const sendFirstJobs = async (
   )
 }
 
+/** What the inventory says of it beside its facts. */
+export const instanceStanding = ({ gone, ignored, findings }: CandidateLine): InstanceStanding => ({
+  gone,
+  ignored,
+  findings: findingsOf(findings),
+})
+
 /** Where an entry of this batch begins. */
 export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInsert => {
   const force = batch.defaults.force_conflict_resolution
   const begun = startEntry({
     matches,
-    findings: findingsOf(line.findings),
+    ...instanceStanding(line),
     allowances: batch.config.instance_restriction_overrides,
     force,
     running: line.facts.running,

@@ -70,7 +70,21 @@ export const leaveJourney =
     await change(tx, now)
   }
 
-/** Writes something about the entry while the job goes on with it. */
+/** Writes something about an entry that stays where it is. The caller holds its lock. */
+export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Promise<void> =>
+  writeEntry(tx, {
+    id: entry.id,
+    place: placeOf(entry),
+    moved: false,
+    reason: entry.reason,
+    message: entry.message,
+    tries: entry.tries,
+    jobId: entry.jobId,
+    lookAt: entry.lookAt,
+    change,
+  })
+
+/** The same while its job goes on with it. */
 export const noteEntry = (
   { turn, entry }: Pick<Journey, 'turn' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
@@ -79,17 +93,7 @@ export const noteEntry = (
     const asked = { entryId: entry.id, jobId: turn.job.id }
     const now = await lockEntryOfJob(tx, asked)
     if (!now) throw movedOn(entry.id)
-    await writeEntry(tx, {
-      id: now.id,
-      place: placeOf(now),
-      moved: false,
-      reason: now.reason,
-      message: now.message,
-      tries: now.tries,
-      jobId: now.jobId,
-      lookAt: now.lookAt,
-      change: typeof change === 'function' ? await change(tx, now) : change,
-    })
+    await writeNote(tx, now, typeof change === 'function' ? await change(tx, now) : change)
     const written = await lockEntryOfJob(tx, asked)
     if (!written) throw movedOn(entry.id)
     return written

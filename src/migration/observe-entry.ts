@@ -8,11 +8,12 @@ import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { trackingState } from '../domain/inventory/tracking.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
-import { batchBlocks } from '../domain/migration/start-batch.ts'
+import { instanceBlocks } from '../domain/migration/start-batch.ts'
 import { type Constraint, chooseWindow, hasEnded, type WindowAnswer } from '../domain/migration/windows.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'
+import { targetBeforePlacement } from './known-target.ts'
 
 /** Everything that is known about one entry at one moment. */
 export interface ObservedEntry {
@@ -26,7 +27,8 @@ export const observeEntry = async (
   batch: BatchView,
   entry: EntryAtWork,
 ): Promise<ObservedEntry | undefined> => {
-  const targetName = String(entry.placement?.target ?? batch.defaults.placement.target)
+  const targetName =
+    typeof entry.placement?.target === 'string' ? entry.placement.target : targetBeforePlacement(batch)
   const surroundings = await readEntrySurroundings(tx, { instanceId: entry.instanceId, targetName })
   if (!surroundings) return undefined
   const known = entry.facts as unknown as EffectiveFacts
@@ -48,7 +50,7 @@ export const observeEntry = async (
     job: jobOf(batch, entry),
     intent: entry.intent,
     batchState: batch.row.state === 'running' ? 'running' : batch.row.state === 'error' ? 'error' : 'stopped',
-    blocks: blocksOf(batch, surroundings),
+    blocks: blocksOf(batch, surroundings, targetName),
     sourceIsOurs: entry.sourceStoppedAt !== null,
     sourceNeedsPerson: entry.state === 'error' && entry.reason.startsWith('identity-'),
     hasTarget: entry.machineRef !== null,
@@ -75,17 +77,20 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
   }
 }
 
-/** Every reason why it may not start, not the first. */
-export const blocksOf = (batch: BatchView, around: EntrySurroundings): Reason[] => [
-  ...(around.goneAt ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
-  ...(around.ignored ? [{ code: 'instance-ignored', message: `It is left out: ${around.ignored}.` }] : []),
+/** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
+export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: string | null): Reason[] => [
+  ...instanceBlocks(
+    { gone: around.goneAt !== null, ignored: around.ignored, findings: findingsOf(around.findings) },
+    batch.config.instance_restriction_overrides,
+  ),
   // Its record would say that it is off when it is only off for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
-  ...batchBlocks(findingsOf(around.findings), batch.config.instance_restriction_overrides),
   ...siteBlock('source', around.sourceName, around.sourceConnectivity),
-  ...(around.targetName === null
-    ? [{ code: 'target-unknown', message: `There is no target "${batch.defaults.placement.target}".` }]
-    : siteBlock('target', around.targetName, around.targetConnectivity)),
+  ...(target === null
+    ? []
+    : around.targetName === null
+      ? [{ code: 'target-absent', message: `There is no target "${target}".` }]
+      : siteBlock('target', around.targetName, around.targetConnectivity)),
 ]
 
 const siteBlock = (role: 'source' | 'target', name: string, connectivity: string | null): Reason[] =>

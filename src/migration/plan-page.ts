@@ -9,11 +9,10 @@ import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import { isBeforePlacement } from '../domain/migration/entry.ts'
 import type { Reason } from '../domain/migration/entry-facts.ts'
 import type { MappedNetwork } from '../domain/migration/merge-placement.ts'
-import { batchBlocks } from '../domain/migration/start-batch.ts'
+import { instanceBlocks } from '../domain/migration/start-batch.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
-import { getsEntry, type Judged, newEntry } from './find-instances.ts'
-import { findingsOf } from './findings-of.ts'
+import { getsEntry, instanceStanding, type Judged, newEntry } from './find-instances.ts'
 import { hintOf } from './placement/choose-host.ts'
 import { decideWhere, type KeptPlacement } from './placement/place.ts'
 import { type Considered, decidePlace, mapLines } from './placement/place-entry.ts'
@@ -246,6 +245,6 @@ const reasonsOf = ({ existing, fresh, judged }: Subject, { config }: BatchView):
   if (!existing) return []
   if (existing.state === 'conflict') return [{ code: existing.reason, message: existing.message }]
   return isBeforePlacement(placeOf(existing))
-    ? batchBlocks(findingsOf(judged.line.findings), config.instance_restriction_overrides)
+    ? instanceBlocks(instanceStanding(judged.line), config.instance_restriction_overrides)
     : []
 }

@@ -354,19 +354,35 @@ test('the instances of a batch are told apart, with every reason', async () => {
   await startBatch(db, call, { name: 'other', include_expression: 'name == "web-2"' })
   await defineBatch(db, call)
   const path = '/v1/batches/wave-1/instances'
-  const all = await get(path)
-  const standings = all.body.items.map(({ name, standing, reasons }) => [
-    name,
-    standing,
-    (reasons as unknown as { code: string }[]).map(({ code }) => code),
-  ])
-  expect(standings).toEqual([
+  const standingsOf = async () =>
+    (await get(path)).body.items.map(({ name, standing, reasons }) => [
+      name,
+      standing,
+      (reasons as unknown as { code: string }[]).map(({ code }) => code),
+    ])
+  expect(await standingsOf()).toEqual([
     ['web-1', 'matched', []],
     ['web-2', 'excluded', ['in-other-batch']],
     ['web-3', 'blocked', ['disabled']],
     ['db-1', 'excluded', ['no-match']],
-    ['web-9', 'excluded', ['ignored']],
+    ['web-9', 'excluded', ['instance-ignored']],
   ])
+  // Those that belonged to it when it was saved get an entry at its start, whatever has become of them.
+  const set = (facts: Record<string, unknown>, name: string) => db`
+    update instance set facts = facts || ${JSON.stringify(facts)}::text::jsonb where facts ->> 'name' = ${name}`
+  await set({ name: 'wob-1' }, 'web-1')
+  await db`update instance set ignored = 'template' where facts ->> 'name' = 'web-3'`
+  expect((await standingsOf()).filter(([name]) => name === 'wob-1' || name === 'web-3')).toEqual([
+    ['wob-1', 'conflict', ['no-longer-matches']],
+    ['web-3', 'blocked', ['instance-ignored', 'disabled']],
+  ])
+  await db`update instance set ignored = null, gone_at = now() where facts ->> 'name' = 'web-3'`
+  expect((await standingsOf()).find(([name]) => name === 'web-3')).toEqual([
+    'web-3',
+    'blocked',
+    ['instance-gone', 'disabled'],
+  ])
+  expect((await get(`${path}?standing=conflict`)).body.items.map(({ name }) => name)).toEqual(['wob-1'])
   const first = await get(`${path}?standing=excluded&limit=2`)
   const second = await get(`${path}?standing=excluded&limit=2&cursor=${first.body.next_cursor}`)
   expect([...first.body.items, ...second.body.items].map(({ name }) => name)).toEqual([

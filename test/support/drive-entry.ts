@@ -10,7 +10,7 @@ import type { VerifyWorld } from './verify-world.ts'
  * back it sees the ends of jobs.
  */
 export const lookNow = async (
-  { db }: VerifyWorld,
+  { db }: Pick<VerifyWorld, 'db'>,
   options: { readonly endedWithinSeconds?: number } = {},
 ): Promise<void> => {
   const failed: unknown[] = []
@@ -25,7 +25,7 @@ export const lookNow = async (
 
 /** What conductor and workers do for an entry, turn by turn, until it rests in one of these states. */
 export const driveEntry = async (
-  world: VerifyWorld,
+  world: Pick<VerifyWorld, 'db' | 'worker'>,
   id: string,
   states: readonly string[],
 ): Promise<void> => {

@@ -128,9 +128,10 @@ export const sendTo = async (
   entryId: string,
   kind: EntryJobKind,
   payload: Record<string, unknown> = {},
+  tokens: readonly string[] = [],
 ): Promise<string> =>
   (await db.begin(async (tx) => {
-    const jobId = await sendJob(tx, batch, { id: entryId }, { kind, payload })
+    const jobId = await sendJob(tx, batch, { id: entryId }, { kind, payload, tokens })
     await tx`update entry set job_id = ${jobId}::uuid where id = ${entryId}::uuid`
     return jobId
   })) as string

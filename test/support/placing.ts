@@ -43,11 +43,15 @@ export const waitingEntry = async (
   return id
 }
 
-/** Sends the job that places an entry. */
-export const sendPlace = async (world: JourneyWorld, entryId: string): Promise<string> => {
+/** Sends the job that places an entry; with what it must hold on its target, where that is known before. */
+export const sendPlace = async (
+  world: JourneyWorld,
+  entryId: string,
+  tokens: readonly string[] = [`target-creates/${world.target.name}`],
+): Promise<string> => {
   const entry = await entryOf(world.db, entryId)
   const payload = { instance_id: entry.instanceId, revision: entry.revision }
-  return sendTo(world, entryId, 'place-instance', payload)
+  return sendTo(world, entryId, 'place-instance', payload, tokens)
 }
 
 /** Machines on the target that carry the tag of an entry of this installation. */

@@ -5,17 +5,20 @@ import { placeInstance } from '../../src/domain/job/place-instance.ts'
 import type { Placement } from '../../src/domain/migration/placement.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
 import { enterJourney, type Journey, placementOf } from '../../src/migration/journey.ts'
+import { blockEntry, putBack } from '../../src/migration/placement/block-entry.ts'
 import {
   hasMachineDebts,
   makeMachine,
   newMachineOf,
   recordMachine,
 } from '../../src/migration/placement/make-machine.ts'
-import { blockEntry, placeEntry, putBack, targetOf } from '../../src/migration/placement/place-entry.ts'
+import { placeEntry, targetOf } from '../../src/migration/placement/place-entry.ts'
 import type { ScriptThreads } from '../../src/migration/placement/script-runner.ts'
+import { takeRecord } from '../../src/migration/placement/take-record.ts'
 import { machineKind, undoTargetMachine } from '../../src/migration/placement/target-machine.ts'
 import { TargetLooks } from '../../src/migration/placement/target-view.ts'
 import { PlatformError } from '../../src/platforms/platform-error.ts'
+import { ReleaseRequest } from '../context.ts'
 import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
 import { laneWatch } from '../lane-watch.ts'
 
@@ -37,7 +40,7 @@ export const createPlaceInstance = ({ db, use, cpu }: PlaceInstanceParts): Handl
     run: async (ctx) => {
       const pace = laneWatch(ctx)
       await pace()
-      const journey = await enterJourney(ctx, ctx.payload.entry_id)
+      const journey = await enterJourney(ctx, ctx.payload.entry_id, takeRecord)
       if (await hasMachineDebts(journey))
         return waitFor({
           reason: 'earlier-machine',
@@ -53,7 +56,9 @@ export const createPlaceInstance = ({ db, use, cpu }: PlaceInstanceParts): Handl
           blockEntry(journey, placed.reasons),
         )
       await pace()
-      return create(journey, use, { placement: placed.placement, site: placed.target, looks })
+      // Which target it lands on is known only now; whoever makes room there lets it in again.
+      if (!placed.admitted) throw new ReleaseRequest(`it asks for a place on ${placed.target.name}`)
+      return create(placed.journey, use, { placement: placed.placement, site: placed.target, looks })
     },
     undoers: { [machineKind]: undoTargetMachine(db, use) },
   }

@@ -4,9 +4,9 @@ import type { BatchRow } from '../../../db/schema/migration.ts'
 import { type CompiledFilter, compileFilter } from '../../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../../domain/inventory/filter/view.ts'
 import { applyOverrides } from '../../domain/inventory/overrides.ts'
-import { type BatchConfig, batchConfig } from '../../domain/migration/batch-settings.ts'
+import { type BatchConfig, batchConfig, batchDefaults } from '../../domain/migration/batch-settings.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
-import { batchBlocks } from '../../domain/migration/start-batch.ts'
+import { type StartAsk, startEntry } from '../../domain/migration/start-batch.ts'
 import { findingsOf } from '../../migration/findings-of.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
@@ -15,8 +15,7 @@ import { scan } from '../scan.ts'
 import { batchParams, batchTag, requireBatch } from './batches.ts'
 import { scanFields, scanShape } from './instances.ts'
 
-const standings = ['matched', 'blocked', 'excluded'] as const
-type Standing = (typeof standings)[number]
+const standings = ['matched', 'blocked', 'conflict', 'excluded'] as const
 
 const memberSchema = z
   .object({
@@ -24,7 +23,9 @@ const memberSchema = z
     name: z.string(),
     source: z.string(),
     standing: z.enum(standings).openapi({
-      description: '`blocked`: it belongs to the batch, and its entry waits until the reasons are gone.',
+      description:
+        '`blocked`: it belongs to the batch, and its entry waits until the reasons are gone. `conflict`: its entry ' +
+        'waits for a person; it belonged to the batch when that was last saved, and no longer matches.',
     }),
     reasons: z.array(z.object({ code: z.string(), message: z.string() })),
     entry: z.object({ id: z.uuid(), state: z.enum(entryStates) }).nullable(),
@@ -62,11 +63,14 @@ const list = defineRoute({
 interface Question {
   readonly batch: BatchRow
   readonly config: BatchConfig
+  /** `force_conflict_resolution` of the batch. */
+  readonly force: boolean
   readonly filter: CompiledFilter
 }
 
 /** Where an instance stands to a batch, with every reason. Throws where the expression cannot be asked about it. */
-const judge = (line: BatchCandidate, { batch, config, filter }: Question): Member => {
+const judge = (line: BatchCandidate, question: Question): Member => {
+  const { batch, filter } = question
   const facts = applyOverrides(line.facts, line.overrides)
   const outcome = filter.run(
     instanceView({
@@ -77,30 +81,54 @@ const judge = (line: BatchCandidate, { batch, config, filter }: Question): Membe
       findings: line.findings.map(({ rule }) => rule),
     }),
   )
-  if ('error' in outcome) throw new Error(outcome.error)
-  const out = [
-    ...(outcome.match ? [] : [{ code: 'no-match', message: 'The include expression does not match it.' }]),
-    ...(line.ignored === null
-      ? []
-      : [{ code: 'ignored', message: line.ignoredDetail || `It is left out: ${line.ignored}.` }]),
-    ...(line.entryBatch === null || line.entryBatch === batch.name
-      ? []
-      : [{ code: 'in-other-batch', message: `It is in the queue of the batch ${line.entryBatch}.` }]),
-  ]
-  const blocks = batchBlocks(findingsOf(line.findings), config.instance_restriction_overrides)
-  const mine = line.entryBatch === batch.name && line.entryId !== null
-  const standing: Standing = out.length > 0 && !mine ? 'excluded' : blocks.length > 0 ? 'blocked' : 'matched'
+  const mine = line.entryId !== null && line.entryBatch === batch.name
+  if ('error' in outcome && !mine && !line.assigned) throw new Error(outcome.error)
+  const matches = 'match' in outcome ? outcome.match : { problem: outcome.error }
   return {
     id: line.id,
     name: facts.name,
     source: line.source,
-    standing,
-    reasons: [...out, ...blocks],
+    ...standingOf(line, { matches, mine }, question),
     entry:
       line.entryId !== null && mine
         ? { id: line.entryId, state: line.entryState as (typeof entryStates)[number] }
         : null,
   }
+}
+
+const standingOf = (
+  line: BatchCandidate,
+  { matches, mine }: { readonly matches: StartAsk['matches']; readonly mine: boolean },
+  { config, force }: Question,
+): Pick<Member, 'standing' | 'reasons'> => {
+  // Those that never belonged to it get no entry, whatever a start would say of them.
+  const stranger = !mine && !line.assigned
+  const elsewhere = !mine && line.entryBatch !== null
+  const begun = startEntry({
+    matches: stranger || matches,
+    gone: line.gone,
+    ignored: line.ignored === null ? null : line.ignoredDetail || line.ignored,
+    findings: findingsOf(line.findings),
+    allowances: config.instance_restriction_overrides,
+    // Of an entry that goes on the expression is asked no more.
+    force: force || (mine && line.entryState !== 'conflict'),
+    running: line.facts.running,
+    overrides: line.overrides,
+  })
+  const reasons = [
+    ...(stranger && matches !== true
+      ? [{ code: 'no-match', message: 'The include expression does not match it.' }]
+      : []),
+    ...(elsewhere
+      ? [{ code: 'in-other-batch', message: `It is in the queue of the batch ${line.entryBatch}.` }]
+      : []),
+    ...begun.reasons.map(({ code, message }) => ({ code, message })),
+  ]
+  if (elsewhere || (stranger && (matches !== true || line.ignored !== null)))
+    return { standing: 'excluded', reasons }
+  if (begun.state === 'conflict' || (mine && line.entryState === 'conflict'))
+    return { standing: 'conflict', reasons }
+  return { standing: begun.state === 'blocked' ? 'blocked' : 'matched', reasons }
 }
 
 const budgetPart = 0.5
@@ -114,6 +142,7 @@ export const batchMembers = (deps: ApiDeps) =>
     const question = {
       batch,
       config: batchConfig.parse(config),
+      force: batchDefaults.parse(batch.defaults).force_conflict_resolution,
       filter: compileFilter(batch.includeExpression, 'instance'),
     }
     const listName = `members-${batch.name}`
@@ -124,7 +153,7 @@ export const batchMembers = (deps: ApiDeps) =>
       budgetMs: deps.limits.requestMs * budgetPart,
       limit,
       after: readCursor(listName, uuidKey, cursor),
-      read: (after, rows) => listBatchCandidates(deps.db, { after, limit: rows }),
+      read: (after, rows) => listBatchCandidates(deps.db, batch.id, { after, limit: rows }),
       test: (row) => {
         judged = judge(row, question)
         return standing === 'any' || judged.standing === standing

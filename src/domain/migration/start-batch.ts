@@ -5,10 +5,18 @@ import type { BatchAllowances } from '../inventory/rules/rule.ts'
 import type { EntryPlace } from './entry.ts'
 import type { Reason } from './entry-facts.ts'
 
-export interface StartAsk {
+/** What an instance is in the inventory, beside its facts. */
+export interface InstanceStanding {
+  /** Its source does not have it any more. */
+  readonly gone: boolean
+  /** Why it is left out; null: it is not. */
+  readonly ignored: string | null
+  readonly findings: readonly Finding[]
+}
+
+export interface StartAsk extends InstanceStanding {
   /** What the include expression says of it now; a text: why it could not be asked. */
   readonly matches: boolean | { readonly problem: string }
-  readonly findings: readonly Finding[]
   readonly allowances: BatchAllowances
   /** `force_conflict_resolution` of the batch. */
   readonly force: boolean
@@ -25,8 +33,18 @@ export interface NewEntry extends EntryPlace {
   readonly running: boolean
 }
 
-/** What keeps an entry of this batch from starting; empty: nothing. A critical finding first. */
-export const batchBlocks = (findings: readonly Finding[], allowances: BatchAllowances): Reason[] =>
+/** What keeps an instance from starting in a batch that allows this; empty: nothing does. */
+export const instanceBlocks = (
+  { gone, ignored, findings }: InstanceStanding,
+  allowances: BatchAllowances,
+): Reason[] => [
+  ...(gone ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
+  ...(ignored === null ? [] : [{ code: 'instance-ignored', message: `It is left out: ${ignored}.` }]),
+  ...batchBlocks(findings, allowances),
+]
+
+/** Findings that keep it from starting. A critical one first. */
+const batchBlocks = (findings: readonly Finding[], allowances: BatchAllowances): Reason[] =>
   restrictions(findings)
     .filter(({ rule }) => {
       const allowance = findRule(rule)?.allowance
@@ -55,7 +73,7 @@ const mismatch = (matches: StartAsk['matches']): Reason | undefined => {
 export const startEntry = (ask: StartAsk): NewEntry => {
   const running = endsRunning(ask.running, ask.overrides)
   const conflict = ask.force ? undefined : mismatch(ask.matches)
-  const blocks = batchBlocks(ask.findings, ask.allowances)
+  const blocks = instanceBlocks(ask, ask.allowances)
   const [block] = blocks
   if (conflict)
     return {

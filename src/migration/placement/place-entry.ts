@@ -1,29 +1,33 @@
 import type { Tx } from '../../../db/client.ts'
 import { lockRoom } from '../../../db/queries/batch-rows.ts'
-import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { holdSites } from '../../../db/queries/entries-using-site.ts'
 import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
+import { readEntrySurroundings } from '../../../db/queries/entry-surroundings.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
 import { findNetworksByRef, type NetworkLine } from '../../../db/queries/list-site-things.ts'
 import { loadSite, loadSiteById } from '../../../db/queries/load-site.ts'
 import { countHostsOfGroup } from '../../../db/queries/placing-entries.ts'
+import { setJobTokens } from '../../../db/queries/set-job-tokens.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { placeNetwork } from '../../domain/inventory/overrides.ts'
-import { pauseMs, type Reason } from '../../domain/migration/entry-facts.ts'
+import type { Reason } from '../../domain/migration/entry-facts.ts'
 import type { MappedNetwork } from '../../domain/migration/merge-placement.ts'
 import type { TargetView } from '../../domain/migration/place-check.ts'
 import { requireTrusted } from '../../inventory/connectivity.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { actorOf } from '../../inventory/turn.ts'
-import type { DomainChange } from '../../ledger/settle.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { moveEntry } from '../apply-entry.ts'
-import { type Journey, leaveJourney, movedOn } from '../journey.ts'
+import { enterJourney, type Journey, movedOn } from '../journey.ts'
+import { tokensToPlace } from '../known-target.ts'
+import { blocksOf } from '../observe-entry.ts'
 import { ownerOfEntry } from '../ownership.ts'
 import { chooseHost, hintOf } from './choose-host.ts'
 import { decideWhere, findObstacles, type KeptPlacement, type WhereAsk } from './place.ts'
 import { runScript, type ScriptThreads } from './script-runner.ts'
 import type { ScriptAnswer } from './script-types.ts'
 import { askAbout, batchText } from './script-view.ts'
+import { holdRecord, takeRecord } from './take-record.ts'
 import { removeOwned } from './target-machine.ts'
 import type { TargetLooks } from './target-view.ts'
 
@@ -41,12 +45,29 @@ export interface Considered {
 }
 
 export type Placed =
-  | { readonly placed: true; readonly placement: KeptPlacement; readonly target: SiteRow }
+  | {
+      readonly placed: true
+      /** With the record that it was placed by. */
+      readonly journey: Journey
+      readonly placement: KeptPlacement
+      readonly target: SiteRow
+      /** Its job holds what making a machine there takes. */
+      readonly admitted: boolean
+    }
   | { readonly placed: false; readonly reasons: readonly Reason[]; readonly log: readonly string[] }
 
 /** Decides where an entry lands and moves it to `creating`; or says everything that keeps it from there. */
-export const placeEntry = async (journey: Journey, parts: PlaceParts): Promise<Placed> => {
+export const placeEntry = async (entered: Journey, parts: PlaceParts): Promise<Placed> => {
+  for (let journey = entered; ; journey = await enterJourney(entered.turn, entered.entry.id, takeRecord)) {
+    const placed = await placeNow(journey, parts)
+    if (placed) return placed
+  }
+}
+
+/** Undefined: what is known of the instance changed meanwhile. */
+const placeNow = async (journey: Journey, parts: PlaceParts): Promise<Placed | undefined> => {
   const considered = await consider(journey, parts)
+  if ('blocks' in considered) return { placed: false, reasons: considered.blocks, log: considered.log }
   return journey.turn.transaction(async (tx) => {
     const { entry: mine, turn } = journey
     const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: turn.job.id })
@@ -54,17 +75,31 @@ export const placeEntry = async (journey: Journey, parts: PlaceParts): Promise<P
     const { placement, reasons } = await decidePlace(tx, journey, considered)
     const { site } = considered
     if (!site || reasons.length > 0) return { placed: false, reasons, log: placement.log }
+    if (!(await holdRecord(tx, journey, entry))) return undefined
+    // Looked at a moment ago, it may be removed by now.
+    if (!(await holdSites(tx, [site.id])).has(site.id)) return undefined
     await create(tx, journey, entry, { placement, site })
-    return { placed: true, placement, target: site }
+    const admitted = !(await setJobTokens(tx, turn.job.id, tokensToPlace(site.name)))
+    return { placed: true, journey, placement, target: site, admitted }
   })
 }
 
-const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered> => {
-  const { turn, batch, facts } = journey
+interface Hindered {
+  readonly blocks: readonly Reason[]
+  readonly log: readonly string[]
+}
+
+const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered | Hindered> => {
+  const { turn, batch, facts, entry } = journey
   const networks = await mapNetworks(journey)
   const script = await askScript(journey, parts.threads)
   const where = { defaults: batch.defaults.placement, facts, networks, script }
   const { target } = decideWhere(where).placement
+  const around = await readEntrySurroundings(turn.db, { instanceId: entry.instanceId, targetName: target })
+  if (!around) throw movedOn(entry.id)
+  // Here they are asked for the last time, and for the first time of a target that the script names.
+  const blocks = blocksOf(batch, around, target)
+  if (blocks.length > 0) return { blocks, log: script?.log ?? [] }
   const site = await loadSite(turn.db, { role: 'target', name: target })
   if (!site) return { where, site, view: undefined }
   requireTrusted(site)
@@ -178,52 +213,6 @@ const create = async (
     change: { placement: { ...placement }, targetId: site.id, reasons: [], error: null },
   })
 }
-
-/** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
-export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
-    await block(tx, journey, entry, reasons)
-  })
-
-const block = async (
-  tx: Tx,
-  { batch, turn }: Journey,
-  entry: EntryAtWork,
-  reasons: readonly Reason[],
-): Promise<void> => {
-  const [first] = reasons
-  if (!first) throw new Error('An entry is blocked for a reason.')
-  const tries = entry.tries + 1
-  await moveEntry(tx, batch.row, entry, {
-    event: 'block',
-    reason: first,
-    by: actorOf(turn),
-    tries,
-    lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
-    change: { reasons: reasons.map((reason) => ({ ...reason })) },
-  })
-}
-
-/** The target refused before it made anything: back to where it waits, with the reason. */
-export const putBack = (journey: Journey, why: Reason): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
-    const { batch, turn } = journey
-    for (const { id } of await findOpenEffects(tx, turn.job.id))
-      await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
-    // Nothing is there to be taken away, so nobody is sent to do it.
-    const empty = { ...entry, placement: null, machineRef: null }
-    await moveEntry(tx, batch.row, empty, {
-      event: 'create-put-off',
-      reason: why,
-      by: actorOf(turn),
-      jobId: turn.job.id,
-      tries: entry.tries,
-      change: { placement: null, machineRef: null },
-    })
-    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
-    if (!waiting) throw movedOn(entry.id)
-    await block(tx, journey, waiting, [why])
-  })
 
 /** The target of an entry that was placed by an earlier turn of this job. */
 export const targetOf = async ({ turn, entry }: Journey): Promise<SiteRow> => {

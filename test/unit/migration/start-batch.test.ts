@@ -4,8 +4,8 @@ import type { InstanceOverrides } from '../../../src/domain/inventory/overrides.
 import { evaluate } from '../../../src/domain/inventory/rules/evaluate.ts'
 import { applyWaivers } from '../../../src/domain/inventory/rules/waivers.ts'
 import {
-  batchBlocks,
   endsRunning,
+  instanceBlocks,
   type StartAsk,
   startEntry,
 } from '../../../src/domain/migration/start-batch.ts'
@@ -13,7 +13,9 @@ import { effective, sampleContext, sampleDisk, sampleNic } from '../inventory/sa
 
 const findingsOf = (changes: Partial<InstanceFacts> = {}, overrides: InstanceOverrides = {}) =>
   evaluate(effective(changes, overrides), sampleContext({ overrides }))
+const there = { gone: false, ignored: null }
 const ask = (changes: Partial<StartAsk> = {}): StartAsk => ({
+  ...there,
   matches: true,
   findings: [],
   allowances: {},
@@ -30,6 +32,10 @@ test.each<[string, Partial<StartAsk>, string, string]>([
   ['cannot be asked', { matches: { problem: 'No such key.' } }, 'conflict', 'expression-failed'],
   ['no longer matches, by force', { matches: false, force: true }, 'waiting', 'waiting'],
   ['cannot be asked, by force', { matches: { problem: 'x' }, force: true }, 'waiting', 'waiting'],
+  ['is gone', { gone: true }, 'blocked', 'instance-gone'],
+  ['is gone, by force', { gone: true, force: true }, 'blocked', 'instance-gone'],
+  ['is left out', { ignored: 'template' }, 'blocked', 'instance-ignored'],
+  ['is gone and no longer matches', { gone: true, matches: false }, 'conflict', 'no-longer-matches'],
   ['is restricted', { findings: findingsOf({ cpus: 0 }) }, 'blocked', 'no-size'],
   ['is restricted, by force', { findings: findingsOf({ cpus: 0 }), force: true }, 'blocked', 'no-size'],
   [
@@ -59,14 +65,15 @@ test('every reason is listed, the gravest first', () => {
   for (const { message } of reasons) expect(message).toMatch(/\.$/)
 })
 
-describe('batchBlocks', () => {
+describe('instanceBlocks', () => {
   test.each([
     ['allow_no_ipv4', noAddress, 'no-ipv4'],
     ['allow_no_background_import', { background_import: false }, 'tracking-off'],
     ['allow_unknown_os', { os: '', os_description: '', os_template: 'Other Linux (64-bit)' }, 'unknown-os'],
   ] as const)('%s settles its own rule and no other', (allowance, changes, rule) => {
     const findings = findingsOf(changes)
-    const codes = (allowed: string) => batchBlocks(findings, { [allowed]: true }).map(({ code }) => code)
+    const codes = (allowed: string) =>
+      instanceBlocks({ ...there, findings }, { [allowed]: true }).map(({ code }) => code)
     expect(codes(allowance)).not.toContain(rule)
     for (const other of ['allow_no_ipv4', 'allow_no_background_import', 'allow_unknown_os'])
       if (other !== allowance) expect(codes(other)).toContain(rule)
@@ -76,7 +83,8 @@ describe('batchBlocks', () => {
     const findings = findingsOf({ disks: [sampleDisk({ mode: 'independent' })], cpus: 0 })
     const waive = (rule: string) =>
       applyWaivers(findings, [{ rule, who: 'ada', why: 'known', until: null }], new Date(0))
-    const codes = (rule: string) => batchBlocks(waive(rule), {}).map(({ code }) => code)
+    const codes = (rule: string) =>
+      instanceBlocks({ ...there, findings: waive(rule) }, {}).map(({ code }) => code)
     expect(codes('disk-independent')).toEqual(codes('none').filter((code) => code !== 'disk-independent'))
     expect(codes('none')).toEqual(expect.arrayContaining(['disk-independent', 'no-size']))
     expect(codes('no-size')).toEqual(codes('none'))
@@ -85,7 +93,7 @@ describe('batchBlocks', () => {
   test('a warning that is no restriction blocks nothing', () => {
     const findings = findingsOf({ cpu_hot_plug: true, memory_hot_plug: true })
     expect(findings.length).toBeGreaterThan(0)
-    expect(batchBlocks(findings, {})).toEqual([])
+    expect(instanceBlocks({ ...there, findings }, {})).toEqual([])
   })
 })
 

@@ -1,0 +1,63 @@
+import type { Tx } from '../../../db/client.ts'
+import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
+import { pauseMs, type Reason } from '../../domain/migration/entry-facts.ts'
+import type { RecordedError } from '../../errors.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import type { DomainChange } from '../../ledger/settle.ts'
+import { moveEntry } from '../apply-entry.ts'
+import { type Journey, leaveJourney, movedOn } from '../journey.ts'
+
+/** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
+export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    await block(tx, journey, entry, reasons)
+  })
+
+const block = async (
+  tx: Tx,
+  { batch, turn }: Journey,
+  entry: EntryAtWork,
+  reasons: readonly Reason[],
+): Promise<void> => {
+  const [first] = reasons
+  if (!first) throw new Error('An entry is blocked for a reason.')
+  const tries = entry.tries + 1
+  await moveEntry(tx, batch.row, entry, {
+    event: 'block',
+    reason: first,
+    by: actorOf(turn),
+    tries,
+    lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
+    // The error tells a try that failed from a restriction: what it failed at, other settings may mend.
+    change: { reasons: reasons.map((reason) => ({ ...reason })), error: failureOf(first) },
+  })
+}
+
+const failureOf = ({ code, message }: Reason): RecordedError => ({
+  code,
+  class: 'config',
+  message,
+  remedy: 'Change what it says, at the batch, the instance, its networks or the target: it is tried again.',
+})
+
+/** The target refused before it made anything: back to where it waits, with the reason. */
+export const putBack = (journey: Journey, why: Reason): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    const { batch, turn } = journey
+    for (const { id } of await findOpenEffects(tx, turn.job.id))
+      await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
+    // Nothing is there to be taken away, so nobody is sent to do it.
+    const empty = { ...entry, placement: null, machineRef: null }
+    await moveEntry(tx, batch.row, empty, {
+      event: 'create-put-off',
+      reason: why,
+      by: actorOf(turn),
+      jobId: turn.job.id,
+      tries: entry.tries,
+      change: { placement: null, machineRef: null },
+    })
+    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+    if (!waiting) throw movedOn(entry.id)
+    await block(tx, journey, waiting, [why])
+  })
