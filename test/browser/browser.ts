@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import { expect, onTestFinished } from 'vitest'
 import { atEnd } from '../support/cleanup.ts'
+import { until } from '../support/wait.ts'
 import type { Fleet } from './fleet.ts'
 
 /** No page of ours takes longer, also when the machine does ten other things. */
@@ -85,6 +86,16 @@ export const signedIn = async (
 
 export const untilLive = (page: Page): Promise<void> =>
   page.locator('#connection[data-state="live"]').waitFor()
+
+/** Does what leads to another page, and waits until that is here, whole: the old one may say the same already. */
+export const toNewPage = async (page: Page, act: () => Promise<void>): Promise<void> => {
+  await page.evaluate('window.isOld = true')
+  await act()
+  await until(() => page.evaluate<boolean>(`window.isOld !== true && document.readyState === 'complete'`), {
+    what: 'the next page',
+    withinMs: patienceMs,
+  })
+}
 
 /** Presses Tab until what has the focus is called so. */
 export const tabTo = async (page: Page, name: string): Promise<void> => {

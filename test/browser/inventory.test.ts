@@ -2,7 +2,16 @@ import { expect, test } from 'vitest'
 import { createLab } from '../support/lab.ts'
 import { until } from '../support/wait.ts'
 import { accessibilityFaults, contrastFaults } from './accessibility.ts'
-import { openPage, patienceMs, signedIn, signIn, startBrowser, tabTo, untilLive } from './browser.ts'
+import {
+  openPage,
+  patienceMs,
+  signedIn,
+  signIn,
+  startBrowser,
+  tabTo,
+  toNewPage,
+  untilLive,
+} from './browser.ts'
 import { startFleet } from './fleet.ts'
 
 const fleet = await startFleet()
@@ -88,7 +97,9 @@ test('a newcomer sees the inventory, finds a blocked machine, reads why, and tak
   while ((await risks.count()) > 0) {
     await risks.first().locator('summary').click()
     await risks.first().getByLabel('Why it is no matter here').fill('the owner knows')
-    await risks.first().getByRole('button', { name: 'Waive it for this machine' }).click()
+    await toNewPage(page, () =>
+      risks.first().getByRole('button', { name: 'Waive it for this machine' }).click(),
+    )
     await page.getByText('The rule no longer counts for this machine.').waitFor()
   }
   await page.locator('#state .is-fit', { hasText: 'ready' }).waitFor()

@@ -128,10 +128,11 @@ describe('webhooks', () => {
       db,
       Array.from({ length: 50 }, (_, at) => ({ reason: String(at) })),
     )
-    start({ requestMs: 400 })
-    await until(() => alive.received.length === 50, { what: 'the living to have all' })
+    start({ requestMs: 1_000 })
+    // On a machine that stands still, one of them may have come twice.
+    await until(() => new Set(alive.reasons()).size === 50, { what: 'the living to have all' })
     await until(async () => (await rowOf(dead)).failures >= 2, { what: 'the dead to have been tried twice' })
-    expect((await rowOf(dead)).lastError).toBe('The receiver did not answer within 400 ms.')
+    expect((await rowOf(dead)).lastError).toBe('The receiver did not answer within 1000 ms.')
     expect(new Set(silent.reasons())).toEqual(new Set(['0']))
   })
 

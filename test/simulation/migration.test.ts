@@ -220,7 +220,7 @@ test(`whatever happens to a batch, its laws hold after every step (SEED=${seed} 
       fc.boolean(),
       run,
     ),
-    { seed, numRuns: runs, interruptAfterTimeLimit: 120_000, markInterruptAsFailure: true },
+    { seed, numRuns: runs, interruptAfterTimeLimit: 360_000, markInterruptAsFailure: true },
   )
 })
 
