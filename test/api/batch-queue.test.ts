@@ -169,6 +169,24 @@ describe('verbs on one entry', () => {
     expect((await jobOf(db, jobId)).state).toBe('canceled')
   })
 
+  test('an entry says what ends its wait and what a person can do', async () => {
+    const [one] = await begin(['web-1'], { include_expression: 'name == "web-1"' })
+    const path = `/v1/queue/${String(one?.id)}`
+    expect((await get(path)).body).toMatchObject({
+      reason: 'waiting',
+      remedy: '',
+      ends_when: 'Its turn to be placed comes.',
+    })
+    await moveRow(db, String(one?.id), { state: 'conflict' })
+    await db`update entry set reason = 'placement-changed',
+      reasons = '[{"code": "placement-changed", "message": "Its pool would be another."}]'`
+    expect((await get(path)).body).toMatchObject({
+      ends_when: 'A person resolves or cancels it.',
+      remedy: expect.stringContaining('Then resolve'),
+      reasons: [{ code: 'placement-changed', remedy: expect.stringContaining('Undo what changed') }],
+    })
+  })
+
   test('resolve lets a conflict through', async () => {
     const [one] = await begin(['web-1'])
     await moveRow(db, String(one?.id), { state: 'conflict' })

@@ -104,3 +104,37 @@ test('a file with one setting of many changes that one alone', async () => {
     constraints: [],
   })
 })
+
+test('an entry is shown with what a person needs: remedies, the wait, the wish, and what is off or left', async () => {
+  const { run } = await startApi(() => ({
+    ...{ id: 'one', name: 'web-1', batch: 'wave-1', source: 'paris', target: 'oslo', stage: 'complete' },
+    ...{
+      state: 'canceled',
+      message: 'It was given up.',
+      ends_when: 'A person tries it again.',
+      remedy: 'Try.',
+    },
+    reasons: [{ code: 'pool-full', message: 'Full.', remedy: 'Free room.' }],
+    error: { code: 'checks-failed', message: 'The agent is silent.', remedy: 'Mend it.' },
+    wait: { reason: 'token', detail: 'waits for oslo', ends_when: 'A slot is free.' },
+    intent: { verb: 'cancel', force: true, cleanup: true },
+    source_stopped_at: '2026-11-18T20:00:00.000Z',
+    target_machine: 'vm-77',
+    effects: { open: 0, debts: 0 },
+    verbs: [{ verb: 'cancel', force: false }],
+  }))
+  const { stdout } = await run('queue', 'show', 'one')
+  for (const words of [
+    /ends when +A person tries it again/,
+    /remedy pool-full +Free room/,
+    /error +checks-failed: The agent is silent/,
+    /error remedy +Mend it/,
+    /job waits +token: waits for oslo/,
+    /until +A slot is free/,
+    /wanted +cancel, forced, with cleanup/,
+    /source off +since 2026-11-18/,
+    /target machine +vm-77/,
+    /you can +cancel \(with --cleanup\)/,
+  ])
+    expect(stdout).toMatch(words)
+})

@@ -7,6 +7,7 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import { type EntryPlace, entryStages, entryStates } from '../../domain/migration/entry.ts'
 import { entryVerbs } from '../../domain/migration/entry-table.ts'
 import type { Placement } from '../../domain/migration/placement.ts'
+import { explainReason } from '../../domain/migration/reasons.ts'
 import { diffCommitted } from '../../domain/migration/verify-compare.ts'
 import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
@@ -55,11 +56,20 @@ const windowSchema = z.object({
   held: z.boolean().openapi({ description: 'False: the one it would get now.' }),
 })
 
-const reasonSchema = z.object({ code: z.string(), message: z.string() })
+const reasonSchema = z.object({
+  code: z.string(),
+  message: z.string(),
+  remedy: z
+    .string()
+    .openapi({ description: 'What a person can do about it; empty: nothing has to be done.' }),
+  ends_when: z.string(),
+})
 
 export const entrySchema = z
   .object({
     ...summaryShape,
+    remedy: z.string().openapi({ description: 'What a person can do now; empty: nothing has to be done.' }),
+    ends_when: z.string().openapi({ description: 'What ends the wait that `reason` names.' }),
     window: windowSchema.nullable(),
     reasons: z.array(reasonSchema).openapi({ description: 'All of them, where there are several.' }),
     error: anything.nullable(),
@@ -209,6 +219,26 @@ const workOf = async (db: Queryable, row: EntryDetail, silentMs: number) => {
   return { wait, stall: null }
 }
 
+/** Why it is where it is, each with what ends it: no wait without an end. */
+const viewReasons = (row: EntryDetail) => {
+  const explain = (code: string) => {
+    const { remedy, endsWhen } = explainReason({
+      code,
+      state: row.state as EntryPlace['state'],
+      error: [row.error, row.jobError].find((error) => error?.code === code) ?? null,
+    })
+    return { remedy, ends_when: endsWhen }
+  }
+  return {
+    ...explain(row.reason),
+    reasons: row.reasons.map(({ code, message }) => ({
+      code: String(code),
+      message: String(message),
+      ...explain(String(code)),
+    })),
+  }
+}
+
 /** An entry with everything that a person may ask of it, looked up now. */
 export const readEntry = async (
   db: Queryable,
@@ -219,7 +249,7 @@ export const readEntry = async (
   return {
     ...viewEntrySummary(row),
     window: await windowOf(db, row),
-    reasons: row.reasons.map(({ code, message }) => ({ code: String(code), message: String(message) })),
+    ...viewReasons(row),
     error: row.error ? { ...row.error } : null,
     force: row.force,
     placement: placement && { ...placement },

@@ -2,6 +2,7 @@ import { entryStates } from '../../domain/migration/entry.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
 import { field, since } from '../output.ts'
+import { percentOf, printEntry } from '../print-entry.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const idArg = { name: 'id', summary: 'the id of an entry' }
@@ -12,47 +13,6 @@ const choice: Readonly<Record<string, Option>> = {
   source: { type: 'string', value: 'name', summary: 'only from this source' },
   target: { type: 'string', value: 'name', summary: 'only to this target' },
 }
-
-const percentOf = (entry: Json): string => {
-  const progress = entry.progress as Json | null
-  const total = Number(progress?.bytes_total ?? 0)
-  if (!progress || total === 0) return ''
-  const percent = Math.floor((Number(progress.bytes_done) / total) * 100)
-  return `${percent}%${progress.eta_seconds === null ? '' : `, ${progress.eta_seconds} s left`}`
-}
-
-const printEntry = ({ output }: Call, entry: Json): void =>
-  output.show(entry, () => {
-    const { window, stall, effects, job } = entry as Record<string, Json | null>
-    const verbs = (entry.verbs as Json[]).map(({ verb, force }) => (force ? `${verb} (with --force)` : verb))
-    output.fields([
-      ['id', entry.id],
-      ['name', entry.name],
-      ['batch', entry.batch],
-      ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
-      ['state', `${entry.state}, stage ${entry.stage}`],
-      ['since', entry.since],
-      ['why', entry.message],
-      ...((entry.reasons as Json[]) ?? []).map(({ code, message }) => [`reason ${code}`, message] as const),
-      ['next look', entry.next_look_at],
-      ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
-      ['job', job ? `${job.kind} ${job.id}, ${job.state}` : ''],
-      ['progress', percentOf(entry)],
-      ...(stall ? ([['stalled', `${stall.cause}: ${stall.message}`]] as const) : []),
-      ['placement', entry.placement],
-      ...((entry.why_here as Json[]) ?? []).map(
-        ({ what, value, because }) => [String(what), `${value}, by ${because}`] as const,
-      ),
-      ...((entry.script_log as string[]) ?? []).map((line) => ['script says', line] as const),
-      ...((entry.pending as Json[]) ?? []).map(
-        ({ path, from, to }) =>
-          [`changed ${path}`, `${JSON.stringify(from)} -> ${JSON.stringify(to)}`] as const,
-      ),
-      ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
-      ['certificate', entry.certificate_id],
-      ['you can', verbs.join(', ')],
-    ])
-  })
 
 const verbs = ['cancel', 'retry', 'resolve'] as const
 type Verb = (typeof verbs)[number]
