@@ -18,6 +18,8 @@ import { targetBeforePlacement } from './known-target.ts'
 /** Everything that is known about one entry at one moment. */
 export interface ObservedEntry {
   readonly facts: EntryFacts
+  /** Of the instance, as it was taken. */
+  readonly record: EffectiveFacts
   readonly constraint: Constraint | null
   readonly surroundings: EntrySurroundings
 }
@@ -63,7 +65,7 @@ export const observeEntry = async (
     since: Math.max(entry.since.getTime(), entry.jobFinishedAt?.getTime() ?? 0),
     tries: entry.tries,
   }
-  return { facts, constraint, surroundings }
+  return { facts, record: known, constraint, surroundings }
 }
 
 const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {

@@ -9,8 +9,11 @@ import { readTracking } from '../../db/queries/read-plan-facts.ts'
 import { canonicalJson } from '../domain/inventory/facts-hash.ts'
 import { compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
+import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import { isCopyable, type TrackingRecord, trackingState } from '../domain/inventory/tracking.ts'
 import { tokenLimit } from '../domain/job/token.ts'
+import { firstCopyToken } from '../domain/migration/batch-settings.ts'
+import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
 import type { Placement } from '../domain/migration/placement.ts'
 import {
   decidedOf,
@@ -171,7 +174,7 @@ const describeOne = async (
     placement: placement && placeAlone(placement),
     bytes,
     tracked,
-    tokens: placement ? tokensOf(batch, line.source, placement.target) : [],
+    tokens: placement ? tokensOf(batch, { source: line.source, facts, target: placement.target }) : [],
     window: window.window,
     window_note: window.note,
     ...(pace
@@ -198,9 +201,13 @@ const placeAlone = ({ target, project, host, pools, networks }: Placement): Plac
 })
 
 /** What its journey has to hold at one time or another. */
-const tokensOf = ({ row, config }: BatchView, source: string, target: string): string[] => [
-  `target-creates/${target}`,
-  `source-imports/${source}`,
-  `target-imports/${target}`,
-  ...(config.sync_limit > 0 ? [`batch/${row.name}`] : []),
+const tokensOf = (
+  { row, config }: BatchView,
+  journey: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },
+): string[] => [
+  `target-creates/${journey.target}`,
+  `source-imports/${journey.source}`,
+  `target-imports/${journey.target}`,
+  ...tokensOfSource(journey.source, journey.facts),
+  ...(config.sync_limit > 0 ? [firstCopyToken(row.name)] : []),
 ]

@@ -4,6 +4,7 @@ import { type EntryAtWork, findDueEntries, takeEntry, writeEntry } from '../../d
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { Clock } from '../clock.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
+import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
 import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
 import type { EntryDecision } from '../domain/migration/entry-facts.ts'
 import { letOffToken } from '../ledger/admission.ts'
@@ -212,10 +213,12 @@ const startJob = async (
   const cuts = decision.job === 'cutover-instance'
   // The limit on first copies never holds back one whose window is open.
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
+  // What is copied already is only fitted.
+  const copies = entry.stage === 'complete' ? [] : tokensOfSource(source, observed.record)
   const tokens = {
     'place-instance': tokensToPlace(surroundings.targetName),
-    'import-instance': first ? [...imports, firstCopyToken(batch.row.name)] : imports,
-    'cutover-instance': imports,
+    'import-instance': [...imports, ...copies, ...(first ? [firstCopyToken(batch.row.name)] : [])],
+    'cutover-instance': [...imports, ...copies],
     'final-verify': [],
     'withdraw-entry': [],
   }[decision.job]

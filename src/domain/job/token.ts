@@ -3,15 +3,16 @@
  * set for one thing or for its whole class; the thing's own limit wins.
  */
 export const tokenClasses: Readonly<Record<string, { readonly title: string; readonly limit: number }>> = {
-  'source-host-reads': { title: 'Disks read at once from one source host', limit: 8 },
+  'source-host-reads': { title: 'Machines read at once from one source host', limit: 8 },
   'source-snapshots': { title: 'Snapshots held at once on one datastore', limit: 15 },
   'source-imports': { title: 'Imports at once from one source', limit: 100_000 },
   'site-sync': { title: 'Syncs at once of one source or target', limit: 1 },
   'target-imports': { title: 'Imports at once into one target', limit: 8 },
   'target-creates': { title: 'Machines created at once on one target', limit: 4 },
-  'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
-  'host-outbound-moves': { title: 'Moves at once out of one host', limit: 2 },
-  link: { title: 'Copies at once over one link', limit: 16 },
+  'host-inbound-moves': { title: 'Moves at once into one host (not used yet)', limit: 2 },
+  'host-outbound-moves': { title: 'Moves at once out of one host (not used yet)', limit: 2 },
+  // No job asks for it yet: no platform says which link a copy takes.
+  link: { title: 'Copies at once over one link (not used yet)', limit: 16 },
   // Without a `sync_limit` of the batch there is none.
   batch: { title: 'First copies of one batch at once', limit: 100_000 },
 }

@@ -78,11 +78,7 @@ export class PlanSums {
     const tokens = [...this.#tokens].map(
       ([token, needed]) => [token, { needed, limit: this.#limitOf(token) }] as const,
     )
-    // Whoever creates is done with it before the copy; the narrowest of the others sets the pace.
-    const atOnce = tokens
-      .filter(([token]) => !token.startsWith('target-creates/'))
-      .reduce((least, [, { limit }]) => Math.min(least, limit), Number.POSITIVE_INFINITY)
-    const lanes = Number.isFinite(atOnce) ? atOnce : 0
+    const lanes = copiesAtOnce(goes, tokens)
     const known = this.#unknown === 0 && this.#copies.length > 0
     return {
       instances: goes + blocked + conflict + this.#counts['on-its-way'],
@@ -108,6 +104,23 @@ export class PlanSums {
       forecast_note: known || goes === 0 ? '' : `no history yet of ${this.#unknown} of ${goes}`,
     }
   }
+}
+
+/** The narrowest class of tokens sets the pace: of a class there is as much room as its things have together. */
+const copiesAtOnce = (
+  goes: number,
+  tokens: readonly (readonly [string, { readonly needed: number; readonly limit: number }])[],
+): number => {
+  const rooms = new Map<string, { needed: number; room: number }>()
+  for (const [token, { needed, limit }] of tokens) {
+    const [kind = ''] = token.split('/')
+    const before = rooms.get(kind) ?? { needed: 0, room: 0 }
+    rooms.set(kind, { needed: before.needed + needed, room: before.room + Math.min(limit, needed) })
+  }
+  // Whoever creates is done with it before the copy.
+  rooms.delete('target-creates')
+  const free = [...rooms.values()].map(({ needed, room }) => room + Math.max(0, goes - needed))
+  return free.length === 0 ? 0 : Math.min(...free)
 }
 
 export const forecastFields = ({ copy, downtime, note }: Forecast) => ({

@@ -26,8 +26,8 @@ beforeEach(async () => {
   await limit(token, 1)
 })
 
-/** First copies of a batch that takes one at once: one has begun, the others wait for it. */
-const queued = async (refs: readonly string[]) => {
+/** The first copies of these, as the scheduler sends them; their window opens later. */
+const sent = async (refs: readonly string[]) => {
   await db`insert into batch_window (id, batch_id, name, starts_at, ends_at) values (${uuidv7()}::uuid,
     ${world.batch.id}::uuid, 'night', now() + interval '4 minutes', now() + interval '5 hours')`
   const jobs: string[] = []
@@ -38,7 +38,12 @@ const queued = async (refs: readonly string[]) => {
     await lookNow(world)
     jobs.push(String((await entryOf(db, id)).jobId))
   }
-  const [first = '', ...others] = jobs
+  return jobs
+}
+
+/** Of a batch that takes one at once: one has begun, the others wait for it. */
+const queued = async (refs: readonly string[]) => {
+  const [first = '', ...others] = await sent(refs)
   await mustClaim(db, first)
   for (const id of others) {
     expect(await claim(db, id)).toBeUndefined()
@@ -89,4 +94,20 @@ test('without the limit nobody waits for it, whoever asked for it before', async
   await readmitAll(db)
   for (const id of others) expect((await jobOf(db, id)).state).toBe('ready')
   expect(await holdsOf(db, token)).toHaveLength(3)
+})
+
+test('a copy waits for its turn at the host and on the datastores of its source', async () => {
+  await world.setBatch({})
+  const [id = ''] = await sent(['vm-204'])
+  const { tokens } = await jobOf(db, id)
+  const taken = tokens.filter((one) => /^source-(?:host-reads|snapshots)\//.test(one))
+  expect(taken.map((one) => one.split('/')[0])).toEqual(
+    expect.arrayContaining(['source-host-reads', 'source-snapshots']),
+  )
+  for (const one of taken) await limit(one, 0)
+  expect(await claim(db, id)).toBeUndefined()
+  expect(await jobOf(db, id)).toMatchObject({ state: 'waiting', waitDetail: `waits for ${taken.join(', ')}` })
+  for (const one of taken) await limit(one, 1)
+  await readmitAll(db)
+  expect((await world.worker.finish(id)).state).toBe('succeeded')
 })

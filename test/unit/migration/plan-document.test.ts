@@ -37,6 +37,15 @@ test('sums count what goes, and copies run as many at once as the narrowest limi
   expect(totals.copy_ms).toEqual({ p50: 20, p90: 60 })
 })
 
+test('hosts that are read side by side give their room together', () => {
+  const from = (...hosts: string[]) =>
+    totalsOf(hosts.map((host, at) => item(`${at}`, { tokens: [`source-host-reads/paris.${host}`] }))).copy_ms
+  expect(from('a', 'a', 'a', 'a')).toEqual({ p50: 20, p90: 60 })
+  expect(from('a', 'a', 'b', 'b')).toEqual({ p50: 10, p90: 30 })
+  const free = [item('1'), item('2', { tokens: ['batch/wave'] }), item('3'), item('4')]
+  expect(totalsOf(free, 1).copy_ms).toEqual({ p50: 20, p90: 60 })
+})
+
 test('one copy without a history leaves the whole without a forecast, and is said', () => {
   const totals = totalsOf([item('1'), item('2', { copy_ms: null })])
   expect([totals.copy_ms, totals.forecast_note]).toEqual([null, 'no history yet of 1 of 2'])
