@@ -215,7 +215,7 @@ export const intendReset = async (tx: Tx, batchId: string): Promise<number> => {
 /** Somebody looks at all of them now: what held them back may be gone. A first copy may wait for its turn. */
 export const lookAtAll = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`
-    update entry set look_at = now()
+    update entry set look_at = now(), tries = case when state in ('blocked', 'waiting') then 0 else tries end
     where batch_id = ${batchId}::uuid and (job_id is null or state in ('idle', 'background-import'))`
 }
 

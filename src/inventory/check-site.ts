@@ -2,6 +2,7 @@ import type { Tx } from '../../db/client.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { loadSite, lockSite } from '../../db/queries/load-site.ts'
 import { recordConnectivity } from '../../db/queries/record-connectivity.ts'
+import { wakeBlocked } from '../../db/queries/wake-blocked.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { type ConnectivityState, connectivityAfter } from '../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole, syncToken } from '../domain/inventory/site-settings.ts'
@@ -30,7 +31,7 @@ export const checkSite = async (
   if (!site) throw siteAbsent(asked.role, asked.name)
   const answer = await look(turn, use, site)
   const written = await turn.transaction((tx) => write(tx, turn, site, answer))
-  if (written.enqueued) nudge(turn.db)
+  if (written.due) nudge(turn.db)
   return { connectivity: written.connectivity, code: answer.ok ? null : answer.error.code }
 }
 
@@ -62,7 +63,7 @@ const write = async (
   turn: Turn,
   seen: SiteRow,
   answer: Answer,
-): Promise<{ readonly connectivity: string; readonly enqueued: boolean }> => {
+): Promise<{ readonly connectivity: string; readonly due: boolean }> => {
   const site = await lockSite(tx, seen.id)
   if (!site) throw siteAbsent(seen.role, seen.name)
   if (!isSame(site, seen)) throw changedMeanwhile(site)
@@ -81,6 +82,7 @@ const write = async (
     intervalSeconds: settings.check_interval_seconds,
     syncNow: isBack,
   })
+  if (isBack) await wakeBlocked(tx, site.role === 'target' ? { target: site.name } : { source: site.name })
   const actor = actorOf(turn)
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   const said = answer.ok ? {} : { 'connection-failed': boundedTexts([answer.error.message]) }
@@ -97,7 +99,7 @@ const write = async (
     })
   const enqueued = answer.ok && site.syncedAt === null
   if (enqueued) await enqueueFirstSync(tx, site, actor)
-  return { connectivity, enqueued }
+  return { connectivity, due: enqueued || isBack }
 }
 
 /** Once for each state of the connection that works: should it fail, the next one is due by the clock. */

@@ -5,6 +5,7 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockSite } from '../../db/queries/load-site.ts'
 import { findUnread, type MergeAt } from '../../db/queries/merge-instances.ts'
 import { countStage, type StageCounts } from '../../db/queries/stage-inventory.ts'
+import { wakeBlocked } from '../../db/queries/wake-blocked.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { DroverError } from '../errors.ts'
@@ -98,6 +99,7 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
     result,
     intervalSeconds: readSettings(site.role as SiteRole, site.settings).sync_interval_seconds,
   })
+  if (merged.isChange && site.role === 'target') await wakeBlocked(tx, { target: site.name })
   await insertAuditEvent(tx, {
     type: `${site.role}.synced`,
     subject: { type: site.role, id: site.name },

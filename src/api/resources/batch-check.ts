@@ -149,8 +149,9 @@ export const checkChangedBatch = async (db: Queryable, row: BatchRow, body: Batc
       id,
       state: state as EntryState,
       stage: stage as EntryStage,
-      // Restrictions block as well; what its job was refused for is what a better script may mend.
-      placementFailed: state === 'blocked' && reason === errorCode,
+      // Restrictions block as well; what its job was refused for, or is tried again for, a better script may mend.
+      placementFailed:
+        state === 'blocked' && errorCode !== null && (reason === errorCode || reason === 'place-instance'),
     })),
     matches: matcher(views),
     now: (await readClock(db)).getTime(),

@@ -8,6 +8,7 @@ import {
   lockInstance,
   writeInstanceOverrides,
 } from '../../../db/queries/list-instances.ts'
+import { wakeBlocked } from '../../../db/queries/wake-blocked.ts'
 import {
   type InstanceOverrides,
   instanceOverridesSchema,
@@ -16,6 +17,7 @@ import {
 } from '../../domain/inventory/overrides.ts'
 import { endsRunning } from '../../domain/migration/start-batch.ts'
 import { reassess } from '../../inventory/assess.ts'
+import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem, validationProblem } from '../problem.ts'
@@ -135,7 +137,10 @@ const replace = async (
   const changed = changedFields(overridesOf(row), asked.overrides)
   if (row.frozenBy !== null) await changeHeld(tx, { row, entry, changed, ...asked })
   await writeInstanceOverrides(tx, row.id, asked.overrides)
-  if (changed.length > 0) await reassess(tx, { instanceIds: [row.id] })
+  if (changed.length > 0) {
+    await reassess(tx, { instanceIds: [row.id] })
+    await wakeBlocked(tx, { instanceId: row.id })
+  }
   await insertAuditEvent(tx, {
     type: 'instance.overrides-changed',
     subject: { type: 'instance', id: row.id },
@@ -164,6 +169,7 @@ export const instanceOverrides = (deps: ApiDeps) =>
           by: c.get('actor').name,
         }),
       )) as InstanceLine
+      nudge(deps.db)
       c.header('ETag', etagOf(row.version))
       return c.json(view(row), 200)
     })
@@ -177,5 +183,6 @@ export const instanceOverrides = (deps: ApiDeps) =>
           by: c.get('actor').name,
         }),
       )
+      nudge(deps.db)
       return c.body(null, 204)
     })

@@ -7,12 +7,14 @@ import {
   type NetworkLine,
   writeNetworkOverrides,
 } from '../../../db/queries/list-site-things.ts'
+import { wakeBlocked } from '../../../db/queries/wake-blocked.ts'
 import {
   type NetworkOverrides,
   networkOverridesSchema,
   nicTypes,
   placeNetwork,
 } from '../../domain/inventory/overrides.ts'
+import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
@@ -101,6 +103,7 @@ const replace = async (
   if (row.role === 'target')
     throw problem('network-of-target', 'Only networks of a source are mapped; this one is of a target.')
   await writeNetworkOverrides(tx, row.id, asked.overrides)
+  await wakeBlocked(tx, { network: { siteId: row.siteId, ref: row.ref } })
   await insertAuditEvent(tx, {
     type: 'network.overrides-changed',
     subject: { type: 'network', id: row.id },
@@ -128,6 +131,7 @@ export const networks = (deps: ApiDeps) =>
           by: c.get('actor').name,
         }),
       )) as NetworkLine
+      nudge(deps.db)
       c.header('ETag', etagOf(row.version))
       return c.json(viewNetwork(row), 200)
     })
@@ -140,5 +144,6 @@ export const networks = (deps: ApiDeps) =>
           by: c.get('actor').name,
         }),
       )
+      nudge(deps.db)
       return c.body(null, 204)
     })

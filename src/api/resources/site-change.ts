@@ -3,6 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { lockLimit, writeLimit } from '../../../db/queries/limits.ts'
 import { type SiteLine, updateSite } from '../../../db/queries/site-rows.ts'
+import { wakeBlocked } from '../../../db/queries/wake-blocked.ts'
 import { type SiteRole, settingsSchemaOf, siteLimits } from '../../domain/inventory/site-settings.ts'
 import type { Sealer } from '../../seal.ts'
 import { fieldErrors, problem, validationProblem } from '../problem.ts'
@@ -68,6 +69,7 @@ export const changeSite = async (
     forgetConnection: connection.length > 0,
   })
   if (settings) await saveLimits(tx, changed, by)
+  if (site.role === 'target') await wakeBlocked(tx, { target: site.name })
   await insertAuditEvent(tx, {
     type: `${site.role}.changed`,
     subject: { type: site.role, id: site.name },

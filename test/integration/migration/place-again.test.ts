@@ -1,10 +1,13 @@
 import { expect, test } from 'vitest'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { InstanceOverrides } from '../../../src/domain/inventory/overrides.ts'
+import { advanceEntries } from '../../../src/migration/scheduler.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
 import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
+import { clientOf, depsOver } from '../../api/setup.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
+import { quietLog } from '../../support/events.ts'
 import { instanceOf, makeSite } from '../../support/inventory.ts'
 import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -128,4 +131,73 @@ test('a target that nothing goes to holds nobody back, and room is asked for whe
   const stuck = await waitingEntry(world, 'vm-105')
   await place(stuck)
   expect(codesOf(await entryOf(db, stuck))).toEqual(['target-not-connected'])
+})
+
+const call = clientOf(depsOver(db))
+const ifAny = { 'if-match': '*' }
+
+/** Whether the scheduler sends it to be placed again, by the clock as it is. */
+const isTried = async (id: string): Promise<boolean> => {
+  await advanceEntries({ db, log: quietLog })
+  return (await entryOf(db, id)).jobId !== null
+}
+
+/** An entry whose placement has just failed, and that rests. */
+const blockedEntry = async (ref: string): Promise<string> => {
+  const id = await waitingEntry(world, ref)
+  await place(id)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'blocked', tries: 1 })
+  // As often as it takes for the longest pause.
+  await db`update entry set tries = 10 where id = ${id}::uuid`
+  expect(await isTried(id)).toBe(false)
+  return id
+}
+
+test('an entry that is blocked goes on at once when what it lands by changes', async () => {
+  await setBatch(world, {})
+  const id = await blockedEntry('vm-107')
+  expect(codesOf(await entryOf(db, id))).toEqual(['network-absent'])
+  const { facts } = await instanceOf(db, world.source.name, 'vm-107')
+  const [network] = await db<{ id: string }[]>`
+    select id from network where site_id = ${world.source.id}::uuid and ref = ${facts.nics[0]?.network_ref ?? ''}`
+  const mapped = { network: 'bridge-shop', nictype: 'bridged', vlan_id: '10' }
+  const put = await call('PUT', `/v1/networks/${network?.id}/overrides`, { json: mapped, headers: ifAny })
+  expect(put.status).toBe(200)
+  expect(await isTried(id)).toBe(true)
+  await driveEntry(world, id, ['idle'])
+  await call('DELETE', `/v1/networks/${network?.id}/overrides`, { headers: ifAny })
+
+  const other = await blockedEntry('vm-108')
+  const { id: instanceId } = await instanceOf(db, world.source.name, 'vm-108')
+  const path = `/v1/instances/${instanceId}/overrides`
+  expect((await call('PUT', path, { json: { cpus: 1 }, headers: ifAny })).status).toBe(200)
+  expect(await isTried(other)).toBe(true)
+  await worker.finish(String((await entryOf(db, other)).jobId))
+  await db`update entry set tries = 10 where id = ${other}::uuid`
+  expect(await isTried(other)).toBe(false)
+  const patch = { json: { settings: { create_limit: 9 } }, headers: ifAny }
+  expect((await call('PATCH', `/v1/targets/${world.target.name}`, patch)).status).toBe(200)
+  expect(await isTried(other)).toBe(true)
+})
+
+test('a script that fails can be mended while its batch runs, and is asked again at once', async () => {
+  const batch = (script: string) => ({
+    name: world.batch.name,
+    include_expression: 'true',
+    defaults: { placement: { target: world.target.name, storage_pool: 'local' } },
+    config: { placement_scriptlet: script },
+  })
+  const put = (script: string) =>
+    call('PUT', `/v1/batches/${world.batch.name}`, { json: batch(script), headers: ifAny })
+  const broken = 'function placement(instance) { instance.nothing.at.all() }'
+  await setBatch(world, { config: { placement_scriptlet: broken } })
+  await db`delete from entry where batch_id = ${world.batch.id}::uuid`
+  const id = await blockedEntry('vm-109')
+  expect(codesOf(await entryOf(db, id))).toContain('placement-script-failed')
+  expect((await put(fittingScript)).status).toBe(200)
+  expect(await isTried(id)).toBe(true)
+  await driveEntry(world, id, ['idle'])
+  expect(await entryOf(db, id)).toMatchObject({ state: 'idle', error: null })
+  await waitingEntry(world, 'vm-110')
+  expect((await put(broken)).status).toBe(422)
 })
