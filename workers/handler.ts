@@ -34,8 +34,11 @@ export const waitFor = (wait: Omit<Extract<Outcome, { type: 'wait' }>, 'type'>):
   ...wait,
 })
 
-/** Undoes one effect. Must bear being called for what is gone already, or was never done. */
-export type Undoer = (effect: EffectRow, signal: AbortSignal) => Promise<void>
+/**
+ * Undoes one effect. Must bear being called for what is gone already, or was never done. `confirm` throws when the
+ * lease may be over by the clock: for the line before something is changed outside.
+ */
+export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
 
 /**
  * Does the work of one job kind: looks, asks the domain what is next, acts through `ctx.effect`, records. It

@@ -47,7 +47,8 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
     await fenced(options, (tx) => beginUndo(tx, effect))
     crashPoint('before-undo')
     holder.confirm()
-    if (effect.undo !== null) await findUndoer(effect, options)(effect, undoSignal(holder.signal))
+    if (effect.undo !== null)
+      await findUndoer(effect, options)(effect, undoSignal(holder.signal), holder.confirm)
     crashPoint('after-undo')
     await fenced(options, (tx) => settleEffect(tx, { id: effect.id, actor, outcome: 'undone' }))
     return true

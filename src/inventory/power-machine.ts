@@ -33,7 +33,10 @@ export interface PowerTask {
   readonly asked: PowerAsked
   /** Tells this power change from another one of the same job; part of every name. */
   readonly part: string
-  /** What has to be done when the job ends before its time; null: nothing, it was only asked to do this. */
+  /**
+   * What has to be done when the job ends before its time; null: nothing, it was only asked to do this. The step and the
+   * run of the machine that it is to end (`boot_id`) are added to `with`.
+   */
   readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> } | null
 }
 
@@ -118,7 +121,7 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       kind: task.undo?.kind ?? 'instance-power',
       platform: site.name,
       name,
-      undo: task.undo?.with ?? null,
+      undo: task.undo ? { ...task.undo.with, step, boot_id: progress.bootId } : null,
       observe: () => observe(task, step, name, progress),
       act: () => begin(task, step, name),
     })
@@ -156,7 +159,9 @@ const observe = async (task: PowerTask, step: PowerStep, name: string, progress:
 
 const begin = async (task: PowerTask, step: PowerStep, name: string) => {
   const power = portOf(task.platform, 'power')
-  const call = callOf(task, name)
+  // Once sent it is heard to its end, whoever calls the job off: an answer that nobody waited for leaves it open
+  // whether the machine is about to move.
+  const call = { ...callOf(task, name), signal: new AbortController().signal }
   const verbs: Readonly<Record<PowerStep, () => Promise<TaskHandle>>> = {
     start: () => power.start(call, task.ref),
     shutdown: () => power.shutdownGuest(call, task.ref),

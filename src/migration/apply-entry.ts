@@ -134,16 +134,21 @@ const leaving = (to: EntryPlace, from: EntryPlace): EntryChange => {
 }
 
 interface Withdrawal {
-  readonly source: 'keep' | 'start'
+  readonly source: 'keep' | 'start' | 'start-any'
   readonly target: 'keep' | 'destroy'
 }
 
 const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Withdrawal | undefined => {
-  const source = rule.source === 'start' && entry.sourceStoppedAt !== null ? 'start' : 'keep'
+  const owed = rule.source === 'start' && entry.sourceStoppedAt !== null
+  const source = owed ? (personDecided(entry, step) ? 'start-any' : 'start') : 'keep'
   const wanted = rule.target === 'destroy' || (rule.target === 'asked' && step.cleanup === true)
   const target = wanted && (entry.machineRef !== null || entry.placement !== null) ? 'destroy' : 'keep'
   return source === 'keep' && target === 'keep' ? undefined : { source, target }
 }
+
+/** Whatever machine the source is by now, a person has said that it is to run: by giving it up, or when they were asked. */
+const personDecided = (entry: EntryAtWork, { event }: EntryStep): boolean =>
+  event === 'cancel' || event === 'reset' || (entry.state === 'error' && entry.reason.startsWith('identity-'))
 
 export interface EntryWork {
   readonly kind: EntryJobKind

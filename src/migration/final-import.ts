@@ -101,7 +101,7 @@ const switchOff = async (
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs },
     part,
-    undo: sourceStopUndo({ ...journey, entry }),
+    undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
   })
   return outcome.type === 'wait' ? outcome : undefined
 }

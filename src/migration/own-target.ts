@@ -1,11 +1,21 @@
+import type { Queryable } from '../../db/client.ts'
+import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import { DroverError } from '../errors.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
+import { awaitTasks, type Begun, begunBy } from './under-way.ts'
 
 /** The tag that tells whose a machine is: an entry's id, which nobody else has. */
 export const entryTag = 'drover.entry'
+
+/** Effects of this kind are targets that we started and that nobody has vouched for yet. */
+export const targetStartKind = 'target-start'
+
+/** Every start of an entry's target that was ever asked for: one of them may not have come about yet. */
+export const startsOf = async (db: Queryable, entryId: string): Promise<Begun[]> =>
+  (await listEntryEffects(db, { entryId, kind: targetStartKind })).map(begunBy)
 
 export interface OwnedBy {
   readonly entryId: string
@@ -35,12 +45,31 @@ export const isOwn = async (platform: Platform, call: Call, owned: OwnedBy): Pro
   return owner.found && owner.value[entryTag] === entryId
 }
 
-/** Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. */
-export const proveTargetOff = async (platform: Platform, call: Call, owned: OwnedBy): Promise<void> => {
+export interface ProvenBy {
+  /** As {@link startsOf} knows them. */
+  readonly starts: readonly Begun[]
+  /** Says, right before a plug is pulled, that it may still be pulled; throws when not. */
+  readonly confirm: () => Promise<void> | void
+}
+
+const patienceMs = 30_000
+
+/**
+ * Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. A
+ * machine that is off while a start of it is under way is about to run: that is waited for first.
+ */
+export const proveTargetOff = async (
+  platform: Platform,
+  call: Call,
+  owned: OwnedBy,
+  { starts, confirm }: ProvenBy,
+): Promise<void> => {
   const power = portOf(platform, 'power')
   for (const machine of await ownMachines(platform, call, owned)) {
+    await awaitTasks(power, call, { machine, begun: starts, patienceMs })
     const seen = await again(call.signal, () => power.power(call, machine))
     if (!seen.found || seen.value.state === 'off') continue
+    await confirm()
     await pullPlug(platform, { ...call, name: `${call.name}/off/${machine}` }, machine)
     const after = await again(call.signal, () => power.power(call, machine))
     if (after.found && after.value.state !== 'off') throw stillRuns(machine)

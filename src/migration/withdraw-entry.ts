@@ -5,6 +5,7 @@ import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../
 import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
+import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
@@ -17,11 +18,12 @@ import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import type { EntryOutcome } from './import-entry.ts'
 import { enterJourney, type Journey, leaveJourney } from './journey.ts'
-import { ownMachines } from './own-target.ts'
-import { sameMachine } from './start-source.ts'
+import { ownMachines, startsOf } from './own-target.ts'
+import { mayStillGoOff, sameMachine, stopsOf } from './start-source.ts'
+import { isUnderWay } from './under-way.ts'
 
 export interface Orders {
-  readonly source: 'keep' | 'start'
+  readonly source: 'keep' | 'start' | 'start-any'
   readonly target: 'keep' | 'destroy'
 }
 
@@ -38,11 +40,13 @@ const targetUnknown = ({ id, machineRef }: EntryAtWork): DroverError =>
   })
 
 /** What became of the source. */
-type SourceEnd = 'kept' | 'started' | 'gone' | 'not-ours' | 'another-machine'
+type SourceEnd = 'kept' | 'started' | 'gone' | 'not-ours'
+type Waiting = Extract<PowerOutcome, { type: 'wait' }>
 
 const callMs = 60_000
 const taskMs = 600_000
 const powerMs = 300_000
+const lookMs = 2_000
 
 /** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
 export const withdrawEntry = async (
@@ -96,16 +100,19 @@ const callOf = ({ turn }: Journey, name: string, timeoutMs = callMs): Call => ({
   name: `${turn.job.id}/${name}`,
 })
 
-type OwnOff =
-  | { readonly type: 'off'; readonly machines: readonly string[] }
-  | Extract<PowerOutcome, { type: 'wait' }>
+type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
 
 /** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
 const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Promise<OwnOff> => {
   const { turn, entry } = journey
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
-  const machines = await ownMachines(platform, callOf(journey, 'own'), owned)
+  const call = callOf(journey, 'own')
+  const machines = await ownMachines(platform, call, owned)
+  const begun = await startsOf(turn.db, entry.id)
   for (const ref of machines) {
+    // Off, and about to run.
+    if (await isUnderWay(portOf(platform, 'power'), call, { machine: ref, begun }))
+      return { type: 'wait', forMs: lookMs, forWhat: 'a start of our copy that the target is still at' }
     const outcome = await powerMachine({
       turn,
       site: target,
@@ -120,32 +127,55 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
   return { type: 'off', machines }
 }
 
-/** Starts the source when it is ours to start and still the machine that we switched off. */
+/**
+ * Starts the source when it is ours to start. Unless a person has given the entry up it must still be the machine that
+ * we switched off: until then the start stays owed.
+ */
 const leaveSource = async (
   journey: Journey,
   platform: Platform,
   orders: Orders,
-): Promise<SourceEnd | Extract<PowerOutcome, { type: 'wait' }>> => {
+): Promise<SourceEnd | Waiting> => {
   const { turn, entry, source, facts } = journey
   if (orders.source === 'keep') return 'kept'
   if (entry.sourceStoppedAt === null) return 'not-ours'
-  const call = callOf(journey, 'identity')
-  try {
-    if ((await sameMachine(platform, call, { ref: facts.ref, uuid: facts.uuid })) === 'gone') return 'gone'
-  } catch (error) {
-    if (error instanceof DroverError && error.code === 'identity-changed') return 'another-machine'
-    throw error
-  }
+  const asked = { ref: facts.ref, uuid: orders.source === 'start-any' ? null : facts.uuid }
+  if ((await sameMachine(platform, callOf(journey, 'identity'), asked)) === 'gone') return 'gone'
+  const waits = await awaitStop(journey, platform)
+  if (waits) return waits
   const outcome = await powerMachine({
     turn,
     site: source,
     platform,
     ref: facts.ref,
     asked: { verb: 'start', force: false, timeoutMs: powerMs },
-    part: 'source-on',
+    part: startPart,
     undo: null,
   })
   return outcome.type === 'wait' ? outcome : 'started'
+}
+
+const startPart = 'source-on'
+
+/**
+ * A source that was asked to go off and runs is not back yet: it is about to go. Only when it has gone, or when its
+ * guest has let its time go by, is it known what is left to do.
+ */
+const awaitStop = async (journey: Journey, platform: Platform): Promise<Waiting | undefined> => {
+  const { turn, entry, facts, batch } = journey
+  // It was seen off, and has been started since.
+  if (turn.checkpointed?.[startPart] !== undefined) return undefined
+  const power = portOf(platform, 'power')
+  const call = callOf(journey, 'stops')
+  const stops = await stopsOf(turn.db, entry.id)
+  if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
+    return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
+  const seen = await again(call.signal, () => power.power(call, facts.ref))
+  if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
+  const waitedMs = Number(turn.checkpointed?.waited_for_stop_ms ?? 0)
+  if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
+  await turn.checkpoint({ ...turn.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
+  return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
 }
 
 /** By its recorded id, and only while it carries our tag. What is gone is gone. */
@@ -170,6 +200,8 @@ const destroy = async (
     observe: async () => ({ found: !(await isThere()) }),
     act: async () => {
       if (!(await isThere())) return undefined
+      // The look has taken its time.
+      turn.holder().confirm()
       try {
         const handle = await again(call.signal, () => machines.destroy(call, machine))
         await handle.wait(call)
@@ -187,6 +219,7 @@ const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> =>
   return removeSnapshots(platform, {
     machine: journey.facts.ref,
     signal: journey.turn.signal,
+    confirm: journey.turn.holder().confirm,
     called: `${journey.turn.job.id}/drop/${journey.turn.job.leaseEpoch}`,
     isOurs: ({ name }) => name.startsWith(prefix),
   })
@@ -220,7 +253,7 @@ const settle = async (
     return
   }
   const change: EntryChange = {
-    ...(orders.source === 'start' ? { sourceStoppedAt: null } : {}),
+    ...(orders.source === 'keep' ? {} : { sourceStoppedAt: null }),
     ...(orders.target === 'destroy'
       ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
       : {}),
@@ -243,5 +276,4 @@ const told = (source: SourceEnd): string =>
     started: 'The source runs again.',
     gone: 'The source is gone, so it was not started.',
     'not-ours': 'The source was not switched off by us, so it was left as it is.',
-    'another-machine': 'The source is another machine now, so it was not started.',
   })[source]

@@ -37,7 +37,7 @@ export const createTrackInstance = (db: Db, use: UsePlatform): Handler<Payload> 
 /** A machine that was switched off only for a moment does not stay off because the job was ended. */
 const startAgain =
   (db: Db, use: UsePlatform): Undoer =>
-  async (effect, signal) => {
+  async (effect, signal, confirm) => {
     const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
     const site = await loadSiteById(db, siteId)
     // Its copy runs elsewhere, or is about to: that one off and this one on again is not ours to say.
@@ -47,6 +47,7 @@ const startAgain =
       const call = { signal, timeoutMs: undoMs, name: `${effect.name}/undo/${effect.attempts}` }
       const found = await power.power(call, ref)
       if (!found.found || found.value.state === 'on') return
+      confirm()
       const handle = await power.start(call, ref)
       await handle.wait(call)
     })

@@ -10,8 +10,11 @@ export const withdrawEntry = defineKind({
   payload: z.strictObject({
     batch: nameSchema,
     entry_id: z.uuid(),
-    /** `start`: a source that we switched off, once our copy of it is proved off. */
-    source: z.enum(['keep', 'start']),
+    /**
+     * `start`: a source that we switched off, once our copy of it is proved off. `start-any`: whatever machine it is by
+     * now, as a person has given the entry up.
+     */
+    source: z.enum(['keep', 'start', 'start-any']),
     target: z.enum(['keep', 'destroy']),
   }),
 })

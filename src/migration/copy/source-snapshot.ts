@@ -12,6 +12,7 @@ import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { storableJson } from '../../storable.ts'
+import { awaitTasks } from '../under-way.ts'
 import { again } from './again.ts'
 import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
 
@@ -62,7 +63,9 @@ const create = async (
   const machines = portOf(platform, 'machines')
   const call = callOf(task, await freshName(task, platform, asked), taskMs)
   const snapshot = { snapshotName: asked.name, memory: false, quiesce: false }
-  const handle = await again(call.signal, () => machines.createSnapshot(call, asked.machine, snapshot))
+  // Once sent it is heard to its end, whoever calls the job off: else nobody knows whether there will be one.
+  const sent = { ...call, timeoutMs: askMs, signal: new AbortController().signal }
+  const handle = await again(call.signal, () => machines.createSnapshot(sent, asked.machine, snapshot))
   const ref = await handle.wait(call)
   const made = ref ?? (await findSnapshot(platform, call, asked))?.ref
   if (made) return made
@@ -75,7 +78,15 @@ const create = async (
   })
 }
 
-const triesMax = 50
+/** For a platform's word that it has begun. */
+const askMs = 30_000
+/** More than a job has tries. */
+const triesMax = 1_000
+/** A snapshot that takes longer to be made is looked for again later. */
+const patienceMs = 30_000
+
+/** Of the calls that were to make a snapshot, in the order in which they were made. */
+const callName = (snapshot: string, tries: number): string => `${snapshot}/${tries}`
 
 /** A platform answers a name with what became of it: one whose task failed is begun anew under another. */
 const freshName = async (
@@ -85,12 +96,28 @@ const freshName = async (
 ): Promise<string> => {
   const machines = portOf(platform, 'machines')
   for (let tries = 0; tries < triesMax; tries += 1) {
-    const name = `${asked.name}/${tries}`
+    const name = callName(asked.name, tries)
     const call = callOf(task, name)
     const known = await again(call.signal, () => machines.findTask(call, { name, machine: asked.machine }))
     if (!known.found || (await known.value.status(call)).state !== 'failed') return name
   }
-  return `${asked.name}/${task.journey.turn.job.leaseEpoch}`
+  throw new Error(`Snapshot ${asked.name} was tried ${triesMax} times.`)
+}
+
+/** One that is still being made would be there only after we have looked. */
+const awaitMaking = async (
+  platform: Platform,
+  call: Call,
+  asked: { readonly machine: string; readonly name: string },
+): Promise<void> => {
+  const machines = portOf(platform, 'machines')
+  const { machine } = asked
+  for (let tries = 0; tries < triesMax; tries += 1) {
+    const name = callName(asked.name, tries)
+    const known = await again(call.signal, () => machines.findTask(call, { name, machine }))
+    if (!known.found) return
+    await awaitTasks(machines, call, { machine, begun: [{ name, taskId: known.value.id }], patienceMs })
+  }
 }
 
 /**
@@ -108,7 +135,7 @@ export const clearSnapshots = async (task: CopyTask): Promise<number> => {
 const clearOne = async (turn: ActingTurn, platform: Platform, effect: EffectRow): Promise<boolean> => {
   const settled = { id: effect.id, actor: actorOf(turn) }
   try {
-    await removeOwn(platform, effect, turn.signal)
+    await removeOwn(platform, effect, { signal: turn.signal, confirm: turn.holder().confirm })
     await turn.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
     return true
   } catch (thrown) {
@@ -125,19 +152,28 @@ const debtMs = 30_000
 /** Undoes the making of a snapshot. What is gone is gone. */
 export const undoSnapshot =
   (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
     const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
-    if (site) await use(site, (platform) => removeOwn(platform, effect, signal))
+    if (site) await use(site, (platform) => removeOwn(platform, effect, { signal, confirm }))
   }
 
+interface Hand {
+  readonly signal: AbortSignal
+  /** Throws when it may no longer be changed from here. */
+  readonly confirm: () => void
+}
+
 /** By its recorded ref and by its name, which is nobody else's; several, when an answer was lost. */
-const removeOwn = async (platform: Platform, effect: EffectRow, signal: AbortSignal): Promise<void> => {
+const removeOwn = async (platform: Platform, effect: EffectRow, hand: Hand): Promise<void> => {
   const { machine, snapshot } = undoSchema.parse(effect.undo)
+  // Named by the try: a removal that failed is begun anew.
+  const called = `${effect.id}/${effect.attempts}/${effect.epoch}`
+  const call = { signal: hand.signal, timeoutMs: taskMs, name: called }
+  await awaitMaking(platform, call, { machine, name: snapshot })
   await removeSnapshots(platform, {
+    ...hand,
     machine,
-    signal,
-    // Named by the try: a removal that failed is begun anew.
-    called: `${effect.id}/${effect.attempts}/${effect.epoch}`,
+    called,
     isOurs: ({ name }) => name === snapshot,
   })
 }
@@ -145,9 +181,8 @@ const removeOwn = async (platform: Platform, effect: EffectRow, signal: AbortSig
 /** Removes those snapshots of a machine that are ours; says how many there were. */
 export const removeSnapshots = async (
   platform: Platform,
-  asked: {
+  asked: Hand & {
     readonly machine: string
-    readonly signal: AbortSignal
     readonly called: string
     readonly isOurs: (snapshot: SnapshotRef) => boolean
   },
@@ -159,7 +194,10 @@ export const removeSnapshots = async (
   for (const { ref } of ours) {
     const named = { ...call, name: `${asked.called}/${ref}` }
     try {
-      const handle = await again(asked.signal, () => machines.removeSnapshot(named, asked.machine, ref))
+      const handle = await again(asked.signal, () => {
+        asked.confirm()
+        return machines.removeSnapshot(named, asked.machine, ref)
+      })
       await handle.wait(named)
     } catch (error) {
       if (!isAbsent(error)) throw error

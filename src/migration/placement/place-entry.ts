@@ -117,7 +117,11 @@ const removeElsewhere = async (journey: Journey, site: SiteRow, use: UsePlatform
   const owner = await ownerOfEntry(turn.db, entry.id)
   const name = `${turn.job.id}/${turn.job.leaseEpoch}/elsewhere`
   await use(old, (platform) =>
-    removeOwned(platform, { signal: turn.signal, timeoutMs: 120_000, name }, { ref, owner }),
+    removeOwned(
+      platform,
+      { signal: turn.signal, timeoutMs: 120_000, name },
+      { ref, owner, confirm: turn.holder().confirm },
+    ),
   )
 }
 

@@ -119,7 +119,7 @@ const ours = async (task: MachineTask): Promise<string | undefined> => {
   let kept: string | undefined
   for (const ref of await portOf(platform, 'machines').findOwned(call, machine.owner)) {
     if (kept === undefined && (await fits(task, ref))) kept = ref
-    else await removeOwned(platform, call, { ref, owner: machine.owner })
+    else await removeOwned(platform, call, { ref, owner: machine.owner, confirm: turn.holder().confirm })
   }
   return kept
 }
@@ -177,15 +177,24 @@ const isOwned = async (platform: Platform, call: Call, { ref, owner }: Owned): P
 }
 
 /** Takes a machine away that is ours beyond doubt; what is not ours, or not there, stays as it is. */
-export const removeOwned = async (platform: Platform, call: Call, owned: Owned): Promise<void> => {
+export const removeOwned = async (
+  platform: Platform,
+  call: Call,
+  owned: Owned & {
+    /** Throws when it may no longer be changed from here: looks take their time. */
+    readonly confirm: () => void
+  },
+): Promise<void> => {
   if (!(await isOwned(platform, call, owned))) return
   const named = (step: string) => ({ ...call, name: `${call.name}/${step}/${owned.ref}` })
   try {
     const power = await portOf(platform, 'power').power(call, owned.ref)
     if (power.found && power.value.state !== 'off') {
+      owned.confirm()
       const stopping = await portOf(platform, 'power').stop(named('stop'), owned.ref)
       await stopping.wait(call)
     }
+    owned.confirm()
     const removal = await portOf(platform, 'machines').destroy(named('destroy'), owned.ref)
     await removal.wait(call)
   } catch (error) {
@@ -196,7 +205,7 @@ export const removeOwned = async (platform: Platform, call: Call, owned: Owned):
 /** By its recorded ref and our tag, never by its name. */
 export const undoTargetMachine =
   (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
     const undo = undoSchema.parse(effect.undo)
     const site = await loadSiteById(db, undo.site_id)
     if (!site) return
@@ -206,7 +215,7 @@ export const undoTargetMachine =
       await awaitTasks(platform, call, effect.jobId)
       for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
         if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue
-        await removeOwned(platform, call, { ref, owner: undo.owner })
+        await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
       }
     })
   }

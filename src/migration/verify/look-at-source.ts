@@ -12,6 +12,7 @@ import { portOf } from '../../platforms/ports.ts'
 import { again } from '../copy/again.ts'
 import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
 import { noteEntry } from '../journey.ts'
+import { sourceStopUndo } from '../start-source.ts'
 import { holdEntry } from './hold-entry.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -52,7 +53,7 @@ export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefi
  */
 const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook | undefined> => {
   const { turn, source, batch, facts } = task.journey
-  const { begun, ended } = stopsOf(turn.checkpointed)
+  const { begun, ended } = countStops(turn.checkpointed)
   if (begun === ended && seen.state === 'off') return undefined
   const at = begun === ended ? begun + 1 : begun
   if (begun === ended) {
@@ -66,7 +67,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs: durationMs(batch.config.guest_shutdown_limit) },
     part: `source-off-${at}`,
-    undo: null,
+    undo: sourceStopUndo(task.journey, { stays: true }),
   })
   if (outcome.type === 'wait') return { is: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
   await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended: at } })
@@ -75,7 +76,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
 
 const storedStops = z.object({ begun: z.int(), ended: z.int() })
 
-const stopsOf = (checkpointed: Readonly<Record<string, unknown>> | null) => {
+const countStops = (checkpointed: Readonly<Record<string, unknown>> | null) => {
   const stored = storedStops.safeParse(checkpointed?.stops)
   return stored.success ? stored.data : { begun: 0, ended: 0 }
 }

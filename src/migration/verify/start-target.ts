@@ -9,13 +9,10 @@ import { type ActingTurn, type PowerOutcome, powerMachine } from '../../inventor
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
-import { isOwn, proveTargetOff } from '../own-target.ts'
+import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../own-target.ts'
 import { holdEntry } from './hold-entry.ts'
 import { sourcePower } from './look-at-source.ts'
 import type { VerifyTask } from './verify-task.ts'
-
-/** Effects of this kind are targets that we started and that nobody has vouched for yet. */
-export const targetStartKind = 'target-start'
 
 const undoSchema = z.object({ entry_id: z.string(), target_id: z.string(), machine_ref: z.string() })
 
@@ -61,7 +58,7 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
   }
 }
 
-/** The same turn; before it acts outside, `check` may still say no. */
+/** The same turn; before it acts outside, `check` may still say no. It takes its time, so the lease is looked at after it. */
 const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
   db: turn.db,
   job: turn.job,
@@ -79,6 +76,7 @@ const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
       ...spec,
       act: async (signal) => {
         await check()
+        turn.holder().confirm()
         return spec.act(signal)
       },
     }),
@@ -126,17 +124,35 @@ const undoMs = 50_000
 /** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
 export const undoTargetStart =
   (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal): Promise<void> => {
+  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
     const undo = undoSchema.parse(effect.undo)
     // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
-    const entry = await findStoppedSource(db, undo.entry_id)
-    if (entry?.state === 'finished') return
+    if (await isVouchedFor(db, undo.entry_id)) return
     const site = await loadSiteById(db, undo.target_id)
     if (!site) return
     const name = `${effect.name}/undo/${effect.attempts}/${effect.epoch}`
     const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
-    await use(site, (platform) => proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned))
+    const starts = await startsOf(db, undo.entry_id)
+    const stillOwed = async () => {
+      if (await isVouchedFor(db, undo.entry_id)) throw vouchedFor(undo.machine_ref)
+      confirm()
+    }
+    await use(site, (platform) =>
+      proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned, { starts, confirm: stillOwed }),
+    )
   }
+
+const isVouchedFor = async (db: Db, entryId: string): Promise<boolean> =>
+  (await findStoppedSource(db, entryId))?.state === 'finished'
+
+const vouchedFor = (ref: string): DroverError =>
+  new DroverError({
+    code: 'target-vouched-for',
+    class: 'transient',
+    message: `The target ${ref} was verified meanwhile: it goes on running.`,
+    remedy: 'Nothing to do.',
+    detail: { ref },
+  })
 
 const notOurs = (ref: string): DroverError =>
   new DroverError({

@@ -158,6 +158,6 @@ test('a debt of an earlier cutover does not start the source under a later one',
   const debt = (await effectsOf(db, failed.id)).find(({ kind }) => kind === 'source-stop')
   if (!debt) throw new Error('There is no debt.')
   expect(debt.state).toBe('debt')
-  await undoSourceStop(db, world.inventory.use)(debt, AbortSignal.timeout(60_000))
+  await undoSourceStop(db, world.inventory.use)(debt, AbortSignal.timeout(60_000), () => {})
   expect(await powerOf(world.from, 'vm-108')).toBe('off')
 })

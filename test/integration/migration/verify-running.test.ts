@@ -44,7 +44,7 @@ test('a source that runs, and by its tracking has written nothing, is switched o
   expect(await powerOf(from, 'vm-101')).toBe('off')
   expect(after.sourceStoppedAt?.getTime()).toBeGreaterThan(entry.sourceStoppedAt?.getTime() ?? 0)
   const kinds = (await effectsOf(db, job.id)).map(({ kind }) => kind)
-  expect([...new Set(kinds)]).toEqual(['instance-power', 'target-fit', 'target-start'])
+  expect([...new Set(kinds)]).toEqual(['source-stop', 'target-fit', 'target-start'])
   expect(await overlapsOf(lab)).toEqual([])
 })
 

@@ -20,8 +20,11 @@ const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
 const worker = createJourneyWorker(db, createHandlersOf(world))
 
-const withdraw = async (entryId: string, source: 'keep' | 'start', target: 'keep' | 'destroy') =>
-  worker.finish(await sendTo(world, entryId, 'withdraw-entry', { source, target }))
+const withdraw = async (
+  entryId: string,
+  source: 'keep' | 'start' | 'start-any',
+  target: 'keep' | 'destroy',
+) => worker.finish(await sendTo(world, entryId, 'withdraw-entry', { source, target }))
 
 const isThere = async (machine: string) => (await world.to.call(`GET /instances/${machine}`)).status === 200
 
@@ -86,13 +89,23 @@ test('a machine whose making was never answered is found by its tag and goes', a
   expect(await isThere(entry.machineRef ?? '')).toBe(false)
 })
 
-test('a source that is another machine now, or was not switched off by us, is not started', async () => {
+test('a source that is another machine now is started when a person has given the entry up, and stays owed until then', async () => {
   const other = await cutOver('vm-109')
   await lab.admin('PATCH /lab/sites/vcenter/instances/vm-109', {
     uuid: '22222222-2222-4222-8222-222222222222',
   })
-  expect(await withdraw(other.id, 'start', 'keep')).toMatchObject({ result: { source: 'another-machine' } })
+  expect(await withdraw(other.id, 'start', 'keep')).toMatchObject({
+    state: 'failed',
+    error: { code: 'identity-changed' },
+  })
   expect(await powerOf(world.from, 'vm-109')).toBe('off')
+  expect((await entryOf(db, other.id)).sourceStoppedAt).not.toBeNull()
+  expect(await withdraw(other.id, 'start-any', 'keep')).toMatchObject({ result: { source: 'started' } })
+  expect(await powerOf(world.from, 'vm-109')).toBe('on')
+  expect((await entryOf(db, other.id)).sourceStoppedAt).toBeNull()
+})
+
+test('a source that was not switched off by us is not started', async () => {
   const resting = await cutOver('vm-112')
   expect(await withdraw(resting.id, 'start', 'keep')).toMatchObject({ result: { source: 'not-ours' } })
   expect(await powerOf(world.from, 'vm-112')).toBe('off')
