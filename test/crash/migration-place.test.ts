@@ -123,7 +123,8 @@ await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => 
       const frozen = await fleet.worker(`stop:${point}`)
       const jobId = await sendPlace(world, id)
       // It fell silent with the job in its hands: whoever comes next is not the first.
-      await until(async () => (await effectsOf(fleet.db, jobId)).length === 1, { what: 'the intent' })
+      await frozen.frozen()
+      expect(await effectsOf(fleet.db, jobId)).toHaveLength(1)
       await fleet.worker()
       await fleet.ended([jobId])
       frozen.resume()

@@ -123,7 +123,7 @@ await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
     const frozen = await fleet.worker('stop:mid-merge')
     const one = await addSync(fleet, source, 'full')
     const two = await addSync(fleet, source, 'full')
-    await frozen.line('worker started')
+    await frozen.frozen()
     await fleet.worker()
     await fleet.ended([one, two])
     await frozen.crash()

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import type { JobRow } from '../../db/schema/job.ts'
@@ -8,15 +7,6 @@ import { expectWhole } from '../support/load.ts'
 import type { TestProcess } from '../support/processes.ts'
 import { expectAlive } from '../support/roles.ts'
 import { until } from '../support/wait.ts'
-
-/** Frozen by SIGSTOP: state T in the second field after the bracketed name. */
-const isStopped = (pid: number): boolean => {
-  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8')
-  return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
-}
-
-const frozen = (armed: TestProcess) =>
-  until(() => isStopped(armed.pid), { what: 'the process to freeze at its point', withinMs: 60_000 })
 
 /** All that the ledger and the world outside know of these jobs, to the last field. */
 const everything = async (fleet: Fleet, ids: readonly string[]) => {
@@ -76,7 +66,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
   ] as const)('at %s: another one finishes, and the zombie writes nothing and serves on', async (point) => {
     const zombie = await fleet.worker(`stop:${point}`)
     const [id = ''] = await fleet.add(1, { effects: 2 })
-    await frozen(zombie)
+    await zombie.frozen()
     const other = await fleet.worker()
     await fleet.ended([id])
     const before = await everything(fleet, [id])
@@ -96,7 +86,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
     async (point) => {
       const zombie = await fleet.worker(`stop:${point}`)
       const [id = ''] = await fleet.add(1, { effects: 2, outcome: 'fail' })
-      await frozen(zombie)
+      await zombie.frozen()
       const other = await fleet.worker()
       await fleet.ended([id])
       const before = await everything(fleet, [id])
@@ -142,7 +132,7 @@ await onEachFleet('SIGSTOP of the leading conductor', conducted, (fleet) => {
     await zombie.line('this conductor leads')
     const standBy = await fleet.conductor()
     const ids = await fleet.add(6, { effects: 1 })
-    await frozen(zombie)
+    await zombie.frozen()
     const more = await fleet.add(6, { effects: 1 })
     await standBy.line('this conductor leads', { withinMs: 60_000 })
     await fleet.ended([...ids, ...more])

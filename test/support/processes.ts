@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
@@ -117,6 +118,15 @@ export class TestProcess {
 
   resume(): void {
     this.kill('SIGCONT')
+  }
+
+  /** Waits until somebody has frozen it, itself at a crash point as well: state T behind its bracketed name. */
+  async frozen(): Promise<void> {
+    const look = () => {
+      const stat = readFileSync(`/proc/${this.pid}/stat`, 'utf8')
+      return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
+    }
+    await until(look, { what: `process ${this.pid} to freeze`, withinMs: patienceMs })
   }
 }
 
