@@ -40,7 +40,10 @@ ${cancel === undefined ? '' : cancelForm(entry, cancel.force)}${isRemovable(entr
 
 /** Nothing is under way for it, and nothing is owed: what the API asks of an entry that is taken off the list. */
 const isRemovable = ({ state, job, intent, source_stopped_at: stopped }: Actionable): boolean =>
-  !isMigrating(state as EntryState) && job === null && intent === null && stopped === null
+  !isMigrating(state as EntryState) &&
+  job === null &&
+  intent === null &&
+  (stopped === null || state === 'finished')
 
 const removeForm = ({ id, name, batch, state }: Actionable): Html =>
   html`<details class="waive"><summary>Take it off the list<span class="sr"> ${visible(name)}</span></summary>

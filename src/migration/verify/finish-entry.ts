@@ -17,6 +17,7 @@ import { extentBytes } from '../copy/extent-map.ts'
 import { leaveJourney, machineOf, placementOf } from '../journey.ts'
 import { installationId } from '../ownership.ts'
 import type { ProvedDisk } from './prove-disks.ts'
+import { settleStarts } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
 
 /** All that speaks for an entry. */
@@ -44,6 +45,7 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
       signature: signCertificate(document, key),
       keyId: key.id,
     })
+    await settleStarts(tx, task.journey)
     const { record, disks } = evidence
     await moveEntry(tx, task.journey.batch.row, entry, {
       event: 'verified',

@@ -1,14 +1,18 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
+import type { Db, Tx } from '../../../db/client.ts'
+import { settleEffect } from '../../../db/queries/effects.ts'
 import { listEntryDisks, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
+import { hastenEntryDebts, listEntryEffects } from '../../../db/queries/entry-effects.ts'
 import { findStoppedSource } from '../../../db/queries/find-stopped-source.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { DroverError } from '../../errors.ts'
 import { type ActingTurn, type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { actorOf } from '../../inventory/turn.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
+import type { Journey } from '../journey.ts'
 import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../own-target.ts'
 import { holdEntry } from './hold-entry.ts'
 import { sourcePower } from './look-at-source.ts'
@@ -117,6 +121,24 @@ export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
     message: `${task.journey.facts.name} was switched off for its migration and is ${seen.state} again: its copy does not run beside it.`,
     remedy: 'Find out who started the source, then resolve the entry: what it wrote since is copied first.',
   })
+}
+
+/** Whether somebody is still going to stop the target on account of an earlier verification. */
+export const hasStartDebts = async ({ turn, entry }: Journey): Promise<boolean> => {
+  const asked = { entryId: entry.id, kind: targetStartKind, jobId: turn.job.id }
+  return (await turn.transaction((tx) => hastenEntryDebts(tx, asked))) > 0
+}
+
+/**
+ * What earlier verifications started was stopped before this one began, and what runs now is vouched for: nobody stops
+ * it on their account, also when the entry is no more.
+ */
+export const settleStarts = async (tx: Tx, { turn, entry }: Journey): Promise<void> => {
+  const effects = await listEntryEffects(tx, { entryId: entry.id, kind: targetStartKind })
+  const open = effects.filter(
+    ({ jobId, state }) => jobId !== turn.job.id && ['intended', 'done', 'debt'].includes(state),
+  )
+  for (const { id } of open) await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
 }
 
 const undoMs = 50_000

@@ -17,7 +17,7 @@ import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
 import { findStaleNow, lookAtSource } from './look-at-source.ts'
 import { type DiskDifference, doubtWhatRan, proveDisks } from './prove-disks.ts'
-import { requireSourceOff } from './start-target.ts'
+import { hasStartDebts, requireSourceOff } from './start-target.ts'
 import type { VerifyParts, VerifyTask } from './verify-task.ts'
 
 export type VerifyOutcome =
@@ -44,6 +44,7 @@ export const verifyEntry = async (
   const { entry, batch } = journey
   const instance = await findInstanceById(turn.db, entry.instanceId)
   if (!instance) throw movedOn(entry.id)
+  if (await hasStartDebts(journey)) return { ...earlierStart, name: journey.facts.name }
   // As it is now: what the batch said when it started may have been taken back since.
   const force = asked.force || batch.defaults.force_conflict_resolution
   return atBothEnds(parts.use, journey, (ends) =>
@@ -53,6 +54,12 @@ export const verifyEntry = async (
     ),
   )
 }
+
+const earlierStart = {
+  type: 'wait',
+  forMs: 10_000,
+  forWhat: 'its target to be stopped, which an earlier verification has left running',
+} as const
 
 /** What was settled before the target was started, and is not asked again by the turns that wait for it. */
 interface Settled {
