@@ -3,12 +3,12 @@ import type { ExtentDigest } from './entry-extents.ts'
 
 const page = 4_000
 
-/** What was written to a disk, extent by extent in order, page by page. */
+/** What was written to a disk, extent by extent in order, page by page; `from`: the first one that is asked for. */
 export async function* recordedDigests(
   db: Queryable,
-  asked: { readonly entryId: string; readonly disk: string },
+  asked: { readonly entryId: string; readonly disk: string; readonly from?: number },
 ): AsyncGenerator<readonly ExtentDigest[], void> {
-  for (let after = -1; ; ) {
+  for (let after = (asked.from ?? 0) - 1; ; ) {
     const rows = await db<ExtentDigest[]>`
       select at, digest from entry_extent
       where entry_id = ${asked.entryId}::uuid and disk = ${asked.disk} and at > ${after} order by at limit ${page}`

@@ -35,7 +35,7 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   if (facts.uuid !== '' && facts.uuid !== task.journey.facts.uuid) return { is: 'there', facts }
   const waits = await switchOff(task, power)
   if (waits) return waits
-  const why = await findStale(task)
+  const { why } = await findStale(task)
   return why === undefined ? { is: 'there', facts } : { is: 'stale', why }
 }
 
@@ -81,14 +81,22 @@ const countStops = (checkpointed: Readonly<Record<string, unknown>> | null) => {
   return stored.success ? stored.data : { begun: 0, ended: 0 }
 }
 
-/**
- * Why the copy is behind its source by now, by what tracking says since the final import and by whether the source has
- * run since. Undefined: it is not, or the source is gone. Unknown throws.
- */
-export const findStaleNow = async (task: VerifyTask): Promise<string | undefined> =>
-  (await sourcePower(task)) ? findStale(task) : undefined
+export interface Staleness {
+  /** Why the copy is behind its source; undefined: nothing shows that it is. */
+  readonly why: string | undefined
+  /** Disks of which tracking says that nothing was written since the final import, and those of which nothing does. */
+  readonly proved: readonly string[]
+  readonly untold: readonly string[]
+}
 
-const findStale = async (task: VerifyTask): Promise<string | undefined> => {
+/**
+ * Whether the copy is behind its source by now, by what tracking says since the final import and by whether the source
+ * was seen to run since. A source that is gone has no disks. Unknown throws.
+ */
+export const findStaleNow = async (task: VerifyTask): Promise<Staleness> =>
+  (await sourcePower(task)) ? findStale(task) : { why: undefined, proved: [], untold: [] }
+
+const findStale = async (task: VerifyTask): Promise<Staleness> => {
   const { turn, entry } = task.journey
   const rows = await listEntryDisks(turn.db, entry.id)
   const { sourceStoppedAt: stopped } = await holdEntry(task.journey)
@@ -101,7 +109,9 @@ const findStale = async (task: VerifyTask): Promise<string | undefined> => {
       disk,
       written: cycle?.state !== 'whole' ? 'yes' : await wasWritten(task, disk, changeId),
     })
-  return whyStale({ ran, disks })
+  const those = (written: DiskWritten) =>
+    disks.filter((one) => one.written === written).map(({ disk }) => disk)
+  return { why: whyStale({ ran, disks }), proved: those('no'), untold: those('unknown') }
 }
 
 const wasWritten = async (task: VerifyTask, disk: string, changeId: string | null): Promise<DiskWritten> => {

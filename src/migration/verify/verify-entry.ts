@@ -15,8 +15,9 @@ import { proveTargetOff, startsOf } from '../own-target.ts'
 import { bootTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
-import { findStaleNow, lookAtSource } from './look-at-source.ts'
+import { lookAtSource } from './look-at-source.ts'
 import { type DiskDifference, doubtWhatRan, proveDisks } from './prove-disks.ts'
+import { compareWithSource, type DiskStands } from './source-behind.ts'
 import { hasStartDebts, requireSourceOff } from './start-target.ts'
 import type { VerifyParts, VerifyTask } from './verify-task.ts'
 
@@ -75,9 +76,10 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
     const found = await settle(task, instance)
     if ('type' in found) return found
     settled = found
-  } else {
-    const why = await findStaleNow(task)
-    if (why !== undefined) return stale(task, why)
+  }
+  if (task.journey.entry.running) {
+    const early = await compareWithSource(task, 'before-start')
+    if (early.is === 'behind') return stale(task, early.why)
   }
   await task.pace()
   const proved = await proveDisks(task)
@@ -92,15 +94,15 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   // While it booted somebody may have started the source: two of them are no result.
   await requireSourceOff(task)
   // Off again by now, it may have run in between.
-  const why = await findStaleNow(task)
-  if (why !== undefined) return stale(task, why)
+  const late = await compareWithSource(task, 'before-finish')
+  if (late.is === 'behind') return stale(task, late.why)
   const disks: VerifyCheck[] = proved.disks.map(({ row, proof }) => ({
     name: `disk-${row.disk}`,
     expected: proof.source,
     observed: proof.target,
     result: proof.source === proof.target ? 'passed' : 'failed',
   }))
-  const checks = [...settled.checks, ...disks, ...boot.checks]
+  const checks = [...settled.checks, ...late.disks.map(unchangedCheck), ...disks, ...boot.checks]
   const setAside = failedChecks(checks).map(({ name, expected, observed }) => ({
     code: 'check-failed',
     message: `${name} is ${observed}, it was ${expected}.`,
@@ -161,6 +163,13 @@ const sourceCheck = (observed: string, result: VerifyCheck['result']): VerifyChe
   expected: 'off',
   observed,
   result,
+})
+
+const unchangedCheck = ({ disk, by }: DiskStands): VerifyCheck => ({
+  name: `source-disk-${disk}`,
+  expected: 'as copied',
+  observed: `as copied, by ${by}`,
+  result: 'passed',
 })
 
 const identityCheck = (expected: string, observed: string): VerifyCheck => ({

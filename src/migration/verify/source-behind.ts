@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import { type EntryDiskRow, listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { systemClock } from '../../clock.ts'
+import { sourceOf } from '../copy/copy-task.ts'
+import { compareExtents } from './compare-extents.ts'
+import { findStaleNow } from './look-at-source.ts'
+import { requireSourceOff } from './start-target.ts'
+import type { VerifyTask } from './verify-task.ts'
+
+/** How it is known of a disk of the source that its copy is as new as it is. */
+export interface DiskStands {
+  readonly disk: string
+  readonly by: 'tracking' | 'reading'
+}
+
+export type SourceStands =
+  | { readonly is: 'behind'; readonly why: string }
+  | { readonly is: 'same'; readonly disks: readonly DiskStands[] }
+
+const noteEveryMs = 10_000
+
+/**
+ * Whether the copy is as new as its source. Tracking says it; where nothing is tracked, a source that its owner has
+ * started and stopped again looks as it did, so its disks are read once more and compared with what was copied.
+ *
+ * `before-start`: so that no target is started of a copy that is behind. It goes on where an earlier turn was cut.
+ * `before-finish`: the last word, because a target takes its time to come up. It is read in one go: what is as old as an
+ * earlier turn proves nothing.
+ */
+export const compareWithSource = async (
+  task: VerifyTask,
+  moment: 'before-start' | 'before-finish',
+): Promise<SourceStands> => {
+  const { turn, entry } = task.journey
+  const { why, proved, untold } = await findStaleNow(task)
+  if (why !== undefined) return { is: 'behind', why }
+  const rows = (await listEntryDisks(turn.db, entry.id)).filter(({ disk }) => untold.includes(disk))
+  const total = rows.reduce((sum, { capacity }) => sum + capacity, 0)
+  let before = 0
+  for (const row of rows) {
+    const tell = (done: number) => turn.progress({ done: before + done, total, phase: 'verify-source' })
+    const same = await (moment === 'before-start' ? readOnce : readNow)(task, row, tell)
+    if (!same) return { is: 'behind', why: writtenUnseen(row.disk) }
+    before += row.capacity
+    tell(0)
+  }
+  // What was read while it ran would prove nothing.
+  if (rows.length > 0) await requireSourceOff(task)
+  const tracked = proved.map((disk) => ({ disk, by: 'tracking' as const }))
+  return { is: 'same', disks: [...tracked, ...rows.map(({ disk }) => ({ disk, by: 'reading' as const }))] }
+}
+
+const writtenUnseen = (disk: string): string =>
+  `The source was written to after it was copied: disk ${disk} is not tracked, was read again and differs.`
+
+type Read = (task: VerifyTask, row: EntryDiskRow, tell: (done: number) => void) => Promise<boolean>
+
+const sourceDisk = (task: VerifyTask, { disk }: EntryDiskRow) => {
+  const { platform, ref: machine } = sourceOf(task)
+  return { platform, ref: { machine, disk }, called: 'source' }
+}
+
+const readNow: Read = async (task, row, tell) => {
+  const compared = await compareExtents(task, row, sourceDisk(task, row), { tell, firstOnly: true })
+  return compared.count === 0
+}
+
+const storedRead = z.object({
+  /** Disks that were read to their end. */
+  done: z.array(z.string()),
+  /** The one that is being read, and up to where it was as copied. */
+  disk: z.string(),
+  next: z.int(),
+})
+
+const readOnce: Read = async (task, row, tell) => {
+  const { turn } = task.journey
+  const stored = storedRead.safeParse(turn.checkpointed?.source_read)
+  const known = stored.success ? stored.data : { done: [], disk: '', next: 0 }
+  if (known.done.includes(row.disk)) return true
+  const keep = (read: z.infer<typeof storedRead>) =>
+    turn.checkpoint({ ...turn.checkpointed, source_read: read })
+  let notedMs = systemClock.monotonicMs()
+  const compared = await compareExtents(task, row, sourceDisk(task, row), {
+    tell,
+    firstOnly: true,
+    from: known.disk === row.disk ? known.next : 0,
+    reached: async (next) => {
+      if (systemClock.monotonicMs() - notedMs < noteEveryMs) return
+      await keep({ ...known, disk: row.disk, next })
+      notedMs = systemClock.monotonicMs()
+    },
+  })
+  if (compared.count > 0) return false
+  await keep({ done: [...known.done, row.disk], disk: '', next: 0 })
+  return true
+}
