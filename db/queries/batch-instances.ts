@@ -108,9 +108,12 @@ export const insertEntries = async (
       where i.id = m.instance_id and m.state <> 'blocked' and i.frozen_by is null
     ), told as (
       insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
-      select 'entry.created', 'entry', id, ${batch.by}, state, message,
-        jsonb_build_object('code', reason, 'batch_id', ${batch.id}::text, 'instance_id', instance_id)
-      from made
+      select told.type, 'entry', id, ${batch.by}, state, message, jsonb_build_object('code', reason,
+        'stage', 'background', 'batch_id', ${batch.id}::text, 'instance_id', instance_id)
+      from made cross join lateral (values (1, 'entry.created'),
+        -- Who waits for conflicts and blocks hears of those that a start begins with, too.
+        (2, case state when 'conflict' then 'entry.conflict' when 'blocked' then 'entry.block' end)) told(nth, type)
+      where told.type is not null order by id, told.nth
     )
     select id, instance_id, state, ${openJobAbout(tx, 'instance', tx`made.instance_id::text`)} as busy from made`
 

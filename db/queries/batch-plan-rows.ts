@@ -1,3 +1,4 @@
+import type { PlanItem } from '../../src/domain/migration/plan-document.ts'
 import type { Queryable, Tx } from '../client.ts'
 
 /** A plan as it is kept: what was found, by whom, and who approved it. */
@@ -40,11 +41,32 @@ export const listPlans = async (
   where batch_id = ${batchId}::uuid and ${page.before === undefined ? db`true` : db`id < ${page.before}::uuid`}
   order by id desc limit ${page.limit}`
 
-/** One plan with all it holds. */
+/** One plan with all it holds but its instances. */
 export const findPlan = async (db: Queryable, batchId: string, id: string): Promise<PlanRow | undefined> => {
   const [row] = await db<PlanRow[]>`
-    select * from batch_plan where id = ${id}::uuid and batch_id = ${batchId}::uuid`
+    select id, batch_id, digest, created_by, created_at, document - 'items' as document
+    from batch_plan where id = ${id}::uuid and batch_id = ${batchId}::uuid`
   return row
+}
+
+/** Instances of a plan, in the order of their ids, in which it was made. */
+export const listPlanItems = async (
+  db: Queryable,
+  planId: string,
+  page: {
+    readonly after: string | undefined
+    readonly limit: number
+    readonly standing: string | undefined
+  },
+): Promise<PlanItem[]> => {
+  const { after, limit, standing } = page
+  const rows = await db<{ item: PlanItem }[]>`
+    select item from batch_plan p cross join lateral jsonb_array_elements(p.document -> 'items') with ordinality i(item, nth)
+    where p.id = ${planId}::uuid
+      and ${standing === undefined ? db`true` : db`item ->> 'standing' = ${standing}`}
+      and ${after === undefined ? db`true` : db`(item ->> 'instance_id')::uuid > ${after}::uuid`}
+    order by nth limit ${limit}`
+  return rows.map(({ item }) => item)
 }
 
 /** The plan of a batch that was approved last, if any was. */
@@ -66,11 +88,18 @@ export const markApproved = async (
     where id = ${id}::uuid`
 }
 
-/** Keeps the newest plans of a batch, and those that were approved. */
-export const prunePlans = async (tx: Tx, batchId: string, keep: number): Promise<void> => {
+/** Keeps the newest plans of a batch, and of older ones the last that were approved. */
+export const prunePlans = async (
+  tx: Tx,
+  batchId: string,
+  keep: { readonly newest: number; readonly approved: number },
+): Promise<void> => {
   await tx`
-    delete from batch_plan where batch_id = ${batchId}::uuid and not document ? 'approved' and id not in (
-      select id from batch_plan where batch_id = ${batchId}::uuid order by id desc limit ${keep})`
+    delete from batch_plan where batch_id = ${batchId}::uuid and id not in (
+      (select id from batch_plan where batch_id = ${batchId}::uuid order by id desc limit ${keep.newest})
+      union all
+      (select id from batch_plan where batch_id = ${batchId}::uuid and document ? 'approved'
+        order by document -> 'approved' ->> 'at' desc limit ${keep.approved}))`
 }
 
 /** A planning of this batch that has not ended. */

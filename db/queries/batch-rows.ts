@@ -73,9 +73,22 @@ export const moveBatch = async (
   return row
 }
 
+/** Whether a start has anything to do: an entry to go on with, or an instance that nobody has. */
 export const hasInstances = async (db: Queryable, batchId: string): Promise<boolean> => {
   const [row] = await db<{ some: boolean }[]>`
-    select exists (select from batch_instance where batch_id = ${batchId}::uuid)
-      or exists (select from entry where batch_id = ${batchId}::uuid) as some`
+    select exists (select from entry where batch_id = ${batchId}::uuid)
+      or exists (select from batch_instance a where a.batch_id = ${batchId}::uuid
+        and not exists (select from entry e where e.instance_id = a.instance_id)) as some`
   return row?.some ?? false
 }
+
+/** Other batches that have instances of this one, those with the most first, and how many that are. */
+export const listHolders = async (
+  db: Queryable,
+  batchId: string,
+): Promise<readonly { readonly name: string; readonly instances: number }[]> => db<
+  { name: string; instances: number }[]
+>`
+  select b.name, count(*)::int as instances from batch_instance a join entry e on e.instance_id = a.instance_id
+    join batch b on b.id = e.batch_id
+  where a.batch_id = ${batchId}::uuid and b.id <> ${batchId}::uuid group by b.name order by 2 desc, 1 limit 5`

@@ -1,5 +1,5 @@
 import type { HistorySample } from '../../src/domain/migration/plan-forecast.ts'
-import type { Queryable, Tx } from '../client.ts'
+import type { Queryable } from '../client.ts'
 import type { EntryRow } from '../schema/migration.ts'
 
 /** What a look has shown of the tracking of these instances, by id. */
@@ -31,13 +31,3 @@ export const readHistory = async (
 ): Promise<HistorySample[]> => db<HistorySample[]>`
   select phase, bytes, took_ms from entry_history
   where source_id = ${pair.sourceId}::uuid and target_id = ${pair.targetId}::uuid order by at desc limit ${most}`
-
-/** For the time of a plan's transaction: others of a group look where this one would be. */
-export const supposePlacement = async (
-  tx: Tx,
-  entryId: string,
-  placement: Readonly<Record<string, unknown>>,
-): Promise<void> => {
-  await tx`
-    update entry set placement = ${JSON.stringify(placement)}::text::jsonb where id = ${entryId}::uuid`
-}

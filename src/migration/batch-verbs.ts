@@ -1,5 +1,5 @@
 import type { Tx } from '../../db/client.ts'
-import { hasInstances, listWindows, lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
+import { hasInstances, listHolders, listWindows, lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
 import { findCommitted, intendReset, lookAtAll } from '../../db/queries/entry-rows.ts'
 import { countLeaving } from '../../db/queries/entry-under-way.ts'
 import { deletePause, insertPause } from '../../db/queries/pauses.ts'
@@ -41,12 +41,7 @@ export const startBatchNow = async (
       'Wait until they are gone, then start it; where one stays, its message in the queue says why.',
       { leaving },
     )
-  if (!(await hasInstances(tx, batch.id)))
-    throw refuse(
-      'batch-empty',
-      `No instance belongs to ${batch.name}.`,
-      'Change its include_expression, or wait for the search for its instances to end.',
-    )
+  if (!(await hasInstances(tx, batch.id))) throw nobodyToStart(batch.name, await listHolders(tx, batch.id))
   if (batch.requireApproval && !batch.approval)
     throw refuse(
       'batch-not-approved',
@@ -66,6 +61,25 @@ export const startBatchNow = async (
   const [job] = await enqueue(tx, [searchJob(moved, 'start', verb.by)])
   return { batch: moved, jobId: job?.id ?? '' }
 }
+
+const nobodyToStart = (
+  name: string,
+  holders: readonly { readonly name: string; readonly instances: number }[],
+): DroverError =>
+  holders.length === 0
+    ? refuse(
+        'batch-empty',
+        `No instance belongs to ${name}.`,
+        'Change its include_expression, or wait for the search for its instances to end.',
+      )
+    : refuse(
+        'batch-instances-taken',
+        `Every instance of ${name} is in the queue of another batch: ${holders
+          .map((holder) => `${holder.name} (${holder.instances})`)
+          .join(', ')}.`,
+        'Take them off the queue there, or change its include_expression.',
+        { batches: holders.map((holder) => holder.name) },
+      )
 
 /** The job that notes who belongs to a batch: after it was made or changed. */
 export const searchJob = (batch: BatchRow, purpose: 'assign' | 'start', by: string) => ({

@@ -187,6 +187,7 @@ const standingOf = ({
   subject,
   reasons,
 }: Pick<Decided, 'subject' | 'placement' | 'reasons'>): PlanItem['standing'] => {
+  if (subject.elsewhere !== null) return 'in-other-batch'
   if (!isOpen(subject)) return subject.existing?.state === 'conflict' ? 'conflict' : 'on-its-way'
   if ((subject.existing ?? subject.fresh)?.state === 'conflict') return 'conflict'
   return reasons.length > 0 ? 'blocked' : 'goes'

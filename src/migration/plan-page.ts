@@ -2,7 +2,7 @@ import type { Db, Tx } from '../../db/client.ts'
 import { type EntryInsert, insertEntries } from '../../db/queries/batch-instances.ts'
 import { findNetworksByRef } from '../../db/queries/list-site-things.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
-import { readEntriesOf, supposePlacement } from '../../db/queries/read-plan-facts.ts'
+import { readEntriesOf } from '../../db/queries/read-plan-facts.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { EntryRow } from '../../db/schema/migration.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
@@ -13,12 +13,12 @@ import { instanceBlocks } from '../domain/migration/start-batch.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { getsEntry, instanceStanding, type Judged, newEntry } from './find-instances.ts'
-import { hintOf } from './placement/choose-host.ts'
 import { decideWhere, type KeptPlacement } from './placement/place.ts'
 import { type Considered, decidePlace, mapLines } from './placement/place-entry.ts'
 import { runScript, type ScriptThreads } from './placement/script-runner.ts'
 import type { ScriptAnswer } from './placement/script-types.ts'
 import { askAbout, batchText } from './placement/script-view.ts'
+import { SupposedHosts } from './plan-hosts.ts'
 import type { PlanTargets } from './plan-target.ts'
 
 /** One instance of a plan, with the entry it has or would get. */
@@ -29,6 +29,8 @@ export interface Subject {
   /** Undefined: it would be made. */
   readonly existing: EntryRow | undefined
   readonly fresh: EntryInsert | undefined
+  /** The batch that has it already, when it is another one. */
+  readonly elsewhere: string | null
 }
 
 /** What would become of it. */
@@ -38,13 +40,6 @@ export interface Decided {
   /** Where it is, or would be; null: nowhere. */
   readonly placement: KeptPlacement | null
   readonly reasons: readonly Reason[]
-}
-
-/** An entry that others look at when they choose a host: it is supposed again on every page. */
-interface Supposed {
-  readonly fresh: EntryInsert | undefined
-  readonly entryId: string
-  readonly placement: KeptPlacement
 }
 
 export interface PagePlannerOptions {
@@ -69,7 +64,7 @@ class TakenBack extends Error {
 export class PagePlanner {
   readonly #options: PagePlannerOptions
   readonly #sources = new Map<string, SiteRow | undefined>()
-  readonly #supposed: Supposed[] = []
+  readonly #supposed = new SupposedHosts()
 
   constructor(options: PagePlannerOptions) {
     this.#options = options
@@ -86,7 +81,6 @@ export class PagePlanner {
       })
     } catch (error) {
       if (!(error instanceof TakenBack)) throw error
-      this.#remember(error.decided)
       return error.decided
     }
     throw new Error('A plan was not taken back.')
@@ -102,13 +96,19 @@ export class PagePlanner {
     )
     return judged.flatMap((one): Subject[] => {
       const existing = entries.get(one.line.id)
-      if (existing) {
-        const facts = existing.facts as unknown as EffectiveFacts
-        return [{ judged: one, facts, entryId: existing.id, existing, fresh: undefined }]
+      const whole = {
+        ...{ judged: one, facts: one.facts, entryId: '', existing: undefined, fresh: undefined },
+        elsewhere: null,
       }
+      if (existing) {
+        // A blocked one is placed by what is known of it then.
+        const facts = existing.state === 'blocked' ? one.facts : (existing.facts as unknown as EffectiveFacts)
+        return [{ ...whole, facts, entryId: existing.id, existing }]
+      }
+      if (isElsewhere(one, batch.row.name)) return [{ ...whole, elsewhere: one.line.entryBatch }]
       if (!getsEntry(one)) return []
       const fresh = newEntry(batch, one)
-      return [{ judged: one, facts: one.facts, entryId: fresh.id, existing: undefined, fresh }]
+      return [{ ...whole, entryId: fresh.id, fresh }]
     })
   }
 
@@ -174,10 +174,9 @@ export class PagePlanner {
     considered: ReadonlyMap<Subject, Considered & { troubles: readonly Reason[] }>,
   ): Promise<Decided[]> {
     const { batch } = this.#options
-    const fresh = [...this.#supposed, ...subjects].flatMap((one) => one.fresh ?? [])
+    const fresh = subjects.flatMap((one) => one.fresh ?? [])
     const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
     const made = new Set((await insertEntries(tx, by, fresh)).map(({ instanceId }) => instanceId))
-    for (const { entryId, placement } of this.#supposed) await supposePlacement(tx, entryId, { ...placement })
     const decided: Decided[] = []
     for (const subject of subjects) {
       // Another batch has just taken it.
@@ -203,11 +202,12 @@ export class PagePlanner {
   ): Promise<Decided> {
     const { subject, source, found } = asked
     const { batch } = this.#options
-    const { facts, entryId } = subject
-    const { placement, reasons } = await decidePlace(tx, { batch, facts, entry: { id: entryId } }, found)
+    const { facts, entryId: id, existing } = subject
+    const whose = { batch, facts, entry: { id } }
+    const { placement, reasons } = await decidePlace(tx, whose, found, this.#supposed)
     // Of a target that could not be looked at nothing else is known.
     const problems = found.troubles.length > 0 ? found.troubles : reasons
-    if (problems.length === 0 && hintOf(facts)) await supposePlacement(tx, entryId, { ...placement })
+    if (problems.length === 0) this.#supposed.move(facts, { before: keptOf(existing), now: placement })
     const away: Reason[] =
       source?.connectivity === 'ok'
         ? []
@@ -224,23 +224,23 @@ export class PagePlanner {
       reasons: [...reasonsOf(subject, batch), ...away, ...problems],
     }
   }
-
-  #remember(decided: readonly Decided[]): void {
-    for (const { subject, placement } of decided)
-      if (placement && isOpen(subject) && hintOf(subject.facts))
-        this.#supposed.push({ fresh: subject.fresh, entryId: subject.entryId, placement })
-  }
 }
 
 /** Where it lands is not decided yet. */
-export const isOpen = ({ existing }: Subject): boolean =>
-  existing === undefined || isBeforePlacement(placeOf(existing))
+export const isOpen = ({ existing, elsewhere }: Subject): boolean =>
+  elsewhere === null && (existing === undefined || isBeforePlacement(placeOf(existing)))
+
+/** It belongs to this batch, and to one that was quicker. */
+const isElsewhere = ({ line, matches }: Judged, batch: string): boolean =>
+  line.entryBatch !== null && line.entryBatch !== batch && (matches === true || line.assigned)
 
 const keptOf = (entry: EntryRow | undefined): KeptPlacement | null =>
   (entry?.placement as unknown as KeptPlacement | null | undefined) ?? null
 
 /** What its start says of it, or said. Restrictions come and go until it is placed, so they are judged anew. */
-const reasonsOf = ({ existing, fresh, judged }: Subject, { config }: BatchView): Reason[] => {
+const reasonsOf = ({ existing, fresh, judged, elsewhere }: Subject, { config }: BatchView): Reason[] => {
+  if (elsewhere !== null)
+    return [{ code: 'in-other-batch', message: `It is in the queue of the batch ${elsewhere}.` }]
   if (fresh) return fresh.reasons.map((one) => one as unknown as Reason)
   if (!existing) return []
   if (existing.state === 'conflict') return [{ code: existing.reason, message: existing.message }]

@@ -5,7 +5,7 @@ import { quietLog } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/wait.ts'
 import { addFleet, defineBatch, emptyMigration, runJobs, startBatch } from './batch-rows.ts'
-import { eventTypes } from './inventory-rows.ts'
+import { addFinding, eventTypes } from './inventory-rows.ts'
 import { clientOf, depsOver } from './setup.ts'
 
 const { db } = await createDatabase()
@@ -61,4 +61,42 @@ test('a batch whose start did not come to its end says so, and can be started ag
   await lookOnce()
   expect((await get('/v1/batches/wave-1')).body.state).toBe('running')
   expect(await names()).toEqual(['web-1', 'web-2'])
+})
+
+test('a batch whose instances all belong to others is not started, and says to whom', async () => {
+  const ids = await addFleet(db, ['web-1', 'web-2', 'web-3'])
+  await startBatch(db, call, { name: 'first', include_expression: 'name in ["web-1", "web-2"]' })
+  await defineBatch(db, call, { name: 'late', include_expression: 'name == "web-1"' })
+  const refused = await post('/v1/batches/late/:start')
+  expect([refused.status, refused.body.code]).toEqual([409, 'batch-instances-taken'])
+  expect(refused.body.detail).toContain('first (1)')
+  expect((await get('/v1/batches/late')).body.state).toBe('defined')
+  // One that nobody has is enough.
+  await startBatch(db, call, { name: 'more', include_expression: 'name in ["web-2", "web-3"]' })
+  const rows = await db<{ instanceId: string }[]>`
+    select instance_id from entry e join batch b on b.id = e.batch_id where b.name = 'more'`
+  expect(rows.map(({ instanceId }) => instanceId)).toEqual([ids['web-3']])
+})
+
+test('what conflicts or is blocked from its start on is told like any that comes later', async () => {
+  const ids = await addFleet(db, ['web-1', 'web-2', 'web-3', 'web-4'])
+  await defineBatch(db, call)
+  await db`update instance set name = 'old', facts = facts || '{"name": "old"}' where id = ${ids['web-1'] ?? ''}`
+  await addFinding(db, { instanceId: ids['web-2'] ?? '', rule: 'disabled', severity: 'critical' })
+  await db`update instance set gone_at = now() where id = ${ids['web-3'] ?? ''}`
+  await post('/v1/batches/wave-1/:start')
+  await runJobs(db, 'start-batch')
+  const told = await db<{ instanceId: string; types: string[]; code: string; job: boolean }[]>`
+    select e.instance_id, array_agg(v.type order by v.xid, v.id) as types, min(v.detail ->> 'code') as code,
+      bool_or(e.job_id is not null) as job
+    from event v join entry e on e.id::text = v.subject_id and v.subject_type = 'entry'
+    where v.type like 'entry.%' group by 1`
+  expect(new Map(told.map(({ instanceId, types, code, job }) => [instanceId, { types, code, job }]))).toEqual(
+    new Map([
+      [ids['web-1'], { types: ['entry.created', 'entry.conflict'], code: 'no-longer-matches', job: false }],
+      [ids['web-2'], { types: ['entry.created', 'entry.block'], code: 'disabled', job: false }],
+      [ids['web-3'], { types: ['entry.created', 'entry.block'], code: 'instance-gone', job: false }],
+      [ids['web-4'], { types: ['entry.created'], code: 'waiting', job: true }],
+    ]),
+  )
 })

@@ -10,8 +10,8 @@ import { done, type Handler } from '../handler.ts'
 
 type Payload = z.infer<typeof planBatchKind.payload>
 
-/** Of a batch, beside those that were approved. */
-const keptPlans = 20
+/** Of a batch: what a person may still look at, and what people last agreed to. */
+const keptPlans = { newest: 20, approved: 5 }
 
 /** Plans a batch and keeps the plan. */
 export const createPlanBatch = (parts: PlanParts): Handler<Payload> => ({

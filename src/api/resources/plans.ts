@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi'
-import type { Tx } from '../../../db/client.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
 import {
   findLivePlanning,
   findPlan,
+  listPlanItems,
   listPlans,
   markApproved,
   type PlanRow,
@@ -11,13 +12,13 @@ import { listWindows } from '../../../db/queries/batch-rows.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
 import { approveBatch } from '../../../db/queries/write-batch.ts'
-import type { PlanItem } from '../../domain/migration/plan-document.ts'
+import { type PlanItem, planStandings } from '../../domain/migration/plan-document.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { viewBatch } from '../../migration/batch-view.ts'
 import { settingsDigest } from '../../migration/plan-batch.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
+import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
 import { defineRoute, json, jsonBody, moment, newResource } from '../route.ts'
@@ -82,7 +83,7 @@ const show = defineRoute({
   summary: 'Show a plan; its instances come in pages',
   request: {
     params: batchParams.extend({ id: z.uuid() }),
-    query: pageQuery.extend({ standing: z.enum(['goes', 'blocked', 'conflict', 'on-its-way']).optional() }),
+    query: pageQuery.extend({ standing: z.enum(planStandings).optional() }),
   },
   responses: { 200: json(planSchema, 'The plan') },
 })
@@ -153,22 +154,17 @@ const approvePlan = async (tx: Tx, asked: { name: string; planId: string; by: st
   }
 }
 
-const pageOfItems = (
-  row: PlanRow,
+const pageOfItems = async (
+  db: Queryable,
+  planId: string,
   asked: { limit: number; cursor: string | undefined; standing: string | undefined },
 ) => {
-  const listName = `plan-${row.id}`
-  const after = readCursor(listName, uuidKey, asked.cursor)
-  const all = (row.document.items as readonly PlanItem[]).filter(
-    ({ standing }) => asked.standing === undefined || standing === asked.standing,
-  )
-  const from = after === undefined ? 0 : all.findIndex(({ instance_id }) => instance_id === after) + 1
-  const items = all.slice(from, from + asked.limit)
-  const last = items.at(-1)
-  return {
-    items: items.map((item): Record<string, unknown> => ({ ...item })),
-    next_cursor: last && from + asked.limit < all.length ? writeCursor(listName, last.instance_id) : null,
-  }
+  const { limit, cursor, standing } = asked
+  const list = `plan-${planId}`
+  const after = readCursor(list, uuidKey, cursor)
+  const items = await listPlanItems(db, planId, { after, limit: limit + 1, standing })
+  const key = (item: PlanItem) => item.instance_id
+  return toPage(items, { list, limit, key, item: (item): Record<string, unknown> => ({ ...item }) })
 }
 
 /** `/batches/{name}/:plan`, `/batches/{name}/plans` and `:approve`. */
@@ -201,7 +197,7 @@ export const plans = (deps: ApiDeps) =>
           ...viewSummary(row),
           diff: (diff as Record<string, unknown> | null) ?? null,
           items_left_out: Number(left),
-          ...pageOfItems(row, { limit, cursor, standing }),
+          ...(await pageOfItems(deps.db, row.id, { limit, cursor, standing })),
         },
         200,
       )

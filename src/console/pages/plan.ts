@@ -15,6 +15,7 @@ const standings: readonly (readonly [value: string, text: string])[] = [
   ['blocked', 'blocked'],
   ['conflict', 'conflict'],
   ['on-its-way', 'on its way'],
+  ['in-other-batch', 'in another batch'],
 ]
 
 interface PlanDetailSeen extends PlanSeen {

@@ -3,12 +3,16 @@ import type { Placement } from './placement.ts'
 import type { Forecast } from './plan-forecast.ts'
 import { makespan } from './plan-forecast.ts'
 
+export const planStandings = ['goes', 'blocked', 'conflict', 'on-its-way', 'in-other-batch'] as const
+export type PlanStanding = (typeof planStandings)[number]
+
 /** What would become of one instance. Under the names of the API: it is stored and shown as it is. */
 export interface PlanItem {
   readonly instance_id: string
   readonly name: string
   readonly source: string
-  readonly standing: 'goes' | 'blocked' | 'conflict' | 'on-its-way'
+  /** `in-other-batch`: another batch has it; a start leaves it there. */
+  readonly standing: PlanStanding
   /** Its entry's state, where it has one already. */
   readonly state: string | null
   readonly reasons: readonly Reason[]
@@ -31,6 +35,7 @@ export interface PlanTotals {
   readonly blocked: number
   readonly conflict: number
   readonly on_its_way: number
+  readonly in_other_batch: number
   readonly without_window: number
   readonly bytes: number
   /** How many entries need each token, and how many may hold it at once. */
@@ -52,7 +57,7 @@ export const decidedOf = (item: PlanItem): Record<string, unknown> => ({
 /** Adds items up as they come, so that a plan of any size needs little memory. */
 export class PlanSums {
   readonly #limitOf: (token: string) => number
-  readonly #counts = { goes: 0, blocked: 0, conflict: 0, 'on-its-way': 0 }
+  readonly #counts = { goes: 0, blocked: 0, conflict: 0, 'on-its-way': 0, 'in-other-batch': 0 }
   readonly #tokens = new Map<string, number>()
   readonly #copies: { readonly p50: number; readonly p90: number }[] = []
   #unknown = 0
@@ -81,11 +86,12 @@ export class PlanSums {
     const lanes = copiesAtOnce(goes, tokens)
     const known = this.#unknown === 0 && this.#copies.length > 0
     return {
-      instances: goes + blocked + conflict + this.#counts['on-its-way'],
+      instances: Object.values(this.#counts).reduce((sum, count) => sum + count, 0),
       goes,
       blocked,
       conflict,
       on_its_way: this.#counts['on-its-way'],
+      in_other_batch: this.#counts['in-other-batch'],
       without_window: this.#windowless,
       bytes: this.#bytes,
       tokens: Object.fromEntries(tokens),

@@ -22,6 +22,7 @@ import { enterJourney, type Journey, movedOn } from '../journey.ts'
 import { tokensToPlace } from '../known-target.ts'
 import { blocksOf } from '../observe-entry.ts'
 import { ownerOfEntry } from '../ownership.ts'
+import type { SupposedHosts } from '../plan-hosts.ts'
 import { chooseHost, hintOf } from './choose-host.ts'
 import { decideWhere, findObstacles, type KeptPlacement, type WhereAsk } from './place.ts'
 import { runScript, type ScriptThreads } from './script-runner.ts'
@@ -177,6 +178,7 @@ export const decidePlace = async (
   tx: Tx,
   { batch, entry, facts }: Pick<Journey, 'batch' | 'facts'> & { readonly entry: Pick<EntryAtWork, 'id'> },
   { where, view }: Considered,
+  supposed?: SupposedHosts,
 ): Promise<{ placement: KeptPlacement; reasons: readonly Reason[] }> => {
   const hint = hintOf(facts)
   let host: WhereAsk['host']
@@ -185,7 +187,8 @@ export const decidePlace = async (
     await lockRoom(tx, batch.row.id)
     const { attribute, group } = hint
     const asked = { batchId: batch.row.id, but: entry.id, target: view.name, attribute, group }
-    host = chooseHost(hint, view.hosts, await countHostsOfGroup(tx, asked), facts)
+    const taken = await countHostsOfGroup(tx, asked)
+    host = chooseHost(hint, view.hosts, supposed?.over(view.name, hint, taken) ?? taken, facts)
   }
   const { placement, problems } = decideWhere({ ...where, ...(host ? { host } : {}) })
   const obstacles = findObstacles(placement, facts, view, batch.defaults.migration_network)

@@ -1,5 +1,12 @@
+import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
-import { findPlan } from '../../../db/queries/batch-plan-rows.ts'
+import {
+  findPlan,
+  insertPlan,
+  listPlanItems,
+  markApproved,
+  prunePlans,
+} from '../../../db/queries/batch-plan-rows.ts'
 import { findBatch } from '../../../db/queries/batch-rows.ts'
 import type { PlanItem } from '../../../src/domain/migration/plan-document.ts'
 import { hostHints } from '../../../src/migration/placement/choose-host.ts'
@@ -61,7 +68,8 @@ const plan = async () => {
   const batch = await findBatch(db, 'planned')
   const row = await findPlan(db, batch?.id ?? '', String(job.result?.plan_id))
   if (!row) throw new Error('The plan was not kept.')
-  return { id: row.id, digest: row.digest, document: row.document as unknown as PlanDocument }
+  const items = await listPlanItems(db, row.id, { after: undefined, limit: 10_000, standing: undefined })
+  return { id: row.id, digest: row.digest, document: { ...row.document, items } as unknown as PlanDocument }
 }
 
 /** How much of everything there is, and what was written last: a plan leaves all of it as it was. */
@@ -198,6 +206,36 @@ test('a plan names windows, forecasts and what the target refuses, and is compar
   const next = await call('GET', `${path}?limit=1&standing=blocked&cursor=${page.body.next_cursor}`)
   expect(next.body.items[0]?.instance_id).not.toBe(page.body.items[0]?.instance_id)
   expect((await call('GET', `/v1/batches/planned/plans/${world.source.id}`)).status).toBe(404)
+})
+
+test('what another batch has is said to be there, and old approvals do not pile up', async () => {
+  const row = await findBatch(db, 'planned')
+  const planned = { id: row?.id ?? '', version: row?.version ?? 0 }
+  const [first] = await db<{ instanceId: string }[]>`
+    select instance_id from batch_instance where batch_id = ${planned.id}::uuid order by 1`
+  await db`delete from entry where instance_id = ${first?.instanceId ?? ''}::uuid`
+  await db`
+    insert into entry (id, batch_id, instance_id, source_id, state, reason, message, revision, facts, running)
+    select gen_random_uuid(), ${world.batch.id}::uuid, id, site_id, 'waiting', 'waiting', 'It waits.', 1, facts, true
+    from instance where id = ${first?.instanceId ?? ''}::uuid`
+  for (let nth = 0; nth < 8; nth += 1) {
+    const id = uuidv7()
+    await db.begin(async (tx) => {
+      await insertPlan(tx, { id, batchId: planned.id, document: {}, digest: String(nth), by: 'test' })
+      await markApproved(tx, id, { by: 'test', at: `2099-01-0${nth + 1}T00:00:00.000Z` })
+      await prunePlans(tx, planned.id, { newest: 1, approved: 2 })
+    })
+  }
+  const kept = await db<{ digest: string }[]>`
+    select digest from batch_plan where batch_id = ${planned.id}::uuid order by id`
+  expect(kept.map(({ digest }) => digest)).toEqual(['6', '7'])
+  await db`delete from batch_plan where batch_id = ${planned.id}::uuid`
+  const { document } = await plan()
+  const elsewhere = document.items.filter(({ standing }) => standing === 'in-other-batch')
+  expect(elsewhere).toMatchObject([
+    { instance_id: first?.instanceId, placement: null, reasons: [{ code: 'in-other-batch' }] },
+  ])
+  expect(document.totals).toMatchObject({ in_other_batch: 1, instances: document.items.length })
 })
 
 test('who asks twice while it is planned gets the same job', async () => {
