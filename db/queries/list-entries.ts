@@ -30,6 +30,7 @@ export interface EntryLine
   readonly jobState: string | null
   readonly jobProgress: Readonly<Record<string, unknown>> | null
   readonly jobStartedAt: Date | null
+  readonly jobClaimedAt: Date | null
   readonly jobOpen: boolean
   /** The database's clock. */
   readonly now: Date
@@ -55,13 +56,14 @@ const lineColumns = (db: Queryable) => db`
   e.created_at, e.finished_at, e.certificate_id, b.name as batch, e.facts ->> 'name' as name, s.name as source,
   coalesce(e.placement ->> 'target', b.defaults -> 'placement' ->> 'target') as target, w.name as window,
   j.kind as job_kind, j.state as job_state, j.progress as job_progress, j.started_at as job_started_at,
-  j.id is not null and j.finished_at is null as job_open, now() as now`
+  j.claimed_at as job_claimed_at, j.id is not null and j.finished_at is null as job_open, now() as now`
 
-const joined = (db: Queryable) => db`
+export const entryJoins = (db: Queryable) => db`
   entry e join batch b on b.id = e.batch_id join site s on s.id = e.source_id
     left join batch_window w on w.id = e.window_id left join job j on j.id = e.job_id`
 
-const fits = (db: Queryable, filter: EntryFilter) => db`
+/** What `e` (entry) and `b` (its batch) must be like. */
+export const entryFits = (db: Queryable, filter: EntryFilter) => db`
   ${filter.batch === undefined ? db`true` : db`e.batch_id = (select id from batch where name = ${filter.batch})`}
   and ${filter.state === undefined ? db`true` : db`e.state = ${filter.state}`}
   and ${
@@ -82,27 +84,20 @@ export const listEntries = async (
   filter: EntryFilter,
   page: { readonly after: string | undefined; readonly limit: number },
 ): Promise<EntryLine[]> => db<EntryLine[]>`
-  select ${lineColumns(db)} from ${joined(db)}
-  where ${fits(db, filter)} and ${page.after === undefined ? db`true` : db`e.id > ${page.after}::uuid`}
+  select ${lineColumns(db)} from ${entryJoins(db)}
+  where ${entryFits(db, filter)} and ${page.after === undefined ? db`true` : db`e.id > ${page.after}::uuid`}
   order by e.id limit ${page.limit}`
 
-/** Ids of entries that fit, the first made first; for verbs on many. */
-export const listEntryIds = async (
-  db: Queryable,
-  filter: EntryFilter & { readonly ids?: readonly string[] | undefined },
-  limit: number,
-): Promise<string[]> => {
-  const rows = await db<{ id: string }[]>`
-    select e.id from entry e join batch b on b.id = e.batch_id
-    where ${fits(db, filter)} and ${filter.ids === undefined ? db`true` : db`e.id = any(${filter.ids as string[]}::uuid[])`}
-    order by e.id limit ${limit}`
-  return rows.map(({ id }) => id)
-}
+/** These entries, in the order of lists. */
+export const findEntries = async (db: Queryable, ids: readonly string[]): Promise<EntryLine[]> => db<
+  EntryLine[]
+>`
+  select ${lineColumns(db)} from ${entryJoins(db)} where e.id = any(${ids as string[]}::uuid[]) order by e.id`
 
 export const findEntry = async (db: Queryable, id: string): Promise<EntryDetail | undefined> => {
   const [row] = await db<EntryDetail[]>`
     select e.*, ${lineColumns(db)}, w.starts_at as window_starts_at, w.ends_at as window_ends_at, j.error as job_error
-    from ${joined(db)} where e.id = ${id}::uuid`
+    from ${entryJoins(db)} where e.id = ${id}::uuid`
   return row
 }
 

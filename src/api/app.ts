@@ -34,6 +34,7 @@ import { networks } from './resources/networks.ts'
 import { pauses } from './resources/pauses.ts'
 import { plans } from './resources/plans.ts'
 import { queue } from './resources/queue.ts'
+import { queueBulk } from './resources/queue-bulk.ts'
 import { queueVerbs } from './resources/queue-verbs.ts'
 import { rules } from './resources/rules.ts'
 import { selfTests } from './resources/self-tests.ts'
@@ -90,6 +91,7 @@ const resources = [
   batchMembers,
   plans,
   queue,
+  ...queueBulk,
   ...queueVerbs,
   certificates,
   signingKeys,

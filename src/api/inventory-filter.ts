@@ -1,20 +1,23 @@
+import type { JudgedEntry } from '../../db/queries/entries-for-filter.ts'
 import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
 import { FilterError } from '../domain/inventory/filter/filter-error.ts'
-import { type FilterView, instanceView, networkView } from '../domain/inventory/filter/view.ts'
+import { entryView, type FilterView, instanceView, networkView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type InstanceOverrides } from '../domain/inventory/overrides.ts'
 import { problem } from './problem.ts'
 
 /** Says of a row whether it fits; throws where it cannot be judged. */
 export type RowTest<Row> = (row: Row) => boolean
 
-/** A test of instances, and what of them it does not look at. */
-export interface InstanceTest {
-  readonly test: RowTest<JudgedLine>
+/** A test of instances, or of what has one, and what of these it does not look at. */
+export interface FleetTest<Row> {
+  readonly test: RowTest<Row>
   readonly without: LeftOut
 }
+
+export type InstanceTest = FleetTest<JudgedLine>
 
 /** Reads a filter that a person sent; nothing, where they sent none. Refuses it with the place of the mistake. */
 const compile = (text: string, kind: FilterKind): CompiledFilter => {
@@ -53,14 +56,16 @@ const systemFields = ['os_type', 'distribution', 'distribution_version']
 const systemFacts = ['os', 'os_description', 'os_template']
 const noSystem = { os: '', os_description: '', os_template: '' }
 
+/** Facts that the text cannot mean. */
+const unmentioned = (text: string): string[] =>
+  Object.keys(filterFields.instance).filter((field) => !alwaysNeeded.has(field) && !mentions(text, field))
+
 export const instanceFilter = (text: string | undefined): InstanceTest | undefined => {
   if (text === undefined) return undefined
   const filter = compile(text, 'instance')
   // Telling the system takes longer than most filters do.
   const system = [...systemFields, ...systemFacts].some((field) => mentions(text, field))
-  const facts = Object.keys(filterFields.instance).filter(
-    (field) => !alwaysNeeded.has(field) && !(system && systemFacts.includes(field)) && !mentions(text, field),
-  )
+  const facts = unmentioned(text).filter((field) => !(system && systemFacts.includes(field)))
   const test = testOf<JudgedLine>(filter, (row) =>
     instanceView({
       facts: applyOverrides(
@@ -75,6 +80,22 @@ export const instanceFilter = (text: string | undefined): InstanceTest | undefin
   )
   return { test, without: { facts, findings: !mentions(text, 'findings') } }
 }
+
+/** The record of an entry has its overrides in it, and its system is told already. */
+export const entryFilter = (text: string | undefined): FleetTest<JudgedEntry> | undefined =>
+  text === undefined
+    ? undefined
+    : {
+        test: testOf<JudgedEntry>(compile(text, 'entry'), ({ sourceKind, sourceOff, since, ...row }) =>
+          entryView({
+            ...row,
+            source_kind: sourceKind,
+            source_off: sourceOff,
+            since: since.toISOString(),
+          }),
+        ),
+        without: { facts: unmentioned(text), findings: !mentions(text, 'findings') },
+      }
 
 export const networkFilter = (text: string | undefined): RowTest<NetworkLine> | undefined =>
   text === undefined

@@ -135,6 +135,11 @@ export const problemCodes = {
     'Not as many as you confirmed',
     'Look at the queue again, and confirm the number that fits now.',
   ),
+  'filter-too-wide': facts(
+    409,
+    'Too many entries for a filter',
+    'Say the batch or the state beside the filter, so that it is asked of fewer.',
+  ),
   'plan-outdated': facts(
     409,
     'The batch was changed since it was planned',

@@ -12,6 +12,7 @@ import { instances, networkLists } from '../api/resources/instances.ts'
 import { networks } from '../api/resources/networks.ts'
 import { plans } from '../api/resources/plans.ts'
 import { queue } from '../api/resources/queue.ts'
+import { queueBulk } from '../api/resources/queue-bulk.ts'
 import { queueVerbs } from '../api/resources/queue-verbs.ts'
 import { signingKeys } from '../api/resources/signing-keys.ts'
 import { hosts } from '../api/resources/site-things.ts'
@@ -23,7 +24,18 @@ import { warnings } from '../api/resources/warnings.ts'
 const resources = [
   ...[...sources, sourceVerbs, ...targets, targetVerbs, hosts, networkLists, networks],
   ...[instances, instanceOverrides, instanceVerbs, waivers, assessment, warnings],
-  ...[batches, batchActions, batchMembers, plans, queue, ...queueVerbs, certificates, signingKeys, events],
+  ...[
+    batches,
+    batchActions,
+    batchMembers,
+    plans,
+    queue,
+    ...queueBulk,
+    ...queueVerbs,
+    certificates,
+    signingKeys,
+    events,
+  ],
 ]
 
 export interface AskOptions {

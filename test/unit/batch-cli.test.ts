@@ -138,3 +138,19 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
   ])
     expect(stdout).toMatch(words)
 })
+
+test('a verb for more than one request may do goes on with the cursor until all are done', async () => {
+  const item = (id: string) => ({ id, outcome: 'done', code: null, message: null })
+  const { run, asked } = await startApi((_, nth) =>
+    nth === 1
+      ? { matched: 3, left: 1, next_cursor: 'next', items: [item('one'), item('two')] }
+      : { matched: 1, left: 0, next_cursor: null, items: [item('three')] },
+  )
+  const line = ['queue', 'cancel', '--filter', 'name == "x"', '--ids', 'one,two, three', '--confirm', '3']
+  expect(await run(...line)).toMatchObject({ code: 0, stdout: expect.stringContaining('3 of 3 entries') })
+  expect(asked.map(({ body }) => [body.confirm_count, body.cursor])).toEqual([
+    [3, undefined],
+    [1, 'next'],
+  ])
+  expect(asked[0]?.body).toMatchObject({ filter: 'name == "x"', ids: ['one', 'two', 'three'] })
+})

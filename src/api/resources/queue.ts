@@ -1,15 +1,25 @@
 import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../db/client.ts'
+import { type JudgedEntry, listEntriesForFilter } from '../../../db/queries/entries-for-filter.ts'
 import { lockEntry } from '../../../db/queries/entry-rows.ts'
-import { type EntryDetail, findEntry, listEntries } from '../../../db/queries/list-entries.ts'
+import {
+  type EntryDetail,
+  type EntryFilter,
+  findEntries,
+  findEntry,
+  listEntries,
+} from '../../../db/queries/list-entries.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
 import { removeEntry } from '../../migration/entry-verbs.ts'
 import type { ApiDeps } from '../env.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { entryFilter, type FleetTest } from '../inventory-filter.ts'
+import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound } from '../problem.ts'
 import { defineRoute, idParams, ifMatchHeaders, json, newResource } from '../route.ts'
+import { scan } from '../scan.ts'
+import { scanFields, scanShape } from './instances.ts'
 import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-answer.ts'
 
 export const queueTag = 'Queue'
@@ -20,7 +30,14 @@ export const entryChoice = {
   state: z.enum(entryStates).optional(),
   source: nameSchema.optional(),
   target: nameSchema.optional(),
+  filter: z.string().max(4_096).optional().openapi({
+    description: 'CEL over the fields of an entry and of its instance as it was taken.',
+    example: 'state == "idle" && stage == "final" && has_tag("env", "prod")',
+  }),
 }
+
+/** A part of the request's time for looking; the rest is for the answer. */
+const listBudgetPart = 0.4
 
 const list = defineRoute({
   method: 'get',
@@ -28,8 +45,16 @@ const list = defineRoute({
   role: 'viewer',
   tag: queueTag,
   summary: 'List entries: each is the journey of one instance in one batch',
+  description:
+    'With a filter a page may hold fewer than `limit`, or none, while `next_cursor` is not null: the time of the ' +
+    'request was over; go on with the cursor.',
   request: { query: pageQuery.extend({ ...entryChoice, instance_id: z.uuid().optional() }) },
-  responses: { 200: json(pageOf(entrySummary, 'QueuePage'), 'A page, in the order they were made') },
+  responses: {
+    200: json(
+      pageOf(entrySummary, 'QueuePage').extend(scanShape).openapi('QueuePage'),
+      'A page, in the order they were made',
+    ),
+  },
 })
 
 const show = defineRoute({
@@ -60,14 +85,48 @@ export const requireEntry = async (db: Queryable, id: string): Promise<EntryDeta
   return row
 }
 
-/** `/queue`: list, show, remove. Verbs are in queue-verbs.ts. */
+interface PageAsk {
+  readonly limit: number
+  readonly cursor: string | undefined
+  readonly choice: EntryFilter
+}
+
+/** Found by as little of them as the filter needs, then read whole. */
+const filteredPage = async (
+  deps: ApiDeps,
+  { limit, cursor, choice }: PageAsk,
+  { test, without }: FleetTest<JudgedEntry>,
+) => {
+  const ids: string[] = []
+  const outcome = await scan<JudgedEntry>({
+    clock: deps.clock,
+    budgetMs: deps.limits.requestMs * listBudgetPart,
+    limit,
+    after: readCursor('queue', uuidKey, cursor),
+    read: (after, rows) => listEntriesForFilter(deps.db, choice, { after, limit: rows, without }),
+    test,
+    onMatch: ({ id }) => ids.push(id),
+  })
+  const rows = await findEntries(deps.db, ids)
+  const next = outcome.next === null ? null : writeCursor('queue', outcome.next)
+  return { items: rows.map(viewEntrySummary), next_cursor: next, ...scanFields(outcome) }
+}
+
+const plainPage = async (deps: ApiDeps, { limit, cursor, choice }: PageAsk) => {
+  const after = readCursor('queue', uuidKey, cursor)
+  const rows = await listEntries(deps.db, choice, { after, limit: limit + 1 })
+  const page = toPage(rows, { list: 'queue', limit, key: (row) => row.id, item: viewEntrySummary })
+  return { ...page, scanned: page.items.length, error_count: 0, errors: [] }
+}
+
+/** `/queue`: list, show, remove. Verbs are in queue-verbs.ts and queue-bulk.ts. */
 export const queue = (deps: ApiDeps) =>
   newResource()
     .openapi(list, async (c) => {
-      const { limit, cursor, instance_id: instanceId, ...filter } = c.req.valid('query')
-      const after = readCursor('queue', uuidKey, cursor)
-      const rows = await listEntries(deps.db, { ...filter, instanceId }, { after, limit: limit + 1 })
-      const page = toPage(rows, { list: 'queue', limit, key: (row) => row.id, item: viewEntrySummary })
+      const { limit, cursor, instance_id: instanceId, filter, ...choice } = c.req.valid('query')
+      const test = entryFilter(filter)
+      const asked = { limit, cursor, choice: { ...choice, instanceId } }
+      const page = test ? await filteredPage(deps, asked, test) : await plainPage(deps, asked)
       return c.json(page, 200)
     })
     .openapi(show, async (c) => {

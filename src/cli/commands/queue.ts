@@ -3,7 +3,7 @@ import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
 import { field, since } from '../output.ts'
 import { percentOf, printEntry } from '../print-entry.ts'
-import { listCommand, pathOf } from './lists.ts'
+import { itemsOf, listCommand, pathOf } from './lists.ts'
 
 const idArg = { name: 'id', summary: 'the id of an entry' }
 
@@ -12,13 +12,16 @@ const choice: Readonly<Record<string, Option>> = {
   state: { type: 'string', value: 'state', choices: entryStates, summary: 'only in this state' },
   source: { type: 'string', value: 'name', summary: 'only from this source' },
   target: { type: 'string', value: 'name', summary: 'only to this target' },
+  filter: { type: 'string', value: 'cel', summary: 'only those that fit: docs/filters.md' },
 }
+
+const idsOption: Option = { type: 'string', value: 'id,id', summary: 'exactly these' }
 
 const verbs = ['cancel', 'retry', 'resolve'] as const
 type Verb = (typeof verbs)[number]
 
 const summaries: Readonly<Record<Verb, string>> = {
-  cancel: 'Give an entry up, or all that fit with --batch, --state, …',
+  cancel: 'Give an entry up, or all that fit with --batch, --state, --filter, …',
   retry: 'Try entries again that were cancelled or ended in error',
   resolve: 'Decide about entries in conflict: they are checked again',
 }
@@ -46,25 +49,51 @@ const doOne = async (call: Call, verb: Verb, id: string): Promise<number> => {
   return exitCodes.ok
 }
 
-const doMany = async (call: Call, verb: Verb): Promise<number> => {
+/** Whom a person means; the verb is done to all of them, in as many requests as that takes. */
+const wantedOf = (call: Call, verb: Verb): Json => {
   const wanted = Object.fromEntries(Object.keys(choice).map((name) => [name, textOf(call.values, name)]))
-  if (Object.values(wanted).every((value) => value === undefined))
-    throw new UsageError(`Say which: drover queue ${verb} <id>, or --batch, --state, …`)
+  const ids = textOf(call.values, 'ids')
+    ?.split(',')
+    .map((id) => id.trim())
+  if ([...Object.values(wanted), ids].every((value) => value === undefined))
+    throw new UsageError(`Say which: drover queue ${verb} <id>, or --batch, --state, --filter, --ids, …`)
+  return { ...wanted, ids, ...flagsOf(call, verb) }
+}
+
+const doMany = async (call: Call, verb: Verb): Promise<number> => {
+  const { output } = call
+  const wanted = wantedOf(call, verb)
   const count = numberOf(call.values, 'confirm')
   if (count === undefined) throw new UsageError('--confirm is required: how many entries you mean.')
-  const answer = await call.client.post(`/v1/queue/:${verb}`, {
-    ...wanted,
-    ...flagsOf(call, verb),
-    confirm_count: count,
-  })
-  const items = answer.items as Json[]
+  const items: Json[] = []
+  let answer: Json
+  let next: Json = { confirm_count: count }
+  do {
+    answer = await askMany(call, { verb, body: { ...wanted, ...next }, done: items.length })
+    items.push(...itemsOf(answer))
+    next = { confirm_count: answer.left, cursor: answer.next_cursor }
+    output.live(`${items.length} of ${count}`)
+  } while (typeof answer.next_cursor === 'string')
+  output.live('')
   const refused = items.filter(({ outcome }) => outcome === 'refused')
-  call.output.show(answer, () => {
-    call.output.line(`${items.length - refused.length} of ${answer.matched} entries: ${verb}.`)
-    for (const { id, message } of refused) call.output.line(`${id}: ${message}`)
-    if (Number(answer.left) > 0) call.output.line(`${answer.left} are left: send it again for the rest.`)
+  output.show({ ...answer, matched: count, items }, () => {
+    output.line(`${items.length - refused.length} of ${count} entries: ${verb}.`)
+    for (const { id, message } of refused) output.line(`${id}: ${message}`)
   })
-  return refused.length === 0 && answer.left === 0 ? exitCodes.ok : exitCodes.failed
+  return refused.length === 0 ? exitCodes.ok : exitCodes.failed
+}
+
+/** A later part that is refused must not hide that the parts before it are done. */
+const askMany = async (
+  call: Call,
+  { verb, body, done }: { verb: Verb; body: Json; done: number },
+): Promise<Json> => {
+  try {
+    return await call.client.post(`/v1/queue/:${verb}`, body)
+  } catch (error) {
+    if (done > 0) call.output.note(`${verb} was done to ${done} entries before this:`)
+    throw error
+  }
 }
 
 const verbCommand = (verb: Verb): Command => ({
@@ -75,6 +104,7 @@ const verbCommand = (verb: Verb): Command => ({
   options: {
     ...choice,
     confirm: { type: 'string', value: 'n', summary: 'for many: how many entries you mean' },
+    ids: idsOption,
     ...(verb === 'cancel' ? cancelOptions : {}),
   },
   run: (call) => (call.args[0] === undefined ? doMany(call, verb) : doOne(call, verb, call.args[0])),

@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { problem } from '../../api/problem.ts'
 import { type EntryState, entryStages } from '../../domain/migration/entry.ts'
 import { type EntryVerb, entryVerbs } from '../../domain/migration/entry-table.ts'
 import { withQuery } from '../ask.ts'
@@ -21,7 +22,14 @@ const choiceNames = ['batch', 'state', 'source', 'target'] as const
 export const choiceOf = (query: URLSearchParams): EntryChoice =>
   Object.fromEntries(choiceNames.flatMap((name) => (query.get(name) ? [[name, query.get(name)]] : [])))
 
-export const bulkVerbs: readonly BulkVerb[] = ['resolve', 'retry', 'cancel']
+const bulkVerbs: readonly BulkVerb[] = ['resolve', 'retry', 'cancel']
+
+/** The verb in an address; one that is none is not there. */
+export const bulkVerbOf = (name: string | undefined): BulkVerb => {
+  const verb = bulkVerbs.find((one) => one === name)
+  if (!verb) throw problem('not-found', 'There is no such verb for many entries.')
+  return verb
+}
 
 export const bulkTexts: Readonly<Record<BulkVerb, readonly [button: string, meaning: string]>> = {
   resolve: ['Resolve', 'Each is checked again; if nothing has changed, it conflicts again.'],

@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
-import { listEntryIds } from '../../../db/queries/list-entries.ts'
+import { chooseForVerb } from '../../../db/queries/entries-for-verb.ts'
+import { findEntries } from '../../../db/queries/list-entries.ts'
 import { problem } from '../../api/problem.ts'
-import { bulkMax } from '../../api/resources/queue-verbs.ts'
+import { viewEntrySummary } from '../../api/resources/queue-answer.ts'
 import { withQuery } from '../ask.ts'
 import type { EntrySeen } from '../entry-shown.ts'
 import { emptyForm, type FormState, problemBox } from '../form.ts'
@@ -12,7 +13,7 @@ import {
   type BulkVerb,
   bulkAddress,
   bulkTexts,
-  bulkVerbs,
+  bulkVerbOf,
   choiceOf,
   choiceWords,
   type EntryChoice,
@@ -28,6 +29,7 @@ const refusedShown = 10
 export interface BulkAnswer {
   readonly matched: number
   readonly left: number
+  readonly next_cursor: string | null
   readonly items: readonly {
     readonly id: string
     readonly outcome: 'done' | 'asked' | 'refused'
@@ -36,37 +38,30 @@ export interface BulkAnswer {
   }[]
 }
 
-const verbOf = ({ params }: PageContext): BulkVerb => {
-  const verb = bulkVerbs.find((one) => one === params.verb)
-  if (!verb) throw problem('not-found', 'There is no such verb for many entries.')
-  return verb
-}
-
 /** Shows which entries a verb is about, and how many, before a person says that all of them are meant. */
 export const bulkPage =
   (sent: FormState = emptyForm) =>
   async (context: PageContext): Promise<Page> => {
-    const { ask, deps, query, nowMs } = context
-    const verb = verbOf(context)
+    const { deps, query, nowMs } = context
+    const verb = bulkVerbOf(context.params.verb)
     const choice = choiceOf(query)
     const words = choiceWords(choice)
     if (words === '') throw problem('validation-failed', 'Say which entries are meant.', { field: 'batch' })
-    const { items } = await ask<{ items: EntrySeen[] }>(
-      `GET ${withQuery('/v1/queue', { ...choice, limit: String(shownMax) })}`,
-    )
-    const ids = await listEntryIds(deps.db, choice as Readonly<Record<string, string>>, bulkMax + 1)
+    const meant = { ...(choice as Readonly<Record<string, string>>), verb }
+    const { matched, ids } = await chooseForVerb(deps.db, meant, { after: undefined, limit: shownMax })
+    const items: EntrySeen[] = (await findEntries(deps.db, ids)).map(viewEntrySummary)
     const [text, meaning] = bulkTexts[verb]
     const back = withQuery('/queue', { ...choice })
     return {
       title: `${text}: ${words}`,
       intro: html`${problemBox(sent)}
 ${
-  ids.length === 0
+  matched === 0
     ? html`<p class="empty">No entry fits any more. <a href="${back}">Back to the queue</a></p>`
-    : html`<p><strong>${many(ids.length, 'entry', 'entries')}</strong> ${ids.length === 1 ? 'fits' : 'fit'}: ${words}. ${meaning}</p>
+    : html`<p><strong>${many(matched, 'entry', 'entries')}</strong> ${matched === 1 ? 'fits' : 'fit'}: ${words}. ${meaning}</p>
 ${entryTable({ label: 'The entries that are meant', entries: items, nowMs, empty: '', ofOneBatch: false })}
-${ids.length > items.length ? html`<p class="more"><a href="${back}">And ${ids.length - items.length} more</a></p>` : ''}
-${confirmForm(verb, choice, ids.length)}`
+${matched > items.length ? html`<p class="more"><a href="${back}">And ${matched - items.length} more</a></p>` : ''}
+${confirmForm(verb, choice, matched)}`
 }`,
       parts: [],
     }
@@ -87,28 +82,36 @@ const cancelFlags =
 <p class="check"><input type="checkbox" id="force" name="force" value="yes">
 <label for="force">Also those just before their end, whose whole copy is thrown away</label></p>`
 
+export interface BulkAsked {
+  readonly verb: BulkVerb
+  readonly choice: EntryChoice
+  readonly flags: { readonly force: boolean; readonly cleanup: boolean }
+}
+
 /** What became of each; those that were refused with the reason, and a way on where some are left. */
-export const bulkResultPage =
-  (asked: { readonly verb: BulkVerb; readonly choice: EntryChoice }, answer: BulkAnswer) =>
-  async (): Promise<Page> => {
-    const { verb, choice } = asked
-    const count = (outcome: string) => answer.items.filter((item) => item.outcome === outcome).length
-    const back = withQuery('/queue', { ...choice })
-    return {
-      title: `${bulkTexts[verb][0]}: ${choiceWords(choice)}`,
-      intro: html`<div class="card is-${count('refused') > 0 ? 'waiting' : 'succeeded'}" role="status">
+export const bulkResultPage = (asked: BulkAsked, answer: BulkAnswer) => async (): Promise<Page> => {
+  const { verb, choice } = asked
+  const count = (outcome: string) => answer.items.filter((item) => item.outcome === outcome).length
+  const back = withQuery('/queue', { ...choice })
+  return {
+    title: `${bulkTexts[verb][0]}: ${choiceWords(choice)}`,
+    intro: html`<div class="card is-${count('refused') > 0 ? 'waiting' : 'succeeded'}" role="status">
 <p><strong>${count('done')} done</strong>${count('asked') > 0 ? `, ${count('asked')} asked: their jobs let go first` : ''}${
-        count('refused') > 0 ? `, ${count('refused')} refused` : ''
-      }.</p>${refusals(answer)}
-${
-  answer.left > 0
-    ? html`<p>${answer.left} are left: it was more than one request may do.
-<a class="action" href="${bulkAddress(verb, choice)}">Go on with them</a></p>`
-    : ''
-}</div><p><a href="${back}">To the queue</a>${choice.batch ? html`, <a href="/batches/${choice.batch}">to the batch ${choice.batch}</a>` : ''}</p>`,
-      parts: [],
-    }
+      count('refused') > 0 ? `, ${count('refused')} refused` : ''
+    }.</p>${refusals(answer)}
+${answer.left > 0 ? goOnForm(asked, answer) : ''}</div><p><a href="${back}">To the queue</a>${choice.batch ? html`, <a href="/batches/${choice.batch}">to the batch ${choice.batch}</a>` : ''}</p>`,
+    parts: [],
   }
+}
+
+/** They were confirmed with the others; those that were refused are not asked again. */
+const goOnForm = ({ verb, choice, flags }: BulkAsked, { left, next_cursor: cursor }: BulkAnswer): Html =>
+  html`<p>${left} ${left === 1 ? 'is' : 'are'} left: it was more than one request may do.</p>
+<form class="verb" method="post" action="${bulkAddress(verb, choice)}">
+${Object.entries({ sure: 'yes', count: String(left), cursor: cursor ?? '' }).map(
+  ([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`,
+)}${Object.entries(flags).map(([name, on]) => (on ? html`<input type="hidden" name="${name}" value="yes">` : ''))}
+<button type="submit"${verb === 'cancel' ? html` class="danger"` : ''}>Go on with the ${left} left</button></form>`
 
 const refusals = ({ items }: BulkAnswer): Html => {
   const byReason = new Map<string, string[]>()

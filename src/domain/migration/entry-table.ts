@@ -1,6 +1,6 @@
 import { copyRules } from './copy-rules.ts'
 import { cutoverRules } from './cutover-rules.ts'
-import { type EntryPlace, entryStages, isCommitted } from './entry.ts'
+import { type EntryPlace, entryStages, entryStates, isCommitted } from './entry.ts'
 import type { EntryEvent, EntryRule } from './entry-rule.ts'
 import { setbackRules } from './setback-rules.ts'
 import { verbRules } from './verb-rules.ts'
@@ -60,3 +60,9 @@ export const entryVerbs = (place: EntryPlace, { leftovers = false } = {}): Entry
     .filter((verb) => applyEntryEvent(place, verb, { force: true }).allowed)
     .filter((verb) => verb !== 'cancel' || place.state !== 'canceled' || leftovers)
     .map((verb) => ({ verb, force: !applyEntryEvent(place, verb).allowed }))
+
+/** Where a verb is possible: who is elsewhere is not meant by a verb for many. */
+export const placesOfVerb = (verb: EntryVerb['verb']): EntryPlace[] =>
+  entryStates
+    .flatMap((state) => entryStages.map((stage) => ({ state, stage })))
+    .filter((place) => entryVerbs(place).some((offered) => offered.verb === verb))

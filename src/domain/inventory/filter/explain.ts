@@ -101,7 +101,7 @@ const wordAt = (text: string, position: number): string => /^[\w]*/.exec(text.sl
 type Described = { summary: string; expected: string; remedy: string }
 
 const functionProblem = (kind: FilterKind, name: string): Described => {
-  const known = allowedFunctions.filter((each) => kind === 'instance' || !each.endsWith('_tag'))
+  const known = allowedFunctions.filter((each) => kind !== 'network' || !each.endsWith('_tag'))
   return unknownName(name, known, 'function')
 }
 

@@ -1,3 +1,4 @@
+import { entryStages, entryStates } from '../../migration/entry.ts'
 import { distributions, osTypes } from '../os.ts'
 import { rules } from '../rules/catalogue.ts'
 import { readinesses } from '../rules/evaluate.ts'
@@ -146,8 +147,24 @@ const networkFields = {
   accessible: flag(),
 } as const satisfies Fields
 
+/** An entry is asked about as its instance was when it was taken, and about where it is. */
+const entryFields = {
+  ...instanceFields,
+  batch: text('name of the batch'),
+  state: oneOf(entryStates),
+  stage: oneOf(entryStages),
+  reason: text('why it is where it is, as a code'),
+  reasons: texts('all of them, where there are several'),
+  target: text('name of the target; before it has a place, the default one'),
+  window: text('name of the window that it holds; empty: none'),
+  since: text('ISO: when it came to its state'),
+  retries: int('tries to start and verify the target'),
+  source_off: flag('its source is off on its account'),
+  job: text('kind of the job that is at it; empty: none'),
+} as const satisfies Fields
+
 /** Every name that a filter may use, by what it looks at. */
-export const filterFields = { instance: instanceFields, network: networkFields } as const
+export const filterFields = { instance: instanceFields, network: networkFields, entry: entryFields } as const
 
 export type FilterKind = keyof typeof filterFields
 

@@ -132,4 +132,5 @@ const register = (kind: FilterKind): Environment => {
 export const languages: Readonly<Record<FilterKind, Environment>> = {
   instance: register('instance'),
   network: register('network'),
+  entry: register('entry'),
 }

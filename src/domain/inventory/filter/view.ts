@@ -41,6 +41,7 @@ const big = (value: unknown): bigint => BigInt(value as number)
 const conversions: Readonly<Record<string, (value: unknown) => unknown>> = {
   cpus: big,
   memory: big,
+  retries: big,
   nics: makeItems('Nic'),
   disks: (list) =>
     makeItems('Disk')(
@@ -102,6 +103,28 @@ export interface InstanceFilterInput {
 export const instanceView = ({ facts, ...beside }: InstanceFilterInput): FilterView => ({
   kind: 'instance',
   values: new FilterValues(facts, beside),
+  facts,
+  tags: facts.tags,
+})
+
+/** An entry: the record of its instance, and where it is. */
+export interface EntryFilterInput extends InstanceFilterInput {
+  readonly batch: string
+  readonly state: string
+  readonly stage: string
+  readonly reason: string
+  readonly reasons: readonly string[]
+  readonly target: string
+  readonly window: string
+  readonly since: string
+  readonly retries: number
+  readonly source_off: boolean
+  readonly job: string
+}
+
+export const entryView = ({ facts, ...beside }: EntryFilterInput): FilterView => ({
+  kind: 'entry',
+  values: new FilterValues(facts, { ...beside }),
   facts,
   tags: facts.tags,
 })
