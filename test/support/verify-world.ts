@@ -30,6 +30,8 @@ export const probes = [{ name: 'ssh', ports: [22, 81] }]
 export interface VerifyWorld extends JourneyWorld {
   readonly worker: ReturnType<typeof createJourneyWorker>
   setBatch(given: { config?: Record<string, unknown>; defaults?: Record<string, unknown> }): Promise<void>
+  /** Gives the batch other probes; `setBatch` gives it the usual ones. */
+  setProbes(probes: readonly unknown[]): Promise<void>
   /** An entry that waits for its final verification: copied, cut over and fitted. */
   ready(ref: string): Promise<EntryRow>
   verify(id: string, payload?: Record<string, unknown>): ReturnType<VerifyWorld['worker']['finish']>
@@ -77,6 +79,10 @@ export const createVerifyWorld = async (
     ...world,
     worker,
     setBatch,
+    setProbes: async (given) => {
+      await db`update batch set config = config || ${JSON.stringify({ probes: given })}::text::jsonb
+        where id = ${world.batch.id}::uuid`
+    },
     ready,
     verify: async (id, payload) => worker.finish(await sendTo(world, id, 'final-verify', payload)),
   }

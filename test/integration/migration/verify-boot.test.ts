@@ -5,7 +5,7 @@ import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
-import { createVerifyWorld, resolveEntry } from '../../support/verify-world.ts'
+import { createVerifyWorld, probes, resolveEntry } from '../../support/verify-world.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
@@ -85,6 +85,16 @@ test('another host name, another address and a port that was closed are told, an
   ])
     expect(await checkOf(entry.id, name ?? '')).toMatchObject({ observed, result: 'differs' })
   expect(await documentOf(entry.id)).toMatchObject({ forced: false, ignored: [] })
+})
+
+test('a probe that came after the baseline is in the certificate, as one that proves nothing', async () => {
+  const entry = await world.ready('vm-105')
+  await world.setProbes([...probes, { name: 'late', ports: [22, 4_443] }])
+  await world.verify(entry.id)
+  await world.setProbes(probes)
+  expect(await entryOf(db, entry.id)).toMatchObject({ state: 'finished' })
+  expect(await checkOf(entry.id, 'port-4443')).toMatchObject({ expected: '', result: 'not-asked' })
+  expect(await checkOf(entry.id, 'port-22')).toMatchObject({ result: 'passed' })
 })
 
 test('a target that does not start is tried as often as the batch allows; a person may try once more', async () => {
