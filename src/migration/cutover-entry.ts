@@ -1,9 +1,10 @@
 import type { Tx } from '../../db/client.ts'
-import type { EntryAtWork } from '../../db/queries/entry-rows.ts'
+import { type EntryAtWork, writeEntry } from '../../db/queries/entry-rows.ts'
 import { systemClock } from '../clock.ts'
+import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import { actorOf } from '../inventory/turn.ts'
-import { moveEntry } from './apply-entry.ts'
+import { moveEntry, placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import type { CopiedCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
@@ -12,8 +13,9 @@ import { clearSnapshots } from './copy/source-snapshot.ts'
 import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
 import { type EntryOutcome, endForPerson, type ImportParts, move } from './import-entry.ts'
-import { atBothEnds, enterJourney, type Journey, movedOn } from './journey.ts'
+import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
+import { observeEntry } from './observe-entry.ts'
 
 export type CutoverOutcome =
   | ({ readonly type: 'done' } & EntryOutcome)
@@ -26,6 +28,7 @@ export const cutOverEntry = async (
   { use, budget, pace }: ImportParts,
 ): Promise<CutoverOutcome> => {
   const journey = await enterJourney(turn, entryId, (tx, batch, entry) => begin(turn, tx, batch, entry))
+  if (journey.entry.state === 'idle') return { type: 'done', ...tooLate(journey) }
   return atBothEnds(use, journey, async (ends): Promise<CutoverOutcome> => {
     const task: CopyTask = { journey, ends, budget, pace, phase: 'final-copy' }
     let result: Record<string, unknown> = {}
@@ -50,11 +53,13 @@ export const cutOverEntry = async (
   })
 }
 
-/** Takes the entry into the state whose work is next. */
+/** Takes the entry into the state whose work is next; leaves it idle where its window does not let it begin any more. */
 const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<void> => {
   if (entry.state === 'final-import' || entry.state === 'post-import') return
   if (entry.state !== 'idle') throw movedOn(entry.id)
   const complete = entry.stage === 'complete'
+  // The job may have waited for its turn since it was sent.
+  if (!complete && !(await mayBegin(tx, batch, entry))) return
   await moveEntry(tx, batch.row, entry, {
     event: complete ? 'post-begin' : 'cutover-begin',
     reason: complete
@@ -65,6 +70,28 @@ const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtW
     tries: entry.tries,
   })
 }
+
+const mayBegin = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<boolean> => {
+  const window = (await observeEntry(tx, batch, entry))?.facts.window
+  return window?.is === 'open' && (window.window?.id ?? null) === entry.windowId
+}
+
+/** It gives its room back, and the scheduler looks for another window. */
+const tooLate = (journey: Journey): EntryOutcome => ({
+  result: { ended: 'window-closed' },
+  change: leaveJourney(journey, (tx, entry) =>
+    writeEntry(tx, {
+      id: entry.id,
+      place: placeOf(entry),
+      moved: false,
+      reason: 'window-closed',
+      message: 'Nothing may begin in its window any more.',
+      tries: entry.tries,
+      jobId: null,
+      change: { windowId: null, constraintName: null },
+    }),
+  ),
+})
 
 type Imported =
   | { readonly type: 'copied'; readonly result: Record<string, unknown> }
@@ -101,7 +128,7 @@ const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle)
       jobId: turn.job.id,
       change: {
         syncedAt: takenAt,
-        progress: { phase: 'final-copy', done: bytes, total: bytes },
+        progress: copiedInAll(now.progress, bytes),
         error: null,
       },
     })

@@ -60,6 +60,7 @@ export const observeEntry = async (
     syncedAt: entry.syncedAt?.getTime() ?? null,
     window: await windowOf(tx, batch, entry, constraint),
     windowOver: own !== undefined && hasEnded(own, now),
+    windowEndsAt: own?.endsAt ?? null,
     intervalMs: durationMs(batch.config.background_sync_interval),
     finalLimitMs: durationMs(batch.config.final_background_sync_limit),
     since: Math.max(entry.since.getTime(), entry.jobFinishedAt?.getTime() ?? 0),

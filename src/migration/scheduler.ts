@@ -236,6 +236,8 @@ const startJob = async (
     lookAt: Math.min(
       entry.now.getTime() + (cuts ? cutLookMs : lookAgainMs),
       first && facts.window.is === 'later' ? facts.window.at : Number.POSITIVE_INFINITY,
+      // Nor one that cuts over run on after the end of its window.
+      cuts ? (window?.endsAt ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
     ),
     // From now on it is counted: two must not be given the same room.
     ...(cuts && entry.stage !== 'complete'

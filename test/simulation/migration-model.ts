@@ -53,6 +53,7 @@ const factsOf = (world: World, entry: Entry): EntryFacts => {
       busy: others.filter(busy).length,
     }),
     windowOver: own !== undefined && hasEnded(own, world.now),
+    windowEndsAt: own?.endsAt ?? null,
     intervalMs: world.intervalMs,
     finalLimitMs: world.finalLimitMs,
     since: entry.since,

@@ -63,12 +63,29 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   // A cutover that has not begun gives its room in a closed window back as well.
   if (windowOver && (isCommitted(place) || job.kind === 'cutover-instance'))
     return { do: 'call-off', reason: reason('window-ended', 'Its window is over.') }
+  // It waited for its turn until nothing may begin any more. What has begun goes on to the end of its window.
+  if (job.kind === 'cutover-instance' && isBeforeCutover(place) && facts.window.is !== 'open')
+    return { do: 'call-off', reason: reason('window-closed', 'Nothing may begin in its window any more.') }
   const [block] = blocks
   if (block && (place.state === 'waiting' || place.state === 'blocked'))
     return { do: 'call-off', reason: block }
   if (job.limited) return underLimit(facts)
   const cuts = isCommitted(place) || job.kind === 'cutover-instance'
-  return rest(facts, reason('working', 'A job is at it.'), facts.now + (cuts ? lookMs : workingLookMs))
+  const why = facts.batchState === 'running' ? reason('working', 'A job is at it.') : stopped(facts)
+  if (!cuts) return rest(facts, why, facts.now + workingLookMs)
+  return rest(facts, why, Math.min(facts.now + lookMs, facts.windowEndsAt ?? Number.POSITIVE_INFINITY))
+}
+
+const isBeforeCutover = ({ state, stage }: EntryFacts['place']): boolean =>
+  state === 'idle' && stage !== 'complete'
+
+/** What a job that let go, or is about to, waits for. */
+const stopped = ({ place, windowEndsAt }: EntryFacts): Reason => {
+  const goesOn =
+    'Its batch is stopped: its job lets go at its next safe point, and goes on when the batch is started.'
+  if (!isCommitted(place)) return reason('batch-stopped', goesOn)
+  const until = windowEndsAt === null ? '' : ` or its window ends, at ${new Date(windowEndsAt).toISOString()}`
+  return reason('batch-stopped', `${goesOn} Its source stays off until then${until}.`)
 }
 
 /** The limit on first copies never holds back one whose window is open. */

@@ -53,6 +53,8 @@ export interface EntryFacts {
   readonly window: WindowAnswer
   /** The window it holds is over. */
   readonly windowOver: boolean
+  /** When that will be; null: it holds none, or one without an end. */
+  readonly windowEndsAt: number | null
   readonly intervalMs: number
   readonly finalLimitMs: number
   /** When its last job ended or it came here, whichever is later. */

@@ -108,6 +108,7 @@ const ofTheWay = {
   'job-lost': triedAgain,
   'job-canceled': triedAgain,
   'window-ended': facts('Its next window opens.', 'Give it a window that is long enough.'),
+  'window-closed': facts('Its next window opens.', 'Give it a window that is open longer.'),
   'window-open': goesOn,
   'window-later': facts('The window opens.'),
   'windows-full': facts('There is room in a window.', 'Add a window, or raise the capacity of one.'),

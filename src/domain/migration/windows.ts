@@ -63,12 +63,13 @@ export const chooseWindow = (ask: WindowAsk): WindowAnswer => {
   const crowded = constraint !== null && constraint.maxConcurrent > 0 && busy + 1 > constraint.maxConcurrent
   if (windows.length === 0)
     return crowded ? { is: 'full', what: 'constraint', window: null } : { is: 'open', window: null }
-  const mine = windows.find((window) => window.id === own && !hasEnded(window, now))
-  if (mine) return startIn(mine, now, crowded)
   const usable = windows.filter((window) => !isLocked(window, now))
   if (usable.length === 0) return { is: 'none', why: 'over' }
   const long = usable.filter((window) => fits(window, now, constraint?.minBootMs ?? 0))
   if (long.length === 0) return { is: 'none', why: 'too-short' }
+  // Its room is kept for it; the time to begin there is not.
+  const mine = long.find((window) => window.id === own)
+  if (mine) return startIn(mine, now, crowded)
   const byStart = [...long].sort((a, b) => (a.startsAt ?? 0) - (b.startsAt ?? 0) || compare(a.name, b.name))
   const roomy = byStart.find(
     (window) => window.capacity === 0 || (ask.held.get(window.id) ?? 0) < window.capacity,

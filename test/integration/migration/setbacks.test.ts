@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { beforeEach, describe, expect, test } from 'vitest'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { ownedMachines, ownSnapshots, provenAgainst } from '../../support/batch-world.ts'
@@ -123,6 +123,25 @@ const endWindows = async () => {
 }
 
 describe('a window that ends', () => {
+  afterEach(() => db`delete from batch_window`)
+
+  test.each([
+    ['is locked', 'vm-107', { lockout_at: -1 }],
+    ['is over', 'vm-111', { ends_at: -1 }],
+    ['is too short by now', 'vm-108', { ends_at: 30 }],
+  ] as const)('and that %s when its turn comes: its source is not touched', async (_how, ref, edges) => {
+    const { id } = await placeEntry(world, ref)
+    await holdWindow(id, 3_600)
+    const job = await sendTo(world, id, 'cutover-instance')
+    for (const [edge, seconds] of Object.entries(edges))
+      await db`update batch_window set ${db(edge)} = now() + ${seconds}::int * interval '1 second'`
+    expect(await world.worker.finish(job)).toMatchObject({ result: { ended: 'window-closed' } })
+    expect(await entryOf(db, id)).toMatchObject({ state: 'idle', windowId: null, sourceStoppedAt: null })
+    expect(await powerOf(from, ref)).toBe('on')
+    await lookNow(world)
+    expect((await entryOf(db, id)).state).toBe('idle')
+  })
+
   test('during the final import: the source runs again, and the entry waits with what it has', async () => {
     const { id, machineRef } = await placeEntry(world, 'vm-106')
     await holdWindow(id, 3_600)

@@ -40,8 +40,6 @@ const naive = ({ now, windows, held, own, constraint, busy }: WindowAsk): string
     if (startsAt > now) return `later ${one.id}`
     return crowded ? 'full constraint' : `open ${one.id}`
   }
-  for (const one of windows)
-    if (one.id === own && !(one.endsAt !== null && one.endsAt <= now)) return begin(one)
   let best: Window | undefined
   let [closed, short, full] = [0, 0, 0]
   for (const one of windows) {
@@ -54,6 +52,7 @@ const naive = ({ now, windows, held, own, constraint, busy }: WindowAsk): string
       short += 1
       continue
     }
+    if (one.id === own) return begin(one)
     if (one.capacity > 0 && (held.get(one.id) ?? 0) >= one.capacity) {
       full += 1
       continue
@@ -156,12 +155,14 @@ describe('chooseWindow', () => {
     expect(chooseWindow(ask({ windows, held: new Map([['theirs', 5]]) })).is).toBe('open')
   })
 
-  test('who holds a window keeps it: full, locked or too short as it may be by now', () => {
-    const windows = [window({ capacity: 1, lockoutAt: 5 * minute })]
+  test('who holds a window keeps its room there, and begins in it no later than others may', () => {
+    const windows = [window({ capacity: 1, lockoutAt: 50 * minute })]
     const held = new Map([['w', 1]])
-    expect(chooseWindow(ask({ windows, held, own: 'w', now: 99.5 * minute })).is).toBe('open')
-    expect(chooseWindow(ask({ windows, held, own: 'w', now: 100 * minute })).is).toBe('none')
-    expect(chooseWindow(ask({ windows, held, now: 99.5 * minute })).is).toBe('none')
+    const constraint = { name: 'slow', maxConcurrent: 0, minBootMs: 60 * minute }
+    expect(chooseWindow(ask({ windows, held, now: 49 * minute })).is).toBe('full')
+    expect(chooseWindow(ask({ windows, held, own: 'w', now: 49 * minute })).is).toBe('open')
+    expect(chooseWindow(ask({ windows, held, own: 'w', now: 50 * minute })).is).toBe('none')
+    expect(chooseWindow(ask({ windows, held, own: 'w', constraint, now: 40 * minute })).is).toBe('none')
   })
 
   test('the boot time and more than one minute must fit, to the millisecond', () => {

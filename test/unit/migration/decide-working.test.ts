@@ -1,0 +1,66 @@
+import { describe, expect, test } from 'vitest'
+import { decideEntry, type EntryFacts, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
+import type { EntryPlace } from '../../../src/domain/migration/entry.ts'
+import type { Window, WindowAnswer } from '../../../src/domain/migration/windows.ts'
+
+const now = 1_000_000_000
+const night: Window = { id: 'w', name: 'night', startsAt: now, endsAt: null, lockoutAt: null, capacity: 0 }
+
+const facts = (changes: Partial<EntryFacts>): EntryFacts => ({
+  now,
+  place: { state: 'idle', stage: 'final' },
+  reason: { code: 'said', message: 'What it says of itself.' },
+  job: null,
+  intent: null,
+  batchState: 'running',
+  blocks: [],
+  sourceIsOurs: false,
+  sourceNeedsPerson: false,
+  hasTarget: true,
+  tracked: true,
+  syncedAt: null,
+  window: { is: 'none', why: 'over' },
+  windowOver: false,
+  windowEndsAt: null,
+  intervalMs: 600_000,
+  finalLimitMs: 600_000,
+  since: now - 1_000,
+  tries: 0,
+  ...changes,
+})
+const at = (place: string): EntryPlace => {
+  const [state, stage] = place.split('/')
+  return { state, stage } as EntryPlace
+}
+const open = (kind: EntryJob['kind']): EntryJob => ({ kind, state: 'open', error: null })
+
+describe('while a job is at it', () => {
+  test('a cutover that has not begun, as soon as nothing may begin any more', () => {
+    const job = open('cutover-instance')
+    const over: WindowAnswer = { is: 'none', why: 'over' }
+    const doing = (where: string, window: WindowAnswer) =>
+      decideEntry(facts({ place: at(where), job, window })).do
+    expect(doing('idle/final', { is: 'open', window: night })).toBe('rest')
+    expect(doing('idle/final', over)).toBe('call-off')
+    expect(doing('final-import/final', over)).toBe('rest')
+    expect(doing('idle/complete', over)).toBe('rest')
+  })
+
+  test('what is committed is looked at when its window ends, not half a minute later', () => {
+    const given = { place: at('final-import/final'), job: open('cutover-instance'), windowEndsAt: now + 700 }
+    expect(decideEntry(facts(given))).toMatchObject({ do: 'rest', lookAt: now + 700 })
+  })
+
+  test('in a stopped batch nothing is, and why it waits and what ends that is told', () => {
+    const given = { batchState: 'stopped' as const, job: open('cutover-instance'), windowEndsAt: now + 700 }
+    const { reason } = decideEntry(facts({ ...given, place: at('final-import/final') }))
+    expect(reason).toMatchObject({ code: 'batch-stopped' })
+    expect(reason.message).toContain(`its window ends, at ${new Date(now + 700).toISOString()}`)
+    const copying = facts({
+      ...given,
+      job: open('import-instance'),
+      place: at('background-import/background'),
+    })
+    expect(decideEntry(copying).reason.message).toContain('goes on when the batch is started')
+  })
+})
