@@ -19,8 +19,9 @@ interface Wait {
 interface ReasonSeen {
   readonly code: string
   readonly message: string
-  readonly remedy?: string | null
-  readonly ends_when?: string | null
+  /** Empty: nothing has to be done. */
+  readonly remedy: string
+  readonly ends_when: string
 }
 
 export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
@@ -30,6 +31,8 @@ export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
     readonly end: string | null
     readonly held: boolean
   } | null
+  readonly remedy: string
+  readonly ends_when: string
   readonly reasons: readonly ReasonSeen[]
   readonly force: boolean
   readonly placement: Readonly<Record<string, unknown>> | null
@@ -84,7 +87,7 @@ const stateHtml = (context: PageContext, entry: EntryDetailSeen): Html => {
 <p class="state-line">${stateBadge(entry.state)} ${visible(entry.message)}</p>
 <p class="dim">Since ${ago(entry.since, nowMs)}${entry.state === 'finished' ? '' : html`; somebody looks again ${ago(entry.next_look_at, nowMs)} at the latest`}.</p>
 ${reasonsHtml(entry)}
-${entry.error === null ? '' : errorHtml(entry.error)}
+${errorHtml(entry)}
 ${entry.job === null ? '' : jobHtml(entry)}
 ${entry.wait === null ? '' : html`<p><strong>Why its job does not run:</strong> ${visible(entry.wait.detail)} It ends when ${visible(entry.wait.ends_when)}</p>`}
 ${entry.stall === null ? '' : html`<p class="problem"><strong>No progress since ${ago(entry.stall.since, nowMs)}:</strong> ${visible(entry.stall.message)}</p>`}
@@ -93,25 +96,30 @@ ${entry.certificate_id === null ? '' : html`<p><a class="action" href="/certific
 ${mayOperate(context) ? entryVerbForms(entry) : ''}</div>`
 }
 
-/** Each reason with what is to be done and what ends it; a lone one is said above, so only the rest of it is. */
-const reasonsHtml = ({ reasons }: EntryDetailSeen): Html => {
-  const rest = ({ remedy, ends_when: endsWhen }: ReasonSeen) =>
-    html`${
-      endsWhen ? html`<p><strong>What ends it:</strong> ${visible(endsWhen)}</p>` : ''
-    }${remedy ? html`<p><strong>What to do:</strong> ${visible(remedy)}</p>` : ''}`
-  const [only] = reasons
-  if (only === undefined) return html``
-  if (reasons.length === 1) return rest(only)
+/** What ends a wait, and what a person can do about it, where there is something. */
+const endHtml = ({ remedy, ends_when: endsWhen }: Pick<ReasonSeen, 'remedy' | 'ends_when'>): Html =>
+  html`${
+    endsWhen === '' ? '' : html`<p><strong>Ends when:</strong> ${visible(endsWhen)}</p>`
+  }${remedy === '' ? '' : html`<p><strong>What to do:</strong> ${visible(remedy)}</p>`}`
+
+/** Of a lone reason the message is said above, so only its end and its remedy are. */
+const reasonsHtml = (entry: EntryDetailSeen): Html => {
+  const { reasons, state } = entry
+  if (reasons.length < 2) return state === 'finished' ? html`` : endHtml(entry)
   return html`<p><strong>All reasons:</strong></p><ul class="reasons">${reasons.map(
     (reason) =>
-      html`<li data-key="${reason.code}">${visible(reason.message)} <span class="dim">(${reason.code})</span>${rest(reason)}</li>`,
+      html`<li data-key="${reason.code}">${visible(reason.message)} <span class="dim">(${reason.code})</span>${endHtml(reason)}</li>`,
   )}</ul>`
 }
 
-const errorHtml = ({ message, remedy }: NonNullable<EntryDetailSeen['error']>): Html =>
-  html`<div class="problem"><p>${visible(message ?? '')}</p>${
-    remedy ? html`<p><strong>What to do:</strong> ${visible(remedy)}</p>` : ''
+/** Its remedy only where that has not been said already. */
+const errorHtml = ({ error, remedy: said }: EntryDetailSeen): Html => {
+  if (error === null) return html``
+  const { message, remedy } = error
+  return html`<div class="problem"><p>${visible(message ?? '')}</p>${
+    remedy && remedy !== said ? html`<p><strong>What to do:</strong> ${visible(remedy)}</p>` : ''
   }</div>`
+}
 
 const jobHtml = ({ name, job, progress }: EntryDetailSeen): Html =>
   job === null
