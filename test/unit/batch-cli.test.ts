@@ -70,6 +70,23 @@ test('whoever cannot wait for a block ends with it, and a conflict ends every wa
   })
 })
 
+test('a start that came to no end is told, and nobody follows what there is of it', async () => {
+  const error = { message: 'Postgres is full.', remedy: 'Make room.' }
+  const failed = await startApi(({ path }) =>
+    path.endsWith(':start') ? { job_id: 'j1' } : { id: 'j1', state: 'failed', error },
+  )
+  const started = await failed.run('batches', 'start', 'wave-1', '--wait')
+  expect(started.code).toBe(1)
+  expect(started.stdout).toMatch(/error +Postgres is full\.[^]*remedy +Make room\./)
+  expect(failed.asked.map(({ path }) => path)).toEqual(['/v1/batches/wave-1/:start', '/v1/jobs/j1'])
+  const message = 'Its start was cancelled.'
+  const stands = await startApi(() => ({ ...batchOf('error', {}), message }))
+  expect(await stands.run('batches', 'watch', 'wave-1')).toMatchObject({
+    code: 1,
+    stdout: expect.stringContaining(message),
+  })
+})
+
 test('a file with one setting of many changes that one alone', async () => {
   const kept = {
     name: 'wave-1',
@@ -153,4 +170,31 @@ test('a verb for more than one request may do goes on with the cursor until all 
     [1, 'next'],
   ])
   expect(asked[0]?.body).toMatchObject({ filter: 'name == "x"', ids: ['one', 'two', 'three'] })
+})
+
+test('a plan is shown with all its instances, those of one standing, and what it does not list', async () => {
+  const item = (name: string) => ({ name, standing: 'goes', placement: null, reasons: [], bytes: 1 })
+  const { run, asked } = await startApi(({ query }) => ({
+    ...{ id: 'p1', digest: 'd', planned_at: 'now', approved: null, items_left_out: 7 },
+    totals: {
+      ...{ goes: 2, blocked: 0, conflict: 0, on_its_way: 3, in_other_batch: 0 },
+      ...{ bytes: 2, copy_ms: null, forecast_note: '', without_window: 0, tokens: {} },
+    },
+    diff: { since: 'then', added: ['web-9'], removed: [], changed: [], more: 4 },
+    items: [item(query.get('cursor') === 'next' ? 'web-2' : 'web-1')],
+    next_cursor: query.get('cursor') === 'next' ? null : 'next',
+  }))
+  const one = await run('batches', 'plan-show', 'wave-1', 'p1')
+  expect(one.stdout).toMatch(/instances +2 go, 0 blocked, 0 in conflict, 3 on the way already/)
+  expect(one.stdout).toMatch(/and more +4 that are not listed/)
+  expect(one.stderr).toContain('7 instances are counted')
+  expect(one.stderr).toContain('--cursor next')
+  const all = await run('batches', 'plan-show', 'wave-1', 'p1', '--all', '--standing', 'goes', '--limit', '1')
+  expect(all.stdout).toMatch(/web-1 /)
+  expect(all.stdout).toMatch(/web-2 /)
+  expect(asked.map(({ query }) => [query.get('cursor'), query.get('standing'), query.get('limit')])).toEqual([
+    [null, null, '200'],
+    [null, 'goes', '1'],
+    ['next', 'goes', '1'],
+  ])
 })
