@@ -141,6 +141,10 @@ const ofTrouble = {
   'instance-busy': facts('The job that switches it ends.'),
   'source-not-connected': facts('The source answers again.', 'Look at the page of the source.'),
   'target-not-connected': facts('The target answers again.', 'Look at the page of the target.'),
+  'in-other-batch': facts(
+    'The entry of the other batch goes.',
+    'Take it off the queue of the other batch, or leave it there.',
+  ),
   'no-longer-matches': facts(
     'A person resolves it.',
     'Resolve the entry to take it along all the same, or cancel it.',

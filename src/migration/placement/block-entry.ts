@@ -2,6 +2,7 @@ import type { Tx } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
 import { pauseMs, type Reason } from '../../domain/migration/entry-facts.ts'
+import { explainReason } from '../../domain/migration/reasons.ts'
 import type { RecordedError } from '../../errors.ts'
 import { actorOf } from '../../inventory/turn.ts'
 import type { DomainChange } from '../../ledger/settle.ts'
@@ -38,7 +39,7 @@ const failureOf = ({ code, message }: Reason): RecordedError => ({
   code,
   class: 'config',
   message,
-  remedy: 'Change what it says, at the batch, the instance, its networks or the target: it is tried again.',
+  remedy: explainReason({ code, state: 'blocked' }).remedy,
 })
 
 /** The target refused before it made anything: back to where it waits, with the reason. */
