@@ -8,6 +8,7 @@ import { systemClock } from '../clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
@@ -159,6 +160,7 @@ const startSource = async (
   const power = portOf(platform, 'power')
   try {
     const handle = await again(call.signal, () => {
+      crashPoint('undo-before-change')
       asked.confirm()
       return power.start(call, asked.ref)
     })

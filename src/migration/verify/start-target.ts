@@ -10,6 +10,7 @@ import { DroverError } from '../../errors.ts'
 import { type ActingTurn, type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { actorOf } from '../../inventory/turn.ts'
+import { crashPoint } from '../../ledger/crash-point.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { Journey } from '../journey.ts'
@@ -80,6 +81,7 @@ const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
       ...spec,
       act: async (signal) => {
         await check()
+        crashPoint('target-before-start')
         turn.holder().confirm()
         return spec.act(signal)
       },
@@ -157,6 +159,7 @@ export const undoTargetStart =
     const starts = await startsOf(db, undo.entry_id)
     const stillOwed = async () => {
       if (await isVouchedFor(db, undo.entry_id)) throw vouchedFor(undo.machine_ref)
+      crashPoint('undo-before-change')
       confirm()
     }
     await use(site, (platform) =>
