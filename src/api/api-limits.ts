@@ -6,6 +6,8 @@ export const apiLimits = Object.freeze({
   headerBytes: 16 * 1024,
   /** Deeper JSON is never ours, and what walks it (validators, digests) is recursive. */
   jsonDepth: 32,
+  /** So many entries are acted on in one request; the next one goes on. */
+  bulkEntries: 1_000,
   requestsPerSecond: 300,
   requestsBurst: 900,
   /** Wrong credentials of one peer: this many at once, then one every `failureRefillMs`. */

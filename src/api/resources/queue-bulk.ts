@@ -4,6 +4,7 @@ import { type JudgedEntry, listEntriesForFilter } from '../../../db/queries/entr
 import { chooseForVerb, type VerbChoice } from '../../../db/queries/entries-for-verb.ts'
 import { DroverError } from '../../errors.ts'
 import { actOnEntry } from '../../migration/entry-verbs.ts'
+import { apiLimits } from '../api-limits.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { entryFilter, type FleetTest } from '../inventory-filter.ts'
@@ -15,8 +16,7 @@ import { scanFields, scanShape } from './instances.ts'
 import { entryChoice, queueTag } from './queue.ts'
 import { cancelFlags, entryVerbNames, nudgeAll, type Verb, verbSummaries } from './queue-verbs.ts'
 
-/** So many are acted on in one request. */
-export const bulkMax = 1_000
+const bulkMax = apiLimits.bulkEntries
 
 const bulkShape = {
   ...entryChoice,
@@ -123,7 +123,7 @@ const chooseByFilter = async (
     after,
     read: (from, limit) => listEntriesForFilter(tx, choice, { after: from, limit, without: filter.without }),
     test: filter.test,
-    onMatch: ({ id }) => ids.length < bulkMax && ids.push(id),
+    onMatch: ({ id }) => ids.length < deps.limits.bulkEntries && ids.push(id),
   })
   if (outcome.next !== null)
     throw problem(
@@ -145,7 +145,7 @@ const choose = async (
 ): Promise<Chosen> => {
   const { choice, after, filter } = asked
   if (filter) return await chooseByFilter(deps, tx, { choice, after, filter })
-  const { matched, ids } = await chooseForVerb(tx, choice, { after, limit: bulkMax })
+  const { matched, ids } = await chooseForVerb(tx, choice, { after, limit: deps.limits.bulkEntries })
   return { matched, ids, scanned: { scanned: matched, error_count: 0, errors: [] } }
 }
 
