@@ -2,6 +2,7 @@ import type { Db, Tx } from '../db/client.ts'
 import type { ClaimedJob } from '../db/queries/claim-jobs.ts'
 import { holdLease } from '../db/queries/hold-lease.ts'
 import { writeCheckpoint } from '../db/queries/write-checkpoint.ts'
+import { systemClock } from '../src/clock.ts'
 import { type JobKind, readPayload } from '../src/domain/job/kind.ts'
 import { DroverError, FencedError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
@@ -25,6 +26,13 @@ export interface Progress {
   readonly done: number
   readonly total: number
   readonly phase?: string
+  /** A second, over the last seconds. Not given: what was known before stays. */
+  readonly rate?: number | null
+}
+
+/** As it is stored: when it last came further is kept over every try of the job. */
+interface KeptProgress extends Progress {
+  readonly last_progress_at?: string
 }
 
 export interface ContextOptions<Payload> {
@@ -43,7 +51,9 @@ export class JobContext<Payload = unknown> {
   readonly #stop = new StopSignal()
   readonly #lost = new StopSignal()
   #checkpoint: Record<string, unknown> | null
-  #progress: Progress | undefined
+  #progress: KeptProgress | undefined
+  #told: Progress | undefined
+  readonly #madeMs = systemClock.monotonicMs()
   #progressIsNew = false
   #log: Logger | undefined
   #draining = false
@@ -153,8 +163,26 @@ export class JobContext<Payload = unknown> {
     const before = this.#progress
     const done =
       before && before.phase === progress.phase ? Math.max(before.done, progress.done) : progress.done
-    this.#progress = { ...progress, done }
+    this.#progress = { ...this.#lasting(progress), ...progress, done }
+    this.#told = progress
     this.#progressIsNew = true
+  }
+
+  /** What holds on from before, of this try or an earlier one, and when it came further. */
+  #lasting(now: Progress): Pick<KeptProgress, 'rate' | 'last_progress_at'> {
+    const before = this.#progress ?? (this.job.progress as KeptProgress | null) ?? undefined
+    const rate = before?.rate === undefined || before.phase !== now.phase ? {} : { rate: before.rate }
+    // As it was told, not as it is shown: work that begins anew shows no less than before, and comes further.
+    const told = this.#told ?? before
+    const from = told?.phase === now.phase && told?.total === now.total ? told.done : 0
+    if (now.done > from) return { ...rate, last_progress_at: this.#databaseTime() }
+    return before?.last_progress_at === undefined
+      ? rate
+      : { ...rate, last_progress_at: before.last_progress_at }
+  }
+
+  #databaseTime(): string {
+    return new Date(this.job.claimedAt.getTime() + systemClock.monotonicMs() - this.#madeMs).toISOString()
   }
 
   /** For the heartbeat and the end: the latest progress as JSON text, once; null when it is known already. */

@@ -23,7 +23,11 @@ export type ClaimedJob = Pick<
   | 'trace'
   | 'deadline'
   | 'createdBy'
-> & { readonly cancelRequested: boolean }
+> & {
+  readonly cancelRequested: boolean
+  /** The moment of the claim, by the database's clock. */
+  readonly claimedAt: Date
+}
 
 export interface ClaimAsk {
   readonly id: string
@@ -48,7 +52,7 @@ export const underClaim = (db: Queryable, by: Claimer) => db`
 export const claimedColumns = (db: Queryable) => db`
   j.id, j.kind, j.subject_type, j.subject_id, j.payload, j.payload_version, j.lane, j.generation,
   j.lease_epoch, j.attempt, j.environment_attempt, j.lost, j.checkpoint, j.progress, j.tokens, j.trace,
-  j.deadline, j.created_by, j.cancel_requested_at is not null as cancel_requested`
+  j.deadline, j.created_by, j.claimed_at, j.cancel_requested_at is not null as cancel_requested`
 
 /**
  * Claims by id, many at once: whoever is first wins, and with the claim comes a new lease epoch. Jobs that

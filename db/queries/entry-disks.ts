@@ -15,6 +15,8 @@ export interface DiskCycle {
   readonly whole: number
   /** Extents that may have been written without a record of it. */
   readonly doubt: readonly number[]
+  /** What it had to send, once it is whole. */
+  readonly bytes?: number
   /** What was read back of it; gone with the next cycle. */
   readonly proof?: DiskProof
 }

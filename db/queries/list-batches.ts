@@ -36,7 +36,7 @@ export interface BatchProgress {
   readonly bytesTotal: number
   /** Of these, how many are copied at least once. */
   readonly bytesDone: number
-  /** Bytes a second, of the copies that run now. */
+  /** Bytes a second over the last seconds, of the copies that run and have moved within `rateHoldsMs`. */
   readonly bytesPerSecond: number
 }
 
@@ -44,7 +44,11 @@ export interface BatchProgress {
  * The roll-up of a batch's copies. A copy that is whole counts with all its bytes, so that top-ups never take the sum
  * back; a first copy that runs counts with its share.
  */
-export const readBatchProgress = async (db: Queryable, batchId: string): Promise<BatchProgress> => {
+export const readBatchProgress = async (
+  db: Queryable,
+  batchId: string,
+  rateHoldsMs: number,
+): Promise<BatchProgress> => {
   const [row] = await db<BatchProgress[]>`
     with copies as (
       select (select coalesce(sum(coalesce((d ->> 'used')::float8, (d ->> 'capacity')::float8)), 0)
@@ -52,7 +56,9 @@ export const readBatchProgress = async (db: Queryable, batchId: string): Promise
         e.stage <> 'background' or e.state = 'finished' as whole,
         (j.progress ->> 'done')::float8 as done, (j.progress ->> 'total')::float8 as total,
         j.state = 'running' and j.kind in ('import-instance', 'cutover-instance') as copying,
-        extract(epoch from now() - j.started_at) as seconds
+        case when (j.progress ->> 'last_progress_at')::timestamptz
+            > now() - ${rateHoldsMs}::float8 * interval '1 millisecond'
+          then (j.progress ->> 'rate')::float8 end as rate
       from entry e left join job j on j.id = e.job_id
       where e.batch_id = ${batchId}::uuid
     )
@@ -60,7 +66,7 @@ export const readBatchProgress = async (db: Queryable, batchId: string): Promise
       coalesce(sum(bytes), 0)::float8 as bytes_total,
       coalesce(sum(case when whole then bytes when copying and total > 0 then bytes * least(1, done / total) else 0 end),
         0)::float8 as bytes_done,
-      coalesce(sum(case when copying and seconds > 0 then coalesce(done, 0) / seconds else 0 end), 0)::float8
+      coalesce(sum(rate) filter (where copying), 0)::float8
         as bytes_per_second
     from copies`
   return row ?? { matched: 0, bytesTotal: 0, bytesDone: 0, bytesPerSecond: 0 }

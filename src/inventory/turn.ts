@@ -9,7 +9,12 @@ export interface Turn {
   readonly signal: AbortSignal
   transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value>
   safePoint(): void
-  progress(progress: { readonly done: number; readonly total: number; readonly phase?: string }): void
+  progress(progress: {
+    readonly done: number
+    readonly total: number
+    readonly phase?: string
+    readonly rate?: number | null
+  }): void
 }
 
 export const actorOf = (turn: Turn): string => `job/${turn.job.id}`

@@ -1,3 +1,4 @@
+import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
@@ -56,7 +57,7 @@ export const importEntry = async (
         reason: { code: 'copied', message: `The copy is as old as ${cycle.takenAt.toISOString()}.` },
         change: {
           syncedAt: cycle.takenAt,
-          progress: { phase: task.phase, done: bytes, total: bytes },
+          progress: copiedInAll(journey.entry.progress, bytes),
           error: null,
         },
       }),

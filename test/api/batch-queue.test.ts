@@ -107,9 +107,15 @@ describe('an entry', () => {
     expect(body.stall).toMatchObject({ cause: 'token' })
     expect((body.stall as { message: string }).message).toContain('source-imports/paris')
     await db`update job set state = 'running', lease_until = now() + interval '1 hour', wait_reason = null,
-      started_at = now() - interval '5 minutes' where id = ${jobId}`
+      started_at = now() - interval '5 minutes', claimed_at = now() - interval '5 minutes' where id = ${jobId}`
     expect((await get(`/v1/queue/${id}`)).body.stall).toMatchObject({ cause: 'platform-slow' })
-    await db`update job set progress = '{"done": 600, "total": 1200, "phase": "background-copy"}' where id = ${jobId}`
+    await db`
+      update job set progress = jsonb_build_object('done', 600, 'total', 1200, 'phase', 'background-copy', 'rate', 2,
+        'last_progress_at', now()) where id = ${jobId}`
+    const stalled = {
+      progress: { bytes_per_second: 0, eta_seconds: null },
+      stall: { cause: 'platform-slow' },
+    }
     const moving = (await get(`/v1/queue/${id}`)).body
     expect(moving.stall).toBeNull()
     expect(moving.progress).toMatchObject({ bytes_done: 600, bytes_total: 1200, bytes_per_second: 2 })
@@ -118,6 +124,12 @@ describe('an entry', () => {
     const rolled = (await get('/v1/batches/wave-1')).body.progress as Record<string, number>
     expect(rolled.bytes_done).toBe((rolled.bytes_total ?? 0) / 2)
     expect(rolled.bytes_per_second).toBe(2)
+    await db`
+      update job set progress = progress || jsonb_build_object('last_progress_at', now() - interval '2 minutes')
+      where id = ${jobId}`
+    expect((await get(`/v1/queue/${id}`)).body).toMatchObject(stalled)
+    const still = (await get('/v1/batches/wave-1')).body.progress
+    expect(still).toMatchObject({ bytes_per_second: 0, eta_seconds: null })
   })
 })
 

@@ -205,7 +205,10 @@ describe('a fenced worker', () => {
     expect(lost.signal.reason).toBeInstanceOf(FencedError)
     const [row] = await db`
       select progress, lease_until > now() + interval '30 seconds' as extended from job where id = ${mine}::uuid`
-    expect(row).toEqual({ progress: { done: 1, total: 2, phase: 'half' }, extended: true })
+    expect(row).toEqual({
+      progress: { done: 1, total: 2, phase: 'half', last_progress_at: expect.any(String) },
+      extended: true,
+    })
     expect((await jobOf(db, id)).leaseUntil?.getTime()).toBeLessThan(Date.now() + 30_000)
   })
 

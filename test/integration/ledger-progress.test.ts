@@ -6,6 +6,6 @@ await onEachFleet('progress', { workers: 1 }, (fleet) => {
     const [id = ''] = await fleet.add(1, { steps: 3 })
     await fleet.ended([id])
     const [job] = await fleet.db<{ progress: unknown }[]>`select progress from job where id = ${id}::uuid`
-    expect(job?.progress).toEqual({ done: 3, total: 3, phase: 'steps' })
+    expect(job?.progress).toEqual({ done: 3, total: 3, phase: 'steps', last_progress_at: expect.any(String) })
   })
 })

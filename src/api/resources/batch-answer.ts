@@ -14,6 +14,7 @@ import {
 } from '../../domain/migration/batch-settings.ts'
 import { batchStates } from '../../domain/migration/batch-table.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
+import { rateHoldsMs } from '../../domain/migration/progress-pace.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -141,7 +142,7 @@ export const readBatch = async (db: Queryable, row: BatchRow): Promise<z.infer<t
   const windows = await listWindows(db, row.id)
   const held = await countHeldWindows(db, row.id)
   const entries = await countEntries(db, row.id)
-  const progress = await readBatchProgress(db, row.id)
+  const progress = await readBatchProgress(db, row.id, rateHoldsMs)
   const { probes, ...config } = row.config
   return {
     ...viewCommon(row, entries),

@@ -7,6 +7,7 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import { type EntryPlace, entryStages, entryStates } from '../../domain/migration/entry.ts'
 import { entryVerbs } from '../../domain/migration/entry-table.ts'
 import type { Placement } from '../../domain/migration/placement.ts'
+import { paceOf, readProgress, stallOf } from '../../domain/migration/progress-pace.ts'
 import { explainReason } from '../../domain/migration/reasons.ts'
 import { diffCommitted } from '../../domain/migration/verify-compare.ts'
 import { hasLeftovers } from '../../migration/entry-verbs.ts'
@@ -17,11 +18,23 @@ import { anything, timestamp } from './schemas.ts'
 
 const progressSchema = z
   .object({
-    phase: z.string(),
+    phase: z.string().openapi({
+      description:
+        'Of the work that runs; `copied` when nobody copies: then the bytes are all that were copied to its machine, ' +
+        'over all copies.',
+    }),
     bytes_done: z.number(),
     bytes_total: z.number(),
-    bytes_per_second: z.number().nullable(),
+    bytes_per_second: z
+      .number()
+      .nullable()
+      .openapi({
+        description: 'Over the last seconds; 0: nothing moves. Null: nothing runs, or not known yet.',
+      }),
     eta_seconds: z.number().nullable(),
+    last_progress_at: timestamp
+      .nullable()
+      .openapi({ description: 'When the work that runs last came further.' }),
   })
   .openapi('EntryProgress')
 
@@ -105,23 +118,21 @@ export const entrySchema = z
   })
   .openapi('QueueEntry')
 
-const numberOr = (value: unknown, fallback: number): number => (typeof value === 'number' ? value : fallback)
-
-/** Of the copy that runs, with its pace; else of the last one. */
+/** Of the work that runs, with its pace; else of all copies. */
 const viewProgress = (row: EntryLine): z.infer<typeof progressSchema> | null => {
   const live = row.jobOpen && row.jobProgress !== null
-  const shown = live ? row.jobProgress : row.progress
-  if (!shown) return null
-  const done = numberOr(shown.done, 0)
-  const total = numberOr(shown.total, 0)
-  const seconds = row.jobStartedAt ? (row.now.getTime() - row.jobStartedAt.getTime()) / 1_000 : 0
-  const rate = live && row.jobState === 'running' && seconds > 0 ? done / seconds : null
+  const stored = live ? row.jobProgress : row.progress
+  if (!stored) return null
+  const progress = readProgress(stored)
+  const pace = paceOf(progress, { now: row.now.getTime(), runs: live && row.jobState === 'running' })
+  const { lastProgressAt } = progress
   return {
-    phase: typeof shown.phase === 'string' ? shown.phase : '',
-    bytes_done: done,
-    bytes_total: total,
-    bytes_per_second: rate === null ? null : Math.round(rate),
-    eta_seconds: rate !== null && rate > 0 ? Math.ceil((total - done) / rate) : null,
+    phase: progress.phase,
+    bytes_done: progress.done,
+    bytes_total: progress.total,
+    bytes_per_second: pace.bytesPerSecond,
+    eta_seconds: pace.etaSeconds,
+    last_progress_at: lastProgressAt === null ? null : moment(new Date(lastProgressAt)),
   }
 }
 
@@ -196,27 +207,20 @@ const windowOf = async (db: Queryable, row: EntryDetail) => {
   )
 }
 
-/** Whoever shows no progress for so long is asked why. */
-const stallMs = 60_000
-
 const workOf = async (db: Queryable, row: EntryDetail, silentMs: number) => {
   const job = row.jobOpen && row.jobId !== null ? await getJob(db, row.jobId) : undefined
   if (!job) return { wait: null, stall: null }
   const { wait } = await viewJob(db, job, silentMs)
-  const stuck = (since: Date): boolean => row.now.getTime() - since.getTime() >= stallMs
-  if (wait && stuck(new Date(wait.since)))
-    return { wait, stall: { cause: wait.reason, message: wait.detail, since: wait.since } }
-  const nothing = job.progress === null || numberOr(job.progress.done, 0) === 0
-  if (!wait && job.startedAt && nothing && stuck(job.startedAt))
-    return {
-      wait,
-      stall: {
-        cause: 'platform-slow',
-        message: 'The job runs, and neither source nor target has moved a byte of it.',
-        since: moment(job.startedAt),
-      },
-    }
-  return { wait, stall: null }
+  const stall = stallOf({
+    now: row.now.getTime(),
+    wait: wait && { cause: wait.reason, message: wait.detail, since: Date.parse(wait.since) },
+    runs:
+      row.jobState === 'running' && row.jobStartedAt && row.jobClaimedAt
+        ? { startedAt: row.jobStartedAt.getTime(), claimedAt: row.jobClaimedAt.getTime() }
+        : null,
+    progress: readProgress(row.jobProgress),
+  })
+  return { wait, stall: stall && { ...stall, since: moment(new Date(stall.since)) } }
 }
 
 /** Why it is where it is, each with what ends it: no wait without an end. */

@@ -8,6 +8,7 @@ import {
 } from '../../../db/queries/entry-disks.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
 import { systemClock } from '../../clock.ts'
+import { PaceMeter } from '../../domain/migration/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
@@ -39,7 +40,7 @@ export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle>
     const disks = await openCycle(task, after)
     const [first] = disks
     if (first.cycle.state === 'whole' && disks.every(({ cycle }) => cycle.state === 'whole'))
-      return { n: first.cycle.n, takenAt: new Date(first.cycle.opened_at), bytes: 0, tookMs: null, reset: [] }
+      return wholeCycle(first.cycle, sentBefore(disks))
     try {
       return await copyOnce(task, await withSnapshot(task, disks))
     } catch (error) {
@@ -49,6 +50,14 @@ export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle>
     }
   }
 }
+
+const wholeCycle = ({ n, opened_at }: DiskCycle, bytes: number): CopiedCycle => ({
+  ...{ n, takenAt: new Date(opened_at), bytes, tookMs: null, reset: [] },
+})
+
+/** Bytes of the disks that an earlier try has copied whole. */
+const sentBefore = (disks: readonly OpenDisk[]): number =>
+  disks.reduce((sum, { cycle }) => sum + (cycle.state === 'whole' ? (cycle.bytes ?? 0) : 0), 0)
 
 type OpenDisk = EntryDiskRow & { readonly cycle: DiskCycle }
 type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
@@ -139,19 +148,32 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
     turn.safePoint()
     if (disk.cycle.state === 'open') plans.push(await planDisk(task, disk, disk.cycle))
   }
-  const total = plans.reduce((sum, plan) => sum + plan.total, 0)
-  let done = plans.reduce((sum, plan) => sum + plan.sent, 0)
-  const tell = (bytes: number) => {
-    done += bytes
-    turn.progress({ done, total, phase: task.phase })
-  }
-  tell(0)
+  const before = sentBefore(disks)
+  const total = plans.reduce((sum, plan) => sum + plan.total, before)
+  const tell = teller(
+    task,
+    total,
+    plans.reduce((sum, plan) => sum + plan.sent, before),
+  )
   await together(task, (paced) => plans.map((plan) => copyDisk(paced, plan, tell)))
   const [{ cycle }] = disks
   const reset = plans.filter(({ how }) => how === 'reset').map(({ row }) => row.disk)
   const isWhole = plans.length === disks.length && plans.every(({ sent }) => sent === 0)
   const tookMs = isWhole ? systemClock.monotonicMs() - begunMs : null
   return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, tookMs, reset }
+}
+
+/** Shows how far a copy is and how fast it goes. What an earlier try has sent is done, and makes it no faster. */
+const teller = ({ journey: { turn }, phase }: CopyTask, total: number, sent: number) => {
+  const meter = new PaceMeter(systemClock.monotonicMs())
+  let done = sent
+  turn.progress({ done, total, phase })
+  return (bytes: number): void => {
+    done += bytes
+    meter.add(systemClock.monotonicMs(), bytes)
+    const { rate } = meter
+    turn.progress({ done, total, phase, ...(rate === null ? {} : { rate }) })
+  }
 }
 
 /** Sends a disk; only when all of it is there the next cycle goes on from this one. */
@@ -164,7 +186,7 @@ const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) =>
       entryId: entry.id,
       disk: row.disk,
       changeId,
-      cycle: { ...cycle, state: 'whole', whole: cycle.n, doubt: [] },
+      cycle: { ...cycle, state: 'whole', whole: cycle.n, doubt: [], bytes: plan.total },
     }),
   )
 }

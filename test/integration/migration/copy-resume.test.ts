@@ -17,7 +17,7 @@ import {
   snapshotsOf,
 } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
-import { effectsOf } from '../../support/ledger.ts'
+import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
@@ -77,7 +77,12 @@ test('a copy that is stopped on the way, and cut at 99 %, sends at most 2 % agai
   expect(await snapshotsOf(world, 'vm-101')).toHaveLength(1)
   await db.begin((tx) => deletePause(tx, lane, 'test'))
   expect(await cutting.follow(id)).toMatchObject({ state: 'ready', environmentAttempt: 1 })
-  expect(await cutting.finish(id)).toMatchObject({ state: 'succeeded', result: { cycle: 1 } })
+  const cutAt = (await jobOf(db, id)).progress as { done: number; last_progress_at: string }
+  const ended = await cutting.finish(id)
+  expect(ended).toMatchObject({ state: 'succeeded', result: { cycle: 1, bytes: 60 * extentBytes } })
+  expect(ended.progress).toMatchObject({ done: 60 * extentBytes, total: 60 * extentBytes })
+  const { last_progress_at: last } = ended.progress as { last_progress_at: string }
+  expect(Date.parse(last)).toBeGreaterThan(Date.parse(cutAt.last_progress_at))
   // One extent was written five times over: it is the one whose answer did not come.
   expect(sent).toBeLessThanOrEqual(60 + 4)
   expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
@@ -86,13 +91,17 @@ test('a copy that is stopped on the way, and cut at 99 %, sends at most 2 % agai
 test('a top-up sends what changed, and nothing when nothing did', async () => {
   const entry = await placeEntry(world, 'vm-102')
   const sync = async () => worker.finish(await sendTo(world, entry.id, 'import-instance'))
-  await sync()
+  const first = Number((await sync()).result?.bytes)
   expect(await sync()).toMatchObject({ state: 'succeeded', result: { cycle: 2, bytes: 0 } })
   await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
   const at = 5 * extentBytes + 100
   await world.from.call(`PUT /instances/vm-102/disks/2000/bytes?offset=${at}`, Buffer.alloc(1_000, 'new'))
   expect(await sync()).toMatchObject({ state: 'succeeded', result: { cycle: 3, bytes: extentBytes } })
-  expect(await differences(world, await entryOf(db, entry.id))).toEqual([])
+  const after = await entryOf(db, entry.id)
+  expect(await differences(world, after)).toEqual([])
+  // What an entry shows between its copies is all of them.
+  const all = first + extentBytes
+  expect(after.progress).toEqual({ phase: 'copied', done: all, total: all })
 })
 
 test('a snapshot that somebody removes under a copy is made again, and the copy goes on', async () => {
