@@ -77,7 +77,7 @@ test('a start that came to no end is told, and nobody follows what there is of i
   )
   const started = await failed.run('batches', 'start', 'wave-1', '--wait')
   expect(started.code).toBe(1)
-  expect(started.stdout).toMatch(/error +Postgres is full\.[^]*remedy +Make room\./)
+  expect(started.stdout).toMatch(/error +Postgres is full\.[\s\S]*remedy +Make room\./)
   expect(failed.asked.map(({ path }) => path)).toEqual(['/v1/batches/wave-1/:start', '/v1/jobs/j1'])
   const message = 'Its start was cancelled.'
   const stands = await startApi(() => ({ ...batchOf('error', {}), message }))

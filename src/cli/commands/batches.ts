@@ -156,9 +156,23 @@ const start: Command = {
       )
       return exitCodes.ok
     }
-    await untilEnded(call, String(answer.job_id))
-    return await followBatch(call, String(name))
+    const ended = await untilEnded(call, String(answer.job_id))
+    return ended.state === 'succeeded' ? await followBatch(call, String(name)) : notStarted(call, ended)
   },
+}
+
+/** Not all entries are there: what is there is not followed, and the batch says the same in a moment. */
+const notStarted = ({ output, args }: Call, job: Json): number => {
+  const error = job.error as Json | null
+  output.show(job, () =>
+    output.fields([
+      ['batch', args[0]],
+      ['start', job.state],
+      ['error', error?.message ?? 'Its start was cancelled before all entries were made.'],
+      ['remedy', error?.remedy ?? `Start it again: drover batches start ${args[0]}`],
+    ]),
+  )
+  return exitCodes.failed
 }
 
 const stop: Command = {
