@@ -1,7 +1,7 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest'
 import { nudge } from '../../src/ledger/nudge.ts'
 import { createSealer } from '../../src/seal.ts'
-import { onEachFleet } from '../support/fleet.ts'
+import { type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { placeEntry, powerOf, sendTo } from '../support/journeys.ts'
 import { createLab, type TestLab } from '../support/lab.ts'
@@ -19,6 +19,26 @@ const wake = async (zombie: TestProcess) => {
   })
 }
 
+/** Freezes one worker at a point of a job, lets another one end the job, and the first one wake up after `meanwhile`. */
+const outlive = async (
+  fleet: Fleet,
+  point: 'target-before-start' | 'undo-before-change',
+  given: { readonly send: () => Promise<string>; readonly meanwhile: () => Promise<unknown> },
+) => {
+  const zombie = await fleet.worker(`stop:${point}`)
+  const id = await given.send()
+  nudge(fleet.db)
+  await zombie.frozen()
+  const heir = await fleet.worker()
+  await fleet.ended([id])
+  const job = await jobOf(fleet.db, id)
+  await given.meanwhile()
+  await wake(zombie)
+  await Promise.all([zombie.crash(), heir.stop()])
+  expect(await checkInvariants(fleet.db)).toEqual([])
+  return job
+}
+
 await onEachFleet('SIGSTOP of a worker right before it changes the power', { workers: 0 }, (fleet) => {
   let lab: TestLab
   let world: VerifyWorld
@@ -33,37 +53,16 @@ await onEachFleet('SIGSTOP of a worker right before it changes the power', { wor
   })
   beforeEach(() => lab.admin('DELETE /lab/faults'))
 
-  /** Freezes one worker at a point of a job, lets another one end the job, and the first one wake up after `meanwhile`. */
-  const outlive = async (
-    point: 'target-before-start' | 'undo-before-change',
-    send: () => Promise<string>,
-    meanwhile: () => Promise<unknown>,
-  ) => {
-    const zombie = await fleet.worker(`stop:${point}`)
-    const id = await send()
-    nudge(fleet.db)
-    await zombie.frozen()
-    const heir = await fleet.worker()
-    await fleet.ended([id])
-    const job = await jobOf(fleet.db, id)
-    await meanwhile()
-    await wake(zombie)
-    await Promise.all([zombie.crash(), heir.stop()])
-    expect(await checkInvariants(fleet.db)).toEqual([])
-    return job
-  }
-
   test('a target that another one has started, and that was stopped since, stays off', async () => {
     const { id, machineRef } = await world.ready('vm-101')
     const machine = machineRef ?? ''
-    const job = await outlive(
-      'target-before-start',
-      () => sendTo(world, id, 'final-verify'),
-      async () => {
+    const job = await outlive(fleet, 'target-before-start', {
+      send: () => sendTo(world, id, 'final-verify'),
+      meanwhile: async () => {
         expect(await powerOf(world.to, machine)).toBe('on')
         await world.to.done(`POST /instances/${machine}/power`, { verb: 'stop' })
       },
-    )
+    })
     expect(job).toMatchObject({ state: 'succeeded' })
     expect(await powerOf(world.to, machine)).toBe('off')
   })
@@ -71,14 +70,13 @@ await onEachFleet('SIGSTOP of a worker right before it changes the power', { wor
   test('a source that another one has brought back, and that was stopped since, stays off', async () => {
     const { id, machineRef } = await placeEntry(world, 'vm-102')
     await fault({ call: 'write', machine: machineRef, code: 'platform-permission', failure: 'refused' })
-    const job = await outlive(
-      'undo-before-change',
-      () => sendTo(world, id, 'cutover-instance'),
-      async () => {
+    const job = await outlive(fleet, 'undo-before-change', {
+      send: () => sendTo(world, id, 'cutover-instance'),
+      meanwhile: async () => {
         expect(await powerOf(world.from, 'vm-102')).toBe('on')
         await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
       },
-    )
+    })
     expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
     expect((await effectsOf(fleet.db, job.id)).every(({ state }) => state === 'undone')).toBe(true)
     expect(await powerOf(world.from, 'vm-102')).toBe('off')
@@ -87,17 +85,16 @@ await onEachFleet('SIGSTOP of a worker right before it changes the power', { wor
   test('a target that another one has stopped, and that was started since, goes on running', async () => {
     const { id, machineRef } = await world.ready('vm-104')
     const machine = machineRef ?? ''
-    const job = await outlive(
-      'undo-before-change',
-      async () => {
+    const job = await outlive(fleet, 'undo-before-change', {
+      send: async () => {
         await fault({ call: 'guest', machine, code: 'platform-permission', failure: 'refused' })
         return sendTo(world, id, 'final-verify')
       },
-      async () => {
+      meanwhile: async () => {
         expect(await powerOf(world.to, machine)).toBe('off')
         await world.to.done(`POST /instances/${machine}/power`, { verb: 'start' })
       },
-    )
+    })
     expect(job).toMatchObject({ state: 'failed' })
     expect(await powerOf(world.to, machine)).toBe('on')
   })
