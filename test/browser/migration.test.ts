@@ -1,87 +1,17 @@
 import { expect, test } from 'vitest'
-import { createLab } from '../support/lab.ts'
 import { until } from '../support/wait.ts'
 import { accessibilityFaults, contrastFaults } from './accessibility.ts'
-import { openPage, patienceMs, signedIn, signIn, startBrowser, tabTo, untilLive } from './browser.ts'
-import { startFleet } from './fleet.ts'
+import { openPage, signedIn, signIn, startBrowser, tabTo, untilLive } from './browser.ts'
+import { startMigrationLab } from './migration-lab.ts'
 
-const fleet = await startFleet()
+const evil = '<img src=x onerror="document.title=1">\u202Egnp.exe'
+const { fleet, lab, define, entriesOf, entryOf, readSource } = await startMigrationLab(async (made) => {
+  await made.admin('PATCH /lab/sites/vcenter/instances/vm-104', { name: evil })
+})
 const browser = await startBrowser()
-const lab = await createLab()
 
 /** What a migration may take on a machine with much else to do. */
 const journeyMs = 90_000
-
-interface Site {
-  readonly sync: { readonly synced_at: string | null; readonly job_id: string | null }
-  readonly revision: number
-}
-
-interface Entry {
-  readonly id: string
-  readonly name: string
-  readonly state: string
-  readonly certificate_id: string | null
-}
-
-const addLabSite = async (role: 'source' | 'target', name: string, site: string): Promise<void> => {
-  const endpoint = lab.endpoint(site)
-  await fleet.ask('POST', `/v1/${role}s`, {
-    ...{ name, kind: 'lab', endpoint, username: 'drover' },
-    password: lab.password,
-  })
-  const read = async () => (await fleet.ask<Site>('GET', `/v1/${role}s/${name}`)).sync.synced_at !== null
-  await until(read, { what: `${name} to be read`, withinMs: patienceMs })
-}
-
-const entriesOf = async (batch: string): Promise<readonly Entry[]> =>
-  (await fleet.ask<{ items: Entry[] }>('GET', `/v1/queue?batch=${batch}&limit=100`)).items
-
-const entryOf = async (batch: string, name: string): Promise<Entry> => {
-  const entry = (await entriesOf(batch)).find((one) => one.name === name)
-  if (!entry) throw new Error(`The batch ${batch} has no ${name}.`)
-  return entry
-}
-
-const evil = '<img src=x onerror="document.title=1">\u202Egnp.exe'
-
-await lab.admin('PATCH /lab/sites/vcenter/instances/vm-104', { name: evil })
-await addLabSite('source', 'paris', 'vcenter')
-await addLabSite('target', 'lyon', 'cloud')
-const networks = await fleet.ask<{ items: { id: string; name: string }[] }>(
-  'GET',
-  '/v1/networks?source=paris',
-)
-for (const { id, name } of networks.items)
-  if (name === 'shop' || name === 'office') {
-    const answer = await fetch(`${fleet.url}/v1/networks/${id}/overrides`, {
-      method: 'PUT',
-      headers: {
-        authorization: `Bearer ${fleet.adminToken}`,
-        'content-type': 'application/json',
-        'if-match': '*',
-      },
-      body: JSON.stringify({ network: `bridge-${name}`, nictype: 'managed' }),
-    })
-    if (!answer.ok) throw new Error(await answer.text())
-  }
-
-const define = async (name: string, expression: string): Promise<void> => {
-  await fleet.ask('POST', '/v1/batches', {
-    name,
-    include_expression: expression,
-    defaults: { placement: { target: 'lyon', target_project: 'default', storage_pool: 'local' } },
-  })
-  const matched = async () => (await fleet.ask<{ matched: number }>('GET', `/v1/batches/${name}`)).matched > 0
-  await until(matched, { what: `the machines of ${name}`, withinMs: patienceMs })
-}
-
-const readSource = async (): Promise<void> => {
-  const { id } = await fleet.ask<{ id: string }>('POST', '/v1/sources/paris/:sync', { mode: 'delta' })
-  const ended = async () =>
-    (await fleet.ask<{ state: string }>('GET', `/v1/jobs/${id}`)).state === 'succeeded'
-  await until(ended, { what: 'the source to be read', withinMs: patienceMs })
-}
 
 await define('wave-1', 'location.matches("^/Paris/vm/(shop|office)/(web-0|wiki)")')
 await lab.admin('PATCH /lab/sites/vcenter/instances/vm-111', { folder: '/Paris/vm/archive' })
@@ -98,7 +28,8 @@ const blocked = await entryOf('hostile', 'erp-rdm')
 const pages = [
   ...['/batches', '/batches/hostile', '/batches/wave-1', '/batches/hostile/edit', '/add-batch'],
   ...['/queue', '/queue?state=blocked', `/queue/${hostile?.id}`, `/queue/${blocked.id}`],
-  ...['/certificates', `/certificates/${hostile?.certificate_id}`],
+  ...['/certificates', `/certificates/${hostile?.certificate_id}`, '/signing-keys'],
+  ...['/batches/hostile/instances', '/batches/hostile/plans', '/queue/all/cancel?batch=hostile'],
 ]
 
 test(
@@ -147,6 +78,12 @@ test(
     const { certificate_id: id } = await entryOf('wave-1', 'wiki-01')
     const file = await page.request.get(`/v1/certificates/${id}`)
     expect(file.headers()['content-disposition']).toContain(`certificate-${id}.json`)
+    await page
+      .locator('#facts')
+      .getByRole('link', { name: /^ed25519-/ })
+      .click()
+    await page.waitForURL('**/signing-keys#key-*')
+    await page.locator('#keys', { hasText: 'BEGIN PUBLIC KEY' }).waitFor()
   },
   4 * journeyMs,
 )
@@ -222,7 +159,7 @@ test('a viewer sees batches, queue and certificates, and can press nothing', asy
   })
   const page = await openPage(browser, fleet, { expected: /403/ })
   await signIn(page, secret, '/batches')
-  for (const path of pages.filter((one) => !/edit|add-/.test(one))) {
+  for (const path of pages.filter((one) => !/edit|add-|all/.test(one))) {
     await page.goto(path)
     await untilLive(page)
     const buttons = await page.getByRole('button').allTextContents()
@@ -235,6 +172,8 @@ test('a viewer sees batches, queue and certificates, and can press nothing', asy
     '/batches/wave-1/start',
     '/batches/wave-1/reset',
     `/queue/${blocked.id}/cancel`,
+    `/queue/${blocked.id}/remove`,
+    '/queue/all/cancel?batch=hostile',
     '/add-batch',
   ])
     expect({
