@@ -77,7 +77,9 @@ export const moveEntry = async (
       ...(step.event === 'block' ? { reasons: reasonsOf(step) } : {}),
     },
   })
-  if (to && hasEnded(place.state) && place.state !== 'error') await thawInstance(tx, entry.instanceId)
+  // A sync meanwhile would take for the instance's own what is only off on our account.
+  if (to && hasEnded(place.state) && place.state !== 'error' && !withdrawal)
+    await thawInstance(tx, entry.instanceId)
   return to
 }
 
@@ -117,11 +119,14 @@ const followRecord = async (
   await freezeInstances(tx, { ids: [entry.instanceId], by: `batch/${batch.name}` })
   const instance = await findInstanceById(tx, entry.instanceId)
   if (!instance) return {}
-  const facts = applyOverrides(instance.facts, instance.overrides)
-  return {
-    facts: facts as unknown as Record<string, unknown>,
-    running: endsRunning(facts.running, instance.overrides),
-  }
+  const again = event === 'retry'
+  const { pending } = instance
+  // Who tries it again takes what has changed since.
+  const known = again && pending?.type === 'facts' ? pending.facts : instance.facts
+  const facts = applyOverrides(known, instance.overrides)
+  // It ends as it was when its batch began: by now it may be off on our account.
+  const running = again ? entry.facts.running === true : facts.running
+  return { facts: { ...facts, running }, running: endsRunning(running, instance.overrides) }
 }
 
 /** Windows and constraints are held from the cutover on, and only as long as it goes on. */

@@ -268,6 +268,8 @@ const settle = async (
     jobId: null,
     change,
   })
+  // Held until now: its record is not to say that it is off when it was only off for us.
+  if (entry.state === 'canceled') await thawInstance(tx, entry.instanceId)
 }
 
 const told = (source: SourceEnd): string =>

@@ -100,8 +100,10 @@ const attended = (db: Queryable): Promise<string[]> =>
 const frozen = (db: Queryable): Promise<string[]> =>
   sentences(db<{ what: string }[]>`
     select format('frozen: %s is held by %s, and its entry is %s', i.name, i.frozen_by, coalesce(e.state, 'none')) as what
-    from instance i left join entry e on e.instance_id = i.id
-    where i.frozen_by like 'batch/%' and (e.id is null or e.state in ('finished', 'canceled'))`)
+    from instance i left join entry e on e.instance_id = i.id left join job j on j.id = e.job_id
+    where i.frozen_by like 'batch/%' and (e.id is null or e.state = 'finished'
+      -- Its source may be off on our account until it has been put right.
+      or (e.state = 'canceled' and (j.id is null or j.kind <> 'withdraw-entry' or j.state = 'succeeded')))`)
 
 const windows = (db: Queryable): Promise<string[]> =>
   sentences(db<{ what: string }[]>`

@@ -1,6 +1,9 @@
 import { listEntryDisks, setBackDisk } from '../../../db/queries/entry-disks.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
+import { keepPending } from '../../../db/queries/keep-pending.ts'
 import type { InstanceRow } from '../../../db/schema/inventory.ts'
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
+import { mergeInstance } from '../../domain/inventory/merge.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry-facts.ts'
 import { failedChecks, type VerifyCheck } from '../../domain/migration/verify-guest.ts'
@@ -138,9 +141,13 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
   const checks = [sourceCheck('off', 'passed'), identityCheck(journey.facts.uuid, look.facts.uuid)]
   switch (answer.is) {
     case 'error':
-      return answer.event === 'identity-changed'
-        ? { type: 'done', ...identityChanged(journey, answer.reason.message) }
-        : failed(task, answer.reason)
+      return keepSeen(
+        mergeInstance(instance.facts, look.facts),
+        instance.id,
+        answer.event === 'identity-changed'
+          ? { type: 'done', ...identityChanged(journey, answer.reason.message) }
+          : failed(task, answer.reason),
+      )
     case 'conflict':
       return conflict(task, answer.reasons, { ...answer.pending, placement, diff: answer.diff })
     case 'keep':
@@ -155,6 +162,19 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
       return { ignored: [], record: null, checks }
   }
 }
+
+/** What makes it fail is kept with the instance, as a sync would: a retry takes it, and a person sees what changed. */
+const keepSeen = (
+  seen: InstanceFacts,
+  instanceId: string,
+  outcome: Extract<VerifyOutcome, { type: 'done' }>,
+): VerifyOutcome => ({
+  ...outcome,
+  change: async (tx) => {
+    await keepPending(tx, instanceId, seen)
+    await outcome.change(tx)
+  },
+})
 
 const gone: Reason = { code: 'source-gone', message: 'The source does not have the machine any more.' }
 
@@ -226,7 +246,7 @@ const conflict = (
   }),
 })
 
-const failed = ({ journey }: VerifyTask, why: Reason): VerifyOutcome => ({
+const failed = ({ journey }: VerifyTask, why: Reason): Extract<VerifyOutcome, { type: 'done' }> => ({
   type: 'done',
   result: { ended: why.code },
   change: move(journey, {
