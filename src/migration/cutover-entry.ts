@@ -72,20 +72,23 @@ const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtW
 }
 
 const mayBegin = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<boolean> => {
+  // It is to go: by a person's verb, which the scheduler carries out.
+  if (entry.intent !== null) return false
   const window = (await observeEntry(tx, batch, entry))?.facts.window
   return window?.is === 'open' && (window.window?.id ?? null) === entry.windowId
 }
 
 /** It gives its room back, and the scheduler looks for another window. */
 const tooLate = (journey: Journey): EntryOutcome => ({
-  result: { ended: 'window-closed' },
+  result: { ended: 'not-begun' },
   change: leaveJourney(journey, (tx, entry) =>
     writeEntry(tx, {
       id: entry.id,
       place: placeOf(entry),
       moved: false,
-      reason: 'window-closed',
-      message: 'Nothing may begin in its window any more.',
+      ...(entry.intent
+        ? { reason: entry.reason, message: entry.message }
+        : { reason: 'window-closed', message: 'Nothing may begin in its window any more.' }),
       tries: entry.tries,
       jobId: null,
       change: { windowId: null, constraintName: null },

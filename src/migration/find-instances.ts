@@ -9,6 +9,8 @@ import {
   type MadeEntry,
   setBatchMessage,
 } from '../../db/queries/batch-instances.ts'
+import { lockBatch } from '../../db/queries/batch-rows.ts'
+import { holdSites } from '../../db/queries/entries-using-site.ts'
 import { assignJobs } from '../../db/queries/entry-rows.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
@@ -125,6 +127,8 @@ const makeEntries = async (
   const inserts = wanted.map((one) => newEntry(batch, one))
   const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
   return turn.transaction(async (tx) => {
+    if (!(await stillRuns(tx, batch.row))) return 0
+    await holdSites(tx, [...new Set(inserts.map(({ sourceId }) => sourceId))])
     const made = await insertEntries(tx, by, inserts)
     const revisions = new Map(inserts.map(({ id, revision }) => [id, revision]))
     await sendFirstJobs(
@@ -135,6 +139,12 @@ const makeEntries = async (
     )
     return made.length
   })
+}
+
+/** A stop or a reset takes its turn with each page: nothing is made for a start that is not in force any more. */
+const stillRuns = async (tx: Tx, { id, name, startedAt }: BatchView['row']): Promise<boolean> => {
+  const now = await lockBatch(tx, name)
+  return now?.id === id && now.state === 'running' && now.startedAt?.getTime() === startedAt?.getTime()
 }
 
 /** What the scheduler would find out of each by itself, for a page at once. */

@@ -1,5 +1,9 @@
 import { beforeEach, expect, test } from 'vitest'
+import type { Tx } from '../../db/client.ts'
+import { findBatch } from '../../db/queries/batch-rows.ts'
+import { viewBatch } from '../../src/migration/batch-view.ts'
 import { failBatches } from '../../src/migration/fail-batches.ts'
+import { findInstances } from '../../src/migration/find-instances.ts'
 import { advanceEntries } from '../../src/migration/scheduler.ts'
 import { quietLog } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -99,4 +103,22 @@ test('what conflicts or is blocked from its start on is told like any that comes
       [ids['web-4'], { types: ['entry.created'], code: 'waiting', job: true }],
     ]),
   )
+})
+
+test('a start that is at work when its batch is reset makes no entries of a batch that does not run', async () => {
+  await addFleet(db, ['web-1', 'web-2'])
+  await defineBatch(db, call)
+  await post('/v1/batches/wave-1/:start')
+  const row = await findBatch(db, 'wave-1')
+  if (!row) throw new Error('The batch is gone.')
+  const turn = {
+    db,
+    checkpointed: null,
+    checkpoint: async () => {},
+    progress: () => {},
+    transaction: async <Value>(change: (tx: Tx) => Promise<Value>) => (await db.begin(change)) as Value,
+  }
+  expect((await post('/v1/batches/wave-1/:reset')).status).toBe(202)
+  expect(await findInstances(turn, viewBatch(row, []), 'start')).toMatchObject({ matched: 2, entries: 0 })
+  expect(await names()).toEqual([])
 })

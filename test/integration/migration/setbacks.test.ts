@@ -135,7 +135,7 @@ describe('a window that ends', () => {
     const job = await sendTo(world, id, 'cutover-instance')
     for (const [edge, seconds] of Object.entries(edges))
       await db`update batch_window set ${db(edge)} = now() + ${seconds}::int * interval '1 second'`
-    expect(await world.worker.finish(job)).toMatchObject({ result: { ended: 'window-closed' } })
+    expect(await world.worker.finish(job)).toMatchObject({ result: { ended: 'not-begun' } })
     expect(await entryOf(db, id)).toMatchObject({ state: 'idle', windowId: null, sourceStoppedAt: null })
     expect(await powerOf(from, ref)).toBe('on')
     await lookNow(world)
@@ -195,10 +195,26 @@ describe('a window that ends', () => {
   })
 })
 
-test('a wish that was written down while a job moves the entry outlives what the job does', async () => {
-  const { id } = await placeEntry(world, 'vm-110')
+const wish = (id: string) => db`
+  update entry set intent = ${JSON.stringify({ verb: 'reset', force: true })}::text::jsonb where id = ${id}::uuid`
+
+test('a cutover that waits for its turn when its batch is reset does not begin', async () => {
+  const { id } = await placeEntry(world, 'vm-112')
+  await power('vm-112', 'start')
   const job = await sendTo(world, id, 'cutover-instance')
-  await db`update entry set intent = ${JSON.stringify({ verb: 'reset', force: true })}::text::jsonb where id = ${id}::uuid`
+  await wish(id)
+  expect(await world.worker.finish(job)).toMatchObject({ result: { ended: 'not-begun' } })
+  expect(await powerOf(from, 'vm-112')).toBe('on')
+  await db`delete from entry where id = ${id}::uuid`
+})
+
+test('a wish that was written down while a job moves the entry outlives what the job does', async () => {
+  const { id, machineRef } = await placeEntry(world, 'vm-110')
+  const job = await sendTo(world, id, 'cutover-instance')
+  await lab.admin('POST /lab/faults', { kind: 'error', call: 'write', site: 'cloud', machine: machineRef })
+  await world.worker.follow(job)
+  await wish(id)
+  await lab.admin('DELETE /lab/faults')
   await world.worker.finish(job)
   expect(await entryOf(db, id)).toMatchObject({ state: 'worker-done', intent: { verb: 'reset' } })
   for (let turns = 0; turns < 10; turns += 1) {
