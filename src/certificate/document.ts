@@ -23,9 +23,18 @@ const check = z.strictObject({
   expected: z.string(),
   observed: z.string(),
   result: z.enum(['passed', 'failed', 'differs', 'not-asked']),
+  /** Names of the batch's probes that ask it. */
+  probes: z.array(z.string()).readonly().optional(),
 })
 
 const ignored = z.strictObject({ code: z.string(), message: z.string() })
+
+/** `forced`: saved the defaults that say `force_conflict_resolution`. */
+const decision = z.strictObject({
+  did: z.enum(['approved', 'started', 'resolved', 'retried', 'forced']),
+  by: z.string(),
+  at: instant,
+})
 
 /** The evidence that a migrated machine is what its source was. Numbers are whole, times are UTC. */
 export const certificateDocument = z.strictObject({
@@ -55,7 +64,10 @@ export const certificateDocument = z.strictObject({
   forced: z.boolean(),
   /** What a person had set for this instance. */
   overrides: z.record(z.string(), z.unknown()),
+  /** The job that verified. */
   by: z.string(),
+  /** Who decided what on the way, the last time each; older certificates have none. */
+  people: z.array(decision).optional(),
 })
 
 export type CertificateDocument = z.infer<typeof certificateDocument>

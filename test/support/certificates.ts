@@ -43,6 +43,7 @@ export const sampleCertificate = (
   forced: false,
   overrides: { comment: 'agreed' },
   by: 'job/1',
+  people: [{ did: 'started', by: 'ada', at: '2026-03-01T09:00:00.000Z' }],
   ...changes,
 })
 

@@ -18,6 +18,17 @@ test('a file is sound as it was signed, and pinned with the key that signed it',
   expect(verifyCertificate(text, pem)).toMatchObject({ sound: true, pinned: true })
 })
 
+test('an older file, which names no people, is sound as well', () => {
+  const { people, ...older } = document
+  expect(people).toBeDefined()
+  const file = { document: older, signature: signCertificate(older, key), publicKey: key.publicKey }
+  expect(verifyCertificate(certificateText(file), pem)).toEqual({
+    sound: true,
+    certificate: older,
+    pinned: true,
+  })
+})
+
 test('every byte matters: none can be another one', () => {
   const bytes = Buffer.from(text)
   const passed: number[] = []

@@ -76,6 +76,8 @@ const factsOf = (certificate: CertificateDocument): [string, unknown][] => {
     ...(forced
       ? ([['forced', ignored.map(({ message }) => message).join(' ') || 'nothing to ignore']] as const)
       : []),
+    ...(certificate.people ?? []).map(({ did, by, at }): [string, unknown] => [`${did} by`, `${by}, ${at}`]),
+    ['verified by', certificate.by],
     ['signed with', certificate.key_id],
   ] as [string, unknown][]
 }

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../../db/client.ts'
+import { readEntryPeople } from '../../../db/queries/entry-people.ts'
 import type { EntryAtWork } from '../../../db/queries/entry-rows.ts'
 import { insertCertificate } from '../../../db/queries/insert-certificate.ts'
 import { insertEntryHistory } from '../../../db/queries/insert-entry-history.ts'
@@ -126,7 +127,23 @@ const documentOf = async (
     forced: task.force,
     overrides: { ...task.overrides },
     by: actorOf(turn),
+    people: await peopleOf(tx, task),
   }
   // What is signed is what is stored: Postgres takes neither NUL characters nor halves of a pair.
   return JSON.parse(storableJson(document)) as CertificateDocument
+}
+
+/** Whoever is asked later why it was let through. A force that nobody has set since is that of who defined the batch. */
+const peopleOf = async (
+  tx: Tx,
+  { journey, force }: VerifyTask,
+): Promise<NonNullable<CertificateDocument['people']>> => {
+  const { row } = journey.batch
+  const asked = { entryId: journey.entry.id, batch: row.name, batchCreatedAt: row.createdAt }
+  const found = (await readEntryPeople(tx, asked)).filter(({ did }) => force || did !== 'forced')
+  const defined = { did: 'forced' as const, by: row.createdBy, at: row.createdAt }
+  const all = force && found.every(({ did }) => did !== 'forced') ? [...found, defined] : found
+  return all
+    .toSorted((a, b) => a.at.getTime() - b.at.getTime())
+    .map(({ did, by, at }) => ({ did, by, at: at.toISOString() }))
 }
