@@ -20,8 +20,8 @@ export interface BatchView {
   readonly row: BatchRow
   readonly defaults: BatchDefaults
   readonly config: BatchConfig
-  /** The ports that its probes ask of an instance, of those that it matches. */
-  readonly probedPorts: (view: FilterView) => number[]
+  /** The ports that its probes ask of an instance, of those that it matches, each with the names of those probes. */
+  readonly probedPorts: (view: FilterView) => ReadonlyMap<number, readonly string[]>
   readonly windows: readonly Window[]
   /** The last constraint that matches. */
   readonly constraintOf: (view: FilterView) => Constraint | null
@@ -58,11 +58,13 @@ export const viewBatch = (row: BatchRow, windows: readonly WindowRow[]): BatchVi
 const portsAsked = (probes: readonly BatchProbe[]): BatchView['probedPorts'] => {
   const asked = probes.map((probe) => ({
     filter: compileFilter(probe.include_expression, 'instance'),
-    ports: probe.ports,
+    probe,
   }))
   return (view) => {
-    const ports = asked.filter(({ filter }) => matches(filter, view)).flatMap((probe) => probe.ports)
-    return [...new Set(ports)].sort((a, b) => a - b)
+    const matching = asked.filter(({ filter }) => matches(filter, view)).map(({ probe }) => probe)
+    const ports = [...new Set(matching.flatMap((probe) => probe.ports))].sort((a, b) => a - b)
+    const asking = (port: number) => matching.filter((probe) => probe.ports.includes(port))
+    return new Map(ports.map((port) => [port, asking(port).map(({ name }) => name)]))
   }
 }
 

@@ -1,8 +1,8 @@
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { Journey } from './journey.ts'
 
-/** The ports that the probes of its batch ask of the machine of a journey. */
-export const probedPorts = ({ batch, facts, source }: Journey): number[] =>
+/** The ports that the probes of its batch ask of the machine of a journey, each with the names of those probes. */
+export const probedPorts = ({ batch, facts, source }: Journey): ReadonlyMap<number, readonly string[]> =>
   batch.probedPorts(
     instanceView({
       facts,

@@ -5,7 +5,7 @@ import { portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
 import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
 import { sourceGone } from './copy/source-snapshot.ts'
-import { noteEntry } from './journey.ts'
+import { type Journey, noteEntry } from './journey.ts'
 import { probedPorts } from './probed-ports.ts'
 
 /** What could be seen of a source before it was touched: what final-verify measures the target by. */
@@ -19,16 +19,16 @@ export interface Baseline {
   readonly open_ports: readonly number[] | null
 }
 
-/** Takes the baseline of an entry that has none. */
+/** Takes the baseline of an entry that has none, or one of other probes than its batch asks for by now. */
 export const takeBaseline = async (task: CopyTask): Promise<void> => {
   const { journey } = task
-  if (journey.entry.baseline !== null) return
+  const ports = [...probedPorts(journey).keys()]
+  if (!isWanted(journey, ports)) return
   const { platform, ref } = sourceOf(task)
   const call = callOf(task, `baseline-${journey.turn.job.id}`)
   const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'
-  const ports = probedPorts(journey)
   const guest = on ? await orNull(() => guestOf(task)) : null
   const open = on ? await orNull(() => openPortsOf(task, ports)) : null
   await noteEntry(journey, async (tx) => {
@@ -41,6 +41,13 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
     }
     return { baseline: { ...baseline } }
   })
+}
+
+/** Once the source has been asked to go off there is nothing to be seen any more. */
+const isWanted = ({ entry: { baseline, sourceStoppedAt } }: Journey, ports: readonly number[]): boolean => {
+  if (baseline === null) return true
+  const asked = baseline.asked_ports as readonly number[] | undefined
+  return sourceStoppedAt === null && JSON.stringify(asked) !== JSON.stringify(ports)
 }
 
 /** A platform that cannot look at all is no obstacle; one that does not answer now is asked again later. */

@@ -45,9 +45,9 @@ const checksHtml = ({ checks }: CertificateDocument): Html =>
     label: 'Checks',
     head: ['Check', 'Result', 'Before', 'Now'],
     empty: '',
-    rows: checks.map(({ name, expected, observed, result }) => {
+    rows: checks.map(({ name, expected, observed, result, probes = [] }) => {
       const [word, look] = results[result] ?? [result, 'unknown']
-      return html`<tr data-key="${name}"><th scope="row" class="long">${visible(name)}</th><td class="nowrap"><span class="badge is-${look}">${word}</span></td>
+      return html`<tr data-key="${name}"><th scope="row" class="long">${visible([name, ...probes.map((probe) => `(${probe})`)].join(' '))}</th><td class="nowrap"><span class="badge is-${look}">${word}</span></td>
 <td class="long">${visible(expected)}</td><td class="long">${visible(observed)}</td></tr>`
     }),
   })

@@ -11,6 +11,8 @@ export interface VerifyCheck {
    * with, and that is said rather than left out.
    */
   readonly result: 'passed' | 'failed' | 'differs' | 'not-asked'
+  /** Names of the batch's probes that ask this, where any does. */
+  readonly probes?: readonly string[]
 }
 
 export interface GuestSeen {
@@ -26,6 +28,7 @@ export const checkGuest = (
   baseline: Baseline | null,
   seen: GuestSeen,
   ports: readonly number[],
+  probes: ReadonlyMap<number, readonly string[]> = new Map(),
 ): VerifyCheck[] => {
   const agent = checkAgent(baseline, seen)
   const talks = seen.agent === 'running'
@@ -33,7 +36,10 @@ export const checkGuest = (
     agent,
     compared('hostname', talks ? baseline?.hostname : undefined, seen.hostname),
     ...checkAddresses(talks ? baseline : null, seen),
-    ...ports.map((port) => checkPort(baseline, port, seen.open.includes(port))),
+    ...ports.map((port) => {
+      const names = probes.get(port)
+      return { ...checkPort(baseline, port, seen.open.includes(port)), ...(names ? { probes: names } : {}) }
+    }),
   ]
 }
 

@@ -103,10 +103,11 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
 }
 
 const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
+  const probes = probedPorts(task.journey)
   // A probe that is younger than the baseline proves nothing, and the certificate says so.
-  const asked = [...(baseline?.ports ?? []).map(({ port }) => port), ...probedPorts(task.journey)]
+  const asked = [...(baseline?.ports ?? []).map(({ port }) => port), ...probes.keys()]
   const ports = [...new Set(asked)].sort((a, b) => a - b)
-  return checkGuest(baseline, await guestOf(task, ports), ports)
+  return checkGuest(baseline, await guestOf(task, ports), ports, probes)
 }
 
 const nothing: GuestSeen = { agent: 'unknown', hostname: '', addresses: [], open: [] }
@@ -155,7 +156,10 @@ const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly Verif
     code: 'checks-failed',
     class: 'conflict',
     message: `The target runs, but it is not as its source was: ${failed
-      .map(({ name, expected, observed }) => `${name} is ${observed}, it was ${expected}`)
+      .map(({ name, expected, observed, probes = [] }) => {
+        const asked = probes.length > 0 ? ` (${probes.join(', ')})` : ''
+        return `${name}${asked} is ${observed}, it was ${expected}`
+      })
       .join('; ')}.`,
     remedy:
       'Mend it and resolve the entry, or resolve it with force_conflict_resolution to take it as it is.',

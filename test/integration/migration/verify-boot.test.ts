@@ -54,15 +54,15 @@ const expectStopped = async (entry: EntryRow, jobId: string) => {
 }
 
 test.each([
-  ['an agent that was there and is not', 'vm-101', { agent: 'not-running' }, 'agent'],
-  ['a port that was open and is closed', 'vm-102', { ports: [] }, 'port-22'],
+  ['an agent that was there and is not', 'vm-101', { agent: 'not-running' }, 'agent', 'agent is'],
+  ['a port that was open and is closed', 'vm-102', { ports: [] }, 'port-22', 'port-22 (ssh)'],
 ] as const)(
   '%s fails: the target is stopped again, and force takes it as it is',
-  async (_what, ref, guest, check) => {
+  async (_what, ref, guest, check, said) => {
     const entry = await world.ready(ref)
     const job = await verifyWith(entry, guest)
     expect(job).toMatchObject({ state: 'failed', error: { code: 'checks-failed', class: 'conflict' } })
-    expect(job.error?.message).toContain(check)
+    expect(job.error?.message).toContain(said)
     await expectStopped(entry, job.id)
 
     await resolveEntry(db, entry.id)
@@ -93,8 +93,12 @@ test('a probe that came after the baseline is in the certificate, as one that pr
   await world.verify(entry.id)
   await world.setProbes(probes)
   expect(await entryOf(db, entry.id)).toMatchObject({ state: 'finished' })
-  expect(await checkOf(entry.id, 'port-4443')).toMatchObject({ expected: '', result: 'not-asked' })
-  expect(await checkOf(entry.id, 'port-22')).toMatchObject({ result: 'passed' })
+  expect(await checkOf(entry.id, 'port-4443')).toMatchObject({
+    expected: '',
+    result: 'not-asked',
+    probes: ['late'],
+  })
+  expect(await checkOf(entry.id, 'port-22')).toMatchObject({ result: 'passed', probes: ['ssh', 'late'] })
 })
 
 test('a target that does not start is tried as often as the batch allows; a person may try once more', async () => {
