@@ -26,20 +26,22 @@ export const lockRoom = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`select 1 from batch where id = ${batchId}::uuid for no key update`
 }
 
-/** Running batches of which every entry has finished or was given up, and one at least has finished. */
+/** Running batches of which every entry has finished or was given up. */
 export const finishBatches = async (db: Queryable): Promise<string[]> => {
   const rows = await db<{ name: string }[]>`
     with done as (
-      update batch b set state = 'finished', message = 'Every entry has finished.', finished_at = now(), updated_at = now()
-      where state = 'running' and exists (select from entry e where e.batch_id = b.id and e.state = 'finished')
+      update batch b set state = 'finished', finished_at = now(), updated_at = now(),
+        message = case when exists (select from entry e where e.batch_id = b.id and e.state = 'finished')
+          then 'Every entry has finished.' else 'Every entry was given up: nothing was migrated.' end
+      where state = 'running' and exists (select from entry e where e.batch_id = b.id)
         and not exists (select from entry e where e.batch_id = b.id
           and (e.state not in ('finished', 'canceled') or e.intent is not null))
         -- Its start is still making entries.
         and not ${openJobAbout(db, 'batch', db`b.name`)}
-      returning name
+      returning name, message
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)
-      select 'batch.finished', 'batch', name, 'conductor', 'running', 'finished', 'Every entry has finished.' from done
+      select 'batch.finished', 'batch', name, 'conductor', 'running', 'finished', message from done
     )
     select name from done`
   return rows.map(({ name }) => name)

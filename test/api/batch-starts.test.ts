@@ -1,6 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Tx } from '../../db/client.ts'
-import { findBatch } from '../../db/queries/batch-rows.ts'
+import { findBatch, finishBatches } from '../../db/queries/batch-rows.ts'
 import { viewBatch } from '../../src/migration/batch-view.ts'
 import { failBatches } from '../../src/migration/fail-batches.ts'
 import { findInstances } from '../../src/migration/find-instances.ts'
@@ -121,4 +121,20 @@ test('a start that is at work when its batch is reset makes no entries of a batc
   expect((await post('/v1/batches/wave-1/:reset')).status).toBe(202)
   expect(await findInstances(turn, viewBatch(row, []), 'start')).toMatchObject({ matched: 2, entries: 0 })
   expect(await names()).toEqual([])
+})
+
+test('a batch of which every entry was given up is finished, and says that nothing was migrated', async () => {
+  await addFleet(db, ['web-1', 'web-2'])
+  await startBatch(db, call)
+  const entries = (await get('/v1/queue')).body.items
+  for (const { id } of entries) {
+    expect(await finishBatches(db)).toEqual([])
+    await post(`/v1/queue/${String(id)}/:cancel`, {})
+  }
+  await lookOnce()
+  await until(async () => (await finishBatches(db)).length === 1, { what: 'the batch to finish' })
+  expect((await get('/v1/batches/wave-1')).body).toMatchObject({
+    state: 'finished',
+    message: 'Every entry was given up: nothing was migrated.',
+  })
 })

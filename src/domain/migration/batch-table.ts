@@ -30,7 +30,7 @@ export const batchTable: readonly BatchRule[] = [
     event: 'finish',
     from: ['running'],
     to: 'finished',
-    says: 'Every entry has finished or was given up, and one at least has finished.',
+    says: 'Every entry has finished or was given up; the message says when none was migrated.',
   },
   {
     event: 'reopen',
@@ -51,9 +51,9 @@ export const batchTable: readonly BatchRule[] = [
 export const applyBatchEvent = (state: BatchState, event: BatchEvent): BatchState | undefined =>
   batchTable.find((rule) => rule.event === event && rule.from.includes(state))?.to
 
-/** Finished: every entry is, but for those that a person gave up; one of these tried again reopens it. */
+/** Finished: every entry is, or a person gave it up; one of these tried again reopens it. */
 export const isBatchFinished = (counts: Readonly<Record<string, number>>): boolean => {
   const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
   const { finished = 0, canceled = 0 } = counts
-  return finished > 0 && finished + canceled === all
+  return all > 0 && finished + canceled === all
 }
