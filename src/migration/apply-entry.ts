@@ -126,7 +126,11 @@ const followRecord = async (
   const facts = applyOverrides(known, instance.overrides)
   // It ends as it was when its batch began: by now it may be off on our account.
   const running = again ? entry.facts.running === true : facts.running
-  return { facts: { ...facts, running }, running: endsRunning(running, instance.overrides) }
+  return {
+    facts: { ...facts, running },
+    running: endsRunning(running, instance.overrides),
+    ...(again ? { baseline: null } : {}),
+  }
 }
 
 /** Windows and constraints are held from the cutover on, and only as long as it goes on. */

@@ -253,7 +253,8 @@ const settle = async (
     return
   }
   const change: EntryChange = {
-    ...(orders.source === 'keep' ? {} : { sourceStoppedAt: null }),
+    // It runs on: what it answered before is no measure of what is copied next.
+    ...(orders.source === 'keep' ? {} : { sourceStoppedAt: null, baseline: null }),
     ...(orders.target === 'destroy'
       ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
       : {}),

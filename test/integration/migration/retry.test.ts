@@ -28,6 +28,7 @@ test('what made an entry fail is accepted by its retry, and the instance stays a
   await world.verify(id)
   const failed = await entryOf(db, id)
   expect(failed).toMatchObject({ state: 'error', reason: 'name-changed' })
+  expect(failed.baseline).not.toBeNull()
   await world.worker.finish(failed.jobId ?? '')
   expect(await findInstanceById(db, instanceId)).toMatchObject({
     facts: { name: facts.name },
@@ -38,6 +39,8 @@ test('what made an entry fail is accepted by its retry, and the instance stays a
     state: 'waiting',
     facts: { target_name: 'renamed', running: true },
     running: true,
+    // What it answered before is no measure of what runs now.
+    baseline: null,
   })
 })
 
@@ -50,6 +53,7 @@ test('a service that ran is to run after a cancel and a retry, whatever a sync s
   expect(await checkMigration(db)).toEqual([])
   await world.worker.finish((await entryOf(db, id)).jobId ?? '')
   expect(await powerOf(world.from, 'vm-104')).toBe('on')
+  expect(await entryOf(db, id)).toMatchObject({ sourceStoppedAt: null, baseline: null })
   expect((await findInstanceById(db, instanceId))?.frozenBy).toBeNull()
   await world.from.done('POST /instances/vm-104/power', { verb: 'stop' })
   await world.inventory.sync(world.source.name)
