@@ -262,19 +262,16 @@ describe('after a job that failed', () => {
   })
 })
 
-describe('a first copy that waits for the limit of its batch', () => {
+test('a first copy is let off the limit of its batch when its window is open, and looked at when it opens', () => {
   const place = { state: 'idle', stage: 'background' } as const
   const job: EntryJob = { kind: 'import-instance', state: 'open', error: null, limited: true }
   const looks = (window: WindowAnswer) => {
     const decision = decideEntry(facts({ place, job, window }))
     return decision.do === 'rest' ? decision.lookAt - now : decision.do
   }
-
-  test('is let off as soon as its window is open, and looked at when it opens', () => {
-    expect(looks({ is: 'open', window: night })).toBe('let-off')
-    expect(looks({ is: 'later', window: night, at: now + 1_234 })).toBe(1_234)
-    expect(looks({ is: 'full', what: 'windows', window: night })).toBe(30_000)
-  })
+  expect(looks({ is: 'open', window: night })).toBe('let-off')
+  expect(looks({ is: 'later', window: night, at: now + 1_234 })).toBe(1_234)
+  expect(looks({ is: 'full', what: 'windows', window: night })).toBe(30_000)
 })
 
 describe('what is called off', () => {
