@@ -29,7 +29,12 @@ const pages = [
   ...['/batches', '/batches/hostile', '/batches/wave-1', '/batches/hostile/edit', '/add-batch'],
   ...['/queue', '/queue?state=blocked', `/queue/${hostile?.id}`, `/queue/${blocked.id}`],
   ...['/certificates', `/certificates/${hostile?.certificate_id}`, '/signing-keys'],
-  ...['/batches/hostile/instances', '/batches/hostile/plans', '/queue/all/cancel?batch=hostile'],
+  ...[
+    '/batches/hostile/instances',
+    '/batches/wave-1/instances',
+    '/batches/hostile/plans',
+    '/queue/all/cancel?batch=hostile',
+  ],
 ]
 
 test(

@@ -57,8 +57,10 @@ const removeForm = ({ id, name, batch, state }: Actionable): Html =>
 <label for="sure-remove">Yes, this entry</label></p>
 <button type="submit" class="danger">Take it off</button></form></details>`
 
-const cancelForm = ({ id, name }: Actionable, needsForce: boolean): Html =>
-  html`<details class="waive"><summary>Cancel it<span class="sr"> ${visible(name)}</span></summary>
+const cancelForm = (entry: Actionable, needsForce: boolean): Html => {
+  const { id, name } = entry
+  if (entry.state === 'canceled') return cleanForm(entry)
+  return html`<details class="waive"><summary>Cancel it<span class="sr"> ${visible(name)}</span></summary>
 <form method="post" action="/queue/${id}/cancel">
 <p>It is given up. A source that we switched off is started again, once the copy is proved off.</p>
 <p class="check"><input type="checkbox" id="cleanup" name="cleanup" value="yes">
@@ -70,3 +72,12 @@ ${
     : ''
 }
 <button type="submit" class="danger">Cancel the migration</button></form></details>`
+}
+
+/** It was given up before, and something of it is still on the target. */
+const cleanForm = ({ id, name }: Actionable): Html =>
+  html`<details class="waive"><summary>Clean up what it left<span class="sr"> of ${visible(name)}</span></summary>
+<form method="post" action="/queue/${id}/cancel"><p>The machine that was made on the target is destroyed.</p>
+<p class="check"><input type="checkbox" id="cleanup" name="cleanup" value="yes" required>
+<label for="cleanup">Yes, destroy the machine on the target</label></p>
+<button type="submit" class="danger">Clean up</button></form></details>`

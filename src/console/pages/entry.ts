@@ -42,6 +42,7 @@ export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
   readonly wait: Wait | null
   readonly stall: { readonly cause: string; readonly message: string; readonly since: string } | null
   readonly error: { readonly code?: string; readonly message?: string; readonly remedy?: string } | null
+  readonly target_machine: string | null
   readonly source_stopped_at: string | null
   readonly synced_at: string | null
   readonly retries: number
@@ -112,10 +113,11 @@ const reasonsHtml = (entry: EntryDetailSeen): Html => {
   )}</ul>`
 }
 
-/** Its remedy only where that has not been said already. */
-const errorHtml = ({ error, remedy: said }: EntryDetailSeen): Html => {
+/** Only what has not been said above already. */
+const errorHtml = ({ error, message: above, remedy: said }: EntryDetailSeen): Html => {
   if (error === null) return html``
   const { message, remedy } = error
+  if (message === above && (!remedy || remedy === said)) return html``
   return html`<div class="problem"><p>${visible(message ?? '')}</p>${
     remedy && remedy !== said ? html`<p><strong>What to do:</strong> ${visible(remedy)}</p>` : ''
   }</div>`
@@ -166,6 +168,10 @@ const factsHtml = (entry: EntryDetailSeen, nowMs: number): Html => html`${defini
   [
     'To',
     entry.target === null ? 'nowhere yet' : html`<a href="/targets/${entry.target}">${entry.target}</a>`,
+  ],
+  [
+    'Its machine there',
+    entry.target_machine === null ? 'none' : html`<code>${visible(entry.target_machine)}</code>`,
   ],
   ['Stage of its copy', entry.stage],
   ['At the end', entry.running ? 'the target runs' : 'the target is off'],
