@@ -25,12 +25,9 @@ const progressSchema = z
     }),
     bytes_done: z.number(),
     bytes_total: z.number(),
-    bytes_per_second: z
-      .number()
-      .nullable()
-      .openapi({
-        description: 'Over the last seconds; 0: nothing moves. Null: nothing runs, or not known yet.',
-      }),
+    bytes_per_second: z.number().nullable().openapi({
+      description: 'Over the last seconds; 0: nothing moves. Null: nothing runs, or not known yet.',
+    }),
     eta_seconds: z.number().nullable(),
     last_progress_at: timestamp
       .nullable()
