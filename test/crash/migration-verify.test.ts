@@ -44,10 +44,8 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
       const { json } = await lab.admin(`GET /lab/power?site=cloud&machine=${machine}`)
       const runs = (json as { power: { running: boolean; run_id: string }[] }).power
       expect(new Set(runs.filter(({ running }) => running).map((run) => run.run_id)).size).toBe(1)
-      expect((await effectsOf(fleet.db, id)).map(({ kind, state }) => [kind, state])).toEqual([
-        ['target-fit', 'done'],
-        ['target-start', 'done'],
-      ])
+      const effects = (await effectsOf(fleet.db, id)).map(({ kind, state }) => `${kind} ${state}`)
+      expect(effects).toEqual(['target-fit done', 'target-start done'])
       const certificates = await fleet.db`select from certificate where entry_id = ${entry.id}::uuid`
       expect(certificates).toHaveLength(1)
       await heir.stop()

@@ -93,14 +93,26 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
   const call = callOf(task, 'look')
   const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
   if (seen.found) return seen.value
-  throw new DroverError({
+  throw machineAbsent(ref)
+}
+
+/** What the target calls the machine that was verified. */
+export const nameOnTarget = async (task: VerifyTask): Promise<string> => {
+  const { platform, ref } = targetOf(task)
+  const call = callOf(task, 'name')
+  const seen = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
+  if (seen.found) return seen.value.name
+  throw machineAbsent(ref)
+}
+
+const machineAbsent = (ref: string): DroverError =>
+  new DroverError({
     code: 'target-machine-absent',
     class: 'conflict',
     message: `The target has no machine ${ref} any more.`,
     remedy: 'Cancel the entry with cleanup, then retry it: its machine is made and copied anew.',
     detail: { ref },
   })
-}
 
 const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
   const probes = probedPorts(task.journey)

@@ -25,6 +25,8 @@ import type { VerifyTask } from './verify-task.ts'
 export interface Evidence {
   readonly checks: readonly VerifyCheck[]
   readonly disks: readonly ProvedDisk[]
+  /** What the target calls the machine. */
+  readonly machineName: string
   /** What force set aside. */
   readonly ignored: readonly Reason[]
   /** The record as it was adopted; undefined: it stays. */
@@ -107,7 +109,7 @@ const documentOf = async (
       kind: target?.kind ?? '',
       project: placementOf(journey).project,
       machine: machineOf(journey),
-      machine_name: facts.target_name,
+      machine_name: evidence.machineName,
     },
     source_stopped_at: entry.sourceStoppedAt?.toISOString() ?? null,
     verified_at: entry.now.toISOString(),

@@ -15,7 +15,7 @@ import { fitTarget } from '../fit-target.ts'
 import { type EntryOutcome, identityChanged, move } from '../import-entry.ts'
 import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../journey.ts'
 import { proveTargetOff, startsOf } from '../own-target.ts'
-import { bootTarget } from './boot-target.ts'
+import { bootTarget, nameOnTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
 import { lookAtSource } from './look-at-source.ts'
@@ -111,12 +111,13 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
     message: `${name} is ${observed}, it was ${expected}.`,
   }))
   const id = newCertificateId()
+  const machineName = await nameOnTarget(task)
   const ignored = [...settled.ignored, ...setAside]
   const record = settled.record ?? undefined
   return {
     type: 'done',
     result: { certificate: id, checks: checks.length, ignored: ignored.length },
-    change: finishEntry(task, id, { checks, disks: proved.disks, ignored, record }),
+    change: finishEntry(task, id, { machineName, checks, disks: proved.disks, ignored, record }),
   }
 }
 

@@ -29,6 +29,8 @@ const certificateOf = async (entryId: string): Promise<Kept> => {
 test('what was copied is compared, read back, started, asked and certified', async () => {
   const entry = await world.ready('vm-103')
   expect(await differences(world, entry)).toEqual([])
+  // The certificate tells what is there, not what was asked for.
+  await world.to.done(`POST /instances/${entry.machineRef}/rename`, { name: 'db-01 of the shop' })
   const job = await world.verify(entry.id)
   expect([job.state, job.error, job.result]).toMatchObject(['succeeded', null, { ignored: 0 }])
   const after = await entryOf(db, entry.id)
@@ -45,6 +47,7 @@ test('what was copied is compared, read back, started, asked and certified', asy
 
   const kept = await certificateOf(entry.id)
   expect(kept.document.id).toBe(after.certificateId)
+  expect(kept.document.target).toMatchObject({ machine: entry.machineRef, machine_name: 'db-01 of the shop' })
   const failed = kept.document.checks.filter(({ result }) => result === 'failed')
   expect(failed).toEqual([])
   const passed = kept.document.checks.filter(({ result }) => result === 'passed').map(({ name }) => name)
