@@ -4,13 +4,13 @@ import { hasEnded as entryHasEnded, isCommitted } from '../../src/domain/migrati
 import type { EntryDecision, EntryFacts } from '../../src/domain/migration/entry-facts.ts'
 import { applyEntryEvent, type EntryEvent, type EntryRule } from '../../src/domain/migration/entry-table.ts'
 import { chooseWindow, hasEnded } from '../../src/domain/migration/windows.ts'
-import { type Entry, endJob, newJob, startSource, type World, work } from './migration-world.ts'
+import { comeAbout, type Entry, endJob, newJob, startSource, type World, work } from './migration-world.ts'
 
 export type Step =
   | { readonly do: 'wait'; readonly ms: number }
   /** Unless it is heard, the end of a job is found by the next look. */
   | { readonly do: 'work'; readonly at: number; readonly heard: boolean }
-  | { readonly do: 'crash' | 'write' | 'power' | 'replace' | 'move' | 'block'; readonly at: number }
+  | { readonly do: 'come' | 'crash' | 'write' | 'power' | 'replace' | 'move' | 'block'; readonly at: number }
   | { readonly do: 'lose'; readonly at: number; readonly errorClass: string; readonly forgets: boolean }
   | { readonly do: 'kill'; readonly at: number; readonly forgets: boolean }
   | {
@@ -198,6 +198,9 @@ const touch = (world: World, step: Extract<Step, { at: number }>): void => {
       work(world, entry, byJob)
       if (step.heard) ring(world, entry)
       return
+    case 'come':
+      comeAbout(entry)
+      return
     case 'crash':
       if (job?.state === 'open') job.step = 0
       return
@@ -214,8 +217,9 @@ const touch = (world: World, step: Extract<Step, { at: number }>): void => {
       return
     case 'power':
       // Its owner may do what he likes, but for a second running copy: no tool can keep him from that.
-      if (source.on) source.on = false
-      else if (!entry.target?.on && entry.place.state !== 'finished') startSource(entry)
+      if (source.on) Object.assign(source, { on: false, goesDown: false })
+      else if (!entry.target?.on && !entry.target?.comesUp && entry.place.state !== 'finished')
+        startSource(entry)
       return
     case 'replace':
       source.replaced = !source.replaced
@@ -273,6 +277,9 @@ const check = (world: World): void => {
       fail(entry, 'A source that may be another machine is started without a person.')
     if (sourceIsOurs && !source.on && !(released || needed || askedFor || isBeingWithdrawn(entry)))
       fail(entry, 'A source stays off on our account without being needed so.')
+    if (source.goesDown && !sourceIsOurs) fail(entry, 'A source goes down, and nobody will start it again.')
+    if (source.on && !source.goesDown && target?.comesUp)
+      fail(entry, 'A copy is about to run beside its source.')
   }
   for (const { id, capacity } of world.windows) {
     const holders = world.entries.filter((entry) => entry.windowId === id && !entry.gone)

@@ -6,6 +6,8 @@ import type { Constraint, Window } from '../../src/domain/migration/windows.ts'
 /** A source, reduced to what the laws speak of. Every write makes another version of its bytes. */
 export interface Source {
   on: boolean
+  /** It was asked to go off, and has not yet. */
+  goesDown: boolean
   version: number
   /** How often it was switched on: a copy is only worth what it was if this did not change. */
   boots: number
@@ -16,6 +18,8 @@ export interface Source {
 
 export interface Target {
   on: boolean
+  /** Its start was accepted, and has not come about. */
+  comesUp: boolean
   /** The version of the source's bytes that it holds; null: none whole. */
   version: number | null
 }
@@ -98,16 +102,27 @@ const reach = (world: World): void => {
   if (!world.reachable) throw new StepFailed('The target does not answer.', 'environment')
 }
 
-const stopSource = (entry: Entry, job: Job): void => {
-  if (!entry.source.on) return
-  entry.source.on = false
+const stopSource = (entry: Entry, job: Job): 'next' | 'again' => {
+  if (!entry.source.on || entry.source.goesDown) return 'next'
+  // Somebody has just started it: that it is ours to start again is written down first.
+  if (!entry.sourceIsOurs) return 'again'
+  entry.source.goesDown = true
   job.made.push('source-stop')
+  return 'next'
 }
 
 export const startSource = (entry: Entry): void => {
   if (entry.source.on) return
   entry.source.on = true
   entry.source.boots += 1
+}
+
+/** What the platforms were asked for comes about, whoever asked for it is there still or not. */
+export const comeAbout = ({ source, target }: Entry): void => {
+  if (source.goesDown) source.on = false
+  source.goesDown = false
+  if (target?.comesUp) target.on = true
+  if (target) target.comesUp = false
 }
 
 /** What the job has yet to do: the rest of its steps, from where the entry is. */
@@ -124,7 +139,7 @@ const placing = (world: World, entry: Entry, job: Job, apply: Apply): Steps => [
   () => {
     reach(world)
     if (!entry.target) {
-      entry.target = { on: false, version: null }
+      entry.target = { on: false, comesUp: false, version: null }
       job.made.push('target-create')
     }
     return 'next'
@@ -170,10 +185,7 @@ const cutting = (world: World, entry: Entry, job: Job, apply: Apply): Steps => [
     if (entry.place.state === 'final-import' && entry.source.on) entry.sourceIsOurs = true
     return 'next'
   },
-  () => {
-    if (entry.place.state === 'final-import') stopSource(entry, job)
-    return 'next'
-  },
+  () => (entry.place.state === 'final-import' ? stopSource(entry, job) : 'next'),
   () => {
     if (entry.place.state !== 'final-import') return 'next'
     if (entry.source.on) return 'again'
@@ -212,10 +224,7 @@ const verifying = (world: World, entry: Entry, job: Job, apply: Apply): Steps =>
     if (entry.source.on) entry.sourceIsOurs = true
     return 'next'
   },
-  () => {
-    stopSource(entry, job)
-    return 'next'
-  },
+  () => stopSource(entry, job),
   () => {
     if (entry.source.on) return 'again'
     reach(world)
@@ -227,14 +236,14 @@ const verifying = (world: World, entry: Entry, job: Job, apply: Apply): Steps =>
   () => {
     if (entry.source.on) return 'again'
     reach(world)
-    if (entry.running && entry.target && !entry.target.on) {
-      entry.target.on = true
+    if (entry.running && entry.target && !entry.target.on && !entry.target.comesUp) {
+      entry.target.comesUp = true
       job.made.push('target-start')
     }
     return 'next'
   },
   () => {
-    if (entry.source.on || isStale(entry)) return 'again'
+    if (entry.source.on || isStale(entry) || (entry.running && !entry.target?.on)) return 'again'
     apply(world, entry, 'verified')
     return 'done'
   },
@@ -244,10 +253,12 @@ const withdrawing = (world: World, entry: Entry, job: Job): Steps => [
   () => {
     // Not known to be off is not off: then nothing is started.
     reach(world)
+    if (entry.target?.comesUp) return 'again'
     if (entry.target) entry.target.on = false
     return 'next'
   },
   () => {
+    if (job.orders.source === 'start' && entry.sourceIsOurs && entry.source.goesDown) return 'again'
     if (job.orders.source === 'start' && entry.sourceIsOurs && !entry.target?.on) startSource(entry)
     return 'next'
   },
@@ -281,9 +292,11 @@ const stepsOf = (world: World, entry: Entry, job: Job, apply: Apply): Steps => {
 const undo = (world: World, entry: Entry, job: Job, forgets: boolean): void => {
   for (const made of [...job.made].reverse()) {
     if (!world.reachable) return
+    // Waited for in vain: debt.
+    if (entry.target?.comesUp) return
     if (made === 'target-start' && entry.target) entry.target.on = false
     if (made === 'target-create') entry.target = null
-    if (made === 'source-stop' && !entry.target?.on) {
+    if (made === 'source-stop' && !entry.target?.on && !entry.source.goesDown) {
       startSource(entry)
       if (!forgets) entry.sourceIsOurs = false
     }

@@ -34,6 +34,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
       ms: fc.constantFrom(1_000, 20_000, minute, 10 * minute),
     }),
   },
+  { weight: 12, arbitrary: fc.record({ do: fc.constant('come'), at }) },
   { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('crash', 'write', 'power'), at }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constantFrom('move', 'block', 'replace'), at }) },
   {
@@ -63,7 +64,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>
 
 /** The whole way of one entry, which chance alone seldom walks. */
-const journey: readonly Step[] = Array.from({ length: 18 }, (): Step => ({ do: 'work', at: 0, heard: true }))
+const journey: readonly Step[] = Array.from({ length: 24 }, (): Step[] => [
+  { do: 'work', at: 0, heard: true },
+  { do: 'come', at: 0 },
+]).flat()
 
 const anyWindow = fc.record({
   startsAt: fc.option(
@@ -126,7 +130,7 @@ const newEntry = (
   blocked: false,
   moved: false,
   gone: false,
-  source: { on, version: 1, boots: 0, tracked, replaced: false },
+  source: { on, goesDown: false, version: 1, boots: 0, tracked, replaced: false },
   target: null,
   bootsWhenCopied: null,
   story: [],
@@ -149,6 +153,7 @@ const goOn = (world: World, rounds: number, person: (entry: Entry, index: number
     world.entries.forEach((entry, index) => {
       person(entry, index)
       take(world, { do: 'work', at: index, heard: round % 2 === 0 })
+      take(world, { do: 'come', at: index })
     })
     take(world, { do: 'wait', ms: 20_000 })
   }
