@@ -11,7 +11,7 @@ import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { nameKey, pageOf, pageQuery, readCursor, toPage } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
-import { notFound } from '../problem.ts'
+import { notFound, problem } from '../problem.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
 import { batchBody, batchSchema, batchSummary, readBatch, viewBatchSummary } from './batch-answer.ts'
 import { changeBatch, createBatch } from './batch-change.ts'
@@ -95,8 +95,15 @@ const scriptPart = 0.7
 /** `/batches`: everything but the verbs, plans and instances, which are in files of their own. */
 export const batches = (deps: ApiDeps) => {
   const scripts = new ScriptChecks()
-  const checkScript = (script: string) =>
-    scripts.check(script, AbortSignal.timeout(deps.limits.requestMs * scriptPart))
+  const checkScript = async (script: string): Promise<void> => {
+    const time = AbortSignal.timeout(deps.limits.requestMs * scriptPart)
+    await scripts.check(script, time).catch((error: unknown) => {
+      if (error !== time.reason) throw error
+      throw problem('deadline-passed', 'The placement script could not be looked at in time.', {
+        retryAfterSeconds: 2,
+      })
+    })
+  }
   return newResource()
     .openapi(list, async (c) => {
       const { limit, cursor, state } = c.req.valid('query')
