@@ -46,6 +46,7 @@ export const batchDefaults = z.strictObject({
 export const batchConfig = z
   .strictObject({
     /** Place again whenever an entry is about to be created. */
+    /** Of no effect: a script without clock and chance is asked at every try and answers the same of the same record. */
     rerun_scriptlets: z.boolean().default(false),
     /** JavaScript with a function `placement(instance, batch)`; empty: the defaults. */
     placement_scriptlet: z
