@@ -108,7 +108,7 @@ const checks = (state: FormState, batch: Stored): Html => {
     ),
     [
       'config.rerun_scriptlets',
-      'Place again whenever a machine is about to be made',
+      'Ask the script at every try (which is done in any case)',
       batch.config.rerun_scriptlets === true,
     ],
     [
