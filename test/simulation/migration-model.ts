@@ -142,6 +142,8 @@ const carryOut = (world: World, entry: Entry, decision: EntryDecision): void => 
       if (entry.job) entry.job.cancelRequested = true
       entry.lookAt = world.now + 30_000
       return
+    case 'let-off':
+      throw new Error('No job of the model waits for the limit of its batch.')
     case 'forget':
       entry.intent = null
       return
