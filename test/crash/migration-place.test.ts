@@ -25,7 +25,17 @@ const lab = await createLab()
 
 /** A batch that is stopped: nothing but the job that the test sends is done for its entries. */
 const createWorld = async (fleet: Fleet): Promise<JourneyWorld> => {
-  for (const table of ['entry', 'entry_disk', 'batch', 'instance', 'network', 'site'])
+  // Identities of machines that are no more would make duplicates of the new ones, which block.
+  for (const table of [
+    'entry',
+    'entry_disk',
+    'batch',
+    'finding',
+    'instance_identity',
+    'instance',
+    'network',
+    'site',
+  ])
     await fleet.db`delete from ${fleet.db(table)}`
   const world = await createJourneyWorld(fleet.db, lab, { sealer, name: `-${uuidv7().slice(-8)}` })
   await setBatch(world, { config: { placement_scriptlet: fittingScript } })
