@@ -1,6 +1,9 @@
 import { randomUUID } from 'node:crypto'
 import type { Connection } from './connection.ts'
 
+const tokenRemedy =
+  'Set DROVER_TOKEN; or, on the machine where npm start runs with a data directory of its own, DROVER_DATA_DIR.'
+
 /** The API refused: what happened, and what to do about it. */
 export class ApiRefusal extends Error {
   readonly status: number
@@ -15,7 +18,9 @@ export class ApiRefusal extends Error {
     super(problem.detail ?? problem.title ?? `The API answered ${status}.`)
     this.status = status
     this.code = problem.code ?? `http-${status}`
-    this.remedy = problem.remedy ?? 'Look at the log of the API.'
+    // The API speaks of headers, which nobody types here.
+    this.remedy =
+      this.code === 'unauthenticated' ? tokenRemedy : (problem.remedy ?? 'Look at the log of the API.')
     this.errors = Array.isArray(problem.errors) ? problem.errors : []
   }
 }

@@ -1,3 +1,4 @@
+import { droverCommand } from './drover-command.ts'
 import type { SiteSeen } from './lab-sites.ts'
 
 export interface HostSeen {
@@ -108,14 +109,14 @@ const hostLines = (hosts: readonly HostSeen[]): string[] => {
 }
 
 const nextLines = (address: string): string[] => {
-  const elsewhere = address === 'http://127.0.0.1:7070' ? '' : `DROVER_URL=${address} `
+  const drover = droverCommand(address)
   return [
     'Look next',
     ...columns([
       [`  ${address}/instances`, 'every machine, and what it needs'],
       [`  ${address}/assessment`, 'every reason, with what to do'],
-      [`  ${elsewhere}npx drover instances list`, 'the same in a terminal'],
-      [`  ${elsewhere}npx drover assessment`, ''],
+      [`  ${drover} instances list`, 'the same in a terminal'],
+      [`  ${drover} assessment`, ''],
     ]),
   ]
 }

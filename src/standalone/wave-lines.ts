@@ -1,4 +1,5 @@
 import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
+import { droverCommand } from './drover-command.ts'
 
 /** An entry of the wave, as far as the start shows it. */
 export interface WaveEntry {
@@ -115,8 +116,7 @@ export const waveEndLines = (
   const { address, tookMs } = options
   const waiting = wave.entries.filter(({ state }) => state === 'conflict')
   const finished = count(wave.entries, 'finished')
-  const elsewhere = address === 'http://127.0.0.1:7070' ? '' : `DROVER_URL=${address} `
-  const drover = `${elsewhere}npx drover`
+  const drover = droverCommand(address)
   return [
     `Wave ${wave.name}: ${finished} of ${wave.entries.length} machines migrated${
       tookMs === undefined ? '' : ` in ${seconds(tookMs)}`

@@ -91,6 +91,14 @@ test.each([
   })
 })
 
+test('who sends no good token is told where the command line takes one from', async () => {
+  const url = await answering(401, { code: 'unauthenticated', detail: 'No token.', remedy: 'Send a header.' })
+  const { code, stderr } = await run(['kinds'], { DROVER_URL: url })
+  expect(code).toBe(3)
+  expect(stderr).toMatch(/DROVER_TOKEN.*DROVER_DATA_DIR/)
+  expect(stderr).not.toContain('header')
+})
+
 test('an API that is not there gives exit code 3 and says how to find it', async () => {
   const { code, stderr } = await run(['doctor', '--json'], {
     DROVER_URL: 'http://127.0.0.1:65111',

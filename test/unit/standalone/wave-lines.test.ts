@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { droverCommand } from '../../../src/standalone/drover-command.ts'
 import { type WaveEntry, type WaveSeen, waveBlock, waveEndLines } from '../../../src/standalone/wave-lines.ts'
 
 const MiB = 2 ** 20
@@ -63,4 +64,11 @@ test('a hostile name cannot move the cursor', () => {
   const seen = wave([entry('\u001b[2Jboo\u202e', 'conflict', { id: 'its-id', message: 'a\nb' })])
   const text = [...waveBlock(seen, 0), ...waveEndLines(seen, { address: 'http://x', tookMs: 0 })].join('|')
   expect(text).not.toMatch(/[\p{Cc}\p{Cf}]/u)
+})
+
+test('a command finds the token where the data is, also when that is elsewhere', () => {
+  expect(droverCommand('http://127.0.0.1:7070', undefined)).toBe('npx drover')
+  expect(droverCommand('http://127.0.0.1:9', '/srv/drover')).toBe(
+    'DROVER_URL=http://127.0.0.1:9 DROVER_DATA_DIR=/srv/drover npx drover',
+  )
 })
