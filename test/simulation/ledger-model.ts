@@ -120,7 +120,8 @@ export class LedgerModel {
     const job = this.#job(at)
     if (job.state !== 'ready') return 'not-ours'
     if (job.bell === 'held') return 'not-ours'
-    if (this.#paused.has(job.lane)) {
+    // What was cancelled is undone also while its lane is paused.
+    if (this.#paused.has(job.lane) && !job.cancelRequested) {
       job.bell = 'due'
       return 'not-ours'
     }
