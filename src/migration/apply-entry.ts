@@ -36,6 +36,17 @@ export const placeOf = (entry: Pick<EntryAtWork, 'state' | 'stage'>): EntryPlace
   stage: entry.stage as EntryStage,
 })
 
+/** An entry that stays where it is, as it is written: what a writer does not name is as it was. */
+export const asItIs = (entry: EntryAtWork) => ({
+  id: entry.id,
+  place: placeOf(entry),
+  moved: false,
+  reason: entry.reason,
+  message: entry.message,
+  tries: entry.tries,
+  jobId: entry.jobId,
+})
+
 /**
  * The only way an entry moves: asks the table, writes the row and the event, and sends whoever puts right what the
  * transition leaves outside. The caller holds the entry's lock. Throws when the table says no.

@@ -4,7 +4,7 @@ import { systemClock } from '../clock.ts'
 import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import { actorOf } from '../inventory/turn.ts'
-import { moveEntry, placeOf } from './apply-entry.ts'
+import { asItIs, moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import type { CopiedCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
@@ -83,13 +83,10 @@ const tooLate = (journey: Journey): EntryOutcome => ({
   result: { ended: 'not-begun' },
   change: leaveJourney(journey, (tx, entry) =>
     writeEntry(tx, {
-      id: entry.id,
-      place: placeOf(entry),
-      moved: false,
+      ...asItIs(entry),
       ...(entry.intent
-        ? { reason: entry.reason, message: entry.message }
+        ? {}
         : { reason: 'window-closed', message: 'Nothing may begin in its window any more.' }),
-      tries: entry.tries,
       jobId: null,
       change: { windowId: null, constraintName: null },
     }),

@@ -10,7 +10,7 @@ import { isMigrating } from '../domain/migration/entry.ts'
 import type { EntryJobKind, Intent } from '../domain/migration/entry-facts.ts'
 import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
-import { moveEntry, placeOf } from './apply-entry.ts'
+import { asItIs, moveEntry, placeOf } from './apply-entry.ts'
 
 export interface EntryVerbAsk {
   readonly id: string
@@ -58,13 +58,9 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
   }
   const intent: Intent = { verb: 'cancel', force, cleanup }
   await writeEntry(tx, {
-    id: entry.id,
-    place: placeOf(entry),
-    moved: false,
+    ...asItIs(entry),
     reason: 'cancel-asked',
     message: 'A person gave it up; its job is letting go.',
-    tries: entry.tries,
-    jobId: entry.jobId,
     change: { intent },
   })
   await tell(tx, entry, `entry.${verb}-asked`, by)

@@ -15,7 +15,7 @@ import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import type { DomainChange } from '../ledger/settle.ts'
 import type { Platform } from '../platforms/ports.ts'
-import { placeOf } from './apply-entry.ts'
+import { asItIs } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
 /** An entry as the job that is at it sees it, with its batch and both ends. */
@@ -72,17 +72,7 @@ export const leaveJourney =
 
 /** Writes something about an entry that stays where it is. The caller holds its lock. */
 export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Promise<void> =>
-  writeEntry(tx, {
-    id: entry.id,
-    place: placeOf(entry),
-    moved: false,
-    reason: entry.reason,
-    message: entry.message,
-    tries: entry.tries,
-    jobId: entry.jobId,
-    lookAt: entry.lookAt,
-    change,
-  })
+  writeEntry(tx, { ...asItIs(entry), lookAt: entry.lookAt, change })
 
 /** The same while its job goes on with it. */
 export const noteEntry = (

@@ -12,7 +12,7 @@ import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
-import { moveEntry, placeOf, sendJob } from './apply-entry.ts'
+import { asItIs, moveEntry, sendJob } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 import { failBatches } from './fail-batches.ts'
 import { tokensToPlace } from './known-target.ts'
@@ -190,9 +190,7 @@ const note = (
   },
 ): Promise<void> =>
   writeEntry(tx, {
-    id: entry.id,
-    place: placeOf(entry),
-    moved: false,
+    ...asItIs(entry),
     reason: noted.reason.code,
     message: noted.reason.message,
     tries: noted.tries ?? entry.tries,

@@ -13,7 +13,7 @@ import { actorOf } from '../inventory/turn.ts'
 import type { Call } from '../platforms/call.ts'
 import { isAbsent } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { placeOf } from './apply-entry.ts'
+import { asItIs } from './apply-entry.ts'
 import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import type { EntryOutcome } from './import-entry.ts'
@@ -259,16 +259,7 @@ const settle = async (
       ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
       : {}),
   }
-  await writeEntry(tx, {
-    id: entry.id,
-    place: placeOf(entry),
-    moved: false,
-    reason: entry.reason,
-    message: entry.message,
-    tries: entry.tries,
-    jobId: null,
-    change,
-  })
+  await writeEntry(tx, { ...asItIs(entry), jobId: null, change })
   // Held until now: its record is not to say that it is off when it was only off for us.
   if (entry.state === 'canceled') await thawInstance(tx, entry.instanceId)
 }

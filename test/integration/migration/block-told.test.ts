@@ -1,22 +1,17 @@
 import { expect, test } from 'vitest'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
-import { atEnd } from '../../support/cleanup.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf, eventsOfEntry } from '../../support/journeys.ts'
+import { entryOf, eventsOfEntry } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
-import { codesOf, fittingScript, sendPlace, setBatch, waitingEntry } from '../../support/placing.ts'
+import { codesOf, fittingScript, setBatch, waitingEntry } from '../../support/placing.ts'
+import { createPlacing } from '../../support/placing-worker.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
-const cpu = new CpuPool()
-atEnd(() => cpu.close())
 const { db } = await createDatabase()
-const world = await createJourneyWorld(db, await createLab())
-const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: world.inventory.use, cpu })])
+const { world, place } = await createPlacing(db, await createLab())
 
 const placeOn = async (id: string, pool: string) => {
   const script = fittingScript.replace("'ceph'", `'${pool}'`)
   await setBatch(world, { config: { placement_scriptlet: script } })
-  await worker.finish(await sendPlace(world, id))
+  await place(id)
 }
 const blocksOf = async (id: string) => (await eventsOfEntry(db, id)).filter((type) => type === 'entry.block')
 

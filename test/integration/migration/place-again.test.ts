@@ -2,14 +2,11 @@ import { expect, test } from 'vitest'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { InstanceOverrides } from '../../../src/domain/inventory/overrides.ts'
 import { advanceEntries } from '../../../src/migration/scheduler.ts'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
-import { atEnd } from '../../support/cleanup.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
 import { quietLog } from '../../support/events.ts'
 import { instanceOf, makeSite } from '../../support/inventory.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
+import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import {
@@ -21,19 +18,15 @@ import {
   setBatch,
   waitingEntry,
 } from '../../support/placing.ts'
+import { createPlacing } from '../../support/placing-worker.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
-const cpu = new CpuPool()
-atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
-const made = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: made.inventory.use, cpu })])
+const { world: made, worker, place } = await createPlacing(db, lab)
 const world = { ...made, worker }
 await setBatch(world, { config: { placement_scriptlet: fittingScript } })
-
-const place = async (id: string) => worker.finish(await sendPlace(world, id))
 
 const override = (ref: string, overrides: InstanceOverrides) => db`
   update instance set overrides = ${JSON.stringify(overrides)}::text::jsonb, version = version + 1

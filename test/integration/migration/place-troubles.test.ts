@@ -6,13 +6,10 @@ import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { ownerOfEntry } from '../../../src/migration/ownership.ts'
 import { machineKind } from '../../../src/migration/placement/target-machine.ts'
 import { advanceEntries } from '../../../src/migration/scheduler.ts'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
-import { atEnd } from '../../support/cleanup.ts'
 import { quietLog } from '../../support/events.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
+import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, storyOf } from '../../support/ledger.ts'
 import {
@@ -25,18 +22,14 @@ import {
   setBatch,
   waitingEntry,
 } from '../../support/placing.ts'
+import { createPlacing } from '../../support/placing-worker.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
-const cpu = new CpuPool()
-atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const { world, worker, place } = await createPlacing(db, lab)
 await setBatch(world, { config: { placement_scriptlet: fittingScript } })
-const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: world.inventory.use, cpu })])
-
-const place = async (id: string) => worker.finish(await sendPlace(world, id))
 
 const withFault = async <Result>(
   fault: Record<string, unknown>,

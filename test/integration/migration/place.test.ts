@@ -2,24 +2,17 @@ import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import { hostHints } from '../../../src/migration/placement/choose-host.ts'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
-import { atEnd } from '../../support/cleanup.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { instanceOf, siteOf } from '../../support/inventory.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf, eventsOfEntry } from '../../support/journeys.ts'
+import { entryOf, eventsOfEntry } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
-import { codesOf, fittingScript, oursOf, sendPlace, setBatch, waitingEntry } from '../../support/placing.ts'
+import { codesOf, fittingScript, oursOf, setBatch, waitingEntry } from '../../support/placing.ts'
+import { createPlacing } from '../../support/placing-worker.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
-const cpu = new CpuPool()
-atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: world.inventory.use, cpu })])
-
-const place = async (id: string) => worker.finish(await sendPlace(world, id))
+const { world, place } = await createPlacing(db, lab)
 
 /** What the lab shows of a machine of the target. */
 const machineOf = async (ref: string | null) => {

@@ -8,41 +8,11 @@ import {
   pauseMs,
 } from '../../../src/domain/migration/decide-entry.ts'
 import { reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
-import { type EntryPlace, hasEnded, isCommitted } from '../../../src/domain/migration/entry.ts'
+import { hasEnded, isCommitted } from '../../../src/domain/migration/entry.ts'
 import { applyEntryEvent } from '../../../src/domain/migration/entry-table.ts'
-import type { Window, WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import type { WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import { at, facts, night, now, said } from './entry-facts.ts'
 
-const now = 1_000_000_000
-const night: Window = { id: 'w', name: 'night', startsAt: now, endsAt: null, lockoutAt: null, capacity: 0 }
-const said = { code: 'said', message: 'What it says of itself.' }
-
-const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
-  now,
-  place: { state: 'waiting', stage: 'background' },
-  reason: said,
-  job: null,
-  intent: null,
-  batchState: 'running',
-  blocks: [],
-  sourceIsOurs: false,
-  sourceNeedsPerson: false,
-  hasTarget: false,
-  tracked: true,
-  syncedAt: null,
-  window: { is: 'none', why: 'over' },
-  windowOver: false,
-  windowEndsAt: null,
-  intervalMs: 600_000,
-  finalLimitMs: 600_000,
-  since: now - 1_000,
-  tries: 0,
-  ...changes,
-})
-const at = (place: string): EntryPlace => {
-  const found = reachablePlaces().find(({ state, stage }) => `${state}/${stage}` === place)
-  if (!found) throw new Error(`No entry comes to ${place}.`)
-  return found
-}
 const failed = (kind: EntryJob['kind'], errorClass: string): EntryJob => ({
   kind,
   state: 'failed',

@@ -1,37 +1,10 @@
 import { describe, expect, test } from 'vitest'
 import { decideEntry, type EntryFacts, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
-import type { EntryPlace } from '../../../src/domain/migration/entry.ts'
-import type { Window, WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import type { WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import { facts as anyFacts, at, night, now } from './entry-facts.ts'
 
-const now = 1_000_000_000
-const night: Window = { id: 'w', name: 'night', startsAt: now, endsAt: null, lockoutAt: null, capacity: 0 }
-
-const facts = (changes: Partial<EntryFacts>): EntryFacts => ({
-  now,
-  place: { state: 'idle', stage: 'final' },
-  reason: { code: 'said', message: 'What it says of itself.' },
-  job: null,
-  intent: null,
-  batchState: 'running',
-  blocks: [],
-  sourceIsOurs: false,
-  sourceNeedsPerson: false,
-  hasTarget: true,
-  tracked: true,
-  syncedAt: null,
-  window: { is: 'none', why: 'over' },
-  windowOver: false,
-  windowEndsAt: null,
-  intervalMs: 600_000,
-  finalLimitMs: 600_000,
-  since: now - 1_000,
-  tries: 0,
-  ...changes,
-})
-const at = (place: string): EntryPlace => {
-  const [state, stage] = place.split('/')
-  return { state, stage } as EntryPlace
-}
+const facts = (changes: Partial<EntryFacts>): EntryFacts =>
+  anyFacts({ place: at('idle/final'), hasTarget: true, ...changes })
 const open = (kind: EntryJob['kind']): EntryJob => ({ kind, state: 'open', error: null })
 
 describe('while a job is at it', () => {

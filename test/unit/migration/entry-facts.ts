@@ -1,0 +1,45 @@
+import type { EntryFacts } from '../../../src/domain/migration/decide-entry.ts'
+import { reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
+import type { EntryPlace } from '../../../src/domain/migration/entry.ts'
+import type { Window } from '../../../src/domain/migration/windows.ts'
+
+export const now = 1_000_000_000
+export const night: Window = {
+  id: 'w',
+  name: 'night',
+  startsAt: now,
+  endsAt: null,
+  lockoutAt: null,
+  capacity: 0,
+}
+export const said = { code: 'said', message: 'What it says of itself.' }
+
+/** An entry about which nothing is special but what is said. */
+export const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
+  now,
+  place: { state: 'waiting', stage: 'background' },
+  reason: said,
+  job: null,
+  intent: null,
+  batchState: 'running',
+  blocks: [],
+  sourceIsOurs: false,
+  sourceNeedsPerson: false,
+  hasTarget: false,
+  tracked: true,
+  syncedAt: null,
+  window: { is: 'none', why: 'over' },
+  windowOver: false,
+  windowEndsAt: null,
+  intervalMs: 600_000,
+  finalLimitMs: 600_000,
+  since: now - 1_000,
+  tries: 0,
+  ...changes,
+})
+
+export const at = (place: string): EntryPlace => {
+  const found = reachablePlaces().find(({ state, stage }) => `${state}/${stage}` === place)
+  if (!found) throw new Error(`No entry comes to ${place}.`)
+  return found
+}
