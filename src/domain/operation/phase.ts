@@ -56,11 +56,10 @@ const underWay = ({ kind, acted }: AtWork, { power }: MachineSeen): MachinePhase
       return acted ? 'starting' : 'pending'
     case 'stop':
     case 'hibernate':
-      // Also when it has just gone off: until the operation has ended, a stronger one may take its place.
-      return acted ? 'stopping' : undefined
+      // Also before it has asked and when it is just off: until it has ended, a stronger one may take its place.
+      return 'stopping'
     case 'restart':
-      if (!acted) return undefined
-      return power === 'off' ? 'starting' : 'stopping'
+      return acted && power === 'off' ? 'starting' : 'stopping'
     case 'migrate':
     case 'evict':
       return acted ? 'migrating' : undefined
