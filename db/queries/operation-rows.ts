@@ -1,3 +1,4 @@
+import type { JobState } from '../../src/domain/job/state.ts'
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
 import type { OperationState } from '../../src/domain/operation/state.ts'
 import type { RecordedError } from '../../src/errors.ts'
@@ -7,15 +8,18 @@ import type { OperationRow } from '../schema/operation.ts'
 
 /** An operation with the state of its job. */
 export type OpenOperation = OperationRow & {
-  readonly jobEnded: boolean
+  readonly jobState: JobState | null
+  readonly jobError: RecordedError | null
   /** The platform was asked for something. */
   readonly acted: boolean
+  readonly expired: boolean
 }
 
 /** All of a machine that have not ended, or whose effects have not stopped yet; in the order they were asked for. */
 export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>
   await db<OpenOperation[]>`
-    select o.*, coalesce(j.finished_at is not null, true) as job_ended, o.started_at is not null as acted
+    select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
+      o.expires_at <= now() as expired
     from operation o left join job j on j.id = o.job_id
     where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.id`
 
@@ -125,4 +129,17 @@ export const setOperationJob = async (tx: Tx, id: string, jobId: string): Promis
     update operation set job_id = ${jobId}::uuid, updated_at = now() where id = ${id}::uuid returning *`
   if (!row) throw new Error(`Operation ${id} is not there.`)
   return row
+}
+
+/** Machines of which an operation has to be ended, settled or let have its turn: few, whatever there is in all. */
+export const findMachinesToLookAt = async (db: Queryable, limit: number): Promise<string[]> => {
+  const rows = await db<{ machineId: string }[]>`
+    select distinct o.machine_id from operation o left join job j on j.id = o.job_id
+    where o.settled_at is null and (
+      (o.state <> 'queued' and (j.id is null or j.finished_at is not null))
+      or (o.started_at is null and o.expires_at <= now() and o.finished_at is null)
+      or (o.state = 'queued' and not exists (select from operation other where other.machine_id = o.machine_id
+        and other.settled_at is null and other.state <> 'queued')))
+    limit ${limit}`
+  return rows.map(({ machineId }) => machineId)
 }
