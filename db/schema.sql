@@ -376,6 +376,32 @@ create table public.ledger_fact (
   constraint ledger_fact_pkey PRIMARY KEY (name)
 );
 
+create table public.machine (
+  id uuid not null,
+  target_id uuid not null,
+  ref text not null,
+  name text not null,
+  uuid text not null,
+  project text not null,
+  host text not null,
+  power text not null,
+  saved_state text,
+  cpus integer not null,
+  memory bigint not null,
+  run_policy text not null default 'manual'::text,
+  origin text not null,
+  entry_id uuid,
+  instance_id uuid,
+  version integer not null default 1,
+  seen_at timestamp(3) with time zone not null default now(),
+  created_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  constraint machine_origin CHECK ((origin = ANY (ARRAY['migrated'::text, 'adopted'::text]))),
+  constraint machine_pkey PRIMARY KEY (id),
+  constraint machine_policy CHECK ((run_policy = ANY (ARRAY['manual'::text, 'always-on'::text, 'always-on-unless-stopped'::text, 'always-off'::text]))),
+  constraint machine_power CHECK ((power = ANY (ARRAY['on'::text, 'off'::text, 'suspended'::text, 'unknown'::text])))
+);
+
 create table public.network (
   id uuid not null,
   site_id uuid not null,
@@ -391,6 +417,40 @@ create table public.network (
   overrides jsonb not null default '{}'::jsonb,
   version integer not null default 1,
   constraint network_pkey PRIMARY KEY (id)
+);
+
+create table public.operation (
+  id uuid not null,
+  machine_id uuid not null,
+  kind text not null,
+  force boolean not null default false,
+  params jsonb not null default '{}'::jsonb,
+  state text not null,
+  reason text not null,
+  message text not null,
+  error jsonb,
+  on_conflict text not null,
+  cause text not null default 'person'::text,
+  stands_down boolean not null default false,
+  resumes uuid,
+  deadline_seconds integer not null,
+  deadline_at timestamp(3) with time zone,
+  expires_at timestamp(3) with time zone not null,
+  progress integer not null default 0,
+  past_return boolean not null default false,
+  superseded_by uuid,
+  job_id uuid,
+  result jsonb,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  started_at timestamp(3) with time zone,
+  finished_at timestamp(3) with time zone,
+  settled_at timestamp(3) with time zone,
+  updated_at timestamp(3) with time zone not null default now(),
+  constraint operation_cause CHECK ((cause = ANY (ARRAY['person'::text, 'evacuation'::text, 'policy'::text]))),
+  constraint operation_pkey PRIMARY KEY (id),
+  constraint operation_progress CHECK (((progress >= 0) AND (progress <= 100))),
+  constraint operation_state CHECK ((state = ANY (ARRAY['queued'::text, 'pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'canceled'::text, 'superseded'::text])))
 );
 
 create table public.pause (
@@ -676,9 +736,29 @@ CREATE INDEX job_wait_signal ON public.job USING btree (wait_signal) WHERE (stat
 
 CREATE INDEX job_waiting ON public.job USING btree (wait_until) WHERE (state = 'waiting'::text);
 
+CREATE INDEX machine_entry ON public.machine USING btree (entry_id) WHERE (entry_id IS NOT NULL);
+
+CREATE INDEX machine_host ON public.machine USING btree (target_id, host);
+
+CREATE INDEX machine_name ON public.machine USING btree (name, id);
+
+CREATE UNIQUE INDEX machine_ref ON public.machine USING btree (target_id, ref) WHERE (gone_at IS NULL);
+
 CREATE INDEX network_place ON public.network USING btree (site_id, location, id);
 
 CREATE UNIQUE INDEX network_ref ON public.network USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE UNIQUE INDEX operation_active ON public.operation USING btree (machine_id) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
+
+CREATE INDEX operation_finished ON public.operation USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+
+CREATE INDEX operation_job ON public.operation USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE INDEX operation_machine ON public.operation USING btree (machine_id, created_at);
+
+CREATE INDEX operation_open ON public.operation USING btree (machine_id, id) WHERE (settled_at IS NULL);
+
+CREATE INDEX operation_superseded ON public.operation USING btree (superseded_by) WHERE (superseded_by IS NOT NULL);
 
 CREATE UNIQUE INDEX project_ref ON public.project USING btree (site_id, ref) WHERE (gone_at IS NULL);
 

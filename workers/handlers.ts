@@ -7,6 +7,7 @@ import { createCheckConnection } from './handlers/check-connection.ts'
 import { createCutoverInstance } from './handlers/cutover-instance.ts'
 import { createFinalVerify } from './handlers/final-verify.ts'
 import { createImportInstance } from './handlers/import-instance.ts'
+import { createOperateMachine } from './handlers/operate-machine.ts'
 import { createPlaceInstance } from './handlers/place-instance.ts'
 import { createPlanBatch } from './handlers/plan-batch.ts'
 import { createPowerInstance } from './handlers/power-instance.ts'
@@ -52,6 +53,7 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createCutoverInstance(copies),
     createFinalVerify(copies),
     createWithdrawEntry(parts.use),
+    createOperateMachine(parts),
   ] as readonly Handler[]
   for (const handler of all)
     for (const [effectKind, undoer] of Object.entries(handler.undoers ?? {})) undoers.set(effectKind, undoer)

@@ -5,6 +5,7 @@ import { hibernateMigrate } from './hibernate-migrate.ts'
 import { importInstance } from './import-instance.ts'
 import { importOva } from './import-ova.ts'
 import type { JobKind } from './kind.ts'
+import { operateMachine } from './operate-machine.ts'
 import { placeInstance } from './place-instance.ts'
 import { planBatch } from './plan-batch.ts'
 import { powerInstance } from './power-instance.ts'
@@ -30,6 +31,7 @@ export const jobKinds: readonly JobKind[] = [
   importInstance,
   cutoverInstance,
   withdrawEntry,
+  operateMachine,
   importOva,
   swapTemplate,
   hibernateMigrate,

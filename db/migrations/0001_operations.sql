@@ -1,0 +1,68 @@
+CREATE TABLE "machine" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"target_id" uuid NOT NULL,
+	"ref" text NOT NULL,
+	"name" text NOT NULL,
+	"uuid" text NOT NULL,
+	"project" text NOT NULL,
+	"host" text NOT NULL,
+	"power" text NOT NULL,
+	"saved_state" text,
+	"cpus" integer NOT NULL,
+	"memory" bigint NOT NULL,
+	"run_policy" text DEFAULT 'manual' NOT NULL,
+	"origin" text NOT NULL,
+	"entry_id" uuid,
+	"instance_id" uuid,
+	"version" integer DEFAULT 1 NOT NULL,
+	"seen_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"gone_at" timestamp (3) with time zone,
+	CONSTRAINT "machine_power" CHECK ("machine"."power" in ('on', 'off', 'suspended', 'unknown')),
+	CONSTRAINT "machine_policy" CHECK ("machine"."run_policy" in ('manual', 'always-on', 'always-on-unless-stopped', 'always-off')),
+	CONSTRAINT "machine_origin" CHECK ("machine"."origin" in ('migrated', 'adopted'))
+);
+--> statement-breakpoint
+CREATE TABLE "operation" (
+	"id" uuid PRIMARY KEY NOT NULL,
+	"machine_id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"force" boolean DEFAULT false NOT NULL,
+	"params" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"state" text NOT NULL,
+	"reason" text NOT NULL,
+	"message" text NOT NULL,
+	"error" jsonb,
+	"on_conflict" text NOT NULL,
+	"cause" text DEFAULT 'person' NOT NULL,
+	"stands_down" boolean DEFAULT false NOT NULL,
+	"resumes" uuid,
+	"deadline_seconds" integer NOT NULL,
+	"deadline_at" timestamp (3) with time zone,
+	"expires_at" timestamp (3) with time zone NOT NULL,
+	"progress" integer DEFAULT 0 NOT NULL,
+	"past_return" boolean DEFAULT false NOT NULL,
+	"superseded_by" uuid,
+	"job_id" uuid,
+	"result" jsonb,
+	"created_by" text NOT NULL,
+	"created_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	"started_at" timestamp (3) with time zone,
+	"finished_at" timestamp (3) with time zone,
+	"settled_at" timestamp (3) with time zone,
+	"updated_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
+	CONSTRAINT "operation_state" CHECK ("operation"."state" in ('queued', 'pending', 'running', 'completed', 'failed', 'canceled', 'superseded')),
+	CONSTRAINT "operation_cause" CHECK ("operation"."cause" in ('person', 'evacuation', 'policy')),
+	CONSTRAINT "operation_progress" CHECK ("operation"."progress" between 0 and 100)
+);
+--> statement-breakpoint
+CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref") WHERE "machine"."gone_at" is null;--> statement-breakpoint
+CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement-breakpoint
+CREATE INDEX "machine_host" ON "machine" USING btree ("target_id","host");--> statement-breakpoint
+CREATE INDEX "machine_entry" ON "machine" USING btree ("entry_id") WHERE "machine"."entry_id" is not null;--> statement-breakpoint
+CREATE UNIQUE INDEX "operation_active" ON "operation" USING btree ("machine_id") WHERE "operation"."state" in ('pending', 'running');--> statement-breakpoint
+CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","created_at");--> statement-breakpoint
+CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHERE "operation"."settled_at" is null;--> statement-breakpoint
+CREATE INDEX "operation_job" ON "operation" USING btree ("job_id") WHERE "operation"."job_id" is not null;--> statement-breakpoint
+CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;

@@ -1,0 +1,145 @@
+import type { JobState } from '../../src/domain/job/state.ts'
+import type { OperationReason } from '../../src/domain/operation/reasons.ts'
+import type { OperationState } from '../../src/domain/operation/state.ts'
+import type { RecordedError } from '../../src/errors.ts'
+import { storableText } from '../../src/storable.ts'
+import type { Queryable, Tx } from '../client.ts'
+import type { OperationRow } from '../schema/operation.ts'
+
+/** An operation with the state of its job. */
+export type OpenOperation = OperationRow & {
+  readonly jobState: JobState | null
+  readonly jobError: RecordedError | null
+  /** The platform was asked for something. */
+  readonly acted: boolean
+  readonly expired: boolean
+}
+
+/** All of a machine that have not ended, or whose effects have not stopped yet; in the order they were asked for. */
+export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>
+  await db<OpenOperation[]>`
+    select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
+      o.expires_at <= now() as expired
+    from operation o left join job j on j.id = o.job_id
+    where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.id`
+
+export const findOperation = async (db: Queryable, id: string): Promise<OperationRow | undefined> => {
+  const [row] = await db<OperationRow[]>`select * from operation where id = ${id}::uuid`
+  return row
+}
+
+export type NewOperation = Pick<
+  OperationRow,
+  | 'id'
+  | 'machineId'
+  | 'kind'
+  | 'force'
+  | 'params'
+  | 'onConflict'
+  | 'cause'
+  | 'standsDown'
+  | 'resumes'
+  | 'deadlineSeconds'
+  | 'createdBy'
+> & {
+  readonly state: OperationState
+  readonly reason: OperationReason
+  readonly message: string
+  readonly waitSeconds: number
+}
+
+export const insertOperation = async (tx: Tx, made: NewOperation): Promise<OperationRow> => {
+  const [row] = await tx<OperationRow[]>`
+    insert into operation (id, machine_id, kind, force, params, state, reason, message, on_conflict, cause,
+      stands_down, resumes, deadline_seconds, expires_at, created_by)
+    values (${made.id}::uuid, ${made.machineId}::uuid, ${made.kind}, ${made.force}, ${tx.json(made.params as never)},
+      ${made.state}, ${made.reason}, ${storableText(made.message)}, ${made.onConflict}, ${made.cause},
+      ${made.standsDown}, ${made.resumes}, ${made.deadlineSeconds},
+      now() + ${made.waitSeconds} * interval '1 second', ${made.createdBy})
+    returning *`
+  if (!row) throw new Error('An operation was not stored.')
+  return row
+}
+
+export interface OperationMove {
+  readonly id: string
+  /** The states it may be in; in any other nothing happens. */
+  readonly from: readonly OperationState[]
+  readonly to: OperationState
+  readonly reason: OperationReason
+  readonly message: string
+  readonly actor: string
+  readonly error?: RecordedError | null
+  readonly supersededBy?: string
+  readonly jobId?: string
+  readonly result?: Readonly<Record<string, unknown>>
+  /** Nothing of it is under way any more. */
+  readonly settled?: boolean
+}
+
+/** Moves it and tells of it; undefined: it was not there any more. */
+export const moveOperation = async (tx: Tx, move: OperationMove): Promise<OperationRow | undefined> => {
+  const ended = ['completed', 'failed', 'canceled', 'superseded'].includes(move.to)
+  const [row] = await tx<OperationRow[]>`
+    with before as (
+      select id, state from operation where id = ${move.id}::uuid and state = any(${move.from as string[]}::text[]) for update
+    ), moved as (
+      update operation o set state = ${move.to}, reason = ${move.reason}, message = ${storableText(move.message)},
+        error = ${move.error ? tx.json(move.error as never) : null},
+        superseded_by = coalesce(${move.supersededBy ?? null}::uuid, superseded_by),
+        job_id = coalesce(${move.jobId ?? null}::uuid, job_id),
+        result = ${move.result ? tx.json(move.result as never) : null},
+        progress = case when ${move.to === 'completed'} then 100 else progress end,
+        started_at = case when ${move.to === 'running'} then coalesce(started_at, now()) else started_at end,
+        deadline_at = case when ${move.to === 'running'}
+          then coalesce(deadline_at, now() + deadline_seconds * interval '1 second') else deadline_at end,
+        finished_at = case when ${ended} then now() end,
+        settled_at = case when ${move.settled ?? false} then now() end, updated_at = now()
+      from before where o.id = before.id returning o.*
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason, detail)
+      select 'operation.' || m.state, 'operation', m.id, ${move.actor}, b.state, m.state, m.message,
+        jsonb_build_object('machine', m.machine_id, 'kind', m.kind, 'force', m.force, 'reason', m.reason,
+          'superseded_by', m.superseded_by)
+      from moved m join before b on b.id = m.id
+    )
+    select * from moved`
+  return row
+}
+
+/** Nothing of these is under way any more. */
+export const settleOperations = async (tx: Tx, ids: readonly string[]): Promise<void> => {
+  await tx`update operation set settled_at = now(), updated_at = now()
+    where id = any(${ids as string[]}::uuid[]) and settled_at is null`
+}
+
+/** The operation of this job, locked, while it is the one at its machine. */
+export const lockOperationOfJob = async (
+  tx: Tx,
+  of: { readonly operationId: string; readonly jobId: string },
+): Promise<OperationRow | undefined> => {
+  const [row] = await tx<OperationRow[]>`
+    select * from operation where id = ${of.operationId}::uuid and job_id = ${of.jobId}::uuid
+      and state in ('pending', 'running') for no key update`
+  return row
+}
+
+export const setOperationJob = async (tx: Tx, id: string, jobId: string): Promise<OperationRow> => {
+  const [row] = await tx<OperationRow[]>`
+    update operation set job_id = ${jobId}::uuid, updated_at = now() where id = ${id}::uuid returning *`
+  if (!row) throw new Error(`Operation ${id} is not there.`)
+  return row
+}
+
+/** Machines of which an operation has to be ended, settled or let have its turn: few, whatever there is in all. */
+export const findMachinesToLookAt = async (db: Queryable, limit: number): Promise<string[]> => {
+  const rows = await db<{ machineId: string }[]>`
+    select distinct o.machine_id from operation o left join job j on j.id = o.job_id
+    where o.settled_at is null and (
+      (o.state <> 'queued' and (j.id is null or j.finished_at is not null))
+      or (o.started_at is null and o.expires_at <= now() and o.finished_at is null)
+      or (o.state = 'queued' and not exists (select from operation other where other.machine_id = o.machine_id
+        and other.settled_at is null and other.state <> 'queued')))
+    limit ${limit}`
+  return rows.map(({ machineId }) => machineId)
+}

@@ -1,0 +1,123 @@
+import { sql } from 'drizzle-orm'
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  text,
+  uniqueIndex,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import type { RecordedError } from '../../src/errors.ts'
+import { moment } from './columns.ts'
+
+/** A VM on a target that is operated on. Its row is its lock: whoever asks anything of the machine holds it first. */
+export const machine = pgTable(
+  'machine',
+  {
+    id: uuid('id').primaryKey(),
+    targetId: uuid('target_id').notNull(),
+    /** The platform's id. */
+    ref: text('ref').notNull(),
+    name: text('name').notNull(),
+    uuid: text('uuid').notNull(),
+    project: text('project').notNull(),
+    host: text('host').notNull(),
+    /** As it was seen last: `on`, `off`, `suspended`, `unknown`. */
+    power: text('power').notNull(),
+    /** The saved state to wake it from; null: none. */
+    savedState: text('saved_state'),
+    cpus: integer('cpus').notNull(),
+    memory: bigint('memory', { mode: 'number' }).notNull(),
+    runPolicy: text('run_policy').notNull().default('manual'),
+    /** `migrated`: by an entry of ours. `adopted`: it was there. */
+    origin: text('origin').notNull(),
+    /** The entry that made it, while there is one. */
+    entryId: uuid('entry_id'),
+    /** The instance it was. */
+    instanceId: uuid('instance_id'),
+    /** For If-Match: changes of a person count it up, what is seen does not. */
+    version: integer('version').notNull().default(1),
+    seenAt: moment('seen_at').notNull().defaultNow(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+    goneAt: moment('gone_at'),
+  },
+  (t) => [
+    uniqueIndex('machine_ref').on(t.targetId, t.ref).where(sql`${t.goneAt} is null`),
+    index('machine_name').on(t.name, t.id),
+    index('machine_host').on(t.targetId, t.host),
+    index('machine_entry').on(t.entryId).where(sql`${t.entryId} is not null`),
+    check('machine_power', sql`${t.power} in ('on', 'off', 'suspended', 'unknown')`),
+    check(
+      'machine_policy',
+      sql`${t.runPolicy} in ('manual', 'always-on', 'always-on-unless-stopped', 'always-off')`,
+    ),
+    check('machine_origin', sql`${t.origin} in ('migrated', 'adopted')`),
+  ],
+)
+
+export type MachineRow = typeof machine.$inferSelect
+
+/** One thing that was asked of a machine. It is done once, or not at all. */
+export const operation = pgTable(
+  'operation',
+  {
+    id: uuid('id').primaryKey(),
+    machineId: uuid('machine_id').notNull(),
+    kind: text('kind').notNull(),
+    force: boolean('force').notNull().default(false),
+    /** What the kind needs: a host, a snapshot, a name. */
+    params: jsonb('params').$type<Record<string, unknown>>().notNull().default({}),
+    state: text('state').notNull(),
+    /** Why it is where it is: a word of the list of reasons, and a sentence. */
+    reason: text('reason').notNull(),
+    message: text('message').notNull(),
+    error: jsonb('error').$type<RecordedError>(),
+    onConflict: text('on_conflict').notNull(),
+    /** Who wants it: `person`, `evacuation`, `policy`. */
+    cause: text('cause').notNull().default('person'),
+    /** Of an evacuation: it stands down for a person's operation, and comes back. */
+    standsDown: boolean('stands_down').notNull().default(false),
+    /** The one that it comes back for. */
+    resumes: uuid('resumes'),
+    /** How long it may take once it has begun; waiting for its turn does not count. */
+    deadlineSeconds: integer('deadline_seconds').notNull(),
+    deadlineAt: moment('deadline_at'),
+    /** How long it may wait for its turn. */
+    expiresAt: moment('expires_at').notNull(),
+    progress: integer('progress').notNull().default(0),
+    /** From here on it can only be ended, not taken back. */
+    pastReturn: boolean('past_return').notNull().default(false),
+    supersededBy: uuid('superseded_by'),
+    jobId: uuid('job_id'),
+    result: jsonb('result').$type<Record<string, unknown>>(),
+    createdBy: text('created_by').notNull(),
+    createdAt: moment('created_at').notNull().defaultNow(),
+    /** When the platform was first asked for something. */
+    startedAt: moment('started_at'),
+    finishedAt: moment('finished_at'),
+    /** When the last of its effects had stopped; ended and not settled: its job is still letting go. */
+    settledAt: moment('settled_at'),
+    updatedAt: moment('updated_at').notNull().defaultNow(),
+  },
+  (t) => [
+    // The law: at most one at a machine.
+    uniqueIndex('operation_active').on(t.machineId).where(sql`${t.state} in ('pending', 'running')`),
+    index('operation_machine').on(t.machineId, t.createdAt),
+    index('operation_open').on(t.machineId, t.id).where(sql`${t.settledAt} is null`),
+    index('operation_job').on(t.jobId).where(sql`${t.jobId} is not null`),
+    index('operation_finished').on(t.finishedAt).where(sql`${t.finishedAt} is not null`),
+    index('operation_superseded').on(t.supersededBy).where(sql`${t.supersededBy} is not null`),
+    check(
+      'operation_state',
+      sql`${t.state} in ('queued', 'pending', 'running', 'completed', 'failed', 'canceled', 'superseded')`,
+    ),
+    check('operation_cause', sql`${t.cause} in ('person', 'evacuation', 'policy')`),
+    check('operation_progress', sql`${t.progress} between 0 and 100`),
+  ],
+)
+
+export type OperationRow = typeof operation.$inferSelect

@@ -1,0 +1,169 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../db/client.ts'
+import { findCommittedEntry, lockMachine } from '../../db/queries/machine-rows.ts'
+import {
+  findOpenOperations,
+  insertOperation,
+  moveOperation,
+  type OpenOperation,
+  settleOperations,
+} from '../../db/queries/operation-rows.ts'
+import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import {
+  type Admission,
+  type ConflictRule,
+  decideAdmission,
+  type Refusal,
+} from '../domain/operation/admit.ts'
+import type { RunPolicy } from '../domain/operation/applicability.ts'
+import { type OperationKind, variantText } from '../domain/operation/kinds.ts'
+import type { MachineSeen } from '../domain/operation/phase.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
+import { activeStates, isActive, type OperationState } from '../domain/operation/state.ts'
+import { DroverError } from '../errors.ts'
+import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
+import { actOnEntry } from '../migration/entry-verbs.ts'
+import { sendOperation } from './send-operation.ts'
+
+export interface OperationAsk {
+  readonly machineId: string
+  readonly kind: OperationKind
+  readonly force: boolean
+  readonly params: Readonly<Record<string, unknown>>
+  readonly onConflict: ConflictRule
+  readonly cause: 'person' | 'evacuation' | 'policy'
+  readonly deadlineSeconds: number
+  /** How long it may wait for its turn. */
+  readonly waitSeconds: number
+  readonly by: string
+}
+
+export interface AskedOperation {
+  readonly operation: OperationRow
+  readonly superseded: OperationRow | null
+  /** To be told to workers after the commit. */
+  readonly canceled: readonly CancelOutcome[]
+}
+
+/**
+ * Admits an operation, lets the older one give way, and sends the new one off: all in the caller's transaction and
+ * under the machine's lock, so that of any number of people who ask at once each has a definite answer.
+ */
+export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOperation> => {
+  const machine = await lockMachine(tx, ask.machineId)
+  if (!machine || machine.goneAt !== null) throw machineGone(ask.machineId)
+  const open = await findOpenOperations(tx, machine.id)
+  const admission = decideAdmission(await factsOf(tx, machine, open), ask)
+  if (!admission.admitted) throw refused(machine, ask, admission, open)
+  const id = uuidv7()
+  const canceled: CancelOutcome[] = []
+  if (admission.cancelsEntry !== null) {
+    const { canceled: outcome } = await actOnEntry(tx, {
+      ...{ id: admission.cancelsEntry, verb: 'cancel', force: true, cleanup: false, by: ask.by },
+    })
+    if (outcome) canceled.push(outcome)
+  }
+  const older = open.find((one) => one.id === admission.supersedes)
+  const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
+  const queued = admission.state === 'queued'
+  const made = await insertOperation(tx, {
+    ...{ id, machineId: machine.id, kind: ask.kind, force: ask.force, params: { ...ask.params } },
+    ...{
+      onConflict: ask.onConflict,
+      cause: ask.cause,
+      standsDown: ask.cause === 'evacuation',
+      resumes: null,
+    },
+    ...{ deadlineSeconds: ask.deadlineSeconds, waitSeconds: ask.waitSeconds, createdBy: ask.by },
+    state: admission.state,
+    reason: queued ? 'queued' : 'admitted',
+    message: queued
+      ? `${admission.before} ${admission.before === 1 ? 'operation is' : 'operations are'} before it.`
+      : `${operationReasons.admitted.title}.`,
+  })
+  if (queued) return { operation: made, superseded, canceled }
+  return { operation: await sendOperation(tx, made), superseded, canceled }
+}
+
+const factsOf = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]) => {
+  const active = open.find((one) => isActive(one.state as OperationState))
+  const entryId = await findCommittedEntry(tx, machine)
+  return {
+    seen: seenOf(machine),
+    policy: machine.runPolicy as RunPolicy,
+    active: active
+      ? {
+          ...{ id: active.id, kind: active.kind as OperationKind, force: active.force },
+          ...{ acted: active.acted, pastReturn: active.pastReturn },
+        }
+      : null,
+    queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
+    migrating: entryId === null ? null : { entryId },
+  }
+}
+
+const seenOf = ({ power, savedState }: MachineRow): MachineSeen => ({
+  power: power as MachineSeen['power'],
+  hibernated: savedState !== null,
+})
+
+/** The older ends here and now; what it has begun is called off, and the newer waits for that. */
+const giveWay = async (
+  tx: Tx,
+  older: OpenOperation,
+  by: { readonly id: string; readonly ask: OperationAsk; readonly canceled: CancelOutcome[] },
+): Promise<OperationRow | null> => {
+  const newer = variantText(by.ask)
+  const moved = await moveOperation(tx, {
+    id: older.id,
+    from: activeStates,
+    to: 'superseded',
+    reason: 'superseded',
+    message: `${newer} ${by.id} took its place.`,
+    actor: by.ask.by,
+    supersededBy: by.id,
+  })
+  if (older.jobId === null) {
+    await settleOperations(tx, [older.id])
+    return moved ?? null
+  }
+  const reason = `Superseded by ${newer} ${by.id}.`
+  const outcome = await cancelInTransaction(tx, older.jobId, { by: by.ask.by, reason })
+  if (outcome.outcome === 'requested') by.canceled.push(outcome)
+  else await settleOperations(tx, [older.id])
+  return moved ?? null
+}
+
+const machineGone = (id: string): DroverError =>
+  new DroverError({
+    code: 'machine-gone',
+    class: 'permanent',
+    message: `There is no machine ${id}.`,
+    remedy: operationReasons['machine-gone'].remedy,
+    field: 'machine',
+  })
+
+const fieldOf: Partial<Record<Refusal, string>> = { 'not-for-run-policy': 'kind', 'not-for-phase': 'kind' }
+
+const refused = (
+  machine: MachineRow,
+  ask: OperationAsk,
+  { reason, blocker }: Extract<Admission, { admitted: false }>,
+  open: readonly OpenOperation[],
+): DroverError => {
+  const text = operationReasons[reason]
+  const other = open.find(({ id }) => id === blocker)
+  const who = other
+    ? ` ${variantText({ kind: other.kind as OperationKind, force: other.force })} ${other.id} is ${other.state}.`
+    : blocker === null
+      ? ''
+      : ` See ${blocker}.`
+  const field = fieldOf[reason]
+  return new DroverError({
+    code: reason,
+    class: 'conflict',
+    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${who}`,
+    remedy: text.remedy,
+    ...(field === undefined ? {} : { field }),
+  })
+}

@@ -1,0 +1,61 @@
+import type { Tx } from '../../db/client.ts'
+import { lockMachine } from '../../db/queries/machine-rows.ts'
+import { findOperation } from '../../db/queries/operation-rows.ts'
+import type { OperationRow } from '../../db/schema/operation.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
+import { hasEnded, type OperationState } from '../domain/operation/state.ts'
+import { DroverError } from '../errors.ts'
+import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
+import { endOperation, leaveOperation } from './end-operation.ts'
+
+export interface CanceledOperation {
+  readonly operation: OperationRow
+  /** To be told to workers after the commit. */
+  readonly canceled: CancelOutcome | undefined
+}
+
+/** A person gives it up: it ends now, and what it has begun is called off. Until its return only. */
+export const cancelOperation = async (
+  tx: Tx,
+  { id, by }: { readonly id: string; readonly by: string },
+): Promise<CanceledOperation> => {
+  const seen = await findOperation(tx, id)
+  if (!seen) throw notThere(id)
+  await lockMachine(tx, seen.machineId)
+  const now = await findOperation(tx, id)
+  if (!now) throw notThere(id)
+  if (hasEnded(now.state as OperationState)) throw tooLate(now, `It is ${now.state} already.`)
+  if (now.pastReturn) throw tooLate(now, `${operationReasons['past-return'].title}.`)
+  const move = {
+    id,
+    from: ['queued', 'pending', 'running'],
+    to: 'canceled',
+    reason: 'canceled',
+    message: `${operationReasons.canceled.title}.`,
+    actor: by,
+  } as const
+  const outcome =
+    now.jobId === null ? undefined : await cancelInTransaction(tx, now.jobId, { by, reason: move.message })
+  const ended =
+    outcome?.outcome === 'requested'
+      ? await leaveOperation(tx, move)
+      : await endOperation(tx, now.machineId, move)
+  if (!ended) throw notThere(id)
+  return { operation: ended, canceled: outcome }
+}
+
+const notThere = (id: string): DroverError =>
+  new DroverError({
+    code: 'operation-absent',
+    class: 'permanent',
+    message: `There is no operation ${id}.`,
+    remedy: 'List the operations.',
+  })
+
+const tooLate = ({ kind, id }: OperationRow, why: string): DroverError =>
+  new DroverError({
+    code: 'operation-ended',
+    class: 'conflict',
+    message: `${kind} ${id} cannot be canceled. ${why}`,
+    remedy: 'Ask for what leads from here to where you want the machine.',
+  })

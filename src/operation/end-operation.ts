@@ -1,0 +1,51 @@
+import type { Tx } from '../../db/client.ts'
+import {
+  findOpenOperations,
+  moveOperation,
+  type OperationMove,
+  settleOperations,
+} from '../../db/queries/operation-rows.ts'
+import type { OperationRow } from '../../db/schema/operation.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
+import { isActive, type OperationState } from '../domain/operation/state.ts'
+import { sendOperation } from './send-operation.ts'
+
+/** Ends an operation of which nothing is under way any more, and lets the next one have its turn. The machine is locked. */
+export const endOperation = async (
+  tx: Tx,
+  machineId: string,
+  move: Omit<OperationMove, 'settled'>,
+): Promise<OperationRow | undefined> => {
+  const ended = await moveOperation(tx, { ...move, settled: true })
+  await promoteNext(tx, machineId)
+  return ended
+}
+
+/** What ended before its effects had stopped: they have now. The machine is locked. */
+export const settleAndPromote = async (tx: Tx, machineId: string, ids: readonly string[]): Promise<void> => {
+  await settleOperations(tx, ids)
+  await promoteNext(tx, machineId)
+}
+
+/** The first of the queue, once nobody is at the machine and nothing of anybody is under way there. */
+const promoteNext = async (tx: Tx, machineId: string): Promise<void> => {
+  const open = await findOpenOperations(tx, machineId)
+  if (open.some(({ state }) => isActive(state as OperationState))) return
+  const next = open.find(({ state }) => state === 'queued')
+  if (!next) return
+  const promoted = await moveOperation(tx, {
+    id: next.id,
+    from: ['queued'],
+    to: 'pending',
+    reason: 'admitted',
+    message: `${operationReasons.admitted.title}.`,
+    actor: 'conductor',
+  })
+  if (promoted) await sendOperation(tx, promoted)
+}
+
+/** Ends an operation whose job is still letting go: the next one waits for that. */
+export const leaveOperation = (
+  tx: Tx,
+  move: Omit<OperationMove, 'settled'>,
+): Promise<OperationRow | undefined> => moveOperation(tx, move)

@@ -1,0 +1,85 @@
+import { loadSiteById } from '../../db/queries/load-site.ts'
+import { lockMachine } from '../../db/queries/machine-rows.ts'
+import {
+  findOpenOperations,
+  findOperation,
+  lockOperationOfJob,
+  moveOperation,
+  settleOperations,
+} from '../../db/queries/operation-rows.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import { isTerminal } from '../domain/job/state.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
+import { hasEnded, type OperationState } from '../domain/operation/state.ts'
+import { DroverError } from '../errors.ts'
+import { requireTrusted } from '../inventory/connectivity.ts'
+import type { ActingTurn } from '../inventory/power-machine.ts'
+import { actorOf } from '../inventory/turn.ts'
+
+export interface Entered {
+  readonly turn: ActingTurn
+  readonly operation: OperationRow
+  readonly machine: MachineRow
+  readonly target: SiteRow
+}
+
+/** Ended ones of the machine whose effects have not stopped yet. */
+export interface LettingGo {
+  readonly waitsFor: readonly string[]
+}
+
+/**
+ * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine: from here on
+ * it runs.
+ */
+export const enterOperation = (turn: ActingTurn, operationId: string): Promise<Entered | LettingGo> =>
+  turn.transaction(async (tx): Promise<Entered | LettingGo> => {
+    const asked = await findOperation(tx, operationId)
+    // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
+    const machine = asked && (await lockMachine(tx, asked.machineId))
+    const mine = await lockOperationOfJob(tx, { operationId, jobId: turn.job.id })
+    if (!mine || !machine) throw movedOn(operationId)
+    const older = (await findOpenOperations(tx, machine.id)).filter(
+      ({ id, state }) => id !== mine.id && hasEnded(state as OperationState),
+    )
+    const holding = older.filter(({ jobState }) => jobState !== null && !isTerminal(jobState))
+    if (holding.length > 0) return { waitsFor: holding.map(({ id }) => id) }
+    await settleOperations(
+      tx,
+      older.map(({ id }) => id),
+    )
+    const target = await loadSiteById(tx, machine.targetId)
+    if (!target || machine.goneAt !== null) throw gone(machine)
+    requireTrusted(target)
+    const operation =
+      mine.state === 'running'
+        ? mine
+        : await moveOperation(tx, {
+            id: mine.id,
+            from: ['pending'],
+            to: 'running',
+            reason: 'in-progress',
+            message: `${operationReasons['in-progress'].title}.`,
+            actor: actorOf(turn),
+          })
+    if (!operation) throw movedOn(operationId)
+    return { turn, operation, machine, target }
+  })
+
+/** Somebody else has it by now, or it has ended: there is nothing to do. */
+export const movedOn = (operationId: string): DroverError =>
+  new DroverError({
+    code: 'operation-moved-on',
+    class: 'permanent',
+    message: `Operation ${operationId} is not this job's any more.`,
+    remedy: 'Nothing is to be done: see the operation.',
+  })
+
+const gone = ({ id, name }: MachineRow): DroverError =>
+  new DroverError({
+    code: 'machine-gone',
+    class: 'permanent',
+    message: `${name} (${id}) is gone from its target.`,
+    remedy: operationReasons['machine-gone'].remedy,
+  })

@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest'
+import { findOpenOperations, findOperation } from '../../../db/queries/operation-rows.ts'
+import type { ConflictRule } from '../../../src/domain/operation/admit.ts'
+import { type OperationVariant, operationKinds, variantText } from '../../../src/domain/operation/kinds.ts'
+import { operationMatrix } from '../../../src/domain/operation/matrix.ts'
+import { DroverError } from '../../../src/errors.ts'
+import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
+import { addMachine } from '../../support/machines.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+
+const ask = (
+  machineId: string,
+  { kind, force }: OperationVariant,
+  onConflict: ConflictRule = 'supersede',
+): Promise<AskedOperation> =>
+  db.begin((tx) =>
+    askOperation(tx, {
+      ...{ machineId, kind, force, onConflict, params: {}, cause: 'person', by: 'test' },
+      ...{ deadlineSeconds: 600, waitSeconds: 3_600 },
+    }),
+  ) as Promise<AskedOperation>
+
+const outcomeOf = async (asked: Promise<AskedOperation>): Promise<AskedOperation | DroverError> =>
+  asked.catch((error: unknown) => {
+    if (error instanceof DroverError) return error
+    throw error
+  })
+
+/** What a machine has to be for an operation to make sense on it. */
+const fitFor = ({ kind }: OperationVariant) => {
+  if (kind === 'start') return { power: 'off' }
+  if (kind === 'wake') return { power: 'off', savedState: 'state-1' }
+  return { power: 'on' }
+}
+
+test('each of the 196 pairs ends as the matrix says, for both operations', async () => {
+  const wrong: string[] = []
+  for (const { older, newer, outcome } of operationMatrix) {
+    const machine = await addMachine(db, fitFor(older))
+    const first = await ask(machine, older)
+    const second = await outcomeOf(ask(machine, newer))
+    const now = await findOperation(db, first.operation.id)
+    const pair = `${variantText(older)} <- ${variantText(newer)}`
+    if (second instanceof DroverError) {
+      const stays = now?.state === 'pending' && now.supersededBy === null
+      if (outcome !== 'refuse' || !stays || second.code !== 'blocked') wrong.push(`${pair}: ${second.code}`)
+      else expect(second.message).toContain(first.operation.id)
+    } else {
+      const linked = now?.state === 'superseded' && now.supersededBy === second.operation.id
+      if (outcome !== 'supersede' || !linked || second.operation.state !== 'pending') wrong.push(pair)
+    }
+  }
+  expect(wrong).toEqual([])
+})
+
+test('of two hundred who ask at once exactly one is at the machine, and each other knows by whom', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const kinds = operationKinds.filter((kind) => kind !== 'start' && kind !== 'wake')
+  const asked = await Promise.all(
+    Array.from({ length: 200 }, (_, index) => {
+      const kind = kinds[index % kinds.length] ?? 'stop'
+      return outcomeOf(ask(machine, { kind, force: kind === 'stop' && index % 3 === 0 }))
+    }),
+  )
+  const open = await findOpenOperations(db, machine)
+  const active = open.filter(({ state }) => state === 'pending' || state === 'running')
+  expect(active).toHaveLength(1)
+  const made = asked.filter((one) => !(one instanceof DroverError)) as AskedOperation[]
+  const refused = asked.filter((one) => one instanceof DroverError)
+  expect(made.length + refused.length).toBe(200)
+  for (const { code, message } of refused) {
+    expect(code).toBe('blocked')
+    expect(made.some(({ operation }) => message.includes(operation.id))).toBe(true)
+  }
+  // Whoever was admitted is at the machine, or says who took its place, up to the one that is.
+  for (const { operation } of made) {
+    let now = await findOperation(db, operation.id)
+    while (now?.state === 'superseded' && now.supersededBy) now = await findOperation(db, now.supersededBy)
+    expect(now?.id).toBe(active[0]?.id)
+  }
+})
+
+test('a supersede whose newer one would make no sense destroys nothing', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const { operation } = await ask(machine, { kind: 'migrate', force: false })
+  await db`update machine set run_policy = 'always-on' where id = ${machine}::uuid`
+  const refused = await outcomeOf(ask(machine, { kind: 'stop', force: false }))
+  expect(refused).toMatchObject({ code: 'not-for-run-policy', field: 'kind' })
+  expect(await findOperation(db, operation.id)).toMatchObject({ state: 'pending', supersededBy: null })
+  const [job] = await db<{ state: string }[]>`select state from job where id = ${operation.jobId}::uuid`
+  expect(job?.state).toBe('ready')
+})
+
+test('a chain of three leaves one, and links all', async () => {
+  const machine = await addMachine(db, { power: 'off' })
+  const first = await ask(machine, { kind: 'start', force: false })
+  const second = await ask(machine, { kind: 'stop', force: false })
+  const third = await ask(machine, { kind: 'stop', force: true })
+  expect(await findOperation(db, first.operation.id)).toMatchObject({
+    state: 'superseded',
+    supersededBy: second.operation.id,
+  })
+  expect(await findOperation(db, second.operation.id)).toMatchObject({
+    state: 'superseded',
+    supersededBy: third.operation.id,
+  })
+  expect((await findOpenOperations(db, machine)).map(({ id }) => id)).toEqual([third.operation.id])
+})
+
+test('what is queued stands in order, has no job yet, and says how many are before it', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  await ask(machine, { kind: 'snapshot', force: false })
+  const second = await ask(machine, { kind: 'stop', force: false }, 'queue')
+  const third = await ask(machine, { kind: 'start', force: false }, 'queue')
+  expect(second.operation).toMatchObject({
+    state: 'queued',
+    jobId: null,
+    message: '1 operation is before it.',
+  })
+  expect(third.operation).toMatchObject({ state: 'queued', message: '2 operations are before it.' })
+})

@@ -1,0 +1,25 @@
+import type { z } from 'zod'
+import type { Db } from '../../db/client.ts'
+import { operateMachine } from '../../src/domain/job/operate-machine.ts'
+import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { awaitOwnTasks } from '../../src/operation/await-own-tasks.ts'
+import { operate, operationPowerKind } from '../../src/operation/operate.ts'
+import { done, type Handler, waitFor } from '../handler.ts'
+
+type Payload = z.infer<typeof operateMachine.payload>
+
+/** Does what was asked of a machine. */
+export const createOperateMachine = ({
+  db,
+  use,
+}: {
+  readonly db: Db
+  readonly use: UsePlatform
+}): Handler<Payload> => ({
+  kind: operateMachine,
+  run: async (ctx) => {
+    const outcome = await operate(ctx, ctx.payload.operation_id, use)
+    return outcome.type === 'done' ? done(outcome.result, outcome.change) : waitFor(outcome)
+  },
+  undoers: { [operationPowerKind]: (effect, signal) => awaitOwnTasks(db, use, effect, signal) },
+})
