@@ -22,12 +22,15 @@ export const findCommittedEntry = async (tx: Tx, machine: MachineRow): Promise<s
   return row && isCommitted(row) ? row.id : null
 }
 
-/** What was seen of it just now. */
+/** What was seen of it just now; what is not given stays. */
 export const noteMachine = async (
   tx: Tx,
   id: string,
-  seen: { readonly power: MachineRow['power']; readonly host: string },
+  seen: Partial<Pick<MachineRow, 'power' | 'host' | 'savedState'>>,
 ): Promise<void> => {
   await tx`
-    update machine set power = ${seen.power}, host = ${seen.host}, seen_at = now() where id = ${id}::uuid`
+    update machine set power = coalesce(${seen.power ?? null}, power), host = coalesce(${seen.host ?? null}, host),
+      saved_state = case when ${seen.savedState === undefined} then saved_state else ${seen.savedState ?? null} end,
+      seen_at = now()
+    where id = ${id}::uuid`
 }

@@ -113,13 +113,35 @@ export const settleOperations = async (tx: Tx, ids: readonly string[]): Promise<
     where id = any(${ids as string[]}::uuid[]) and settled_at is null`
 }
 
+/** An operation with whether its time is over. */
+export type OperationAtWork = OperationRow & { readonly overdue: boolean }
+
+/** How it goes, of one that runs. Its progress never goes back. */
+export const noteOperation = async (
+  tx: Tx,
+  id: string,
+  note: {
+    readonly reason: OperationReason
+    readonly message: string
+    readonly progress?: number
+    /** From here on it can only be ended, not taken back. */
+    readonly pastReturn?: boolean
+  },
+): Promise<void> => {
+  await tx`
+    update operation set reason = ${note.reason}, message = ${storableText(note.message)},
+      progress = greatest(progress, least(99, ${note.progress ?? 0}::int)),
+      past_return = past_return or ${note.pastReturn ?? false}, updated_at = now()
+    where id = ${id}::uuid and state in ('pending', 'running')`
+}
+
 /** The operation of this job, locked, while it is the one at its machine. */
 export const lockOperationOfJob = async (
   tx: Tx,
   of: { readonly operationId: string; readonly jobId: string },
-): Promise<OperationRow | undefined> => {
-  const [row] = await tx<OperationRow[]>`
-    select * from operation where id = ${of.operationId}::uuid and job_id = ${of.jobId}::uuid
+): Promise<OperationAtWork | undefined> => {
+  const [row] = await tx<OperationAtWork[]>`
+    select *, coalesce(deadline_at <= now(), false) as overdue from operation where id = ${of.operationId}::uuid and job_id = ${of.jobId}::uuid
       and state in ('pending', 'running') for no key update`
   return row
 }

@@ -33,6 +33,11 @@ export const machine = pgTable(
     cpus: integer('cpus').notNull(),
     memory: bigint('memory', { mode: 'number' }).notNull(),
     runPolicy: text('run_policy').notNull().default('manual'),
+    /** Since when it is off because a person wanted it so: what `always-on-unless-stopped` looks at. */
+    stoppedAt: moment('stopped_at'),
+    /** What its run policy asked for and did not get, in a row: each makes the pause to the next try longer. */
+    policyFailures: integer('policy_failures').notNull().default(0),
+    policyNextAt: moment('policy_next_at').notNull().defaultNow(),
     /** `migrated`: by an entry of ours. `adopted`: it was there. */
     origin: text('origin').notNull(),
     /** The entry that made it, while there is one. */

@@ -4,7 +4,6 @@ import {
   findOpenOperations,
   findOperation,
   lockOperationOfJob,
-  moveOperation,
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
@@ -15,7 +14,6 @@ import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
-import { actorOf } from '../inventory/turn.ts'
 
 export interface Entered {
   readonly turn: ActingTurn
@@ -30,8 +28,7 @@ export interface LettingGo {
 }
 
 /**
- * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine: from here on
- * it runs.
+ * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
  */
 export const enterOperation = (turn: ActingTurn, operationId: string): Promise<Entered | LettingGo> =>
   turn.transaction(async (tx): Promise<Entered | LettingGo> => {
@@ -52,19 +49,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const target = await loadSiteById(tx, machine.targetId)
     if (!target || machine.goneAt !== null) throw gone(machine)
     requireTrusted(target)
-    const operation =
-      mine.state === 'running'
-        ? mine
-        : await moveOperation(tx, {
-            id: mine.id,
-            from: ['pending'],
-            to: 'running',
-            reason: 'in-progress',
-            message: `${operationReasons['in-progress'].title}.`,
-            actor: actorOf(turn),
-          })
-    if (!operation) throw movedOn(operationId)
-    return { turn, operation, machine, target }
+    return { turn, operation: mine, machine, target }
   })
 
 /** Somebody else has it by now, or it has ended: there is nothing to do. */

@@ -1,25 +1,21 @@
 import { lockMachine, noteMachine } from '../../db/queries/machine-rows.ts'
-import { lockOperationOfJob } from '../../db/queries/operation-rows.ts'
-import type { MachineRow } from '../../db/schema/operation.ts'
-import type { PowerVerb } from '../domain/job/power-instance.ts'
+import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
-import { operationReasons } from '../domain/operation/reasons.ts'
+import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
 import { activeStates } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
-import { type ActingTurn, powerMachine } from '../inventory/power-machine.ts'
+import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
 import type { DomainChange } from '../ledger/settle.ts'
-import type { PowerFacts } from '../platforms/ports/power.ts'
 import { endOperation } from './end-operation.ts'
 import { type Entered, enterOperation, movedOn } from './enter-operation.ts'
-
-/** Effects of this kind are calls that change a machine's power on behalf of an operation. */
-export const operationPowerKind = 'operation-power'
+import type { Performance, PerformDone, PerformWait } from './performer.ts'
+import { performers } from './performers.ts'
 
 export type OperateOutcome =
   | { readonly type: 'done'; readonly result: Record<string, unknown>; readonly change: DomainChange }
-  | { readonly type: 'wait'; readonly reason: string; readonly detail: string; readonly forMs: number }
+  | PerformWait
 
 const olderLookMs = 500
 
@@ -37,48 +33,53 @@ export const operate = async (
       detail: `${operationReasons['awaiting-older'].title}: ${entered.waitsFor.join(', ')}.`,
       forMs: olderLookMs,
     }
-  const verb = verbOf(entered)
-  if (verb === undefined) throw unsupported(entered)
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
-    const { operation, machine, target } = entered
-    const timeoutMs = operation.deadlineSeconds * 1_000
-    const outcome = await powerMachine({
-      ...{ turn, site: target, platform, ref: machine.ref, part: 'power' },
-      asked: { verb, force: operation.force, timeoutMs },
-      undo: { kind: operationPowerKind, with: { target: target.name, ref: machine.ref } },
-    })
-    if (outcome.type === 'wait')
-      return {
-        type: 'wait',
-        reason: 'power',
-        detail: `${machine.name} of ${target.name}: waits for ${outcome.forWhat}.`,
-        forMs: outcome.forMs,
-      }
-    return finish(entered, outcome.seen)
+    const performer = performers[entered.operation.kind as OperationKind]
+    if (!performer) throw unsupported(entered)
+    const asked: Performance = { ...entered, platform }
+    if (performer.prepare && entered.operation.state === 'pending') {
+      const prepared = await performer.prepare(asked)
+      if (prepared.type === 'wait') return prepared
+    }
+    const operation = await begin(entered)
+    const outcome = await performer.perform({ ...asked, operation })
+    return outcome.type === 'wait' ? outcome : finish(entered, outcome)
   })
 }
 
-const verbs: Partial<Record<OperationKind, (force: boolean) => PowerVerb>> = {
-  start: () => 'start',
-  stop: (force) => (force ? 'stop' : 'shutdown'),
-  restart: () => 'restart',
-}
+/** From here on it runs, and its deadline counts. */
+const begin = ({ turn, operation, machine }: Entered): Promise<Entered['operation']> =>
+  turn.transaction(async (tx) => {
+    await lockMachine(tx, machine.id)
+    const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
+    if (!mine) throw movedOn(operation.id)
+    if (mine.state === 'running') {
+      if (mine.overdue) throw overdue(mine.kind, machine.name, mine.deadlineSeconds)
+      return mine
+    }
+    const begun = await moveOperation(tx, {
+      id: mine.id,
+      from: ['pending'],
+      to: 'running',
+      reason: 'in-progress',
+      message: `${operationReasons['in-progress'].title}.`,
+      actor: actorOf(turn),
+    })
+    if (!begun) throw movedOn(operation.id)
+    return begun
+  })
 
-const verbOf = ({ operation }: Entered): PowerVerb | undefined =>
-  verbs[operation.kind as OperationKind]?.(operation.force)
-
-const finish = (entered: Entered, seen: PowerFacts): OperateOutcome => {
+const finish = (entered: Entered, { result, machine: seen }: PerformDone): OperateOutcome => {
   const { turn, operation, machine } = entered
-  const result = { power: seen.state, host: seen.host }
   return {
     type: 'done',
-    result,
+    result: { ...result },
     change: async (tx) => {
       await lockMachine(tx, machine.id)
       const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
       // A newer one took its place at the last moment: that one says where the machine goes.
       if (!mine) throw movedOn(operation.id)
-      await noteMachine(tx, machine.id, { power: seen.state as MachineRow['power'], host: seen.host })
+      await noteMachine(tx, machine.id, seen)
       await endOperation(tx, machine.id, {
         id: operation.id,
         from: activeStates,
@@ -94,8 +95,16 @@ const finish = (entered: Entered, seen: PowerFacts): OperateOutcome => {
 
 const unsupported = ({ operation, target }: Entered): DroverError =>
   new DroverError({
-    code: 'unsupported',
+    code: 'unsupported' satisfies OperationReason,
     class: 'permanent',
     message: `${operation.kind}: ${target.name} cannot do that.`,
     remedy: operationReasons.unsupported.remedy,
+  })
+
+const overdue = (kind: string, machine: string, seconds: number): DroverError =>
+  new DroverError({
+    code: 'deadline-exceeded' satisfies OperationReason,
+    class: 'permanent',
+    message: `${kind} of ${machine} was given ${seconds} seconds and has not come to its end.`,
+    remedy: operationReasons['deadline-exceeded'].remedy,
   })

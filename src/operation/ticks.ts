@@ -7,8 +7,9 @@ import {
 } from '../../db/queries/operation-rows.ts'
 import type { Clock } from '../clock.ts'
 import { decideTick, type TickStep } from '../domain/operation/decide-tick.ts'
-import { operationReasons } from '../domain/operation/reasons.ts'
+import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
 import type { OperationState } from '../domain/operation/state.ts'
+import type { RecordedError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
@@ -75,12 +76,13 @@ const carryOut = async (
     return undefined
   }
   const { id, jobError } = operation
+  const reason = step.reason === 'failed' ? reasonOf(jobError) : step.reason
   const move = {
     id,
     from: ['queued', 'pending', 'running'],
     to: step.to,
-    reason: step.reason,
-    message: jobError?.message ?? `${operationReasons[step.reason].title}.`,
+    reason,
+    message: jobError?.message ?? `${operationReasons[reason].title}.`,
     error: jobError,
     actor,
   } as const
@@ -96,3 +98,7 @@ const carryOut = async (
   await endOperation(tx, operation.machineId, move)
   return undefined
 }
+
+/** A job that knows why it failed says it by the word of a reason. */
+const reasonOf = (error: RecordedError | null): OperationReason =>
+  error !== null && Object.hasOwn(operationReasons, error.code) ? (error.code as OperationReason) : 'failed'

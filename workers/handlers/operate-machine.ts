@@ -2,8 +2,8 @@ import type { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { operateMachine } from '../../src/domain/job/operate-machine.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
-import { awaitOwnTasks } from '../../src/operation/await-own-tasks.ts'
-import { operate, operationPowerKind } from '../../src/operation/operate.ts'
+import { operate } from '../../src/operation/operate.ts'
+import { operationUndoers } from '../../src/operation/performers.ts'
 import { done, type Handler, waitFor } from '../handler.ts'
 
 type Payload = z.infer<typeof operateMachine.payload>
@@ -21,5 +21,5 @@ export const createOperateMachine = ({
     const outcome = await operate(ctx, ctx.payload.operation_id, use)
     return outcome.type === 'done' ? done(outcome.result, outcome.change) : waitFor(outcome)
   },
-  undoers: { [operationPowerKind]: (effect, signal) => awaitOwnTasks(db, use, effect, signal) },
+  undoers: operationUndoers(db, use),
 })

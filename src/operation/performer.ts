@@ -1,0 +1,40 @@
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import type { OperationReason } from '../domain/operation/reasons.ts'
+import type { ActingTurn } from '../inventory/power-machine.ts'
+import type { Platform } from '../platforms/ports.ts'
+
+/** All that a kind needs to act on its machine. */
+export interface Performance {
+  readonly turn: ActingTurn
+  readonly operation: OperationRow
+  readonly machine: MachineRow
+  readonly target: SiteRow
+  readonly platform: Platform
+}
+
+/** Look again after this long, or earlier when the signal comes. */
+export interface PerformWait {
+  readonly type: 'wait'
+  readonly reason: OperationReason
+  readonly detail: string
+  readonly forMs: number
+  readonly signal?: string
+}
+
+export interface PerformDone {
+  readonly type: 'done'
+  readonly result: Readonly<Record<string, unknown>>
+  /** What is known of the machine from now on; what is not given stays. */
+  readonly machine: Partial<Pick<MachineRow, 'power' | 'host' | 'savedState'>>
+}
+
+/** How one kind of operation is done, a turn at a time. */
+export interface Performer {
+  /**
+   * Before it counts as begun, and before its deadline runs: where it needs to be let in first, by a slot or a host.
+   * Called in every turn until it says `ready`.
+   */
+  readonly prepare?: (performance: Performance) => Promise<PerformWait | { readonly type: 'ready' }>
+  readonly perform: (performance: Performance) => Promise<PerformWait | PerformDone>
+}
