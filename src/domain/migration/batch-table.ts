@@ -50,10 +50,3 @@ export const batchTable: readonly BatchRule[] = [
 /** Where an event leads from here; undefined when it is refused. */
 export const applyBatchEvent = (state: BatchState, event: BatchEvent): BatchState | undefined =>
   batchTable.find((rule) => rule.event === event && rule.from.includes(state))?.to
-
-/** Finished: every entry is, or a person gave it up; one of these tried again reopens it. */
-export const isBatchFinished = (counts: Readonly<Record<string, number>>): boolean => {
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  const { finished = 0, canceled = 0 } = counts
-  return all > 0 && finished + canceled === all
-}

@@ -1,11 +1,6 @@
 import { expect, test } from 'vitest'
 import { answerVerb } from '../../../src/domain/migration/answer-verb.ts'
-import {
-  applyBatchEvent,
-  batchEvents,
-  batchStates,
-  isBatchFinished,
-} from '../../../src/domain/migration/batch-table.ts'
+import { applyBatchEvent, batchEvents, batchStates } from '../../../src/domain/migration/batch-table.ts'
 import {
   answersAt,
   fillMigrationPage,
@@ -305,18 +300,6 @@ test.each(batchEvents)('a batch answers to %s in every state', (event) => {
     }),
   )
   expect(answers).toEqual(batchAnswers[event])
-})
-
-test.each([
-  [{ finished: 3 }, true],
-  [{ finished: 2, canceled: 1 }, true],
-  [{ canceled: 3 }, true],
-  [{ finished: 2, conflict: 1 }, false],
-  [{ finished: 2, error: 1 }, false],
-  [{ finished: 2, idle: 0 }, true],
-  [{}, false],
-])('a batch with the entries %o is finished: %s', (counts, finished) => {
-  expect(isBatchFinished(counts)).toBe(finished)
 })
 
 test('an entry that has ended is not committed, but for what finished with its source off for good', () => {
