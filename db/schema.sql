@@ -2,6 +2,8 @@
 
 create sequence public.event_id_seq as bigint increment 1 cache 100;
 
+create sequence public.operation_end_id_seq as bigint increment 1 cache 1;
+
 create sequence self_test.call_id_seq as bigint increment 1 cache 1;
 
 create table public.access_token (
@@ -436,6 +438,9 @@ create table public.operation (
   cause text not null default 'person'::text,
   stands_down boolean not null default false,
   resumes uuid,
+  leaves text,
+  failures integer not null default 0,
+  come_back_at timestamp(3) with time zone,
   deadline_seconds integer not null,
   deadline_at timestamp(3) with time zone,
   expires_at timestamp(3) with time zone not null,
@@ -454,6 +459,41 @@ create table public.operation (
   constraint operation_pkey PRIMARY KEY (id),
   constraint operation_progress CHECK (((progress >= 0) AND (progress <= 100))),
   constraint operation_state CHECK ((state = ANY (ARRAY['queued'::text, 'pending'::text, 'running'::text, 'completed'::text, 'failed'::text, 'canceled'::text, 'superseded'::text])))
+);
+
+create table public.operation_end (
+  id bigint not null generated always as identity,
+  kind text not null,
+  force boolean not null,
+  outcome text not null,
+  reason text not null,
+  times integer not null default 1,
+  waited_seconds double precision not null default 0,
+  ran_seconds double precision not null default 0,
+  constraint operation_end_pkey PRIMARY KEY (id)
+);
+
+create table public.operation_refusal (
+  machine_id uuid not null,
+  kind text not null,
+  force boolean not null,
+  reason text not null,
+  asked_by text not null,
+  times integer not null,
+  unsaid integer not null default 0,
+  since timestamp(3) with time zone not null,
+  constraint operation_refusal_machine_id_kind_force_reason_asked_by_pk PRIMARY KEY (machine_id, kind, force, reason, asked_by)
+);
+
+create table public.operation_tally (
+  kind text not null,
+  force boolean not null,
+  outcome text not null,
+  reason text not null,
+  times bigint not null,
+  waited_seconds double precision not null,
+  ran_seconds double precision not null,
+  constraint operation_tally_kind_force_outcome_reason_pk PRIMARY KEY (kind, force, outcome, reason)
 );
 
 create table public.pause (
@@ -753,6 +793,8 @@ CREATE UNIQUE INDEX network_ref ON public.network USING btree (site_id, ref) WHE
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (machine_id) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
 
+CREATE INDEX operation_comes_back ON public.operation USING btree (come_back_at) WHERE (come_back_at IS NOT NULL);
+
 CREATE INDEX operation_finished ON public.operation USING btree (finished_at) WHERE (finished_at IS NOT NULL);
 
 CREATE INDEX operation_job ON public.operation USING btree (job_id) WHERE (job_id IS NOT NULL);
@@ -760,6 +802,8 @@ CREATE INDEX operation_job ON public.operation USING btree (job_id) WHERE (job_i
 CREATE INDEX operation_machine ON public.operation USING btree (machine_id, created_at);
 
 CREATE INDEX operation_open ON public.operation USING btree (machine_id, id) WHERE (settled_at IS NULL);
+
+CREATE INDEX operation_refusal_since ON public.operation_refusal USING btree (since);
 
 CREATE INDEX operation_superseded ON public.operation USING btree (superseded_by) WHERE (superseded_by IS NOT NULL);
 

@@ -1,3 +1,37 @@
+CREATE TABLE "operation_end" (
+	"id" bigint PRIMARY KEY GENERATED ALWAYS AS IDENTITY (sequence name "operation_end_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
+	"kind" text NOT NULL,
+	"force" boolean NOT NULL,
+	"outcome" text NOT NULL,
+	"reason" text NOT NULL,
+	"times" integer DEFAULT 1 NOT NULL,
+	"waited_seconds" double precision DEFAULT 0 NOT NULL,
+	"ran_seconds" double precision DEFAULT 0 NOT NULL
+);
+--> statement-breakpoint
+CREATE TABLE "operation_refusal" (
+	"machine_id" uuid NOT NULL,
+	"kind" text NOT NULL,
+	"force" boolean NOT NULL,
+	"reason" text NOT NULL,
+	"asked_by" text NOT NULL,
+	"times" integer NOT NULL,
+	"unsaid" integer DEFAULT 0 NOT NULL,
+	"since" timestamp (3) with time zone NOT NULL,
+	CONSTRAINT "operation_refusal_machine_id_kind_force_reason_asked_by_pk" PRIMARY KEY("machine_id","kind","force","reason","asked_by")
+);
+--> statement-breakpoint
+CREATE TABLE "operation_tally" (
+	"kind" text NOT NULL,
+	"force" boolean NOT NULL,
+	"outcome" text NOT NULL,
+	"reason" text NOT NULL,
+	"times" bigint NOT NULL,
+	"waited_seconds" double precision NOT NULL,
+	"ran_seconds" double precision NOT NULL,
+	CONSTRAINT "operation_tally_kind_force_outcome_reason_pk" PRIMARY KEY("kind","force","outcome","reason")
+);
+--> statement-breakpoint
 CREATE TABLE "machine" (
 	"id" uuid PRIMARY KEY NOT NULL,
 	"target_id" uuid NOT NULL,
@@ -40,6 +74,9 @@ CREATE TABLE "operation" (
 	"cause" text DEFAULT 'person' NOT NULL,
 	"stands_down" boolean DEFAULT false NOT NULL,
 	"resumes" uuid,
+	"leaves" text,
+	"failures" integer DEFAULT 0 NOT NULL,
+	"come_back_at" timestamp (3) with time zone,
 	"deadline_seconds" integer NOT NULL,
 	"deadline_at" timestamp (3) with time zone,
 	"expires_at" timestamp (3) with time zone NOT NULL,
@@ -59,6 +96,7 @@ CREATE TABLE "operation" (
 	CONSTRAINT "operation_progress" CHECK ("operation"."progress" between 0 and 100)
 );
 --> statement-breakpoint
+CREATE INDEX "operation_refusal_since" ON "operation_refusal" USING btree ("since");--> statement-breakpoint
 CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref") WHERE "machine"."gone_at" is null;--> statement-breakpoint
 CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement-breakpoint
 CREATE INDEX "machine_host" ON "machine" USING btree ("target_id","host");--> statement-breakpoint
@@ -68,4 +106,5 @@ CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","creat
 CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHERE "operation"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "operation_job" ON "operation" USING btree ("job_id") WHERE "operation"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_comes_back" ON "operation" USING btree ("come_back_at") WHERE "operation"."come_back_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;

@@ -102,6 +102,11 @@ export const moveOperation = async (tx: Tx, move: OperationMove): Promise<Operat
         jsonb_build_object('machine', m.machine_id, 'kind', m.kind, 'force', m.force, 'reason', m.reason,
           'superseded_by', m.superseded_by)
       from moved m join before b on b.id = m.id
+    ), ended as (
+      insert into operation_end (kind, force, outcome, reason, waited_seconds, ran_seconds)
+      select kind, force, state, reason, extract(epoch from coalesce(started_at, finished_at) - created_at),
+        coalesce(extract(epoch from finished_at - started_at), 0)
+      from moved where finished_at is not null
     )
     select * from moved`
   return row

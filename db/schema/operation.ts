@@ -88,6 +88,12 @@ export const operation = pgTable(
     standsDown: boolean('stands_down').notNull().default(false),
     /** The one that it comes back for. */
     resumes: uuid('resumes'),
+    /** Of an evacuation: the host that the machine is to leave. */
+    leaves: text('leaves'),
+    /** How often in a row it has failed, with those that it comes back for. */
+    failures: integer('failures').notNull().default(0),
+    /** Ended before its aim, and wanted still: when to look whether it can come back. */
+    comeBackAt: moment('come_back_at'),
     /** How long it may take once it has begun; waiting for its turn does not count. */
     deadlineSeconds: integer('deadline_seconds').notNull(),
     deadlineAt: moment('deadline_at'),
@@ -115,6 +121,7 @@ export const operation = pgTable(
     index('operation_open').on(t.machineId, t.id).where(sql`${t.settledAt} is null`),
     index('operation_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('operation_finished').on(t.finishedAt).where(sql`${t.finishedAt} is not null`),
+    index('operation_comes_back').on(t.comeBackAt).where(sql`${t.comeBackAt} is not null`),
     index('operation_superseded').on(t.supersededBy).where(sql`${t.supersededBy} is not null`),
     check(
       'operation_state',

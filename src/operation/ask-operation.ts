@@ -11,8 +11,10 @@ import {
 import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
 import {
   type Admission,
+  type AdmissionFacts,
   type ConflictRule,
   decideAdmission,
+  phaseToJudge,
   type Refusal,
 } from '../domain/operation/admit.ts'
 import type { RunPolicy } from '../domain/operation/applicability.ts'
@@ -41,8 +43,20 @@ export interface OperationAsk {
 export interface AskedOperation {
   readonly operation: OperationRow
   readonly superseded: OperationRow | null
+  /** What was decided, as a dry run tells it. */
+  readonly admission: Extract<Admission, { admitted: true }>
   /** To be told to workers after the commit. */
   readonly canceled: readonly CancelOutcome[]
+}
+
+/** What `detail` of a refusal holds, for who answers it, counts it or writes it down. */
+export interface RefusalDetail extends Record<string, unknown> {
+  readonly machine_id: string
+  readonly machine: string
+  readonly kind: OperationKind
+  readonly force: boolean
+  /** The operation or the entry that is in the way. */
+  readonly blocker: string | null
 }
 
 /**
@@ -53,8 +67,9 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const machine = await lockMachine(tx, ask.machineId)
   if (!machine || machine.goneAt !== null) throw machineGone(ask.machineId)
   const open = await findOpenOperations(tx, machine.id)
-  const admission = decideAdmission(await factsOf(tx, machine, open), ask)
-  if (!admission.admitted) throw refused(machine, ask, admission, open)
+  const facts = await factsOf(tx, machine, open)
+  const admission = decideAdmission(facts, ask)
+  if (!admission.admitted) throw refused({ machine, ask, refusal: admission, open, facts })
   const id = uuidv7()
   const canceled: CancelOutcome[] = []
   if (admission.cancelsEntry !== null) {
@@ -81,11 +96,15 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
       ? `${admission.before} ${admission.before === 1 ? 'operation is' : 'operations are'} before it.`
       : `${operationReasons.admitted.title}.`,
   })
-  if (queued) return { operation: made, superseded, canceled }
-  return { operation: await sendOperation(tx, made), superseded, canceled }
+  if (queued) return { operation: made, superseded, admission, canceled }
+  return { operation: await sendOperation(tx, made), superseded, admission, canceled }
 }
 
-const factsOf = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]) => {
+const factsOf = async (
+  tx: Tx,
+  machine: MachineRow,
+  open: readonly OpenOperation[],
+): Promise<AdmissionFacts> => {
   const active = open.find((one) => isActive(one.state as OperationState))
   const entryId = await findCommittedEntry(tx, machine)
   return {
@@ -145,25 +164,38 @@ const machineGone = (id: string): DroverError =>
 
 const fieldOf: Partial<Record<Refusal, string>> = { 'not-for-run-policy': 'kind', 'not-for-phase': 'kind' }
 
-const refused = (
-  machine: MachineRow,
-  ask: OperationAsk,
-  { reason, blocker }: Extract<Admission, { admitted: false }>,
-  open: readonly OpenOperation[],
-): DroverError => {
+interface Refused {
+  readonly machine: MachineRow
+  readonly ask: OperationAsk
+  readonly refusal: Extract<Admission, { admitted: false }>
+  readonly open: readonly OpenOperation[]
+  readonly facts: AdmissionFacts
+}
+
+const refused = ({ machine, ask, refusal, open, facts }: Refused): DroverError => {
+  const { reason, blocker } = refusal
   const text = operationReasons[reason]
-  const other = open.find(({ id }) => id === blocker)
-  const who = other
-    ? ` ${variantText({ kind: other.kind as OperationKind, force: other.force })} ${other.id} is ${other.state}.`
-    : blocker === null
-      ? ''
-      : ` See ${blocker}.`
   const field = fieldOf[reason]
+  const detail: RefusalDetail = {
+    ...{ machine_id: machine.id, machine: machine.name },
+    ...{ kind: ask.kind, force: ask.force, blocker },
+  }
   return new DroverError({
     code: reason,
     class: 'conflict',
-    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${who}`,
+    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${whyRefused({ refusal, open, facts })}`,
     remedy: text.remedy,
+    detail,
     ...(field === undefined ? {} : { field }),
   })
+}
+
+const whyRefused = ({ refusal, open, facts }: Pick<Refused, 'refusal' | 'open' | 'facts'>): string => {
+  const { reason, blocker } = refusal
+  if (reason === 'not-for-phase') return ` It is ${phaseToJudge(facts)}.`
+  if (reason === 'not-for-run-policy') return ` Its run policy is ${facts.policy}.`
+  const other = open.find(({ id }) => id === blocker)
+  if (other)
+    return ` ${variantText({ kind: other.kind as OperationKind, force: other.force })} ${other.id} is ${other.state}.`
+  return blocker === null ? '' : ` See ${blocker}.`
 }
