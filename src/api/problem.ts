@@ -24,6 +24,8 @@ interface ProblemExtras {
   readonly errors?: readonly FieldError[]
   /** Where in the text of `field`, from 0. */
   readonly position?: number
+  /** Of things that are counted: how many, and the first of them by name. */
+  readonly counted?: { readonly matched: number; readonly sample: readonly string[] }
   readonly retryAfterSeconds?: number
   readonly headers?: Readonly<Record<string, string>>
   readonly cause?: unknown
@@ -34,6 +36,7 @@ export class ApiError extends DroverError {
   readonly status: ProblemStatus
   readonly errors: readonly FieldError[] | undefined
   readonly position: number | undefined
+  readonly counted: ProblemExtras['counted']
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: ProblemCode, message: string, extras: ProblemExtras = {}) {
@@ -52,6 +55,7 @@ export class ApiError extends DroverError {
     this.status = status
     this.errors = extras.errors
     this.position = extras.position
+    this.counted = extras.counted
     this.headers = {
       ...extras.headers,
       ...(extras.retryAfterSeconds === undefined
@@ -86,6 +90,9 @@ export const problemSchema = z
     field: z.string().optional(),
     errors: z.array(z.object({ field: z.string(), message: z.string() })).optional(),
     position: z.int().optional().meta({ description: 'Where in the text of `field`, from 0.' }),
+    blocker: z.string().optional().meta({ description: 'The id of what is in the way.' }),
+    matched: z.int().optional().meta({ description: 'How many fit, where another number was confirmed.' }),
+    sample: z.array(z.string()).optional().meta({ description: 'Names of the first of these.' }),
   })
   .openapi('Problem', {
     example: {
@@ -202,6 +209,10 @@ export const renderProblem = (error: ApiError | ForeignProblem, requestId: strin
     ...(facts.field === undefined ? {} : { field: facts.field }),
     ...(error instanceof ApiError && error.errors ? { errors: [...error.errors] } : {}),
     ...(error instanceof ApiError && error.position !== undefined ? { position: error.position } : {}),
+    ...(typeof facts.detail?.blocker === 'string' ? { blocker: facts.detail.blocker } : {}),
+    ...(error instanceof ApiError && error.counted
+      ? { matched: error.counted.matched, sample: [...error.counted.sample] }
+      : {}),
   }
 }
 

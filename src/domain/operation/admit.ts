@@ -1,7 +1,7 @@
 import { type Applicable, isApplicable, type RunPolicy } from './applicability.ts'
 import type { OperationVariant } from './kinds.ts'
 import { supersedes } from './matrix.ts'
-import { type AtWork, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
+import { type AtWork, type MachinePhase, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
 
 /** What becomes of an operation that meets one that has not ended. */
 export const conflictRules = ['supersede', 'queue', 'reject'] as const
@@ -59,8 +59,7 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   if (migrating && !(asked.force && asked.kind === 'stop')) return refuse('in-migration', migrating.entryId)
   const cancelsEntry = migrating?.entryId ?? null
   if (!active && queued.length === 0) {
-    const phase = phaseOf(facts.seen, null)
-    const applicable = isApplicable(asked, { policy: facts.policy, phase })
+    const applicable = isApplicable(asked, { policy: facts.policy, phase: phaseToJudge(facts) })
     if (applicable !== 'yes') return refuse(applicable)
     return { admitted: true, state: 'pending', supersedes: null, cancelsEntry, before: 0 }
   }
@@ -73,11 +72,14 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   if (asked.onConflict === 'reject' || !active || !supersedes(asked, active))
     return refuse('blocked', blocker)
   if (active.pastReturn) return refuse('past-return', active.id)
-  const phase = phaseAfterSupersede(facts.seen, active)
-  const applicable = isApplicable(asked, { policy: facts.policy, phase })
+  const applicable = isApplicable(asked, { policy: facts.policy, phase: phaseToJudge(facts) })
   if (applicable !== 'yes') return refuse(applicable)
   return { admitted: true, state: 'pending', supersedes: active.id, cancelsEntry, before: 0 }
 }
+
+/** What the machine would be doing when the one asked for has its turn: now, or once the active one has given way. */
+export const phaseToJudge = ({ active, seen }: Pick<AdmissionFacts, 'active' | 'seen'>): MachinePhase =>
+  active ? phaseAfterSupersede(seen, active) : phaseOf(seen, null)
 
 const refuse = (reason: Refusal, blocker: string | null = null): Admission => ({
   admitted: false,

@@ -1,0 +1,33 @@
+import type { OperationKind } from './kinds.ts'
+
+/** How long an operation may take and wait, unless whoever asks says otherwise. */
+export interface OperationTimes {
+  /** From its beginning to its end. */
+  readonly deadlineSeconds: number
+  /** Until its turn comes. */
+  readonly waitSeconds: number
+}
+
+const hour = 3_600
+const short: OperationTimes = { deadlineSeconds: 600, waitSeconds: hour }
+/** Memory or disks are written or sent. */
+const long: OperationTimes = { deadlineSeconds: 2 * hour, waitSeconds: 6 * hour }
+
+export const usualTimes: Readonly<Record<OperationKind, OperationTimes>> = {
+  start: short,
+  stop: short,
+  restart: short,
+  snapshot: long,
+  restore: long,
+  clone: { deadlineSeconds: 6 * hour, waitSeconds: 6 * hour },
+  hibernate: long,
+  wake: long,
+  migrate: long,
+  evict: long,
+}
+
+/** What anybody may ask for: shorter could not be kept, longer nobody remembers. */
+export const timeBounds = {
+  deadlineSeconds: { least: 5, most: 7 * 24 * hour },
+  waitSeconds: { least: 1, most: 7 * 24 * hour },
+} as const
