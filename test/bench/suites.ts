@@ -1,6 +1,7 @@
 import { runBatchSuite } from './batch/suite.ts'
 import { runInventorySuite } from './inventory/suite.ts'
 import { runLedgerSuite } from './ledger/suite.ts'
+import { runOperationsSuite } from './operations/suite.ts'
 import type { BenchOptions } from './options.ts'
 
 export interface Suite {
@@ -13,6 +14,7 @@ export const suites: readonly Suite[] = [
   { name: 'ledger', run: runLedgerSuite },
   { name: 'inventory', run: runInventorySuite },
   { name: 'batch', run: runBatchSuite },
+  { name: 'operations', run: runOperationsSuite },
 ]
 
 export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)

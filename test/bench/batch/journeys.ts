@@ -1,9 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { v7 as uuidv7 } from 'uuid'
 import { type Db, openDb } from '../../../db/client.ts'
 import { migrateDb } from '../../../db/migrate.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { readSettings, type SiteRole } from '../../../src/domain/inventory/site-settings.ts'
 import { syncSite } from '../../../src/inventory/sync-site.ts'
 import { startLab } from '../../../src/lab/lab.ts'
 import { enqueue } from '../../../src/ledger/enqueue.ts'
@@ -12,12 +10,13 @@ import { createSealer } from '../../../src/seal.ts'
 import { Platforms } from '../../../workers/platforms.ts'
 import { addOne, contextOf, mustClaim } from '../../support/ledger.ts'
 import { cpuMsOf } from '../cpu-time.ts'
+import { addSite } from '../made-site.ts'
 import { say, saySection, sayTable } from '../report.ts'
 import { onClose } from '../resources.ts'
+import { startRole } from '../roles.ts'
 import { percentile } from '../samples.ts'
 import { sayStatements, takeStatements } from '../statements.ts'
 import { makeStartedBatch } from './made-batch.ts'
-import { startRole } from './roles.ts'
 import type { BatchBench } from './suite.ts'
 
 const batch = 'wave'
@@ -118,24 +117,6 @@ const runOne = async ({ options, postgres }: BatchBench, size: number): Promise<
     seconds(after.ours - before.ours),
     seconds(after.lab - before.lab),
   ]
-}
-
-const addSite = async (
-  db: Db,
-  site: {
-    readonly role: SiteRole
-    readonly name: string
-    readonly endpoint: string
-    readonly password: string
-    readonly secretKey: string
-  },
-): Promise<void> => {
-  const secret = createSealer(site.secretKey).seal(JSON.stringify({ password: site.password }))
-  await db`
-    insert into site (id, role, name, kind, endpoint, username, secret, settings, connectivity, created_by,
-      next_check_at, next_sync_at)
-    values (${uuidv7()}::uuid, ${site.role}, ${site.name}, 'lab', ${site.endpoint}, 'drover', ${secret},
-      ${db.json(readSettings(site.role, {}) as never)}, 'ok', 'bench', now() + interval '1 day', now() + interval '1 day')`
 }
 
 const readSource = async (db: Db, secretKey: string): Promise<void> => {
