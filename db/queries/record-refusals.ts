@@ -1,5 +1,5 @@
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
-import { storableText } from '../../src/storable.ts'
+import { storableJson } from '../../src/storable.ts'
 import type { Tx } from '../client.ts'
 
 /** Somebody asked a machine for something and was told no. */
@@ -22,18 +22,13 @@ export interface RefusalRecord {
 export const recordRefusalRows = async (tx: Tx, refusals: readonly RefusalRecord[]): Promise<void> => {
   await tx`
     with asked as (
-      select * from unnest(
-        ${refusals.map(({ machineId }) => machineId)}::uuid[], ${refusals.map(({ kind }) => kind)}::text[],
-        ${refusals.map(({ force }) => force)}::boolean[], ${refusals.map(({ reason }) => reason)}::text[],
-        ${refusals.map(({ askedBy }) => askedBy)}::text[], ${refusals.map(({ cause }) => cause)}::text[],
-        ${refusals.map(({ blocker }) => blocker)}::text[],
-        ${refusals.map(({ message }) => storableText(message))}::text[])
-        as a(machine_id, kind, force, reason, asked_by, cause, blocker, message)
+      select * from jsonb_to_recordset(${storableJson(refusals)}::text::jsonb) as a(
+        "machineId" uuid, kind text, force boolean, reason text, "askedBy" text, cause text, blocker text, message text)
     ), counted as (
       insert into operation_refusal as r (machine_id, kind, force, reason, asked_by, times, since)
-      select machine_id, kind, force, reason, asked_by, 1, now() from asked
+      select "machineId", kind, force, reason, "askedBy", 1, now() from asked
       -- Everybody takes them in the same order: two that wait for each other would wait for ever.
-      order by machine_id, kind, force, reason, asked_by
+      order by "machineId", kind, force, reason, "askedBy"
       on conflict (machine_id, kind, force, reason, asked_by) do update set
         times = case when r.since <= now() - interval '1 minute' then 1 else r.times + 1 end,
         unsaid = case when r.since <= now() - interval '1 minute' then r.times - 1 else r.unsaid end,
@@ -43,8 +38,10 @@ export const recordRefusalRows = async (tx: Tx, refusals: readonly RefusalRecord
       insert into operation_end (kind, force, outcome, reason) select kind, force, 'refused', reason from asked
     )
     insert into event (type, subject_type, subject_id, actor, reason, detail)
-    select 'operation.refused', 'machine', a.machine_id::text, a.asked_by, a.message,
-      jsonb_build_object('machine', a.machine_id, 'kind', a.kind, 'force', a.force, 'cause', a.cause,
+    select 'operation.refused', 'machine', c.machine_id::text, c.asked_by, a.message,
+      jsonb_build_object('machine', c.machine_id, 'kind', a.kind, 'force', a.force, 'cause', a.cause,
         'reason', a.reason, 'blocker', a.blocker, 'not_told_of', c.unsaid)
-    from asked a join counted c using (machine_id, kind, force, reason, asked_by) where c.times = 1`
+    from asked a join counted c on c.machine_id = a."machineId" and c.asked_by = a."askedBy"
+        and c.kind = a.kind and c.force = a.force and c.reason = a.reason
+    where c.times = 1`
 }
