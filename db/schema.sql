@@ -721,6 +721,8 @@ CREATE INDEX entry_job ON public.entry USING btree (job_id) WHERE (job_id IS NOT
 
 CREATE INDEX entry_look ON public.entry USING btree (look_at) WHERE ((state <> ALL (ARRAY['finished'::text, 'error'::text, 'canceled'::text])) OR (intent IS NOT NULL) OR ((state <> 'finished'::text) AND ((job_id IS NOT NULL) OR (source_stopped_at IS NOT NULL))));
 
+CREATE INDEX entry_machine ON public.entry USING btree (target_id, machine_ref) WHERE (machine_ref IS NOT NULL);
+
 CREATE INDEX entry_window ON public.entry USING btree (window_id) WHERE (window_id IS NOT NULL);
 
 CREATE INDEX event_job ON public.event USING btree (job_id, id) WHERE (job_id IS NOT NULL);
@@ -785,7 +787,7 @@ CREATE INDEX machine_host ON public.machine USING btree (target_id, host);
 
 CREATE INDEX machine_name ON public.machine USING btree (name, id);
 
-CREATE UNIQUE INDEX machine_ref ON public.machine USING btree (target_id, ref) WHERE (gone_at IS NULL);
+CREATE UNIQUE INDEX machine_ref ON public.machine USING btree (target_id, ref);
 
 CREATE INDEX network_place ON public.network USING btree (site_id, location, id);
 

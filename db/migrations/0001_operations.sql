@@ -97,7 +97,7 @@ CREATE TABLE "operation" (
 );
 --> statement-breakpoint
 CREATE INDEX "operation_refusal_since" ON "operation_refusal" USING btree ("since");--> statement-breakpoint
-CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref") WHERE "machine"."gone_at" is null;--> statement-breakpoint
+CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref");--> statement-breakpoint
 CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement-breakpoint
 CREATE INDEX "machine_host" ON "machine" USING btree ("target_id","host");--> statement-breakpoint
 CREATE INDEX "machine_entry" ON "machine" USING btree ("entry_id") WHERE "machine"."entry_id" is not null;--> statement-breakpoint
@@ -107,4 +107,5 @@ CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHE
 CREATE INDEX "operation_job" ON "operation" USING btree ("job_id") WHERE "operation"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_comes_back" ON "operation" USING btree ("come_back_at") WHERE "operation"."come_back_at" is not null;--> statement-breakpoint
-CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;
+CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;--> statement-breakpoint
+CREATE INDEX "entry_machine" ON "entry" USING btree ("target_id","machine_ref") WHERE "entry"."machine_ref" is not null;

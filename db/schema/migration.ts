@@ -159,6 +159,8 @@ export const entry = pgTable(
       ),
     index('entry_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('entry_window').on(t.windowId).where(sql`${t.windowId} is not null`),
+    // Whose a machine of a target is.
+    index('entry_machine').on(t.targetId, t.machineRef).where(sql`${t.machineRef} is not null`),
     check(
       'entry_state',
       sql`${t.state} in ('blocked', 'waiting', 'creating', 'background-import', 'idle', 'final-import', 'post-import',

@@ -51,7 +51,8 @@ export const machine = pgTable(
     goneAt: moment('gone_at'),
   },
   (t) => [
-    uniqueIndex('machine_ref').on(t.targetId, t.ref).where(sql`${t.goneAt} is null`),
+    // Gone or not: one that comes back is the one it was.
+    uniqueIndex('machine_ref').on(t.targetId, t.ref),
     index('machine_name').on(t.name, t.id),
     index('machine_host').on(t.targetId, t.host),
     index('machine_entry').on(t.entryId).where(sql`${t.entryId} is not null`),
