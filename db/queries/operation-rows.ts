@@ -13,13 +13,18 @@ export type OpenOperation = OperationRow & {
   /** The platform was asked for something. */
   readonly acted: boolean
   readonly expired: boolean
+  /** Its job has ended, and nobody knows yet whether what it began has. */
+  readonly owes: boolean
 }
+
+const owes = (db: Queryable) =>
+  db`exists (select from effect e where e.job_id = o.job_id and e.state = 'debt')`
 
 /** All of a machine that have not ended, or whose effects have not stopped yet; in the order they were asked for. */
 export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>
   await db<OpenOperation[]>`
     select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
-      o.expires_at <= now() as expired
+      o.expires_at <= now() as expired, ${owes(db)} as owes
     from operation o left join job j on j.id = o.job_id
     where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.id`
 
@@ -46,17 +51,31 @@ export type NewOperation = Pick<
   readonly reason: OperationReason
   readonly message: string
   readonly waitSeconds: number
+  /** Of an evacuation: the host that the machine is to leave. */
+  readonly leaves?: string | null
+  /** How often those that it comes back for have failed in a row. */
+  readonly failures?: number
 }
 
 export const insertOperation = async (tx: Tx, made: NewOperation): Promise<OperationRow> => {
   const [row] = await tx<OperationRow[]>`
-    insert into operation (id, machine_id, kind, force, params, state, reason, message, on_conflict, cause,
-      stands_down, resumes, deadline_seconds, expires_at, created_by)
-    values (${made.id}::uuid, ${made.machineId}::uuid, ${made.kind}, ${made.force}, ${tx.json(made.params as never)},
-      ${made.state}, ${made.reason}, ${storableText(made.message)}, ${made.onConflict}, ${made.cause},
-      ${made.standsDown}, ${made.resumes}, ${made.deadlineSeconds},
-      now() + ${made.waitSeconds} * interval '1 second', ${made.createdBy})
-    returning *`
+    with made as (
+      insert into operation (id, machine_id, kind, force, params, state, reason, message, on_conflict, cause,
+        stands_down, resumes, leaves, failures, deadline_seconds, expires_at, created_by)
+      values (${made.id}::uuid, ${made.machineId}::uuid, ${made.kind}, ${made.force},
+        ${tx.json(made.params as never)}, ${made.state}, ${made.reason}, ${storableText(made.message)},
+        ${made.onConflict}, ${made.cause}, ${made.standsDown}, ${made.resumes}, ${made.leaves ?? null},
+        ${made.failures ?? 0}, ${made.deadlineSeconds}, now() + ${made.waitSeconds} * interval '1 second',
+        ${made.createdBy})
+      returning *
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
+      select 'operation.' || state, 'operation', id, created_by, state, message,
+        jsonb_build_object('machine', machine_id, 'kind', kind, 'force', force, 'cause', cause, 'reason', reason,
+          'resumes', resumes)
+      from made
+    )
+    select * from made`
   if (!row) throw new Error('An operation was not stored.')
   return row
 }
@@ -94,13 +113,13 @@ export const moveOperation = async (tx: Tx, move: OperationMove): Promise<Operat
         deadline_at = case when ${move.to === 'running'}
           then coalesce(deadline_at, now() + deadline_seconds * interval '1 second') else deadline_at end,
         finished_at = case when ${ended} then now() end,
-        settled_at = case when ${move.settled ?? false} then now() end, updated_at = now()
+        settled_at = case when ${move.settled ?? false} and not ${owes(tx)} then now() end, updated_at = now()
       from before where o.id = before.id returning o.*
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason, detail)
       select 'operation.' || m.state, 'operation', m.id, ${move.actor}, b.state, m.state, m.message,
-        jsonb_build_object('machine', m.machine_id, 'kind', m.kind, 'force', m.force, 'reason', m.reason,
-          'superseded_by', m.superseded_by)
+        jsonb_build_object('machine', m.machine_id, 'kind', m.kind, 'force', m.force, 'cause', m.cause,
+          'reason', m.reason, 'superseded_by', m.superseded_by)
       from moved m join before b on b.id = m.id
     ), ended as (
       insert into operation_end (kind, force, outcome, reason, waited_seconds, ran_seconds)
@@ -112,10 +131,10 @@ export const moveOperation = async (tx: Tx, move: OperationMove): Promise<Operat
   return row
 }
 
-/** Nothing of these is under way any more. */
+/** The jobs of these have ended: nothing of them is under way any more, unless that is still owed. */
 export const settleOperations = async (tx: Tx, ids: readonly string[]): Promise<void> => {
-  await tx`update operation set settled_at = now(), updated_at = now()
-    where id = any(${ids as string[]}::uuid[]) and settled_at is null`
+  await tx`update operation o set settled_at = now(), updated_at = now()
+    where id = any(${ids as string[]}::uuid[]) and settled_at is null and not ${owes(tx)}`
 }
 
 /** An operation with whether its time is over. */
@@ -163,7 +182,8 @@ export const findMachinesToLookAt = async (db: Queryable, limit: number): Promis
   const rows = await db<{ machineId: string }[]>`
     select distinct o.machine_id from operation o left join job j on j.id = o.job_id
     where o.settled_at is null and (
-      (o.state <> 'queued' and (j.id is null or j.finished_at is not null))
+      (o.state <> 'queued' and (j.id is null or j.finished_at is not null)
+        and (o.finished_at is null or not ${owes(db)}))
       or (o.started_at is null and o.expires_at <= now() and o.finished_at is null)
       or (o.state = 'queued' and not exists (select from operation other where other.machine_id = o.machine_id
         and other.settled_at is null and other.state <> 'queued')))

@@ -1,0 +1,92 @@
+import { register } from 'prom-client'
+import { expect, test } from 'vitest'
+import { foldOperationEnds } from '../../../db/queries/fold-operation-ends.ts'
+import { headCursor, readEventsAfter } from '../../../db/queries/read-events-after.ts'
+import { systemClock } from '../../../src/clock.ts'
+import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+import { recordRefusal } from '../../../src/operation/record-refusal.ts'
+import { operationTally, showOperations } from '../../../src/operation/tally.ts'
+import { quietLog } from '../../support/events.ts'
+import { addMachine } from '../../support/machines.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+
+const ask = (machineId: string, given: Partial<OperationAsk> = {}): OperationAsk => ({
+  ...{ machineId, kind: 'stop', force: false, onConflict: 'supersede', params: {}, cause: 'person' },
+  ...{ by: 'ann', deadlineSeconds: 60, waitSeconds: 600 },
+  ...given,
+})
+
+const made = (asked: OperationAsk) => db.begin((tx) => askOperation(tx, asked)) as Promise<AskedOperation>
+
+const metric = async (name: string, labels: Record<string, string>): Promise<number> => {
+  const { values = [] } = (await register.getSingleMetric(`drover_${name}`)?.get()) ?? {}
+  const wanted = Object.entries(labels)
+  return values
+    .filter((value) =>
+      wanted.every(([label, text]) => (value.labels as Record<string, unknown>)[label] === text),
+    )
+    .reduce((sum, { value }) => sum + value, 0)
+}
+
+const foldAll = async (): Promise<void> => {
+  while ((await foldOperationEnds(db, 7)) > 0);
+}
+
+test('every end is counted once, however many fold at once, and counts survive what is pruned', async () => {
+  const machines = await Promise.all(Array.from({ length: 20 }, () => addMachine(db, { power: 'on' })))
+  for (const machine of machines) {
+    const { operation } = await made(ask(machine))
+    await made(ask(machine, { force: true }))
+    const error = await made(ask(machine)).catch((refusal: unknown) => refusal)
+    await recordRefusal(db, ask(machine), error)
+    expect(operation.state).toBe('pending')
+  }
+  await Promise.all([foldAll(), foldAll(), foldAll()])
+  await showOperations(db)
+  expect(await metric('operations_total', { kind: 'stop', force: 'false', outcome: 'superseded' })).toBe(20)
+  expect(await metric('operations_total', { outcome: 'refused', reason: 'blocked' })).toBe(20)
+  expect(await metric('operations_open', { state: 'pending', reason: 'admitted' })).toBe(20)
+  expect(await metric('operations_oldest_seconds', { state: 'pending' })).toBeGreaterThan(0)
+  await db`delete from operation where finished_at is not null`
+  await foldAll()
+  await showOperations(db)
+  expect(await metric('operations_total', { outcome: 'superseded' })).toBe(20)
+})
+
+test('who leads no more shows nothing, and who leads then shows the same', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const { operation } = await made(ask(machine))
+  await db.begin((tx) => cancelOperation(tx, { id: operation.id, by: 'ann' }))
+  await foldAll()
+  await showOperations(db)
+  const before = await metric('operations_total', {})
+  expect(before).toBeGreaterThan(0)
+  await operationTally({ db, clock: systemClock, log: quietLog }).stop()
+  expect(await metric('operations_total', {})).toBe(0)
+  await showOperations(db)
+  expect(await metric('operations_total', {})).toBe(before)
+})
+
+test('whoever follows operation.* hears of each step with who, what and why', async () => {
+  const from = await headCursor(db)
+  const machine = await addMachine(db, { power: 'on' })
+  const first = await made(ask(machine))
+  const second = await made(ask(machine, { force: true, by: 'bob' }))
+  const refused = await made(ask(machine)).catch((refusal: unknown) => refusal)
+  await recordRefusal(db, ask(machine), refused)
+  const { events } = await readEventsAfter(db, from, { types: ['operation.*'], limit: 100 })
+  expect(events.map(({ type, actor, detail }) => [type, actor, detail?.reason])).toEqual([
+    ['operation.pending', 'ann', 'admitted'],
+    ['operation.superseded', 'bob', 'superseded'],
+    ['operation.pending', 'bob', 'admitted'],
+    ['operation.refused', 'ann', 'blocked'],
+  ])
+  expect(events[1]).toMatchObject({
+    subject: { type: 'operation', id: first.operation.id },
+    detail: { machine, kind: 'stop', cause: 'person', superseded_by: second.operation.id },
+  })
+  expect(events[3]).toMatchObject({ subject: { type: 'machine', id: machine }, detail: { kind: 'stop' } })
+})
