@@ -147,7 +147,7 @@ const commit = async (
       progress: ctx.takeProgress(),
       ...settlement,
     },
-    outcome?.change,
+    outcome,
   )
   crashPoint('after-finish')
 }

@@ -10,6 +10,8 @@ export type Outcome =
       readonly result?: Record<string, unknown>
       /** Committed with the outcome, under the fence, or not at all. */
       readonly change?: DomainChange
+      /** Takes the locks that come before the job's own, where the change needs such. */
+      readonly lock?: DomainChange
     }
   | {
       readonly type: 'wait'
@@ -21,12 +23,18 @@ export type Outcome =
       readonly forMs: number
       readonly signal?: string
       readonly change?: DomainChange
+      readonly lock?: DomainChange
     }
 
-export const done = (result?: Record<string, unknown>, change?: DomainChange): Outcome => ({
+export const done = (
+  result?: Record<string, unknown>,
+  change?: DomainChange,
+  lock?: DomainChange,
+): Outcome => ({
   type: 'done',
   ...(result === undefined ? {} : { result }),
   ...(change === undefined ? {} : { change }),
+  ...(lock === undefined ? {} : { lock }),
 })
 
 export const waitFor = (wait: Omit<Extract<Outcome, { type: 'wait' }>, 'type'>): Outcome => ({

@@ -9,16 +9,27 @@ import { releaseAndAdmit } from './admission.ts'
 /** A change of the domain that commits together with the job's outcome, or not at all. */
 export type DomainChange = (tx: Tx) => Promise<void>
 
+export interface SettledWith {
+  readonly change?: DomainChange
+  /** Comes before the job's own lock: of what others lock before they cancel the job. */
+  readonly lock?: DomainChange
+}
+
 /**
  * Ends a running job's turn, fenced: outcome, tokens, events and the domain's change in one transaction.
  * Throws FencedError, and writes nothing, when the epoch no longer holds.
  */
-export const settle = async (db: Db, settlement: JobSettlement, change?: DomainChange): Promise<void> => {
+export const settle = async (
+  db: Db,
+  settlement: JobSettlement,
+  { change, lock }: SettledWith = {},
+): Promise<void> => {
   if (!mayBecome('running', settlement.event, settlement.to))
     throw new Error(`A running job cannot become ${settlement.to} by ${settlement.event}.`)
   await db.begin(async (tx) => {
+    await lock?.(tx)
     const final = await endWaitBeforeItBegins(tx, settlement).then((s) => hurryCanceled(tx, s))
-    // The fence first: it locks the row, so the domain's change runs under a lease that cannot move.
+    // The fence before the change: it locks the row, so the domain's change runs under a lease that cannot move.
     if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
     await change?.(tx)
     await releaseAndAdmit(tx, [settlement.id])

@@ -14,6 +14,8 @@ import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
+import { fencedAtEnd } from '../inventory/turn.ts'
+import { atMachine } from './at-machine.ts'
 
 export interface Entered {
   readonly turn: ActingTurn
@@ -31,7 +33,7 @@ export interface LettingGo {
  * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
  */
 export const enterOperation = (turn: ActingTurn, operationId: string): Promise<Entered | LettingGo> =>
-  turn.transaction(async (tx): Promise<Entered | LettingGo> => {
+  fencedAtEnd(turn, async (tx): Promise<Entered | LettingGo> => {
     const asked = await findOperation(tx, operationId)
     // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
     const machine = asked && (await lockMachine(tx, asked.machineId))
@@ -40,7 +42,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const older = (await findOpenOperations(tx, machine.id)).filter(
       ({ id, state }) => id !== mine.id && hasEnded(state as OperationState),
     )
-    const holding = older.filter(({ jobState }) => jobState !== null && !isTerminal(jobState))
+    const holding = older.filter(({ jobState, owes }) => owes || (jobState !== null && !isTerminal(jobState)))
     if (holding.length > 0) return { waitsFor: holding.map(({ id }) => id) }
     await settleOperations(
       tx,
@@ -49,7 +51,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const target = await loadSiteById(tx, machine.targetId)
     if (!target || machine.goneAt !== null) throw gone(machine)
     requireTrusted(target)
-    return { turn, operation: mine, machine, target }
+    return { turn: atMachine(turn, machine.id), operation: mine, machine, target }
   })
 
 /** Somebody else has it by now, or it has ended: there is nothing to do. */

@@ -14,7 +14,12 @@ import type { Performance, PerformDone, PerformWait } from './performer.ts'
 import { performers } from './performers.ts'
 
 export type OperateOutcome =
-  | { readonly type: 'done'; readonly result: Record<string, unknown>; readonly change: DomainChange }
+  | {
+      readonly type: 'done'
+      readonly result: Record<string, unknown>
+      readonly change: DomainChange
+      readonly lock: DomainChange
+    }
   | PerformWait
 
 const olderLookMs = 500
@@ -50,7 +55,6 @@ export const operate = async (
 /** From here on it runs, and its deadline counts. */
 const begin = ({ turn, operation, machine }: Entered): Promise<Entered['operation']> =>
   turn.transaction(async (tx) => {
-    await lockMachine(tx, machine.id)
     const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
     if (!mine) throw movedOn(operation.id)
     if (mine.state === 'running') {
@@ -74,8 +78,8 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Opera
   return {
     type: 'done',
     result: { ...result },
+    lock: async (tx) => void (await lockMachine(tx, machine.id)),
     change: async (tx) => {
-      await lockMachine(tx, machine.id)
       const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
       // A newer one took its place at the last moment: that one says where the machine goes.
       if (!mine) throw movedOn(operation.id)

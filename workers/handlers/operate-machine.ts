@@ -19,7 +19,7 @@ export const createOperateMachine = ({
   kind: operateMachine,
   run: async (ctx) => {
     const outcome = await operate(ctx, ctx.payload.operation_id, use)
-    return outcome.type === 'done' ? done(outcome.result, outcome.change) : waitFor(outcome)
+    return outcome.type === 'done' ? done(outcome.result, outcome.change, outcome.lock) : waitFor(outcome)
   },
   undoers: operationUndoers(db, use),
 })
