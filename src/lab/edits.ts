@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Lab } from './context.ts'
 import { absent } from './refusal.ts'
-import { getMachine, saveMachine } from './store/machines.ts'
+import { getMachine, type MachineTraits, saveMachine } from './store/machines.ts'
 import { logPower } from './store/power-log.ts'
 import { changeSite } from './store/sites.ts'
 import { hideMachine, showMachine } from './store/tombstones.ts'
@@ -21,6 +21,10 @@ export const machineEdit = z.object({
     .object({ blocks: z.number().int().min(1).max(256), every_ms: z.number().int().min(1) })
     .nullable()
     .optional(),
+  /** How long a live move takes at pace 1. */
+  move_ms: z.number().int().min(0).max(86_400_000).optional(),
+  /** A live move stays at this percent from now on, unless it is forced; null: no more. */
+  move_stall_at: z.number().min(0).max(99).nullable().optional(),
 })
 export type MachineEdit = z.infer<typeof machineEdit>
 
@@ -44,7 +48,7 @@ export const editMachine = async (lab: Lab, which: Which, edit: MachineEdit): Pr
     const { unreadable: _old, ...traits } = machine.traits
     const unreadable =
       edit.unreadable === undefined ? machine.traits.unreadable : (edit.unreadable ?? undefined)
-    machine.traits = unreadable === undefined ? traits : { ...traits, unreadable }
+    machine.traits = moving(unreadable === undefined ? traits : { ...traits, unreadable }, edit)
     if (machine.guest) {
       const writes = edit.writes === undefined ? machine.guest.writes : edit.writes
       machine.guest = { ...machine.guest, shutdown: edit.shutdown ?? machine.guest.shutdown, writes }
@@ -52,6 +56,16 @@ export const editMachine = async (lab: Lab, which: Which, edit: MachineEdit): Pr
     await saveMachine(change, machine)
     if (machine.power === 'on') await logPower(change, machine)
   })
+}
+
+const moving = (traits: MachineTraits, edit: MachineEdit): MachineTraits => {
+  const { moveStallAt: old, ...rest } = traits
+  const stallAt = edit.move_stall_at === undefined ? old : (edit.move_stall_at ?? undefined)
+  return {
+    ...rest,
+    ...(edit.move_ms === undefined ? {} : { moveMs: edit.move_ms }),
+    ...(stallAt === undefined ? {} : { moveStallAt: stallAt }),
+  }
 }
 
 /** The machine is no longer seen, and may come back: somebody unregistered it, its files stay. */

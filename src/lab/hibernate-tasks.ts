@@ -5,11 +5,9 @@ import { guestWrites } from './guest-load.ts'
 import { memoryImage } from './memory-image.ts'
 import { chooseHost, counterAt, needsState, powerDown, powerOn } from './power.ts'
 import { present } from './power-tasks.ts'
-import { refuse, wrongState } from './refusal.ts'
+import { refuse } from './refusal.ts'
 import { listDisks } from './store/disks.ts'
-import { hostLoads, touchEntity } from './store/entities.ts'
-import { type Machine, saveMachine } from './store/machines.ts'
-import { logPower } from './store/power-log.ts'
+import type { Machine } from './store/machines.ts'
 import { addSaved, type Epochs, getSaved } from './store/saved.ts'
 import { newRef } from './store/sites.ts'
 import { checkReachable, type TaskKind } from './tasks.ts'
@@ -91,36 +89,4 @@ const fitting = async (change: Change, machine: Machine, ref: string) => {
   return state
 }
 
-/** From a running host to another without a pause: one machine, so at no instant two. */
-const move: TaskKind = {
-  takesMs: 2_000,
-  begin: async (change, found, args) => {
-    const machine = present(found)
-    needsState(machine, ['on'], 'be moved')
-    if (args.host === machine.host) throw wrongState(`"${machine.name}" is on that host already.`)
-    const to = await chooseHost(change, machine, String(args.host))
-    if (to.host.ref === machine.host) throw wrongState(`"${machine.name}" is on that host already.`)
-    const from = (await hostLoads(change.tx, change.site)).find(({ host }) => host.ref === machine.host)
-    if (from && from.host.data.cpu_class !== to.host.data.cpu_class)
-      throw refuse(
-        'platform-refused',
-        `Host ${to.host.name} has CPUs of class "${to.host.data.cpu_class}", not "${from.host.data.cpu_class}".`,
-        'Choose a host of the same class, or move the machine while it is off.',
-      )
-    return { args: { host: to.host.ref } }
-  },
-  apply: async (change, found, task) => {
-    const machine = present(found)
-    needsState(machine, ['on'], 'be moved')
-    const host = String(task.args.host)
-    await checkReachable(change, { ...machine, host })
-    const before = machine.host
-    machine.host = host
-    await saveMachine(change, machine)
-    await logPower(change, machine)
-    for (const touched of [before, host]) await touchEntity(change, 'host', touched)
-    return machine.ref
-  },
-}
-
-export const hibernateKinds: Readonly<Record<string, TaskKind>> = { save, restore, move }
+export const hibernateKinds: Readonly<Record<string, TaskKind>> = { save, restore }

@@ -16,9 +16,11 @@ import { deliver } from './http/deliver.ts'
 import { diskRoutes } from './http/disk-routes.ts'
 import { imageRoutes } from './http/image-routes.ts'
 import { inventoryRoutes } from './http/inventory-routes.ts'
-import { hibernateRoutes, machineRoutes, snapshotRoutes, taskRoutes } from './http/machine-routes.ts'
+import { machineRoutes, snapshotRoutes } from './http/machine-routes.ts'
 import { SiteServer } from './http/site-server.ts'
+import { hibernateRoutes, taskRoutes } from './http/task-routes.ts'
 import { machineKinds } from './machine-tasks.ts'
+import { moveKinds } from './move-tasks.ts'
 import { powerKinds } from './power-tasks.ts'
 import { absent, wireErrorOf } from './refusal.ts'
 import { snapshotKinds } from './snapshot-tasks.ts'
@@ -64,7 +66,7 @@ export interface RunningLab {
 /** Known to everybody, for a lab on loopback that nobody gave another. */
 export const defaultPassword = 'drover-lab'
 
-const kinds = { ...powerKinds, ...machineKinds, ...snapshotKinds, ...hibernateKinds }
+const kinds = { ...powerKinds, ...machineKinds, ...snapshotKinds, ...hibernateKinds, ...moveKinds }
 const routes = [
   ...inventoryRoutes,
   ...machineRoutes,

@@ -16,6 +16,14 @@ import {
   takeTask,
 } from './store/tasks.ts'
 
+export interface TaskPlan {
+  readonly machine?: string
+  readonly args?: Record<string, unknown>
+  readonly alongside?: boolean
+  /** Instead of what its kind takes; infinity: it does not end by itself. */
+  readonly takesMs?: number
+}
+
 /** A way to change a machine that takes time. */
 export interface TaskKind {
   /** How long it takes at pace 1. */
@@ -25,7 +33,7 @@ export interface TaskKind {
     change: Change,
     machine: Machine | undefined,
     args: Record<string, unknown>,
-  ) => Promise<{ machine?: string; args?: Record<string, unknown>; alongside?: boolean }>
+  ) => Promise<TaskPlan>
   /** Does it, at the moment it is due. Answers what it made. */
   readonly apply: (change: Change, machine: Machine | undefined, task: Task) => Promise<string | null>
 }
@@ -64,21 +72,24 @@ export class Tasks {
         // What failed did not happen: the same intent may be tried again.
         if (first) await forgetTaskName(change.tx, first)
       }
-      const machine = ask.machine === '' ? undefined : await findMachine(change.tx, ask.site, ask.machine)
-      if (ask.machine !== '' && !machine)
-        throw absent(`machine "${ask.machine.slice(0, 100)}" in ${ask.site}`)
-      if (machine) await checkReachable(change, machine)
-      const plan = await kind.begin(change, machine, ask.args)
-      const busy = machine && !plan.alongside ? await busyWith(change.tx, ask.site, machine.ref) : undefined
-      if (busy) throw busyBy(busy)
+      const plan = await planTask(change, kind, ask)
       return await addTask(change, {
         kind: ask.kind,
         machine: plan.machine ?? ask.machine,
         args: { ...ask.args, ...plan.args, asked },
         name: ask.name === '' ? null : ask.name,
         caller: ask.caller,
-        takesMs: kind.takesMs,
+        takesMs: plan.takesMs ?? kind.takesMs,
       })
+    })
+  }
+
+  /** Refuses what `begin` would refuse, and begins nothing. */
+  async check(ask: Omit<Ask, 'name'>): Promise<void> {
+    const kind = this.#kind(ask.kind)
+    const why = changeReason({ ...ask, name: 'check' })
+    await changeSite(this.#lab, ask.site, { why }, async (change) => {
+      await planTask(change, kind, ask)
     })
   }
 
@@ -130,6 +141,16 @@ export class Tasks {
     if (!kind) throw new Error(`The lab has no task kind "${name}".`)
     return kind
   }
+}
+
+const planTask = async (change: Change, kind: TaskKind, ask: Omit<Ask, 'name'>): Promise<TaskPlan> => {
+  const machine = ask.machine === '' ? undefined : await findMachine(change.tx, ask.site, ask.machine)
+  if (ask.machine !== '' && !machine) throw absent(`machine "${ask.machine.slice(0, 100)}" in ${ask.site}`)
+  if (machine) await checkReachable(change, machine)
+  const plan = await kind.begin(change, machine, ask.args)
+  const busy = machine && !plan.alongside ? await busyWith(change.tx, ask.site, machine.ref) : undefined
+  if (busy) throw busyBy(busy)
+  return plan
 }
 
 const sameOrRefuse = (first: Task, asked: string): Task => {

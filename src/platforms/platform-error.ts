@@ -29,6 +29,8 @@ export const platformCodes = {
   'platform-refused': 'permanent',
   'platform-busy': 'transient',
   'platform-wrong-state': 'permanent',
+  /** Somebody asked for its end before it was done. */
+  'platform-aborted': 'permanent',
   'platform-name-taken': 'conflict',
   'platform-no-capacity': 'environment',
   'platform-unsupported': 'permanent',

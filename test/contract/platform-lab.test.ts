@@ -93,15 +93,18 @@ const newImage = (): NewImage => {
 const levers = openHttp({ ...connection, endpoint: lab.url })
 atEnd(() => levers.close())
 
-const act = async (what: Record<string, unknown>): Promise<void> => {
+const pull = async (method: 'POST' | 'PATCH', path: string, body: unknown): Promise<void> => {
   const answer = await levers.request(callOf(), {
-    method: 'POST',
-    path: '/lab/acts',
+    method,
+    path,
     headers: { authorization: `Bearer ${lab.adminToken}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ site: 'cloud', ...what }),
+    body: JSON.stringify(body),
   })
   if (answer.status >= 300) throw new Error(`The lab refused: ${answer.body.toString()}`)
 }
+
+const act = (what: Record<string, unknown>): Promise<void> =>
+  pull('POST', '/lab/acts', { site: 'cloud', ...what })
 
 const world: PlatformUnderTest = {
   connection,
@@ -122,6 +125,7 @@ const world: PlatformUnderTest = {
   levers: {
     loseSessions: () => act({ act: 'session-loss' }),
     loseCursors: () => act({ act: 'cursor-loss' }),
+    holdMoves: (machine, at) => pull('PATCH', `/lab/sites/cloud/instances/${machine}`, { move_stall_at: at }),
   },
 }
 

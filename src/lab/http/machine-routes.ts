@@ -1,6 +1,5 @@
 import {
   cloneRequest,
-  hostRequest,
   machineChangeRequest,
   newMachineRequest,
   powerRequest,
@@ -9,30 +8,13 @@ import {
   wireLimits,
 } from '../../platforms/lab/protocol.ts'
 import { counterAt } from '../power.ts'
-import { absent, invalid, refuse } from '../refusal.ts'
+import { invalid, refuse } from '../refusal.ts'
 import { getMachine, type Machine, nicsOf, saveMachine } from '../store/machines.ts'
-import { dropSaved, getSaved } from '../store/saved.ts'
 import { changeSite } from '../store/sites.ts'
 import { listSnapshots } from '../store/snapshots.ts'
-import { findTask, listTasks, taskAnswer } from '../store/tasks.ts'
+import { beginTask } from './begin-task.ts'
 import { type Answer, parseAs, type SiteCall, type SiteRoute } from './call.ts'
 import { seenMachine } from './inventory-routes.ts'
-
-/** Starts a task, or finds it by its name. */
-const begin = async (
-  call: SiteCall,
-  work: { kind: string; machine?: string; args?: Record<string, unknown> },
-): Promise<Answer> => {
-  const task = await call.tasks.begin({
-    site: call.site.name,
-    kind: work.kind,
-    machine: work.machine ?? call.params.ref ?? '',
-    args: work.args ?? {},
-    name: call.name,
-    caller: call.caller,
-  })
-  return { status: 202, json: taskAnswer(task, call.now) }
-}
 
 /** Whether the guest is up and can be talked to. */
 const isUp = (machine: Machine, now: number): boolean =>
@@ -111,7 +93,7 @@ export const machineRoutes: readonly SiteRoute[] = [
     path: '/instances/:ref/power',
     call: (body) => powerRequest.safeParse(body).data?.verb ?? 'power-verb',
     takes: 'json',
-    handle: async (call) => await begin(call, { kind: parseAs(powerRequest, call.body).verb }),
+    handle: async (call) => await beginTask(call, { kind: parseAs(powerRequest, call.body).verb }),
   },
   {
     method: 'GET',
@@ -136,14 +118,15 @@ export const machineRoutes: readonly SiteRoute[] = [
     call: 'create',
     takes: 'json',
     handle: async (call) =>
-      await begin(call, { kind: 'create', machine: '', args: parseAs(newMachineRequest, call.body) }),
+      await beginTask(call, { kind: 'create', machine: '', args: parseAs(newMachineRequest, call.body) }),
   },
   {
     method: 'POST',
     path: '/instances/:ref/rename',
     call: 'rename',
     takes: 'json',
-    handle: async (call) => await begin(call, { kind: 'rename', args: parseAs(renameRequest, call.body) }),
+    handle: async (call) =>
+      await beginTask(call, { kind: 'rename', args: parseAs(renameRequest, call.body) }),
   },
   {
     method: 'POST',
@@ -151,20 +134,20 @@ export const machineRoutes: readonly SiteRoute[] = [
     call: 'reconfigure',
     takes: 'json',
     handle: async (call) =>
-      await begin(call, { kind: 'reconfigure', args: parseAs(machineChangeRequest, call.body) }),
+      await beginTask(call, { kind: 'reconfigure', args: parseAs(machineChangeRequest, call.body) }),
   },
   {
     method: 'POST',
     path: '/instances/:ref/clone',
     call: 'clone',
     takes: 'json',
-    handle: async (call) => await begin(call, { kind: 'clone', args: parseAs(cloneRequest, call.body) }),
+    handle: async (call) => await beginTask(call, { kind: 'clone', args: parseAs(cloneRequest, call.body) }),
   },
   {
     method: 'DELETE',
     path: '/instances/:ref',
     call: 'destroy',
-    handle: async (call) => await begin(call, { kind: 'destroy' }),
+    handle: async (call) => await beginTask(call, { kind: 'destroy' }),
   },
   { method: 'POST', path: '/instances/:ref/mark-template', call: 'mark-template', handle: mark(true) },
   { method: 'POST', path: '/instances/:ref/mark-machine', call: 'mark-machine', handle: mark(false) },
@@ -192,98 +175,20 @@ export const snapshotRoutes: readonly SiteRoute[] = [
     call: 'snapshot-create',
     takes: 'json',
     handle: async (call) =>
-      await begin(call, { kind: 'snapshot-create', args: parseAs(snapshotRequest, call.body) }),
+      await beginTask(call, { kind: 'snapshot-create', args: parseAs(snapshotRequest, call.body) }),
   },
   {
     method: 'POST',
     path: '/instances/:ref/snapshots/:snapshot/revert',
     call: 'snapshot-revert',
     handle: async (call) =>
-      await begin(call, { kind: 'snapshot-revert', args: { snapshot: call.params.snapshot } }),
+      await beginTask(call, { kind: 'snapshot-revert', args: { snapshot: call.params.snapshot } }),
   },
   {
     method: 'DELETE',
     path: '/instances/:ref/snapshots/:snapshot',
     call: 'snapshot-remove',
     handle: async (call) =>
-      await begin(call, { kind: 'snapshot-remove', args: { snapshot: call.params.snapshot } }),
-  },
-]
-
-export const hibernateRoutes: readonly SiteRoute[] = [
-  {
-    method: 'POST',
-    path: '/instances/:ref/save',
-    call: 'save',
-    handle: async (call) => await begin(call, { kind: 'save' }),
-  },
-  {
-    method: 'GET',
-    path: '/saved/:ref',
-    call: 'saved',
-    handle: async ({ lab, site, params }) => {
-      const { ref, machine, content, digest } = await getSaved(lab.db, site.name, params.ref ?? '')
-      return { status: 200, json: { ref, machine, size: content.length, digest, complete: true } }
-    },
-  },
-  {
-    method: 'GET',
-    path: '/saved/:ref/content',
-    call: 'saved-content',
-    handle: async ({ lab, site, params }) => ({
-      status: 200,
-      bytes: (await getSaved(lab.db, site.name, params.ref ?? '')).content,
-    }),
-  },
-  {
-    method: 'DELETE',
-    path: '/saved/:ref',
-    call: 'saved-drop',
-    handle: async ({ lab, site, params }) => {
-      await dropSaved(lab.db, site.name, params.ref ?? '')
-      return { status: 204 }
-    },
-  },
-  {
-    method: 'POST',
-    path: '/saved/:ref/restore',
-    call: 'restore',
-    takes: 'json',
-    handle: async (call) => {
-      const state = await getSaved(call.lab.db, call.site.name, call.params.ref ?? '')
-      const { host } = parseAs(hostRequest, call.body)
-      return await begin(call, { kind: 'restore', machine: state.machine, args: { state: state.ref, host } })
-    },
-  },
-  {
-    method: 'POST',
-    path: '/instances/:ref/move',
-    call: 'move',
-    takes: 'json',
-    handle: async (call) => await begin(call, { kind: 'move', args: parseAs(hostRequest, call.body) }),
-  },
-]
-
-export const taskRoutes: readonly SiteRoute[] = [
-  {
-    method: 'GET',
-    path: '/tasks/:id',
-    call: 'task',
-    handle: async ({ lab, site, params, now }) => {
-      const task = await findTask(lab.db, site.name, params.id ?? '')
-      if (!task) throw absent('such task')
-      return { status: 200, json: taskAnswer(task, now) }
-    },
-  },
-  {
-    method: 'GET',
-    path: '/tasks',
-    call: 'tasks',
-    handle: async ({ lab, site, query, now }) => {
-      const which = { site: site.name, name: query.get('name') ?? '', machine: query.get('machine') ?? '' }
-      if (which.name === '' && which.machine === '') throw invalid('Ask by "name" or by "machine".')
-      const tasks = await listTasks(lab.db, which)
-      return { status: 200, json: { tasks: tasks.map((task) => taskAnswer(task, now)) } }
-    },
+      await beginTask(call, { kind: 'snapshot-remove', args: { snapshot: call.params.snapshot } }),
   },
 ]

@@ -11,6 +11,10 @@ export interface MachineTraits {
   readonly unreadable?: string
   /** The facts as they stand are not changed by what happens to it: worlds that lie. */
   readonly frozenFacts?: boolean
+  /** How long a live move of it takes at pace 1. */
+  readonly moveMs?: number
+  /** From this percent on a live move does not come further, unless its guest is slowed down. */
+  readonly moveStallAt?: number
 }
 
 export interface Machine {

@@ -3,6 +3,7 @@ import type { Queryable } from '../../../db/client.ts'
 import type { WireError, WireTask } from '../../platforms/lab/protocol.ts'
 import { storableText } from '../../storable.ts'
 import { type Change, newId, toDate } from '../context.ts'
+import { moveProgress } from '../move-progress.ts'
 
 export interface Task {
   readonly id: string
@@ -31,6 +32,9 @@ export interface NewTask {
   readonly inner?: boolean
 }
 
+/** When a task is due that does not end by itself. */
+const never = new Date('9999-01-01T00:00:00Z')
+
 export const addTask = async (change: Change, task: NewTask): Promise<Task> => {
   const { tx, site, at, pace } = change
   const [row] = await tx<Task[]>`
@@ -38,7 +42,7 @@ export const addTask = async (change: Change, task: NewTask): Promise<Task> => {
     values (${newId()}, ${site}, ${task.name === null ? null : storableText(task.name)},
       ${storableText(task.caller)}, ${task.kind}, ${task.machine},
       ${tx.json(task.args as never)}, ${task.inner ?? false}, ${toDate(at)},
-      ${toDate(at + Math.round(task.takesMs * pace))})
+      ${Number.isFinite(task.takesMs) ? toDate(at + Math.round(task.takesMs * pace)) : never})
     returning *`
   if (!row) throw new Error('A task was not stored.')
   return row
@@ -118,6 +122,7 @@ export const endTask = async (
 export const taskAnswer = (task: Task, now: number): WireTask => {
   const span = task.dueAt.getTime() - task.createdAt.getTime()
   const gone = now - task.createdAt.getTime()
+  const move = task.kind === 'move' ? moveProgress(task, now) : null
   return {
     id: task.id,
     name: task.name ?? '',
@@ -125,8 +130,11 @@ export const taskAnswer = (task: Task, now: number): WireTask => {
     machine: task.machine,
     state: task.state,
     percent:
-      task.state !== 'running' ? 100 : Math.max(0, Math.min(99, Math.floor((gone / (span || 1)) * 100))),
+      task.state !== 'running'
+        ? 100
+        : (move?.percent ?? Math.max(0, Math.min(99, Math.floor((gone / (span || 1)) * 100)))),
     result: task.result,
     error: task.error,
+    move: move?.view ?? null,
   }
 }

@@ -1,5 +1,5 @@
 import { isAbsent } from '../platform-error.ts'
-import type { HibernatePort, LiveMovePort } from '../ports/hibernate.ts'
+import type { HibernatePort } from '../ports/hibernate.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
 import { findLabTask, startLabTask } from './lab-tasks.ts'
@@ -25,14 +25,4 @@ export const labHibernate = (link: LabLink): HibernatePort => ({
       if (!isAbsent(error)) throw error
     }
   },
-})
-
-export const labLiveMove = (link: LabLink): LiveMovePort => ({
-  findTask: (call, trace) => findLabTask(link, call, trace),
-  move: async (call, machine, { host }) =>
-    await startLabTask(link, call, {
-      method: 'POST',
-      path: labPath`/instances/${machine}/move`,
-      json: { host },
-    }),
 })

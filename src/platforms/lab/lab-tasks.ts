@@ -27,7 +27,11 @@ export const findLabTask = (link: LabLink, call: Call, trace: TaskTrace): Promis
     return id === undefined ? { found: false } : { found: true, value: labTask(link, id) }
   })
 
-const findTaskId = async (link: LabLink, call: Call, trace: TaskTrace): Promise<string | undefined> => {
+export const findTaskId = async (
+  link: LabLink,
+  call: Call,
+  trace: TaskTrace,
+): Promise<string | undefined> => {
   if (trace.taskId !== undefined && trace.taskId !== '') {
     const known = await link.find(call, { method: 'GET', path: labPath`/tasks/${trace.taskId}` }, task)
     if (known.found) return known.value.id
@@ -42,7 +46,7 @@ const findTaskId = async (link: LabLink, call: Call, trace: TaskTrace): Promise<
   return undefined
 }
 
-const labTask = (link: LabLink, id: string): TaskHandle => {
+export const labTask = (link: LabLink, id: string): TaskHandle => {
   const status = async (call: Call): Promise<TaskStatus> =>
     asStatus(await link.ask(call, { method: 'GET', path: labPath`/tasks/${id}` }, task))
   return {
@@ -93,7 +97,7 @@ const look = async (status: TaskHandle['status'], call: Call): Promise<TaskStatu
   }
 }
 
-const asStatus = (seen: WireTask): TaskStatus => ({
+export const asStatus = (seen: WireTask): TaskStatus => ({
   id: seen.id,
   state: seen.state,
   percent: seen.percent,

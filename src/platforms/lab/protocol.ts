@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { movePhases } from '../../domain/operation/move-seen.ts'
 import { type Failure, type PlatformCode, platformCodes } from '../platform-error.ts'
 
 /**
@@ -44,8 +45,10 @@ import { type Failure, type PlatformCode, platformCodes } from '../platform-erro
  * | `GET`, `DELETE /saved/:ref` | | `savedState`; DELETE: 204, also when it is gone |
  * | `GET /saved/:ref/content` | | 200 octet-stream, what the digest is of |
  * | `POST /saved/:ref/restore` | `{host}` | 202 `task` |
- * | `POST /instances/:ref/move` | `{host}` | 202 `task` |
+ * | `POST /instances/:ref/move` | `{host, force}` | 202 `task` |
+ * | `POST /instances/:ref/move-check` | `{host, force}` | 204, or how the move would be refused |
  * | `GET /tasks/:id` | | `task` |
+ * | `POST /tasks/:id/abort` | | `abortAnswer`; moves only |
  * | `GET /tasks` | `name` or `machine` | `tasksAnswer`, newest first |
  *
  * Every call that answers 202, and `POST /images`, takes the `idempotency-key` header: a repeat with the same
@@ -99,6 +102,7 @@ export const statusOf: Readonly<Record<PlatformCode, number>> = {
   'platform-refused': 422,
   'platform-busy': 409,
   'platform-wrong-state': 409,
+  'platform-aborted': 409,
   'platform-name-taken': 409,
   'platform-no-capacity': 507,
   'platform-unsupported': 501,
@@ -211,6 +215,7 @@ export const snapshotsAnswer = z.object({
   snapshots: z.array(z.object({ ref: text, name: text, parent: text.nullable() })),
 })
 export const hostRequest = z.object({ host: text.max(256) })
+export const moveRequest = z.object({ host: text.max(256), force: z.boolean().default(false) })
 
 const extent = z.object({ offset: bytes, length: bytes })
 export type WireExtent = z.infer<typeof extent>
@@ -263,6 +268,18 @@ export const savedState = z.object({
   complete: z.boolean(),
 })
 
+/** What a move is at. */
+const moveView = z.object({
+  phase: z.enum(movePhases),
+  copied: bytes,
+  total: bytes,
+  iteration: z.number().int(),
+  throttle: z.number().min(0).max(100),
+  converging: z.boolean(),
+  abortable: z.boolean(),
+})
+export type WireMove = z.infer<typeof moveView>
+
 export const task = z.object({
   id: text,
   name: text,
@@ -272,6 +289,11 @@ export const task = z.object({
   percent: z.number().min(0).max(100).nullable(),
   result: text.nullable(),
   error: wireError.nullable(),
+  /** Of a move alone. */
+  move: moveView.nullable().default(null),
 })
 export type WireTask = z.infer<typeof task>
 export const tasksAnswer = z.object({ tasks: z.array(task) })
+
+/** `aborted`: its task has failed with `platform-aborted`. */
+export const abortAnswer = z.object({ outcome: z.enum(['aborted', 'too-late', 'ended']) })

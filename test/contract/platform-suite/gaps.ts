@@ -17,6 +17,7 @@ const machine = 'vm-1'
 const disk = { machine, disk: 'disk-1' }
 const scan = { scopes: [], concurrency: 1, itemTimeoutMs: 1_000 }
 const snapshot = { snapshotName: 'x', memory: false, quiesce: false }
+const moveTo = { host: 'x', force: false }
 const clone = { machineName: 'x', folder: '', owner: {} }
 
 const image = (world: PlatformUnderTest): NewImage => ({
@@ -84,7 +85,12 @@ const tries: Readonly<Record<Capability, readonly Try[]>> = {
     (p, call) => portOf(p, 'hibernate').restore(call, 'x', { host: 'x' }),
     (p, call) => portOf(p, 'hibernate').dropSaved(call, 'x'),
   ],
-  'live-move': [(p, call) => portOf(p, 'liveMove').move(call, machine, { host: 'x' })],
+  'live-move': [
+    (p, call) => portOf(p, 'liveMove').checkMove(call, machine, moveTo),
+    (p, call) => portOf(p, 'liveMove').move(call, machine, moveTo),
+    (p, call) => portOf(p, 'liveMove').findTask(call, { name: 'x' }),
+    (p, call) => portOf(p, 'liveMove').abort(call, { name: 'x' }),
+  ],
   'guest-facts': [(p, call) => portOf(p, 'guest').guest(call, machine)],
   'port-probe': [(p, call) => portOf(p, 'guest').openPorts(call, machine, [22])],
 }

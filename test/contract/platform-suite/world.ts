@@ -57,6 +57,8 @@ export interface PlatformUnderTest {
     /** Ends all sessions, as a restart of the platform does. */
     readonly loseSessions?: () => Promise<void>
     readonly loseCursors?: () => Promise<void>
+    /** Live moves of a machine come to this percent and no further, unless they are forced; null: they get done. */
+    readonly holdMoves?: (machine: string, at: number | null) => Promise<void>
   }
   readonly patienceMs?: number
 }
