@@ -5,6 +5,7 @@ import { testChangedBlocks, testReading, testWriting } from './platform-suite/di
 import { testGaps } from './platform-suite/gaps.ts'
 import { testIdentity } from './platform-suite/identity.ts'
 import { testDeltas, testInventory, testSameObject } from './platform-suite/inventory.ts'
+import { testLiveMove } from './platform-suite/live-move.ts'
 import {
   testClone,
   testCreate,
@@ -14,7 +15,7 @@ import {
   testSnapshots,
 } from './platform-suite/machines.ts'
 import { testGuestShutdown, testPower, testSuspend } from './platform-suite/power.ts'
-import { testGuest, testHibernate, testLiveMove, testPorts } from './platform-suite/running.ts'
+import { testGuest, testHibernate, testPorts } from './platform-suite/running.ts'
 import { testImport, testTemplates } from './platform-suite/templates.ts'
 import type { PlatformUnderTest } from './platform-suite/world.ts'
 
