@@ -107,7 +107,8 @@ const idRange = (
 
 const slackMs = 24 * 3_600_000
 
-const idAt = (moment: Date, shiftMs: number): string => {
+/** The least id of that moment. */
+export const idAt = (moment: Date, shiftMs: number): string => {
   const hex = Math.max(0, moment.getTime() + shiftMs)
     .toString(16)
     .padStart(12, '0')

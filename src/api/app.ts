@@ -31,6 +31,8 @@ import { jobVerbs } from './resources/job-verbs.ts'
 import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
 import { networks } from './resources/networks.ts'
+import { operationCreate } from './resources/operation-create.ts'
+import { operations } from './resources/operations.ts'
 import { pauses } from './resources/pauses.ts'
 import { plans } from './resources/plans.ts'
 import { queue } from './resources/queue.ts'
@@ -95,6 +97,8 @@ const resources = [
   ...queueVerbs,
   certificates,
   signingKeys,
+  operations,
+  operationCreate,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

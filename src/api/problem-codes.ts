@@ -1,4 +1,5 @@
 import type { ErrorClass } from '../domain/job/retry.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
 
 export interface ProblemFacts {
   readonly status: ProblemStatus
@@ -144,6 +145,15 @@ export const problemCodes = {
     409,
     'The batch was changed since it was planned',
     'Plan it again, and approve that plan.',
+  ),
+  'machine-unknown': facts(404, 'No such machine', 'Look at the list of machines.'),
+  'machine-ambiguous': facts(409, 'Several machines have this name', 'Give the id; `errors` lists them.'),
+  'machine-gone': facts(409, operationReasons['machine-gone'].title, operationReasons['machine-gone'].remedy),
+  'operation-absent': facts(404, 'No such operation', 'Look at the list of operations.'),
+  'operation-ended': facts(
+    409,
+    'The operation cannot be canceled any more',
+    'Ask for what leads from here to where you want the machine.',
   ),
   'version-mismatch': facts(
     412,

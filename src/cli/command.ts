@@ -17,6 +17,8 @@ export interface Argument {
   readonly name: string
   readonly summary: string
   readonly optional?: boolean
+  /** The last one only: any number of them. */
+  readonly many?: boolean
 }
 
 export interface Option {

@@ -7,6 +7,7 @@ import { eventCommands } from './commands/events.ts'
 import { instanceCommands } from './commands/instances.ts'
 import { jobCommands } from './commands/jobs.ts'
 import { hostCommands, networkCommands } from './commands/networks.ts'
+import { operationCommands } from './commands/operations.ts'
 import { pauseCommands } from './commands/pauses.ts'
 import { planCommands } from './commands/plans.ts'
 import { queueCommands } from './commands/queue.ts'
@@ -32,6 +33,7 @@ export const commands: readonly Command[] = [
   ...batchCommands,
   ...planCommands,
   ...queueCommands,
+  ...operationCommands,
   ...storedCertificateCommands,
   ...certificateCommands,
   ...jobCommands,

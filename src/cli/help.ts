@@ -9,7 +9,10 @@ const pad = (rows: readonly (readonly [string, string])[]): string => {
 const signature = (command: Command): string =>
   [
     command.name,
-    ...(command.args ?? []).map((arg) => (arg.optional ? `[${arg.name}]` : `<${arg.name}>`)),
+    ...(command.args ?? []).map(({ name, optional, many }) => {
+      const shown = many ? `${name}…` : name
+      return optional ? `[${shown}]` : `<${shown}>`
+    }),
   ].join(' ')
 
 const builtIn: readonly (readonly [string, string])[] = [

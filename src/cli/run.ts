@@ -110,7 +110,7 @@ const requireArguments = (command: Command, given: readonly string[]): void => {
     throw new UsageError(
       `drover ${command.name} needs ${missing.join(' and ')}. Try: drover ${command.name} --help`,
     )
-  if (given.length > wanted.length)
+  if (given.length > wanted.length && !wanted.at(-1)?.many)
     throw new UsageError(
       `drover ${command.name} does not take "${given[wanted.length]}". Try: drover ${command.name} --help`,
     )

@@ -56,7 +56,11 @@ test('examples name fields as they are named', () => {
 })
 
 /** Words of others, spelled as everybody spells them. */
-const foreignWords: readonly unknown[] = ['x86_64']
+const foreignWords: readonly unknown[] = [
+  'x86_64',
+  // The phases and conditions of the compatible view of operations.
+  ...['Pending', 'InProgress', 'Completed', 'Failed', 'SignalSent', 'True', 'False', 'Unknown'],
+]
 
 test('values that programs compare are kebab-case', () => {
   const values = nodes.flatMap((node) => (Array.isArray(node.enum) ? (node.enum as unknown[]) : []))

@@ -1,15 +1,51 @@
 import { z } from '@hono/zod-openapi'
 import type { OperationLine } from '../../../db/queries/list-operations.ts'
+import { conflictRules } from '../../domain/operation/admit.ts'
 import { conditionsView } from '../../domain/operation/conditions.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { type OperationState, operationStates } from '../../domain/operation/state.ts'
+import { whyItWaits } from '../../domain/operation/why-it-waits.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { anything, timestamp } from './schemas.ts'
 
 export const operationKind = z.enum(operationKinds)
 export const operationState = z.enum(operationStates)
-const reasonNames = Object.keys(operationReasons) as [OperationReason, ...OperationReason[]]
+export const operationReason = z.enum(
+  Object.keys(operationReasons) as [OperationReason, ...OperationReason[]],
+)
+
+const slotSchema = z
+  .object({
+    token: z.string(),
+    limit: z.int(),
+    holds: z.int(),
+    waiters: z.int(),
+    position: z.int().openapi({ description: '1 is next.' }),
+    holders: z.array(
+      z.object({ job_id: z.uuid(), operation_id: z.uuid().nullable(), machine: z.string().nullable() }),
+    ),
+  })
+  .openapi('OperationSlot')
+export type SlotView = z.infer<typeof slotSchema>
+
+const waitsSchema = z
+  .object({
+    reason: operationReason,
+    detail: z.string(),
+    since: timestamp,
+    until: timestamp.nullable().openapi({ description: 'By then it ends by itself, one way or the other.' }),
+    ends_when: z.string(),
+    error: anything.nullable().openapi({ description: 'What went wrong, of one that is tried again.' }),
+    older: z.array(z.uuid()).openapi({ description: 'Ended ones of the machine that are letting go.' }),
+    slots: z
+      .array(slotSchema)
+      .nullable()
+      .openapi({ description: 'What it needs, who holds it, its place. Not in lists.' }),
+  })
+  .openapi('OperationWait')
+
+export const operationCause = z.enum(['person', 'evacuation', 'policy'])
 
 export const operationSchema = z
   .object({
@@ -21,12 +57,17 @@ export const operationSchema = z
     force: z.boolean(),
     params: anything,
     state: operationState,
-    reason: z.enum(reasonNames),
+    reason: operationReason.openapi({ description: 'Why it is where it is now.' }),
     retryable: z.boolean().openapi({ description: 'Asked again later, it may well succeed.' }),
     message: z.string(),
     remedy: z.string(),
     error: anything.nullable(),
-    cause: z.enum(['person', 'evacuation', 'policy']),
+    waits: waitsSchema
+      .nullable()
+      .openapi({ description: 'Why it does not go on; null: it has ended, or goes on.' }),
+    on_conflict: z.enum(conflictRules),
+    cause: operationCause,
+    resumes: z.uuid().nullable().openapi({ description: 'The one that it comes back for.' }),
     progress: z.int(),
     past_return: z.boolean().openapi({ description: 'It can only be ended now, not taken back.' }),
     position: z.int().nullable().openapi({ description: 'How many are before it; null: it does not queue.' }),
@@ -62,8 +103,13 @@ export const conditionsSchema = z
   })
   .openapi('OperationConditions')
 
-export const viewOperation = (line: OperationLine): z.infer<typeof operationSchema> => {
-  const reason = line.reason as OperationReason
+export type OperationView = z.infer<typeof operationSchema>
+
+export const viewOperation = (
+  line: OperationLine,
+  slots: readonly SlotView[] | null = null,
+): OperationView => {
+  const reason = line.shownReason
   const text = operationReasons[reason]
   return {
     id: line.id,
@@ -76,10 +122,14 @@ export const viewOperation = (line: OperationLine): z.infer<typeof operationSche
     state: line.state as OperationState,
     reason,
     retryable: text.retryable,
-    message: line.message,
+    // The stored sentence belongs to the stored reason.
+    message: reason === line.reason ? line.message : `${text.title}.`,
     remedy: line.error?.remedy ?? text.remedy,
     error: line.error === null ? null : { ...line.error },
-    cause: line.cause as 'person' | 'evacuation' | 'policy',
+    waits: viewWait(line, slots),
+    on_conflict: line.onConflict as z.infer<typeof operationSchema>['on_conflict'],
+    cause: line.cause as z.infer<typeof operationCause>,
+    resumes: line.resumes,
     progress: line.progress,
     past_return: line.pastReturn,
     position: line.position,
@@ -99,7 +149,26 @@ export const viewOperation = (line: OperationLine): z.infer<typeof operationSche
   }
 }
 
+const viewWait = (line: OperationLine, slots: readonly SlotView[] | null): OperationView['waits'] => {
+  const wait = whyItWaits(line)
+  if (!wait) return null
+  return {
+    reason: wait.reason,
+    detail: wait.detail,
+    since: moment(wait.since),
+    until: momentOrNull(wait.until),
+    ends_when: wait.endsWhen,
+    error: wait.error === null ? null : { ...wait.error },
+    older: [...line.older],
+    slots: slots === null ? null : [...slots],
+  }
+}
+
 export const viewConditions = (line: OperationLine): z.infer<typeof conditionsSchema> => {
-  const { phase, conditions } = conditionsView({ ...line, state: line.state as OperationState })
+  const { phase, conditions } = conditionsView({
+    ...line,
+    state: line.state as OperationState,
+    reason: line.shownReason,
+  })
   return { id: line.id, phase, conditions: [...conditions] }
 }

@@ -23,6 +23,51 @@ export const operationReasons = {
     retryable: false,
     remedy: 'Wait, or see why its job waits.',
   },
+  retrying: {
+    title: 'It failed for the moment and is tried again',
+    retryable: false,
+    remedy: 'See the error; mend its cause, or wait.',
+  },
+  'awaiting-slot': {
+    title: 'Others hold what it needs: a host or the target does only so many at once',
+    retryable: false,
+    remedy: 'See who holds it; wait, cancel one of them, or raise the limit (PUT /v1/limits/{name}).',
+  },
+  paused: {
+    title: 'Work of this kind or lane is paused',
+    retryable: false,
+    remedy: 'See the pauses, and resume it (DELETE /v1/pauses/{scope}/{name}).',
+  },
+  'no-worker': {
+    title: 'No worker that can do it is alive',
+    retryable: false,
+    remedy: 'Start a worker.',
+  },
+  'waiting-for-guest': {
+    title: 'The guest was asked to go down and still runs',
+    retryable: false,
+    remedy: 'Look inside the guest, or ask for the same with force, which pulls the plug.',
+  },
+  'host-full': {
+    title: 'No host or storage has room for it',
+    retryable: true,
+    remedy: 'Make room, or cancel it and choose another host. It is tried again until its deadline.',
+  },
+  'target-busy': {
+    title: 'Something else is at work on the machine',
+    retryable: true,
+    remedy: 'See the tasks of the target. It is tried again until its deadline.',
+  },
+  'target-unreachable': {
+    title: 'The target, or the host of the machine, does not answer',
+    retryable: true,
+    remedy: 'See whether it is up and can be reached. It is tried again until its deadline.',
+  },
+  'target-fails': {
+    title: 'The target answers with a fault',
+    retryable: true,
+    remedy: 'See the message and the log of the target. It is tried again until its deadline.',
+  },
   'in-progress': { title: 'It is under way', retryable: false, remedy: nothing },
   completed: { title: 'It is done', retryable: false, remedy: nothing },
   superseded: {
@@ -44,7 +89,8 @@ export const operationReasons = {
   'not-for-phase': {
     title: 'It makes no sense for what the machine is doing now',
     retryable: true,
-    remedy: 'Look at the machine, then ask for what leads from there to where you want it.',
+    remedy:
+      'Look at the machine, then ask for what leads from there to where you want it: a hibernated one is woken, not started.',
   },
   blocked: {
     title: 'Another operation has to end first',
@@ -64,12 +110,43 @@ export const operationReasons = {
   'in-migration': {
     title: 'The machine belongs to a migration that is under way',
     retryable: true,
-    remedy: 'Wait for the migration, or stop it with force, which gives the migration up first.',
+    remedy:
+      'Wait for its end, or cancel its entry. Once its source is off, a stop with force gives the migration up first.',
   },
   unsupported: {
     title: 'The target cannot do that',
     retryable: false,
     remedy: 'See the capabilities of the target.',
+  },
+  'guest-keeps-running': {
+    title: 'The guest did not go down by itself',
+    retryable: true,
+    remedy: 'Look inside the guest, or ask again with force, which pulls the plug.',
+  },
+  'guest-suspended': {
+    title: 'A paused guest cannot be asked to go down',
+    retryable: true,
+    remedy: 'Ask again with force, which pulls the plug.',
+  },
+  'snapshot-absent': {
+    title: 'The machine has no such snapshot',
+    retryable: false,
+    remedy: 'Ask again with a snapshot that the machine has.',
+  },
+  'snapshot-ambiguous': {
+    title: 'Several snapshots of the machine have that name',
+    retryable: false,
+    remedy: 'Ask again with the ref of one of them.',
+  },
+  'name-taken': {
+    title: 'Another machine has that name',
+    retryable: false,
+    remedy: 'Ask again with another name or folder.',
+  },
+  'state-unusable': {
+    title: 'The saved memory of the machine cannot be used',
+    retryable: false,
+    remedy: 'Look at it on the target; wake the machine with `cold` to give its memory up.',
   },
   'wait-expired': {
     title: 'Its turn did not come in time',

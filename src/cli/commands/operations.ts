@@ -1,0 +1,197 @@
+import { type OperationKind, operationKinds } from '../../domain/operation/kinds.ts'
+import { operationStates } from '../../domain/operation/state.ts'
+import { askEach, waitForEnd } from '../ask-machines.ts'
+import type { Json } from '../client.ts'
+import { type Call, type Command, exitCodes, jsonOf, UsageError } from '../command.ts'
+import { askOf, askOptions, optionsOfKind, paramsOf } from '../operation-options.ts'
+import { field, since } from '../output.ts'
+import { followOperations, statusOf } from '../watch-operation.ts'
+import { listCommand, pathOf } from './lists.ts'
+
+const idArg = { name: 'id', summary: 'the id of an operation' }
+const machinesArg = { name: 'machine', summary: 'an id, or a name that only one machine has', many: true }
+
+const summaries: Readonly<Record<OperationKind, string>> = {
+  start: 'Start machines',
+  stop: 'Stop machines: asks the guest; --force pulls the plug',
+  restart: 'Restart machines',
+  migrate: 'Move machines to another host while they run',
+  evict: 'Move machines off the host that they are on',
+  hibernate: 'Save the memory of machines, and switch them off',
+  wake: 'Start hibernated machines from their saved memory',
+  snapshot: 'Take a snapshot of machines',
+  restore: 'Take machines back to a snapshot',
+  clone: 'Copy a machine',
+}
+
+/** `drover stop web-01 web-02 --force --wait` */
+const verbOf = (kind: OperationKind): Command => ({
+  name: kind,
+  summary: summaries[kind],
+  covers: ['POST /v1/operations'],
+  args: [machinesArg],
+  options: { ...optionsOfKind(kind), wait: waitForEnd },
+  run: (call) => askEach(call, call.args, askOf(call.values, kind, paramsOf(call.values, kind))),
+})
+
+const slotLine = (slot: Json): string => {
+  const holders = (slot.holders as Json[])
+    .map(({ machine, operation_id: operation, job_id: job }) =>
+      operation === null ? `job ${job}` : `${machine} (${operation})`,
+    )
+    .join(', ')
+  return `${slot.token}: ${slot.holds} of ${slot.limit} held by ${holders}; place ${slot.position} of ${slot.waiters}`
+}
+
+const printOperation = ({ output }: Call, operation: Json): void => {
+  const waits = operation.waits as Json | null
+  output.line(statusOf(operation))
+  const rows: [string, unknown][] = [
+    ['reason', `${operation.reason}: ${operation.message}`],
+    ['remedy', operation.remedy],
+    ['progress', `${operation.progress} %${operation.past_return ? ', past its return' : ''}`],
+    ...(waits
+      ? ([
+          ['waits for', waits.detail],
+          ['ends when', waits.ends_when],
+          ['at the latest', waits.until],
+          ...((waits.slots as Json[] | null) ?? []).map(
+            (slot) => ['slot', slotLine(slot)] as [string, string],
+          ),
+        ] as [string, unknown][])
+      : []),
+    ...(operation.position === null ? [] : [['before it', operation.position] as [string, unknown]]),
+    ['blocker', operation.blocker],
+    ['supersedes', (operation.supersedes as string[]).join(', ')],
+    ['superseded by', operation.superseded_by],
+    ['cause', `${operation.cause}, by ${operation.created_by}`],
+    [
+      'deadline',
+      `${operation.deadline_seconds} s from its beginning: ${operation.deadline_at ?? 'not begun'}`,
+    ],
+    ['created', operation.created_at],
+    ['started', operation.started_at],
+    ['finished', operation.finished_at],
+    ['job', operation.job_id],
+    ['result', operation.result],
+  ]
+  output.fields(rows.filter(([, value]) => value !== null && value !== ''))
+}
+
+const isKind = (text: string | undefined): text is OperationKind =>
+  (operationKinds as readonly (string | undefined)[]).includes(text)
+
+const plainCommands: readonly Command[] = [
+  listCommand({
+    name: 'operations list',
+    summary: 'List what was asked of machines, the newest first',
+    covers: 'GET /v1/operations',
+    path: '/v1/operations',
+    empty: 'No operation fits.',
+    filters: {
+      machine: { type: 'string', value: 'machine', summary: 'only of this one: an id or a name' },
+      kind: { type: 'string', value: 'kind,kind', summary: 'only of these kinds' },
+      state: { type: 'string', value: 'state,state', summary: `some of ${operationStates.join(', ')}` },
+      reason: { type: 'string', value: 'reason', summary: 'only with this reason: docs/operations.md' },
+      cause: {
+        type: 'string',
+        value: 'cause',
+        choices: ['person', 'evacuation', 'policy'],
+        summary: 'only what they want',
+      },
+      since: { type: 'string', value: 'time', summary: 'made then or later, such as 2026-11-18T00:00:00Z' },
+    },
+    columns: [
+      field('id'),
+      field('machine'),
+      { title: 'kind', value: ({ kind, force }) => `${kind}${force ? '!' : ''}` },
+      field('state'),
+      field('reason'),
+      { title: 'progress', value: ({ progress }) => `${progress} %`, right: true },
+      field('created_by', 'by'),
+      since('created_at', 'created'),
+    ],
+  }),
+  {
+    name: 'operations show',
+    summary: 'Show an operation: why it waits, who is in the way',
+    covers: ['GET /v1/operations/{id}'],
+    args: [idArg],
+    options: {
+      conditions: { type: 'boolean', summary: 'as a phase and conditions' },
+      wait: waitForEnd,
+    },
+    run: async (call) => {
+      const { client, output, args, values } = call
+      const view = values.conditions === true ? { view: 'conditions' } : undefined
+      const operation = await client.get(pathOf('operations', args[0]), view)
+      if (values.wait === true) return followOperations(call, [operation])
+      output.show(operation, () =>
+        view ? output.line(JSON.stringify(operation, null, 2)) : printOperation(call, operation),
+      )
+      return exitCodes.ok
+    },
+  },
+  {
+    name: 'operations create',
+    summary: 'Ask anything of a machine, as the API takes it',
+    covers: ['POST /v1/operations'],
+    args: [
+      { name: 'kind', summary: operationKinds.join(', ') },
+      { name: 'machine', summary: 'an id, or a name that only one machine has' },
+    ],
+    options: {
+      force: { type: 'boolean', summary: 'with force' },
+      params: { type: 'string', value: 'json', summary: 'what the kind needs, such as {"host": "node-2"}' },
+      ...askOptions,
+      wait: waitForEnd,
+    },
+    run: (call) => {
+      const [kind, machine = ''] = call.args
+      if (!isKind(kind)) throw new UsageError(`"${kind}" is none of ${operationKinds.join(', ')}.`)
+      return askEach(call, [machine], askOf(call.values, kind, (jsonOf(call.values, 'params') ?? {}) as Json))
+    },
+  },
+  {
+    name: 'operations cancel',
+    summary: 'Give an operation up, until the point of no return',
+    covers: ['POST /v1/operations/{id}/:cancel'],
+    args: [idArg],
+    run: async ({ client, output, args }) => {
+      const operation = await client.post(pathOf('operations', args[0], ':cancel'))
+      output.show(operation, () => output.line(statusOf(operation)))
+      return exitCodes.ok
+    },
+  },
+  {
+    name: 'operations matrix',
+    summary: 'Which newer operations take the place of which older ones',
+    covers: ['GET /v1/operations/matrix'],
+    run: async ({ client, output }) => {
+      const answer = await client.get('/v1/operations/matrix')
+      output.show(answer, () => printMatrix(output, (answer.pairs as Json[]) ?? []))
+      return exitCodes.ok
+    },
+  },
+]
+
+const variantOf = (variant: unknown): string => {
+  const { kind, force } = variant as Json
+  return `${kind}${force ? '!' : ''}`
+}
+
+/** A row for each older one; a cell says what becomes of it. */
+const printMatrix = (output: Call['output'], pairs: readonly Json[]): void => {
+  const newer = [...new Set(pairs.map((pair) => variantOf(pair.newer)))]
+  const rows = [...new Set(pairs.map((pair) => variantOf(pair.older)))].map((older) => ({
+    older,
+    ...Object.fromEntries(
+      pairs
+        .filter((pair) => variantOf(pair.older) === older)
+        .map((pair) => [variantOf(pair.newer), pair.outcome === 'supersede' ? 'yes' : '·']),
+    ),
+  }))
+  output.table([field('older'), ...newer.map((name) => field(name))], rows, '')
+}
+
+export const operationCommands: readonly Command[] = [...operationKinds.map(verbOf), ...plainCommands]

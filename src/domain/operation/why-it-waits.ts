@@ -1,0 +1,101 @@
+import type { OperationReason } from './reasons.ts'
+
+/** What went wrong, as a job keeps it. */
+export interface RecordedTrouble {
+  readonly code: string
+  readonly message: string
+  readonly remedy: string
+}
+
+/** Why an operation does not go on now. Law: every wait has a reason, a since and an end. */
+export interface OperationWait {
+  readonly reason: OperationReason
+  readonly detail: string
+  readonly since: Date
+  /** When it ends by itself at the latest; null: only what `endsWhen` names ends it. */
+  readonly until: Date | null
+  readonly endsWhen: string
+  /** What went wrong, of one that is tried again. */
+  readonly error: RecordedTrouble | null
+}
+
+export interface WaitingOperation {
+  readonly shownReason: OperationReason
+  readonly message: string
+  readonly createdAt: Date
+  readonly startedAt: Date | null
+  readonly finishedAt: Date | null
+  readonly expiresAt: Date
+  readonly deadlineAt: Date | null
+  /** How many are before it, and who is at the machine: of one that queues. */
+  readonly position: number | null
+  readonly blocker: string | null
+  readonly older: readonly string[]
+  readonly jobState: string | null
+  readonly jobError: RecordedTrouble | null
+  readonly jobWaitDetail: string | null
+  readonly jobWaitSince: Date | null
+  readonly jobWaitUntil: Date | null
+  readonly jobRunAfter: Date | null
+  readonly pausedBy: string | null
+  readonly pausedWhat: string | null
+  readonly pausedAt: Date | null
+}
+
+type Explained = Pick<OperationWait, 'detail' | 'endsWhen'> & Partial<OperationWait>
+
+/** Null: it has ended, or somebody is at work on it this moment. */
+export const whyItWaits = (operation: WaitingOperation): OperationWait | null => {
+  if (operation.finishedAt !== null || operation.jobState === 'running') return null
+  return {
+    reason: operation.shownReason,
+    since: operation.jobWaitSince ?? operation.startedAt ?? operation.createdAt,
+    // Until it has begun its turn has to come in time; then its deadline counts.
+    until: operation.startedAt === null ? operation.expiresAt : operation.deadlineAt,
+    error: null,
+    ...explain(operation),
+  }
+}
+
+const explain = (operation: WaitingOperation): Explained => {
+  switch (operation.shownReason) {
+    case 'queued':
+      return {
+        detail: `${operation.position ?? 0} before it${operation.blocker === null ? '' : `; ${operation.blocker} is at the machine`}.`,
+        endsWhen: 'Those before it end, or are canceled.',
+      }
+    case 'awaiting-older':
+      return {
+        detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is letting go.`,
+        endsWhen: 'What the older one began has stopped.',
+      }
+    case 'awaiting-slot':
+      return {
+        detail: operation.jobWaitDetail ?? 'Waits for an admission token.',
+        endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',
+      }
+    case 'retrying':
+      return {
+        detail: operation.jobError?.message ?? '',
+        until: operation.jobRunAfter,
+        endsWhen: 'The time comes; then it is tried again.',
+        error: operation.jobError,
+      }
+    case 'paused':
+      return {
+        detail: `${operation.pausedBy} paused the ${operation.pausedWhat}`,
+        since: operation.pausedAt ?? operation.createdAt,
+        endsWhen: 'It is resumed (DELETE /v1/pauses/{scope}/{name}).',
+      }
+    case 'no-worker':
+      return { detail: 'No living worker operates machines.', endsWhen: 'A worker starts.' }
+    default:
+      return operation.jobState === 'waiting'
+        ? {
+            detail: operation.jobWaitDetail ?? operation.message,
+            until: operation.jobWaitUntil,
+            endsWhen: 'It is looked at again then, or earlier when there is news.',
+          }
+        : { detail: operation.message, endsWhen: 'A worker is free.' }
+  }
+}
