@@ -5,7 +5,7 @@ import { sayStatements, takeStatements } from '../statements.ts'
 import { type Asked, askAll } from './clients.ts'
 import { script } from './script.ts'
 import type { OperationsBench } from './suite.ts'
-import { clientsMost, openWorld, type World } from './world.ts'
+import { clientsMost, namesOf, openWorld, type World } from './world.ts'
 
 interface Sample extends Asked {
   readonly machines: number
@@ -39,14 +39,11 @@ export const runFleet = async (bench: OperationsBench): Promise<void> => {
       const world = await openWorld(bench, { name, machines: size, labMachines: Math.ceil(machines * 1.2) })
       const sample = await measure(world)
       await world.close()
-      if (options.statements)
-        for (const [database, whose] of [
-          [name, 'Drover'],
-          [`${name}_lab`, 'the lab'],
-        ] as const)
-          await takeStatements(postgres, database, `${whose}, ${size} machines`)
-      await postgres.dropDatabase(name)
-      await postgres.dropDatabase(`${name}_lab`)
+      for (const [at, database] of namesOf(name).entries()) {
+        const whose = at === 0 ? 'Drover' : 'the labs'
+        if (options.statements) await takeStatements(postgres, database, `${whose}, ${size} machines`)
+        await postgres.dropDatabase(database)
+      }
       samples.push(sample)
       say(`round ${round + 1}, ${size} machines: ${JSON.stringify(sample.states)}, ${sample.refused} refused`)
     }
@@ -72,8 +69,11 @@ const check = async (db: Db, { admitted, latencies, refused }: Asked): Promise<S
   const [machines] = await db<{ off: number }[]>`
     select (count(*) filter (where power <> 'on'))::int as off from machine`
   const made = rows.reduce((sum, { operations }) => sum + operations, 0)
-  if (made !== admitted || admitted + refused !== latencies.length || states.failed || machines?.off !== 0)
-    throw new Error(`It did not go right: ${JSON.stringify({ states, admitted, refused, machines })}`)
+  if (made !== admitted || admitted + refused !== latencies.length || states.failed || machines?.off !== 0) {
+    const why = await db`select reason, message, count(*)::int as operations from operation
+      where state = 'failed' group by 1, 2 order by 3 desc limit 5`
+    throw new Error(`It did not go right: ${JSON.stringify({ states, admitted, refused, machines, why })}`)
+  }
   return states
 }
 

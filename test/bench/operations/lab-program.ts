@@ -1,13 +1,20 @@
 import { startLab } from '../../../src/lab/lab.ts'
 
-/** A lab in a process of its own, so that it takes no time of those who measure. Its tasks take none at all. */
+/**
+ * Labs in a process of their own, so that they take no time of those who measure. Their tasks take none at all. Each has
+ * a database of its own: a lab makes its changes one after the other.
+ */
 const run = async (): Promise<void> => {
-  const { LAB_DATABASE_URL: databaseUrl = '', LAB_MACHINES: machines = '' } = process.env
-  const lab = await startLab({ databaseUrl, world: 'large', machines: Number(machines), pace: 0 })
+  const { LAB_DATABASE_URLS: urls = '', LAB_MACHINES: machines = '' } = process.env
+  const labs = await Promise.all(
+    urls
+      .split(' ')
+      .map((databaseUrl) => startLab({ databaseUrl, world: 'large', machines: Number(machines), pace: 0 })),
+  )
   process.once('SIGTERM', () => {
-    void lab.stop().then(() => process.exit(0))
+    void Promise.all(labs.map((lab) => lab.stop())).then(() => process.exit(0))
   })
-  process.send?.({ port: lab.port, password: lab.password })
+  process.send?.(labs.map(({ port, password }) => ({ port, password })))
 }
 
 await run()

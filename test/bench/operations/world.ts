@@ -11,10 +11,11 @@ import { startRole } from '../roles.ts'
 import type { OperationsBench } from './suite.ts'
 
 const program = fileURLToPath(new URL('./lab-program.ts', import.meta.url))
+const labs = 4
 /** Who asks, each with a token of its own, as the limit of requests is by token. */
 export const clientsMost = 8
 
-/** Our roles as in production, on a lab, with so many machines to operate. */
+/** Our roles as in production, on labs, with so many machines to operate. */
 export interface World {
   readonly db: Db
   readonly url: string
@@ -39,35 +40,51 @@ const template = (server: PostgresServer): Promise<string> => {
   return made
 }
 
+/** Ours, and those of the labs. */
+export const namesOf = (name: string): readonly string[] => [
+  name,
+  ...Array.from({ length: labs }, (_, index) => `${name}_lab_${index + 1}`),
+]
+
 /** In the lab's world each tenth machine is off; ours are to be on. */
 const isOn = (number: number): boolean => number % 10 !== 0
 
-/** The lab has as many machines in each world, so that what is compared is ours. */
+/** The labs have as many machines in each world, so that what is compared is ours. */
 export const openWorld = async (
   { options, postgres }: OperationsBench,
   given: { readonly name: string; readonly machines: number; readonly labMachines: number },
 ): Promise<World> => {
-  const names = [given.name, `${given.name}_lab`] as const
-  const [url, labUrl] = [
-    await postgres.createDatabase(names[0], await template(postgres)),
-    await postgres.createDatabase(names[1], await template(postgres)),
-  ]
+  const databases = namesOf(given.name)
+  const [url = '', ...labUrls] = await Promise.all(
+    databases.map(async (name) => postgres.createDatabase(name, await template(postgres))),
+  )
+  // The lab stands for a data centre, which does not share our disk.
+  for (const name of databases.slice(1))
+    await postgres.admin.unsafe(`alter database ${name} set synchronous_commit = off`)
   const secretKey = randomBytes(32).toString('hex')
   const adminToken = randomBytes(24).toString('base64url')
   const lab = startProcess({
-    title: 'lab',
+    title: 'labs',
     command: process.execPath,
     args: ['--import', 'tsx', program],
-    env: { ...process.env, LAB_DATABASE_URL: labUrl, LAB_MACHINES: String(given.labMachines) },
+    env: {
+      ...process.env,
+      LAB_DATABASE_URLS: labUrls.join(' '),
+      LAB_MACHINES: String(Math.ceil(given.labMachines / labs)),
+    },
     ipc: true,
   })
-  const { port, password } = (await firstMessage('lab', lab)) as { port: number; password: string }
+  const running = (await firstMessage('labs', lab)) as readonly { port: number; password: string }[]
   const db = openDb({ url, max: 4, applicationName: 'drover-bench' })
-  const targetId = await addSite(db, {
-    ...{ role: 'target', name: 'vc', endpoint: `http://127.0.0.1:${port}/sites/vcenter` },
-    ...{ password, secretKey },
-  })
-  const machines = await addMachines(db, targetId, given.machines)
+  const targets: string[] = []
+  for (const [index, { port, password }] of running.entries())
+    targets.push(
+      await addSite(db, {
+        ...{ role: 'target', name: `vc-${index + 1}`, endpoint: `http://127.0.0.1:${port}/sites/vcenter` },
+        ...{ password, secretKey },
+      }),
+    )
+  const machines = await addMachines(db, targets, given.machines)
   await db`vacuum analyze`
   const role = { url, secretKey, leaseMs: options.leaseMs }
   const api = await startRole('api', { ...role, adminToken })
@@ -94,11 +111,14 @@ export const openWorld = async (
   }
 }
 
-const addMachines = async (db: Db, targetId: string, count: number): Promise<string[]> => {
+const addMachines = async (db: Db, targets: readonly string[], count: number): Promise<string[]> => {
   const ids: string[] = []
-  for (let number = 1; ids.length < count; number += 1)
-    if (isOn(number)) ids.push(await addMachine(db, { targetId, ref: `vm-${number}`, name: `vm-${number}` }))
-  return ids
+  for (let number = 1; ; number += 1)
+    for (const [index, targetId] of targets.entries()) {
+      if (ids.length === count) return ids
+      const made = { targetId, ref: `vm-${number}`, name: `vm-${index + 1}-${number}` }
+      if (isOn(number)) ids.push(await addMachine(db, made))
+    }
 }
 
 const makeTokens = (url: string, adminToken: string): Promise<string[]> =>
