@@ -18,3 +18,11 @@ export const analyzeInstances = async (tx: Tx, added: number): Promise<void> => 
   if (added > 1_000 && added > (row?.known ?? 0) * 0.2)
     await tx`analyze instance (site_id, ref, uuid, gone_at, revision, ignored, problem, rules_version)`
 }
+
+/** The same for the machines of targets. */
+export const analyzeMachines = async (tx: Tx, added: number): Promise<void> => {
+  const [row] = await tx<{ known: number }[]>`
+    select greatest(reltuples, 0)::float8 as known from pg_class where oid = 'machine'::regclass`
+  if (added > 1_000 && added > (row?.known ?? 0) * 0.2)
+    await tx`analyze machine (target_id, ref, name, host, gone_at)`
+}

@@ -46,6 +46,8 @@ export const findRereads = async (db: Queryable, siteId: string): Promise<string
 export interface LivingCounts {
   readonly instances: number
   readonly ignored: number
+  /** Of a target. */
+  readonly machines: number
 }
 
 export const countLiving = async (db: Queryable, siteId: string): Promise<LivingCounts> => {
@@ -53,8 +55,9 @@ export const countLiving = async (db: Queryable, siteId: string): Promise<Living
     select
       (select count(*)::int from instance where site_id = ${siteId}::uuid and gone_at is null) as instances,
       (select count(*)::int from instance
-       where site_id = ${siteId}::uuid and gone_at is null and ignored is not null) as ignored`
-  return row ?? { instances: 0, ignored: 0 }
+       where site_id = ${siteId}::uuid and gone_at is null and ignored is not null) as ignored,
+      (select count(*)::int from machine where target_id = ${siteId}::uuid and gone_at is null) as machines`
+  return row ?? { instances: 0, ignored: 0, machines: 0 }
 }
 
 export interface StagedProblem {

@@ -6,7 +6,7 @@ export interface MissingAt extends StageOwner {
 }
 
 /**
- * Condition on an instance `i` of the site: this reading does not show it. In a full reading that is what was not
+ * Condition on an instance or machine `i` of the site: this reading does not show it. In a full reading that is what was not
  * mentioned, in a delta what was said to be gone. Each has an index of its own: a delta must not cost as much as
  * the source is large.
  */
@@ -22,6 +22,15 @@ export const findMissing = async (db: Queryable, at: MissingAt, full: boolean): 
   const rows = await db<{ ref: string }[]>`
     select i.ref from instance i
     where i.site_id = ${at.siteId}::uuid and i.gone_at is null and ${isMissing(db, at, full)}
+    order by i.ref`
+  return rows.map((row) => row.ref)
+}
+
+/** Living machines of a target that this reading does not show. */
+export const findMissingMachines = async (db: Queryable, at: MissingAt, full: boolean): Promise<string[]> => {
+  const rows = await db<{ ref: string }[]>`
+    select i.ref from machine i
+    where i.target_id = ${at.siteId}::uuid and i.gone_at is null and ${isMissing(db, at, full)}
     order by i.ref`
   return rows.map((row) => row.ref)
 }

@@ -19,6 +19,7 @@ import { boundedTexts, mergeWarnings, type Said, type WarningType } from './warn
 export interface EndReading {
   readonly turn: Turn
   readonly site: SiteRow
+  readonly begunAt: Date
   readonly reading: SiteReading
   readonly force: boolean
   readonly sealer: Sealer
@@ -32,6 +33,8 @@ export interface SyncResult extends Record<string, unknown> {
   readonly items: number
   readonly instances: number
   readonly ignored: number
+  /** Of a target: what it operates. */
+  readonly machines: number
   readonly appeared: number
   readonly changed: number
   readonly returned: number
@@ -40,9 +43,13 @@ export interface SyncResult extends Record<string, unknown> {
   readonly problems: number
   /** Ids that were named but never read: each delta asks for them by themselves. */
   readonly unread: readonly string[]
-  /** Instances that a suspiciously empty answer would have removed. */
+  /** Instances or machines that a suspiciously empty answer would have removed. */
   readonly held_back: number
 }
+
+/** Whether a sync has looked at the machines of a target before. */
+export const knowsMachines = ({ syncResult }: Pick<SiteRow, 'syncResult'>): boolean =>
+  typeof syncResult?.machines === 'number'
 
 /** With so many instances of which the last reading failed a full reading is the cheaper one. */
 const maxRereads = 200
@@ -66,11 +73,12 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   const namelessInstance = reading.nameless.some(({ of }) => of === 'instance')
   const isPart = heldBack > 0 || namelessInstance || reading.hidden === 'many'
   const conclude: Reading = isPart ? 'part' : reading.reading
-  const quiet = site.syncedAt === null
+  const quiet = site.syncedAt === null || (site.role === 'target' && !knowsMachines(site))
   const { judgedWith } = reading
   const merged = await mergeStage(tx, {
     at,
     site,
+    begunAt: options.begunAt,
     reading: conclude,
     actor: actorOf(turn),
     quiet,
@@ -120,19 +128,20 @@ const counts = ({ appeared, changed, returned, vanished, pending }: Merged) => (
   pending,
 })
 
-/** How many instances an answer without any would remove, if nobody has vouched for it; 0: it is believed. */
+/** How many instances or machines an answer without any would remove, if nobody has vouched for it; 0: it is believed. */
 const countHeldBack = async (
   tx: Tx,
   { reading, force }: EndReading,
   site: SiteRow,
   staged: readonly StageCounts[],
 ): Promise<number> => {
-  if (reading.reading !== 'full' || site.role !== 'source' || force) return 0
+  if (reading.reading !== 'full' || force) return 0
   if (staged.some(({ kind, action }) => kind === 'instance' && action !== 'gone')) return 0
   // A second full reading that says the same is believed.
   if (Number(site.syncResult?.held_back ?? 0) > 0) return 0
-  const { instances } = await countLiving(tx, site.id)
-  return instances >= suspiciousCount ? instances : 0
+  const { instances, machines } = await countLiving(tx, site.id)
+  const known = site.role === 'source' ? instances : machines
+  return known >= suspiciousCount ? known : 0
 }
 
 const syncWarnings: readonly WarningType[] = [
@@ -179,7 +188,7 @@ const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt):
 const shortName = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name)
 
 const suddenlyEmpty = (site: SiteRow, heldBack: number): string =>
-  `${site.name} showed no instance at all, where ${heldBack} were known. They are kept until another full sync says the same, or one is asked for with force.`
+  `${site.name} showed no ${site.role === 'source' ? 'instance' : 'machine'} at all, where ${heldBack} were known. They are kept until another full sync says the same, or one is asked for with force.`
 
 const anotherSync = (site: SiteRow): DroverError =>
   new DroverError({

@@ -25,6 +25,7 @@ import { DroverError, FencedError } from '../errors.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { judgeOnly, reassess } from './assess.ts'
 import { decideInstances } from './decide-instances.ts'
+import { mergeMachines } from './merge-machines.ts'
 import { writeLines } from './stage-line.ts'
 
 /** What may be concluded from a stage about what it does not mention. */
@@ -39,6 +40,8 @@ export type Reading =
 export interface MergeOptions {
   readonly at: MergeAt
   readonly site: { readonly id: string; readonly name: string; readonly role: string }
+  /** When the reading began, by the database's clock. */
+  readonly begunAt: Date
   readonly reading: Reading
   readonly actor: string
   /** The first sync tells of all it found in one event. */
@@ -74,12 +77,15 @@ export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged>
     const merged = await mergeRecords(tx, table, at, vanish)
     records += merged.inserted + merged.updated + merged.gone
   }
-  if (options.site.role !== 'source') return { ...nothing, isChange: records > 0 }
+  if (options.site.role !== 'source') {
+    const { begunAt, actor, quiet, site } = options
+    const machines = await mergeMachines(tx, { ...at, begunAt, actor, quiet, target: site.name }, reading)
+    // A plan lands on hosts and storage: what runs there already counts by the room that they say is left.
+    return { ...machines, isChange: records > 0 }
+  }
   const instances = await mergeInstances(tx, options, turned)
   return { ...instances, isChange: instances.isChange || records > 0 }
 }
-
-const nothing = { appeared: 0, changed: 0, returned: 0, vanished: 0, pending: 0, isChange: false }
 
 const mergeInstances = async (tx: Tx, options: MergeOptions, turned: readonly string[]): Promise<Merged> => {
   const { at, site, reading, actor } = options

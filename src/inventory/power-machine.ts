@@ -56,6 +56,12 @@ const storedProgress = z.object({
 type Stored = z.infer<typeof storedProgress>
 
 const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, failed: 0 }
+/** A task that an earlier turn or this one has begun. */
+interface Begun {
+  readonly name: string
+  readonly taskId: string | null
+}
+
 const lookMs = 2_000
 const callMs = 30_000
 
@@ -116,6 +122,9 @@ const look = async (task: PowerTask): Promise<PowerFacts> => {
 const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
   const { turn, site, part } = task
   const name = `${turn.job.id}/${part}/${step}${progress.failed > 0 ? `/${progress.failed}` : ''}`
+  // Begun anew only where the one that failed has not happened all the same: a guest is not reset twice.
+  if (progress.failed > 0 && (await hasHappened(task, step, progress))) return progress
+  let begun: Begun | undefined
   try {
     const { externalId } = await turn.effect({
       kind: task.undo?.kind ?? 'instance-power',
@@ -125,7 +134,8 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       observe: () => observe(task, step, name, progress),
       act: () => begin(task, step, name),
     })
-    await settleTask(task, name, externalId)
+    begun = { name, taskId: externalId }
+    await settleTask(task, begun)
     return progress
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
@@ -134,7 +144,9 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       await record(task, deaf)
       return deaf
     }
-    if (error.failure === 'refused') await record(task, { ...progress, failed: progress.failed + 1 })
+    // What was refused at once has left nothing behind: it is asked again under the same name.
+    if (begun && (await hasFailed(task, begun)))
+      await record(task, { ...progress, failed: progress.failed + 1 })
     throw error
   }
 }
@@ -151,10 +163,14 @@ const observe = async (task: PowerTask, step: PowerStep, name: string, progress:
   const power = portOf(task.platform, 'power')
   const found = await power.findTask(callOf(task, name), { name, machine: task.ref })
   if (found.found) return { found: true as const, externalId: found.value.id }
+  return (await hasHappened(task, step, progress)) ? { found: true as const } : { found: false as const }
+}
+
+/** Whether the machine is where the step leads. */
+const hasHappened = async (task: PowerTask, step: PowerStep, progress: PowerProgress): Promise<boolean> => {
   const seen = await look(task)
-  if (seen.state !== wantedState[step]) return { found: false as const }
-  const happened = step !== 'reset' || (progress.bootId !== '' && seen.boot_id !== progress.bootId)
-  return happened ? { found: true as const } : { found: false as const }
+  if (seen.state !== wantedState[step]) return false
+  return step !== 'reset' || (progress.bootId !== '' && seen.boot_id !== progress.bootId)
 }
 
 const begin = async (task: PowerTask, step: PowerStep, name: string) => {
@@ -178,7 +194,7 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
 }
 
 /** Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. */
-const settleTask = async (task: PowerTask, name: string, taskId: string | null): Promise<void> => {
+const settleTask = async (task: PowerTask, { name, taskId }: Begun): Promise<void> => {
   if (taskId === null) return
   const call = callOf(task, name)
   const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref })
@@ -188,6 +204,14 @@ const settleTask = async (task: PowerTask, name: string, taskId: string | null):
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'platform-timeout') throw error
   }
+}
+
+/** Whether a task has come to its end without what it was to do: the platform itself gives the same answer for ever. */
+const hasFailed = async (task: PowerTask, { name, taskId }: Begun): Promise<boolean> => {
+  const call = callOf(task, name)
+  const trace = { name, machine: task.ref, ...(taskId === null ? {} : { taskId }) }
+  const found = await portOf(task.platform, 'power').findTask(call, trace)
+  return found.found && (await found.value.status(call)).state === 'failed'
 }
 
 const refused = (decision: Extract<PowerDecision, { type: 'refuse' }>): DroverError =>

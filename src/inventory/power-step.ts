@@ -21,6 +21,9 @@ export interface PowerProgress {
   readonly deaf: boolean
 }
 
+/** What a wait for a guest that was asked is for. */
+export const forGuest = 'the guest to shut itself down'
+
 export type PowerDecision =
   | { readonly type: 'done' }
   | { readonly type: 'act'; readonly step: PowerStep }
@@ -77,7 +80,7 @@ const goDown = (asked: PowerAsked, progress: PowerProgress, seen: PowerFacts): P
       : { type: 'refuse', code: 'guest-suspended', message: 'A suspended guest cannot shut itself down.' }
   if (!progress.deaf) {
     if (!progress.steps.includes('shutdown')) return act('shutdown')
-    if (progress.waitedMs < asked.timeoutMs) return { type: 'wait', forWhat: 'the guest to shut itself down' }
+    if (progress.waitedMs < asked.timeoutMs) return { type: 'wait', forWhat: forGuest }
   }
   if (asked.force) return act('stop')
   const seconds = Math.round(asked.timeoutMs / 1_000)
@@ -97,8 +100,8 @@ const restart = (asked: PowerAsked, progress: PowerProgress, seen: PowerFacts): 
     const isNew = progress.bootId === '' || seen.boot_id === '' || seen.boot_id !== progress.bootId
     return seen.state === 'on' && isNew ? done : { type: 'wait', forWhat: 'the machine to have started anew' }
   }
-  if (seen.state !== 'on') return act('start')
+  if (seen.state === 'off') return act('start')
   // A reset at once only when that was asked for: everything else gives the guest its time.
-  if (asked.force && steps.length === 0) return act('reset')
+  if (asked.force && steps.length === 0 && seen.state === 'on') return act('reset')
   return goDown(asked, progress, seen)
 }

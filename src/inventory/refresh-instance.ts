@@ -1,5 +1,6 @@
 import { bumpRevision } from '../../db/queries/end-sync.ts'
 import { lockSite } from '../../db/queries/load-site.ts'
+import { readClock } from '../../db/queries/read-clock.ts'
 import { clearStage } from '../../db/queries/stage-inventory.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
@@ -21,6 +22,7 @@ export const refreshInstance = async (
   ref: string,
 ): Promise<InstanceFacts | null> => {
   const call = { signal: turn.signal, timeoutMs: 30_000, name: `look-${turn.job.id}-${ref}` }
+  const begunAt = await readClock(turn.db)
   const item = await readInstance(platform, call, ref)
   if (item.type === 'problem') throw item.error
   if (item.type !== 'instance') return null
@@ -34,6 +36,7 @@ export const refreshInstance = async (
     const merged = await mergeStage(tx, {
       at,
       site: now,
+      begunAt,
       reading: 'part',
       actor: actorOf(turn),
       quiet: false,

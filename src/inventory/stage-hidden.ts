@@ -1,4 +1,4 @@
-import { findMissing } from '../../db/queries/missing-instances.ts'
+import { findMissing, findMissingMachines } from '../../db/queries/missing-instances.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { type LookOptions, lookAtEach } from './look-at-instances.ts'
 import { type StageOptions, stageItems } from './stage.ts'
@@ -23,10 +23,10 @@ export const stageHidden = async (
   reading: 'full' | 'delta',
 ): Promise<Hidden> => {
   const { turn, site } = options
-  if (site.role !== 'source') return 'none'
   const at = { siteId: site.id, jobId: turn.job.id, epoch: turn.job.leaseEpoch }
-  const missing = await findMissing(turn.db, at, reading === 'full')
-  const { scopes } = readSettings('source' satisfies SiteRole, site.settings)
+  const find = site.role === 'source' ? findMissing : findMissingMachines
+  const missing = await find(turn.db, at, reading === 'full')
+  const { scopes } = readSettings(site.role as SiteRole, site.settings)
   let hidden = 0
   for await (const items of lookAtEach(options, missing)) {
     const problems = items.filter(({ type }) => type === 'problem')

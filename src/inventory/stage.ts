@@ -6,6 +6,7 @@ import type { InventoryItem, Scan } from '../platforms/ports/inventory.ts'
 import { storableText } from '../storable.ts'
 import { decideInstances, type SyncedSite } from './decide-instances.ts'
 import { decideRecords, type RecordItem } from './decide-records.ts'
+import { asMachineItem, machineLines } from './machine-line.ts'
 import { type StageLine, writeLines } from './stage-line.ts'
 
 /** Who writes, and may write only while the lease holds. */
@@ -134,16 +135,13 @@ class Stager {
     onChunk(this.#items)
   }
 
-  async #decide(items: readonly InventoryItem[]): Promise<StageLine[]> {
+  async #decide(seen: readonly InventoryItem[]): Promise<StageLine[]> {
     const { holder, site, waivers } = this.#options
-    const instances = site.role === 'source' ? items.filter((item) => item.type === 'instance') : []
+    const ofTarget = site.role === 'target'
+    const items = ofTarget ? seen.map(asMachineItem) : seen
+    const facts = items.flatMap((item) => (item.type === 'instance' ? [item.facts] : []))
     const [decided, records] = await Promise.all([
-      decideInstances(
-        holder.db,
-        site,
-        instances.map((item) => item.facts),
-        { waivers },
-      ),
+      ofTarget ? machineLines(facts) : decideInstances(holder.db, site, facts, { waivers }),
       decideRecords(holder.db, site.id, items.filter(isRecord)),
     ])
     const told = items.filter((item) => item.type === 'gone' || item.type === 'problem')

@@ -10,7 +10,7 @@ import { crashPoint } from '../ledger/crash-point.ts'
 import type { Platform } from '../platforms/ports.ts'
 import type { Sealer } from '../seal.ts'
 import { requireSameInstallation, requireTrusted } from './connectivity.ts'
-import { endReading, type SyncResult } from './end-reading.ts'
+import { endReading, knowsMachines, type SyncResult } from './end-reading.ts'
 import { recordFailure } from './fail-reading.ts'
 import { readSite, type SiteReading, siteAbsent } from './read-site.ts'
 import { openCursor } from './sync-cursor.ts'
@@ -50,13 +50,13 @@ export const syncSite = async (turn: Turn, parts: SyncParts, asked: AskedSync): 
   if (!found) throw siteAbsent(asked.role, asked.name)
   const begun = await begin(turn, found.id)
   if (begun.type === 'busy') return begun
-  const { site } = begun
+  const { site, begunAt } = begun
   try {
     const reading = await read(turn, parts, site, asked)
     crashPoint('after-stage')
     turn.safePoint()
     crashPoint('before-merge')
-    const options = { turn, site, reading, force: asked.force, sealer: parts.sealer }
+    const options = { turn, site, begunAt, reading, force: asked.force, sealer: parts.sealer }
     const result = await fencedAtEnd(turn, (tx) => endReading(tx, options))
     crashPoint('after-merge')
     await clearStage(turn.db, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
@@ -74,7 +74,7 @@ export const syncSite = async (turn: Turn, parts: SyncParts, asked: AskedSync): 
 const isLettingGo = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReleaseRequest'
 
 type Begun =
-  | { readonly type: 'begun'; readonly site: SiteRow }
+  | { readonly type: 'begun'; readonly site: SiteRow; readonly begunAt: Date }
   | { readonly type: 'busy'; readonly by: string }
 
 const begin = (turn: Turn, siteId: string): Promise<Begun> =>
@@ -83,8 +83,8 @@ const begin = (turn: Turn, siteId: string): Promise<Begun> =>
     if (!site) throw siteAbsent('site', siteId)
     const by = await findOtherSync(tx, { siteId, jobId: turn.job.id })
     if (by !== undefined) return { type: 'busy', by }
-    await beginSync(tx, { siteId, jobId: turn.job.id, epoch: turn.job.leaseEpoch })
-    return { type: 'begun', site }
+    const begunAt = await beginSync(tx, { siteId, jobId: turn.job.id, epoch: turn.job.leaseEpoch })
+    return { type: 'begun', site, begunAt }
   })
 
 const read = (turn: Turn, parts: SyncParts, site: SiteRow, asked: AskedSync): Promise<SiteReading> => {
@@ -108,5 +108,7 @@ export const probeTimeoutMs = (site: SiteRow): number =>
 const isFull = (site: SiteRow, asked: AskedSync): boolean =>
   asked.mode === 'full' ||
   site.syncedAt === null ||
+  // Its machines were not looked at yet: a delta would only tell of those that change.
+  (site.role === 'target' && !knowsMachines(site)) ||
   site.fullSyncedAt === null ||
   site.syncedAt.getTime() - site.fullSyncedAt.getTime() > fullEveryMs

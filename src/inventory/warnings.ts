@@ -10,7 +10,7 @@ import {
 } from '../../db/queries/merge-warnings.ts'
 import { storableJson, storableText } from '../storable.ts'
 
-/** Everything a sync or a check warns of, by type, with the title that a person reads. */
+/** Everything that is warned of, by type, with the title that a person reads. */
 export const warningTypes = {
   'connection-failed': 'It cannot be reached',
   'sync-failed': 'Its inventory could not be read',
@@ -19,6 +19,8 @@ export const warningTypes = {
   'instances-ignored': 'Instances were ignored',
   'facts-cut': 'Facts were left out',
   'things-not-read': 'Networks, hosts or storage could not be read',
+  'older-keeps-on': 'An operation that has ended does not let go of its machine',
+  'policy-fails': 'Its run policy cannot be kept',
 } as const
 
 export type WarningType = keyof typeof warningTypes

@@ -21,6 +21,8 @@ export interface ImportParts {
 export interface EntryOutcome {
   readonly result: Record<string, unknown>
   readonly change: DomainChange
+  /** Takes the locks that come before those of the job and the entry. */
+  readonly lock?: DomainChange
 }
 
 /** One copy of what changed while the source runs: as old, in the end, as its snapshot. */

@@ -4,6 +4,7 @@ import { deleteEntryDisks } from '../../db/queries/entry-disks.ts'
 import { deleteEntry, type EntryAtWork, type EntryChange, writeEntry } from '../../db/queries/entry-rows.ts'
 import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
+import { lockMachinesAt, markMachinesGone } from '../../db/queries/machine-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
@@ -69,10 +70,15 @@ export const withdrawEntry = async (
     })
   const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
   const result = { source, destroyed: machines, snapshots }
+  const gone = { targetId: journey.target?.id ?? journey.source.id, refs: machines }
   return {
     type: 'done',
     result,
-    change: leaveJourney(journey, (tx, entry) => settle(tx, turn, entry, { orders, source, result })),
+    lock: (tx) => lockMachinesAt(tx, gone),
+    change: leaveJourney(journey, async (tx, entry) => {
+      await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(turn) })
+      await settle(tx, turn, entry, { orders, source, result })
+    }),
   }
 }
 

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../db/client.ts'
-import { findCommittedEntry, lockMachine } from '../../db/queries/machine-rows.ts'
+import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
   insertOperation,
@@ -106,7 +106,6 @@ const factsOf = async (
   open: readonly OpenOperation[],
 ): Promise<AdmissionFacts> => {
   const active = open.find((one) => isActive(one.state as OperationState))
-  const entryId = await findCommittedEntry(tx, machine)
   return {
     seen: seenOf(machine),
     policy: machine.runPolicy as RunPolicy,
@@ -117,7 +116,7 @@ const factsOf = async (
         }
       : null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
-    migrating: entryId === null ? null : { entryId },
+    migrating: await findHoldingEntry(tx, machine),
   }
 }
 

@@ -27,7 +27,7 @@ export const createFinalVerify = ({ db, use, budget, cpu, sealer }: FinalVerifyP
       const { entry_id: entryId, force } = ctx.payload
       const parts = { use, budget, pace: laneWatch(ctx), sealer, placeAgain: again }
       const outcome = await verifyEntry(ctx, { entryId, force }, parts)
-      if (outcome.type === 'done') return done(outcome.result, outcome.change)
+      if (outcome.type === 'done') return done(outcome.result, outcome.change, outcome.lock)
       return waitFor({
         reason: 'verify',
         detail: `${outcome.name}: waits for ${outcome.forWhat}.`,

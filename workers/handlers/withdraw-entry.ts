@@ -12,7 +12,7 @@ export const createWithdrawEntry = (use: UsePlatform): Handler<Payload> => ({
   run: async (ctx) => {
     const { entry_id: entryId, source, target } = ctx.payload
     const outcome = await withdrawEntry(ctx, entryId, { use, orders: { source, target } })
-    if (outcome.type === 'done') return done(outcome.result, outcome.change)
+    if (outcome.type === 'done') return done(outcome.result, outcome.change, outcome.lock)
     return waitFor({ reason: 'power', detail: `Waits for ${outcome.forWhat}.`, forMs: outcome.forMs })
   },
 })

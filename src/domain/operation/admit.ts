@@ -20,8 +20,8 @@ export interface AdmissionFacts {
   readonly active: ActiveOperation | null
   /** Behind it, in order. */
   readonly queued: readonly string[]
-  /** Its migration has asked the source to switch off and has not ended. */
-  readonly migrating: { readonly entryId: string } | null
+  /** A migration that has the machine and is not over; committed: it has asked the source to switch off. */
+  readonly migrating: { readonly entryId: string; readonly committed: boolean } | null
 }
 
 export interface AdmissionAsk extends OperationVariant {
@@ -56,7 +56,8 @@ export const queueMost = 10
  */
 export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Admission => {
   const { active, queued, migrating } = facts
-  if (migrating && !(asked.force && asked.kind === 'stop')) return refuse('in-migration', migrating.entryId)
+  const givesUp = migrating?.committed === true && asked.force && asked.kind === 'stop'
+  if (migrating && !givesUp) return refuse('in-migration', migrating.entryId)
   const cancelsEntry = migrating?.entryId ?? null
   if (!active && queued.length === 0) {
     const applicable = isApplicable(asked, { policy: facts.policy, phase: phaseToJudge(facts) })

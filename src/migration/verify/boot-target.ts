@@ -1,5 +1,7 @@
 import { z } from 'zod'
 import { durationMs } from '../../domain/duration.ts'
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
+import { cleanInstance } from '../../domain/inventory/normalise.ts'
 import { type Baseline, readBaseline } from '../../domain/migration/baseline.ts'
 import { decideBoot } from '../../domain/migration/verify-boot.ts'
 import {
@@ -96,12 +98,12 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
   throw machineAbsent(ref)
 }
 
-/** What the target calls the machine that was verified. */
-export const nameOnTarget = async (task: VerifyTask): Promise<string> => {
+/** What the target says of the machine that was verified. */
+export const seenOnTarget = async (task: VerifyTask): Promise<InstanceFacts> => {
   const { platform, ref } = targetOf(task)
   const call = callOf(task, 'name')
   const seen = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
-  if (seen.found) return seen.value.name
+  if (seen.found) return cleanInstance(seen.value).facts
   throw machineAbsent(ref)
 }
 

@@ -4,9 +4,11 @@ import { readEntryPeople } from '../../../db/queries/entry-people.ts'
 import type { EntryAtWork } from '../../../db/queries/entry-rows.ts'
 import { insertCertificate } from '../../../db/queries/insert-certificate.ts'
 import { insertEntryHistory } from '../../../db/queries/insert-entry-history.ts'
+import { handOverMachine } from '../../../db/queries/machine-rows.ts'
 import type { CertificateDocument } from '../../certificate/document.ts'
 import { installationKey } from '../../certificate/installation-key.ts'
 import { signCertificate } from '../../certificate/signing.ts'
+import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry-facts.ts'
 import type { VerifyCheck } from '../../domain/migration/verify-guest.ts'
@@ -15,7 +17,7 @@ import type { DomainChange } from '../../ledger/settle.ts'
 import { storableJson } from '../../storable.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { extentBytes } from '../copy/extent-map.ts'
-import { leaveJourney, machineOf, placementOf } from '../journey.ts'
+import { leaveJourney, machineOf, movedOn, placementOf } from '../journey.ts'
 import { installationId } from '../ownership.ts'
 import type { ProvedDisk } from './prove-disks.ts'
 import { settleStarts } from './start-target.ts'
@@ -25,8 +27,8 @@ import type { VerifyTask } from './verify-task.ts'
 export interface Evidence {
   readonly checks: readonly VerifyCheck[]
   readonly disks: readonly ProvedDisk[]
-  /** What the target calls the machine. */
-  readonly machineName: string
+  /** What the target says of the machine. */
+  readonly machine: InstanceFacts
   /** What force set aside. */
   readonly ignored: readonly Reason[]
   /** The record as it was adopted; undefined: it stays. */
@@ -68,6 +70,7 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
           : {}),
       },
     })
+    await handOver(tx, task, { entry, machine: evidence.machine })
     await insertEntryHistory(tx, {
       sourceId: entry.sourceId,
       targetId: task.journey.target?.id ?? entry.sourceId,
@@ -76,6 +79,28 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
       tookMs: Math.max(0, entry.now.getTime() - entry.since.getTime()),
     })
   })
+
+/** What was migrated is operated from now on. */
+const handOver = async (
+  tx: Tx,
+  { journey }: VerifyTask,
+  { entry, machine }: { readonly entry: EntryAtWork; readonly machine: InstanceFacts },
+): Promise<void> => {
+  if (!journey.target) throw movedOn(entry.id)
+  const { name, uuid, host, cpus, memory, power_state: power } = machine
+  const project = machine.resource_pool || placementOf(journey).project
+  const made = { targetId: journey.target.id, ref: machineOf(journey), entryId: entry.id }
+  await handOverMachine(
+    tx,
+    {
+      ...made,
+      instanceId: entry.instanceId,
+      batch: journey.batch.row.name,
+      seen: { name, uuid, project, host, power, cpus, memory },
+    },
+    actorOf(journey.turn),
+  )
+}
 
 export const newCertificateId = (): string => uuidv7()
 
@@ -109,7 +134,7 @@ const documentOf = async (
       kind: target?.kind ?? '',
       project: placementOf(journey).project,
       machine: machineOf(journey),
-      machine_name: evidence.machineName,
+      machine_name: evidence.machine.name,
     },
     source_stopped_at: entry.sourceStoppedAt?.toISOString() ?? null,
     verified_at: entry.now.toISOString(),

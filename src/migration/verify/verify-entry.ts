@@ -1,6 +1,7 @@
 import { listEntryDisks, setBackDisk } from '../../../db/queries/entry-disks.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
 import { keepPending } from '../../../db/queries/keep-pending.ts'
+import { lockMachinesAt } from '../../../db/queries/machine-rows.ts'
 import type { InstanceRow } from '../../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { mergeInstance } from '../../domain/inventory/merge.ts'
@@ -9,13 +10,14 @@ import type { Reason } from '../../domain/migration/entry-facts.ts'
 import { failedChecks, type VerifyCheck } from '../../domain/migration/verify-guest.ts'
 import type { ActingTurn } from '../../inventory/power-machine.ts'
 import { actorOf } from '../../inventory/turn.ts'
+import type { DomainChange } from '../../ledger/settle.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { callOf, taskMs } from '../copy/copy-task.ts'
 import { fitTarget } from '../fit-target.ts'
 import { type EntryOutcome, identityChanged, move } from '../import-entry.ts'
 import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../journey.ts'
 import { proveTargetOff, startsOf } from '../own-target.ts'
-import { bootTarget, nameOnTarget } from './boot-target.ts'
+import { bootTarget, seenOnTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
 import { finishEntry, newCertificateId } from './finish-entry.ts'
 import { lookAtSource } from './look-at-source.ts'
@@ -111,15 +113,25 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
     message: `${name} is ${observed}, it was ${expected}.`,
   }))
   const id = newCertificateId()
-  const machineName = await nameOnTarget(task)
+  const machine = await seenOnTarget(task)
   const ignored = [...settled.ignored, ...setAside]
   const record = settled.record ?? undefined
   return {
     type: 'done',
     result: { certificate: id, checks: checks.length, ignored: ignored.length },
-    change: finishEntry(task, id, { machineName, checks, disks: proved.disks, ignored, record }),
+    lock: lockMachine(task),
+    change: finishEntry(task, id, { machine, checks, disks: proved.disks, ignored, record }),
   }
 }
+
+/** A sync may have seen the machine before: whoever writes of it has its row first. */
+const lockMachine =
+  ({ journey }: VerifyTask): DomainChange =>
+  (tx) =>
+    lockMachinesAt(tx, {
+      targetId: journey.target?.id ?? journey.source.id,
+      refs: [machineOf(journey)],
+    })
 
 /** Source, record and place: what they come to, or what is left for the disks and the boot. */
 const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled | VerifyOutcome> => {

@@ -216,12 +216,12 @@ test('a cursor that was lost, or that belongs to another place, makes the readin
   expect((await worker.sync(name)).result).toMatchObject({ reading: 'full' })
 })
 
-test('a target brings hosts, storage, networks and projects, and no machines of its own', async () => {
+test('a target brings hosts, storage, networks and projects, and no instances', async () => {
   const world = new ImaginedSite()
   world.put({ ref: 'vm-1' })
   await makeSite(db, { name: 'cloud', role: 'target', connectivity: 'ok' })
   const worker = createInventoryWorker(db, world.open)
-  expect((await worker.sync('cloud', { role: 'target' })).result).toMatchObject({ instances: 0, revision: 1 })
+  expect((await worker.sync('cloud', { role: 'target' })).result).toMatchObject({ instances: 0, machines: 1, revision: 1 })
   const site = await siteOf(db, 'cloud')
   world.hosts.clear()
   expect((await worker.sync('cloud', { role: 'target', mode: 'full' })).result).toMatchObject({ revision: 2 })

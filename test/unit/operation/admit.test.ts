@@ -66,12 +66,26 @@ test('a move past its return is not superseded', () => {
 })
 
 test('a machine in a committed migration is left alone, but for a stop by force that ends the migration first', () => {
-  const facts = { ...idle, seen: { power: 'on', hibernated: false }, migrating: { entryId: 'e' } } as const
+  const facts = {
+    ...idle,
+    seen: { power: 'on', hibernated: false },
+    migrating: { entryId: 'e', committed: true },
+  } as const
   expect(decideAdmission(facts, ask(stop))).toMatchObject({ admitted: false, reason: 'in-migration' })
   expect(decideAdmission(facts, ask({ kind: 'stop', force: true }))).toMatchObject({
     admitted: true,
     cancelsEntry: 'e',
   })
+})
+
+test('a machine of a migration that has not asked its source to go off is left alone altogether', () => {
+  const facts = {
+    ...idle,
+    seen: { power: 'on', hibernated: false },
+    migrating: { entryId: 'e', committed: false },
+  } as const
+  for (const asked of operationVariants)
+    expect(decideAdmission(facts, ask(asked))).toMatchObject({ reason: 'in-migration', blocker: 'e' })
 })
 
 test('who asks to queue stands behind all others, up to a bound', () => {
@@ -95,7 +109,7 @@ const anyFacts = fc.record({
       .map(([asked, acted, pastReturn]) => ({ ...asked, id: 'older', acted, pastReturn })),
   ),
   queued: fc.array(fc.uuid(), { maxLength: queueMost }),
-  migrating: fc.option(fc.constant({ entryId: 'e' })),
+  migrating: fc.option(fc.record({ entryId: fc.constant('e'), committed: fc.boolean() })),
 })
 const anyAsk = fc
   .tuple(variant, fc.constantFrom(...conflictRules))
