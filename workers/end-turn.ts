@@ -147,7 +147,7 @@ const commit = async (
       progress: ctx.takeProgress(),
       ...settlement,
     },
-    outcome,
+    { ...outcome, keepsTokens: options.handler.kind.keepsTokens },
   )
   crashPoint('after-finish')
 }

@@ -52,6 +52,22 @@ export const releaseTokens = async (tx: Tx, jobIds: readonly string[]): Promise<
   return [...new Set(rows.map((row) => row.token))]
 }
 
+/** Takes back what a job was given and has not taken up by a claim, and says which they were. */
+export const releaseReserved = async (tx: Tx, jobId: string): Promise<string[]> => {
+  const rows = await tx<{ token: string }[]>`
+    delete from token_hold where job_id = ${jobId}::uuid and epoch = 0 returning token`
+  return rows.map((row) => row.token)
+}
+
+/** Takes back what jobs hold and do not ask for any more, and says which they were. */
+export const releaseUnasked = async (tx: Tx, jobIds: readonly string[]): Promise<string[]> => {
+  const rows = await tx<{ token: string }[]>`
+    delete from token_hold h using job j
+    where h.job_id = any(${jobIds as string[]}::uuid[]) and j.id = h.job_id and h.token <> all(j.tokens)
+    returning h.token`
+  return [...new Set(rows.map((row) => row.token))]
+}
+
 export interface TokenWaiter {
   readonly id: string
   readonly tokens: string[]

@@ -13,8 +13,10 @@ import {
   lockIdleReservations,
   lockTokens,
   readAdmissionLimits,
+  releaseReserved,
   releaseToken,
   releaseTokens,
+  releaseUnasked,
   waitForTokens,
 } from '../../db/queries/tokens.ts'
 import { unringJobs } from '../../db/queries/unring-jobs.ts'
@@ -70,14 +72,22 @@ export const claimWithTokens = (
     const claimed = await claimJobWithTokens(tx, asked, by)
     if (claimed) return claimed
     // Paused a moment ago: others may have the tokens meanwhile, and the bell is rung again later.
-    await releaseAndAdmit(tx, [asked.id])
+    await admitToFreed(tx, await releaseReserved(tx, asked.id))
     await unringJobs(tx, [asked.id], 0)
     return undefined
   }) as Promise<ClaimedJob | undefined>
 
 /** Takes the tokens of ended jobs back and hands them to the line, in one transaction with what ended them. */
 export const releaseAndAdmit = async (tx: Tx, jobIds: readonly string[]): Promise<void> => {
-  const freed = await releaseTokens(tx, jobIds)
+  await admitToFreed(tx, await releaseTokens(tx, jobIds))
+}
+
+/** The same for jobs that go on and keep their tokens: those alone that they do not ask for any more. */
+export const releaseDropped = async (tx: Tx, jobIds: readonly string[]): Promise<void> => {
+  await admitToFreed(tx, await releaseUnasked(tx, jobIds))
+}
+
+const admitToFreed = async (tx: Tx, freed: readonly string[]): Promise<void> => {
   if (freed.length > 0) await admitWaiters(tx, freed)
 }
 

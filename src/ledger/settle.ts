@@ -2,9 +2,9 @@ import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
 import { isCancelRequested, type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
-import { mayBecome } from '../domain/job/state.ts'
+import { isTerminal, mayBecome } from '../domain/job/state.ts'
 import { FencedError } from '../errors.ts'
-import { releaseAndAdmit } from './admission.ts'
+import { releaseAndAdmit, releaseDropped } from './admission.ts'
 
 /** A change of the domain that commits together with the job's outcome, or not at all. */
 export type DomainChange = (tx: Tx) => Promise<void>
@@ -13,6 +13,8 @@ export interface SettledWith {
   readonly change?: DomainChange
   /** Comes before the job's own lock: of what others lock before they cancel the job. */
   readonly lock?: DomainChange
+  /** A job that goes on holds the tokens that it still asks for until its next turn. */
+  readonly keepsTokens?: boolean
 }
 
 /**
@@ -22,7 +24,7 @@ export interface SettledWith {
 export const settle = async (
   db: Db,
   settlement: JobSettlement,
-  { change, lock }: SettledWith = {},
+  { change, lock, keepsTokens = false }: SettledWith = {},
 ): Promise<void> => {
   if (!mayBecome('running', settlement.event, settlement.to))
     throw new Error(`A running job cannot become ${settlement.to} by ${settlement.event}.`)
@@ -32,7 +34,7 @@ export const settle = async (
     // The fence before the change: it locks the row, so the domain's change runs under a lease that cannot move.
     if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
     await change?.(tx)
-    await releaseAndAdmit(tx, [settlement.id])
+    await (keepsTokens && !isTerminal(final.to) ? releaseDropped : releaseAndAdmit)(tx, [settlement.id])
   })
 }
 

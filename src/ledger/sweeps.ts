@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { takeDueDebts, turnEffectsIntoDebt } from '../../db/queries/effects.ts'
-import { expireLeases } from '../../db/queries/expire-leases.ts'
+import { type ExpiredJob, expireLeases } from '../../db/queries/expire-leases.ts'
 import { failPastDeadline } from '../../db/queries/fail-past-deadline.ts'
 import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
 import { loseSilentWorkers } from '../../db/queries/workers.ts'
@@ -31,6 +31,10 @@ const debtCapMs = 3_600_000
 
 const lostMax: ReadonlyMap<string, number> = new Map(jobKinds.map((kind) => [kind.kind, kind.retry.lostMax]))
 
+const keepers: ReadonlySet<string> = new Set(
+  jobKinds.filter(({ keepsTokens }) => keepsTokens).map(({ kind }) => kind),
+)
+
 /** Takes jobs back from workers that fell silent, and hands on what they held. */
 export const sweepLeases = async (db: Db): Promise<number> => {
   crashPoint('conductor-before-sweep')
@@ -40,9 +44,11 @@ export const sweepLeases = async (db: Db): Promise<number> => {
     const failed = jobs.filter((job) => job.state === 'failed').map((job) => job.id)
     const why = 'the job failed while no worker held it'
     if (failed.length > 0) await turnEffectsIntoDebt(tx, failed, { why, delayMs: 0 })
+    const lost = jobs.filter((job) => job.tokens.length > 0)
+    const goesOn = ({ kind, state }: ExpiredJob) => state === 'ready' && keepers.has(kind)
     await releaseAndAdmit(
       tx,
-      jobs.filter((job) => job.tokens.length > 0).map((job) => job.id),
+      lost.filter((job) => !goesOn(job)).map((job) => job.id),
     )
     return jobs.length
   })

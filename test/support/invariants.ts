@@ -1,4 +1,5 @@
 import type { Db, Queryable } from '../../db/client.ts'
+import { jobKinds } from '../../src/domain/job/registry.ts'
 import { isTerminal, type JobEvent, type JobState, jobStates, mayBecome } from '../../src/domain/job/state.ts'
 import { tokenLimit } from '../../src/domain/job/token.ts'
 import { verifySeals } from '../../src/ledger/verify-seals.ts'
@@ -229,6 +230,8 @@ const effects = async (db: Queryable): Promise<string[]> =>
         where state = 'waived' and (waived_by is null or waived_reason is null)`,
   )
 
+const keepers = jobKinds.filter(({ keepsTokens }) => keepsTokens).map(({ kind }) => kind)
+
 /** Tokens are held by jobs that run, or that were let in and are about to; never more than there are. */
 const tokens = async (db: Queryable): Promise<string[]> => {
   const limits = await db<{ name: string; capacity: number }[]>`select name, capacity from admission_limit`
@@ -241,6 +244,9 @@ const tokens = async (db: Queryable): Promise<string[]> => {
       from token_hold h left join job j on j.id = h.job_id
       where ((j.state = 'running' and h.epoch = j.lease_epoch) or (j.state = 'ready' and h.epoch = 0)
         -- A handler whose deadline passed may be at it still: its tokens lapse a little later.
+        -- A kind that keeps its tokens holds them between its turns too.
+        or (j.state in ('ready', 'waiting') and h.epoch > 0 and h.epoch = j.lease_epoch
+          and h.token = any(j.tokens) and j.kind = any(${keepers}::text[]))
         or (j.error ->> 'code' = 'deadline-passed' and j.finished_at > now() - interval '1 minute')) is not true
     union all select format('tokens: job %s runs without %s', j.id, t)
       from job j, unnest(j.tokens) t

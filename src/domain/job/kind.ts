@@ -17,6 +17,11 @@ export interface JobKind<Payload = unknown> {
   readonly retry: RetryPolicy
   /** How many run at once in one worker process, unless the settings say otherwise. */
   readonly concurrency: number
+  /**
+   * What its tokens admit goes on while no turn of it runs, at a platform: it holds them from its first turn with
+   * them until it ends or asks for others. Those of other kinds are for one turn.
+   */
+  readonly keepsTokens: boolean
 }
 
 export interface JobKindOptions<Payload> {
@@ -27,6 +32,7 @@ export interface JobKindOptions<Payload> {
   upgrades?: Record<number, (older: unknown) => unknown>
   retry?: Partial<RetryPolicy>
   concurrency?: number
+  keepsTokens?: boolean
 }
 
 const kindName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
@@ -44,6 +50,7 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
     upgrades,
     retry: { ...defaultRetryPolicy, ...options.retry },
     concurrency: options.concurrency ?? 4,
+    keepsTokens: options.keepsTokens ?? false,
   }
 }
 

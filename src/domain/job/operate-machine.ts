@@ -9,4 +9,5 @@ export const operateMachine = defineKind({
   payload: z.strictObject({ operation_id: z.uuid() }),
   retry: { environmentMax: 20 },
   concurrency: 16,
+  keepsTokens: true,
 })

@@ -9,8 +9,10 @@ export const tokenClasses: Readonly<Record<string, { readonly title: string; rea
   'site-sync': { title: 'Syncs at once of one source or target', limit: 1 },
   'target-imports': { title: 'Imports at once into one target', limit: 8 },
   'target-creates': { title: 'Machines created at once on one target', limit: 4 },
-  'host-inbound-moves': { title: 'Moves at once into one host (not used yet)', limit: 2 },
-  'host-outbound-moves': { title: 'Moves at once out of one host (not used yet)', limit: 2 },
+  'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
+  'host-outbound-moves': { title: 'Moves at once out of one host', limit: 2 },
+  'host-move-syncs': { title: 'Memory copies at once out of one host', limit: 1 },
+  'target-moves': { title: 'Moves at once between the hosts of one target', limit: 5 },
   // No job asks for it yet: no platform says which link a copy takes.
   link: { title: 'Copies at once over one link (not used yet)', limit: 16 },
   // Without a `sync_limit` of the batch there is none.
@@ -18,6 +20,17 @@ export const tokenClasses: Readonly<Record<string, { readonly title: string; rea
 }
 
 const tokenName = /^([a-z][a-z-]*)\/([\x21-\x2e\x30-\x7e]{1,128})$/
+
+const longest = 128
+
+/** Some names of a platform as the thing of a token. Names that are cut to the same share one limit, and no more. */
+export const thingOf = (...names: readonly string[]): string =>
+  [...names.join('.')]
+    .map((sign) =>
+      /[\x21-\x24\x26-\x2e\x30-\x7e]/.test(sign) ? sign : `%${sign.codePointAt(0)?.toString(16)}`,
+    )
+    .join('')
+    .slice(0, longest)
 
 export const parseToken = (token: string): { class: string; thing: string } | undefined => {
   const match = tokenName.exec(token)
