@@ -13,6 +13,8 @@ export type OpenOperation = OperationRow & {
   /** The platform was asked for something. */
   readonly acted: boolean
   readonly expired: boolean
+  /** For how long it has taken more than it was given; null: it has not. */
+  readonly overdueSeconds: number | null
   /** Its job has ended, and nobody knows yet whether what it began has. */
   readonly owes: boolean
 }
@@ -24,7 +26,8 @@ const owes = (db: Queryable) =>
 export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>
   await db<OpenOperation[]>`
     select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
-      o.expires_at <= now() as expired, ${owes(db)} as owes
+      o.expires_at <= now() as expired, ${owes(db)} as owes,
+      case when o.deadline_at <= now() then extract(epoch from now() - o.deadline_at)::float8 end as overdue_seconds
     from operation o left join job j on j.id = o.job_id
     where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.id`
 
@@ -148,14 +151,14 @@ export const noteOperation = async (
     readonly reason: OperationReason
     readonly message: string
     readonly progress?: number
-    /** From here on it can only be ended, not taken back. */
+    /** From here on it can only be ended, not taken back; false: nothing has come of what was asked for. */
     readonly pastReturn?: boolean
   },
 ): Promise<void> => {
   await tx`
     update operation set reason = ${note.reason}, message = ${storableText(note.message)},
       progress = greatest(progress, least(99, ${note.progress ?? 0}::int)),
-      past_return = past_return or ${note.pastReturn ?? false}, updated_at = now()
+      past_return = coalesce(${note.pastReturn ?? null}::boolean, past_return), updated_at = now()
     where id = ${id}::uuid and state in ('pending', 'running')`
 }
 
@@ -175,18 +178,4 @@ export const setOperationJob = async (tx: Tx, id: string, jobId: string): Promis
     update operation set job_id = ${jobId}::uuid, updated_at = now() where id = ${id}::uuid returning *`
   if (!row) throw new Error(`Operation ${id} is not there.`)
   return row
-}
-
-/** Machines of which an operation has to be ended, settled or let have its turn: few, whatever there is in all. */
-export const findMachinesToLookAt = async (db: Queryable, limit: number): Promise<string[]> => {
-  const rows = await db<{ machineId: string }[]>`
-    select distinct o.machine_id from operation o left join job j on j.id = o.job_id
-    where o.settled_at is null and (
-      (o.state <> 'queued' and (j.id is null or j.finished_at is not null)
-        and (o.finished_at is null or not ${owes(db)}))
-      or (o.started_at is null and o.expires_at <= now() and o.finished_at is null)
-      or (o.state = 'queued' and not exists (select from operation other where other.machine_id = o.machine_id
-        and other.settled_at is null and other.state <> 'queued')))
-    limit ${limit}`
-  return rows.map(({ machineId }) => machineId)
 }

@@ -50,6 +50,24 @@ export const settings: readonly Setting[] = [
     min: 1,
     max: 365,
   }),
+  whole('retention-operations-days', 'How long ended operations of machines are kept', {
+    unit: 'days',
+    default: 30,
+    min: 1,
+    max: 3_650,
+  }),
+  whole('operations-kept-per-machine', 'Ended operations kept of each machine, however old', {
+    unit: 'operations',
+    default: 10,
+    min: 0,
+    max: 1_000,
+  }),
+  whole('older-keeps-on-seconds', 'How long an ended operation may keep the next one waiting unnoticed', {
+    unit: 'seconds',
+    default: 120,
+    min: 5,
+    max: 86_400,
+  }),
   whole('relay-window', 'Bells out at most per kind', { unit: 'jobs', default: 4_000, min: 1, max: 100_000 }),
   ...jobKinds.map((kind) =>
     whole(concurrencyName(kind.kind), `${kind.title}: jobs at once in one worker process`, {

@@ -8,14 +8,15 @@ import {
 } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
-import { isTerminal } from '../domain/job/state.ts'
+import type { OlderWait } from '../domain/operation/older.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
-import { fencedAtEnd } from '../inventory/turn.ts'
+import { actorOf, fencedAtEnd } from '../inventory/turn.ts'
 import { atMachine } from './at-machine.ts'
+import { awaitOlder, letGoSignal } from './await-older.ts'
 
 export interface Entered {
   readonly turn: ActingTurn
@@ -24,9 +25,10 @@ export interface Entered {
   readonly target: SiteRow
 }
 
-/** Ended ones of the machine whose effects have not stopped yet. */
+/** Ended ones of the machine have not let go of it yet. */
 export interface LettingGo {
-  readonly waitsFor: readonly string[]
+  readonly older: OlderWait
+  readonly signal: string
 }
 
 /**
@@ -39,14 +41,14 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const machine = asked && (await lockMachine(tx, asked.machineId))
     const mine = await lockOperationOfJob(tx, { operationId, jobId: turn.job.id })
     if (!mine || !machine) throw movedOn(operationId)
-    const older = (await findOpenOperations(tx, machine.id)).filter(
-      ({ id, state }) => id !== mine.id && hasEnded(state as OperationState),
+    const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(turn) })
+    if (older) return { older, signal: letGoSignal(machine.id) }
+    const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) =>
+      hasEnded(state as OperationState),
     )
-    const holding = older.filter(({ jobState, owes }) => owes || (jobState !== null && !isTerminal(jobState)))
-    if (holding.length > 0) return { waitsFor: holding.map(({ id }) => id) }
     await settleOperations(
       tx,
-      older.map(({ id }) => id),
+      over.map(({ id }) => id),
     )
     const target = await loadSiteById(tx, machine.targetId)
     if (!target || machine.goneAt !== null) throw gone(machine)

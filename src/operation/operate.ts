@@ -1,5 +1,6 @@
 import { lockMachine, noteMachine } from '../../db/queries/machine-rows.ts'
 import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
+import type { OperationRow } from '../../db/schema/operation.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
 import { activeStates } from '../domain/operation/state.ts'
@@ -22,8 +23,6 @@ export type OperateOutcome =
     }
   | PerformWait
 
-const olderLookMs = 500
-
 /** One turn of an operation: waits for the one that gave way, acts, and ends it when the machine is where it was asked. */
 export const operate = async (
   turn: ActingTurn,
@@ -31,13 +30,10 @@ export const operate = async (
   use: UsePlatform,
 ): Promise<OperateOutcome> => {
   const entered = await enterOperation(turn, operationId)
-  if ('waitsFor' in entered)
-    return {
-      type: 'wait',
-      reason: 'awaiting-older',
-      detail: `${operationReasons['awaiting-older'].title}: ${entered.waitsFor.join(', ')}.`,
-      forMs: olderLookMs,
-    }
+  if ('older' in entered) {
+    const { reason, message, forMs } = entered.older
+    return { type: 'wait', reason, detail: message, forMs, signal: entered.signal }
+  }
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
     const performer = performers[entered.operation.kind as OperationKind]
     if (!performer) throw unsupported(entered)
@@ -58,7 +54,7 @@ const begin = ({ turn, operation, machine }: Entered): Promise<Entered['operatio
     const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
     if (!mine) throw movedOn(operation.id)
     if (mine.state === 'running') {
-      if (mine.overdue) throw overdue(mine.kind, machine.name, mine.deadlineSeconds)
+      if (mine.overdue) throw overdue(mine, machine.name)
       return mine
     }
     const begun = await moveOperation(tx, {
@@ -105,10 +101,13 @@ const unsupported = ({ operation, target }: Entered): DroverError =>
     remedy: operationReasons.unsupported.remedy,
   })
 
-const overdue = (kind: string, machine: string, seconds: number): DroverError =>
-  new DroverError({
-    code: 'deadline-exceeded' satisfies OperationReason,
+/** With what it waited for last: that is what has to be mended. */
+const overdue = ({ kind, reason, message, deadlineSeconds }: OperationRow, machine: string): DroverError => {
+  const code: OperationReason = reason === 'waiting-for-guest' ? 'guest-keeps-running' : 'deadline-exceeded'
+  return new DroverError({
+    code,
     class: 'permanent',
-    message: `${kind} of ${machine} was given ${seconds} seconds and has not come to its end.`,
-    remedy: operationReasons['deadline-exceeded'].remedy,
+    message: `${kind} of ${machine} was given ${deadlineSeconds} seconds and has not come to its end. ${message}`,
+    remedy: operationReasons[code].remedy,
   })
+}

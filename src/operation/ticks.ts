@@ -1,19 +1,20 @@
 import type { Db, Tx } from '../../db/client.ts'
+import { findMachinesToLookAt } from '../../db/queries/find-machines-to-look-at.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
-import {
-  findMachinesToLookAt,
-  findOpenOperations,
-  type OpenOperation,
-} from '../../db/queries/operation-rows.ts'
+import { findOpenOperations, type OpenOperation } from '../../db/queries/operation-rows.ts'
+import type { MachineRow } from '../../db/schema/operation.ts'
 import type { Clock } from '../clock.ts'
-import { decideTick, type TickStep } from '../domain/operation/decide-tick.ts'
+import { isTerminal } from '../domain/job/state.ts'
+import { decideTick, overdueGraceSeconds, type TickStep } from '../domain/operation/decide-tick.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
-import type { OperationState } from '../domain/operation/state.ts'
+import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import type { RecordedError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
+import { sendSignal } from '../ledger/signals.ts'
 import type { Logger } from '../log.ts'
+import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from './await-older.ts'
 import { endOperation, leaveOperation, settleAndPromote } from './end-operation.ts'
 
 export interface OperationTicksOptions {
@@ -24,6 +25,7 @@ export interface OperationTicksOptions {
 
 const roundMost = 200
 const actor = 'conductor'
+const olderReasons: readonly string[] = ['awaiting-older', 'older-keeps-on'] satisfies OperationReason[]
 
 /** Ends what its job has left, settles what has let go, gives the next one its turn, and lets nothing wait for ever. */
 export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop =>
@@ -32,37 +34,66 @@ export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop 
     intervalMs: 500,
     clock,
     log,
-    runOnce: () => tickOperations(db),
+    runOnce: () => tickOperations(db, log),
   })
 
 /** One round. True: there is more. */
-export const tickOperations = async (db: Db): Promise<boolean> => {
-  const machines = await findMachinesToLookAt(db, roundMost)
+export const tickOperations = async (db: Db, log?: Logger): Promise<boolean> => {
+  const machines = await findMachinesToLookAt(db, {
+    limit: roundMost,
+    olderKeepsOnSeconds: await olderBoundSeconds(db),
+    overdueSeconds: overdueGraceSeconds,
+  })
   for (const machineId of machines) {
-    const canceled = (await db.begin((tx) => tickMachine(tx, machineId))) as CancelOutcome[]
-    for (const outcome of canceled) nudgeCancel(db, outcome)
+    try {
+      const canceled = (await db.begin((tx) => tickMachine(tx, machineId))) as CancelOutcome[]
+      for (const outcome of canceled) nudgeCancel(db, outcome)
+    } catch (error) {
+      // The others do not wait for the one that cannot be looked at.
+      if (!log) throw error
+      log.warn({ err: error, machine: machineId }, 'the operations of a machine could not be looked at')
+    }
   }
   if (machines.length > 0) nudge(db)
-  return machines.length === roundMost
+  const healed = (await db.begin((tx) => clearHealed(tx, roundMost, actor))) as boolean
+  return machines.length === roundMost || healed
 }
 
 const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> => {
   const canceled: CancelOutcome[] = []
-  await lockMachine(tx, machineId)
-  for (const operation of await findOpenOperations(tx, machineId)) {
+  const machine = await lockMachine(tx, machineId)
+  const open = await findOpenOperations(tx, machineId)
+  const awaitsOlder = open.some(keepsOn)
+  for (const operation of open) {
     const step = decideTick({
       state: operation.state as OperationState,
       jobState: operation.jobState,
       jobId: operation.jobId,
       expired: operation.expired,
       started: operation.acted,
+      overdueSeconds: operation.overdueSeconds,
+      awaitsOlder,
     })
     const outcome = await carryOut(tx, operation, step)
     if (outcome) canceled.push(outcome)
   }
   // Also when nothing has ended here: its turn may have come in a round that was cut off.
   await settleAndPromote(tx, machineId, [])
+  if (machine) await wakeOrTell(tx, machine)
   return canceled
+}
+
+/** It has ended, and something of it may still come about. */
+const keepsOn = ({ state, jobState, owes }: OpenOperation): boolean =>
+  hasEnded(state as OperationState) && (owes || (jobState !== null && !isTerminal(jobState)))
+
+/** Whoever waits for an older one goes on as soon as that has let go; until then it says what that is at. */
+const wakeOrTell = async (tx: Tx, machine: MachineRow): Promise<void> => {
+  const open = await findOpenOperations(tx, machine.id)
+  const waits = open.find(({ state }) => state === 'pending')
+  if (!waits) return
+  const still = await awaitOlder(tx, { operationId: waits.id, machine, actor })
+  if (!still && olderReasons.includes(waits.reason)) await sendSignal(tx, letGoSignal(machine.id), actor)
 }
 
 const carryOut = async (
@@ -82,7 +113,7 @@ const carryOut = async (
     from: ['queued', 'pending', 'running'],
     to: step.to,
     reason,
-    message: jobError?.message ?? `${operationReasons[reason].title}.`,
+    message: messageOf(reason, operation),
     error: jobError,
     actor,
   } as const
@@ -98,6 +129,17 @@ const carryOut = async (
   await endOperation(tx, operation.machineId, move)
   return undefined
 }
+
+/** Of a failure its own words; of what ran out of time also the last that was heard of it. */
+const messageOf = (reason: OperationReason, { jobError, ...last }: OpenOperation): string => {
+  const title = `${operationReasons[reason].title}.`
+  if (!ranOut.includes(reason)) return jobError?.message ?? title
+  const heard = jobError?.message ?? (plain.includes(last.reason) ? undefined : last.message)
+  return heard === undefined ? title : `${title} The last that was heard of it: ${heard}`
+}
+
+const plain: readonly string[] = ['queued', 'admitted', 'in-progress'] satisfies OperationReason[]
+const ranOut: readonly OperationReason[] = ['deadline-exceeded', 'wait-expired', 'older-keeps-on']
 
 /** A job that knows why it failed says it by the word of a reason. */
 const reasonOf = (error: RecordedError | null): OperationReason =>

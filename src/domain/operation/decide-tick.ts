@@ -9,8 +9,12 @@ export interface TickFacts {
   readonly jobState: JobState | null
   /** It has waited for its turn longer than it was given. */
   readonly expired: boolean
-  /** It has begun: from here on its own deadline counts, which its job looks at. */
+  /** It has begun: from here on its own deadline counts. */
   readonly started: boolean
+  /** For how long it has taken more than it was given; null: it has not. */
+  readonly overdueSeconds: number | null
+  /** One that has ended does not let go of the machine yet. */
+  readonly awaitsOlder: boolean
 }
 
 export type TickStep =
@@ -21,8 +25,14 @@ export type TickStep =
   /** It ends, and its job is called off first. */
   | { readonly do: 'call-off'; readonly to: 'failed'; readonly reason: OperationReason }
 
+/** Its own job looks at its deadline too, and says best what was left to do: it has this long for it. */
+export const overdueGraceSeconds = 3
+/** A turn that goes on is in the middle of a call, which has an end of its own. */
+const runningGraceSeconds = 60
+
 /** What becomes of an operation that is not settled, when nobody else moves it. */
-export const decideTick = ({ state, jobId, jobState, expired, started }: TickFacts): TickStep => {
+export const decideTick = (facts: TickFacts): TickStep => {
+  const { state, jobId, jobState, expired, started, awaitsOlder } = facts
   const jobEnded = jobState === null || isTerminal(jobState)
   if (hasEnded(state)) return jobEnded ? { do: 'settle' } : { do: 'rest' }
   if (state === 'queued')
@@ -31,6 +41,12 @@ export const decideTick = ({ state, jobId, jobState, expired, started }: TickFac
     return jobState === 'canceled'
       ? { do: 'end', to: 'canceled', reason: 'canceled' }
       : { do: 'end', to: 'failed', reason: 'failed' }
-  if (expired && !started) return { do: 'call-off', to: 'failed', reason: 'wait-expired' }
+  if (isOverdue(facts)) return { do: 'call-off', to: 'failed', reason: 'deadline-exceeded' }
+  if (expired && !started)
+    return { do: 'call-off', to: 'failed', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
   return { do: 'rest' }
 }
+
+const isOverdue = ({ overdueSeconds, jobState }: TickFacts): boolean =>
+  overdueSeconds !== null &&
+  overdueSeconds >= (jobState === 'running' ? runningGraceSeconds : overdueGraceSeconds)

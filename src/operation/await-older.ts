@@ -1,0 +1,67 @@
+import type { Queryable, Tx } from '../../db/client.ts'
+import { lockMachine } from '../../db/queries/machine-rows.ts'
+import {
+  findHealedMachines,
+  findLettingGo,
+  hastenDebts,
+  noteOlderKeepsOn,
+} from '../../db/queries/older-operations.ts'
+import { noteOperation } from '../../db/queries/operation-rows.ts'
+import { findSettingRow } from '../../db/queries/settings.ts'
+import type { MachineRow } from '../../db/schema/operation.ts'
+import { decideOlderWait, type OlderWait } from '../domain/operation/older.ts'
+import { settingValue } from '../domain/settings.ts'
+import { mergeWarnings } from '../inventory/warnings.ts'
+
+const boundSetting = 'older-keeps-on-seconds'
+const warningTypes = ['older-keeps-on'] as const
+/** What somebody waits for is not left to a rest of an hour. */
+const debtEverySeconds = 30
+
+/** Comes when nothing of an older one is under way at the machine any more. */
+export const letGoSignal = (machineId: string): string => `machine/${machineId}/let-go`
+
+/** For how long an older one may keep a newer one waiting before people hear of it. */
+export const olderBoundSeconds = async (db: Queryable): Promise<number> => {
+  const row = await findSettingRow(db, boundSetting)
+  return settingValue(new Map([[boundSetting, row?.value]]), boundSetting)
+}
+
+/**
+ * Writes down that the operation waits for older ones of its machine and what those are at; undefined: nothing keeps
+ * it. The machine is locked.
+ */
+export const awaitOlder = async (
+  tx: Tx,
+  waits: { readonly operationId: string; readonly machine: MachineRow; readonly actor: string },
+): Promise<OlderWait | undefined> => {
+  const { operationId, machine, actor } = waits
+  const older = await findLettingGo(tx, machine.id)
+  if (older.length === 0) return undefined
+  const wait = decideOlderWait(older, await olderBoundSeconds(tx))
+  const { reason, message } = wait
+  await hastenDebts(
+    tx,
+    older.map(({ jobId }) => jobId),
+    debtEverySeconds,
+  )
+  if (reason === 'awaiting-older') await noteOperation(tx, operationId, { reason, message })
+  else if (await noteOlderKeepsOn(tx, { id: operationId, message, actor }))
+    await mergeWarnings(
+      tx,
+      { entityType: 'machine', entityId: machine.id, entityName: machine.name },
+      { types: warningTypes, said: { 'older-keeps-on': [message] }, actor },
+    )
+  return wait
+}
+
+/** Takes back the warnings of machines at which nothing keeps on any more. True: there may be more. */
+export const clearHealed = async (tx: Tx, limit: number, actor: string): Promise<boolean> => {
+  const machines = await findHealedMachines(tx, limit)
+  for (const id of machines.toSorted()) {
+    const machine = await lockMachine(tx, id)
+    const place = { entityType: 'machine', entityId: id, entityName: machine?.name ?? id }
+    await mergeWarnings(tx, place, { types: warningTypes, said: {}, actor })
+  }
+  return machines.length === limit
+}
