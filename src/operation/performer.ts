@@ -20,6 +20,8 @@ export interface PerformWait {
   readonly detail: string
   readonly forMs: number
   readonly signal?: string
+  /** How far the whole operation has come, of 100. */
+  readonly progress?: number
 }
 
 export interface PerformDone {

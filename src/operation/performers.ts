@@ -1,9 +1,15 @@
 import type { Db } from '../../db/client.ts'
-import type { EffectRow } from '../../db/schema/effect.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { awaitOwnTasks } from './await-own-tasks.ts'
+import { cloneMachine, operationCloneKind, undoOperationClone } from './perform/clone.ts'
+import { endOperationSave, hibernateMachine, operationSaveKind } from './perform/hibernate.ts'
+import type { Undoer } from './perform/own-work.ts'
 import { operationPowerKind, restartMachine, startMachine, stopMachine } from './perform/power.ts'
+import { awaitOperationRestore, operationRestoreKind, restoreMachine } from './perform/restore.ts'
+import { savedStateDropKind, undoSavedStateDrop } from './perform/saved-state.ts'
+import { operationSnapshotKind, snapshotMachine, undoOperationSnapshot } from './perform/snapshot.ts'
+import { awaitOperationWake, operationWakeKind, wakeMachine } from './perform/wake.ts'
 import type { Performer } from './performer.ts'
 
 /** How each kind is done. */
@@ -11,11 +17,20 @@ export const performers: Readonly<Partial<Record<OperationKind, Performer>>> = {
   start: startMachine,
   stop: stopMachine,
   restart: restartMachine,
+  snapshot: snapshotMachine,
+  restore: restoreMachine,
+  clone: cloneMachine,
+  hibernate: hibernateMachine,
+  wake: wakeMachine,
 }
 
-type Undo = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
-
 /** How what an operation began is called off when it ends before its time, by effect kind. */
-export const operationUndoers = (db: Db, use: UsePlatform): Readonly<Record<string, Undo>> => ({
+export const operationUndoers = (db: Db, use: UsePlatform): Readonly<Record<string, Undoer>> => ({
   [operationPowerKind]: (effect, signal) => awaitOwnTasks(db, use, effect, signal),
+  [operationSnapshotKind]: undoOperationSnapshot(db, use),
+  [operationRestoreKind]: awaitOperationRestore(db, use),
+  [operationCloneKind]: undoOperationClone(db, use),
+  [operationSaveKind]: endOperationSave(db, use),
+  [operationWakeKind]: awaitOperationWake(db, use),
+  [savedStateDropKind]: undoSavedStateDrop(db, use),
 })

@@ -20,7 +20,8 @@ export const operationParams = {
   restore: z.strictObject({ snapshot: name }),
   clone: z.strictObject({ name, folder: z.string().trim().max(1_000).default('') }),
   hibernate: nothing,
-  wake: z.strictObject({ host: host.optional() }),
+  /** `cold`: its memory is given up, and it starts as after a power cut. */
+  wake: z.strictObject({ host: host.optional(), cold: z.boolean().default(false) }),
   migrate: z.strictObject({ host: host.optional() }),
   /** Away from where it is; where to is for Drover to find. */
   evict: nothing,

@@ -1,33 +1,88 @@
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
+import { DroverError } from '../../errors.ts'
 import { powerMachine } from '../../inventory/power-machine.ts'
+import { forGuest } from '../../inventory/power-step.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
+import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
+import { patient } from './patient.ts'
+import { letSavedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
 export const operationPowerKind = 'operation-power'
 
+/** Brings the machine's power to where it was asked to be, as one part of an operation. */
+export const powerPart = async (
+  performance: Performance,
+  { part, verb, force }: { readonly part: string; readonly verb: PowerVerb; readonly force: boolean },
+): Promise<PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }> => {
+  const { turn, operation, machine, target, platform } = performance
+  const outcome = await powerMachine({
+    ...{ turn, site: target, platform, ref: machine.ref, part },
+    asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
+    undo: { kind: operationPowerKind, with: { target: target.name, ref: machine.ref } },
+  }).catch((error: unknown) => {
+    if (error instanceof DroverError && error.code === 'instance-absent') throw machineGone(performance)
+    throw error
+  })
+  if (outcome.type === 'done') return outcome
+  return {
+    type: 'wait',
+    reason: outcome.forWhat === forGuest ? 'waiting-for-guest' : 'in-progress',
+    detail: `${machine.name} of ${target.name}: waits for ${outcome.forWhat}.`,
+    forMs: outcome.forMs,
+  }
+}
+
+const part = 'power'
+
 const performPower =
   (verbOf: (force: boolean) => PowerVerb) =>
-  async ({ turn, operation, machine, target, platform }: Performance): Promise<PerformWait | PerformDone> => {
-    const outcome = await powerMachine({
-      ...{ turn, site: target, platform, ref: machine.ref, part: 'power' },
-      asked: {
-        verb: verbOf(operation.force),
-        force: operation.force,
-        timeoutMs: operation.deadlineSeconds * 1_000,
-      },
-      undo: { kind: operationPowerKind, with: { target: target.name, ref: machine.ref } },
+  async (performance: Performance): Promise<PerformWait | PerformDone> => {
+    const { turn, operation } = performance
+    if (turn.checkpointed?.[part] === undefined) await judge(performance)
+    const outcome = await powerPart(performance, {
+      ...{ part, verb: verbOf(operation.force), force: operation.force },
     })
-    if (outcome.type === 'wait')
-      return {
-        type: 'wait',
-        reason: 'in-progress',
-        detail: `${machine.name} of ${target.name}: waits for ${outcome.forWhat}.`,
-        forMs: outcome.forMs,
-      }
+    if (outcome.type === 'wait') return outcome
     const { state, host } = outcome.seen
     return { type: 'done', result: { power: state, host }, machine: { power: state, host } }
   }
 
-export const startMachine: Performer = { perform: performPower(() => 'start') }
-export const stopMachine: Performer = { perform: performPower((force) => (force ? 'stop' : 'shutdown')) }
-export const restartMachine: Performer = { perform: performPower(() => 'restart') }
+/** Before anything is touched: whether it still makes sense. It was asked for when the machine was another one. */
+const judge = async (performance: Performance): Promise<void> => {
+  const { operation, machine } = performance
+  const seen = await lookAtPower(performance)
+  if (!seen.found) throw machineGone(performance)
+  const { state } = seen.value
+  if (state === 'off' && operation.kind !== 'stop') {
+    if (machine.savedState !== null) throw notForPhase(performance, 'is hibernated', wakeIt)
+    if (operation.kind === 'restart' && !operation.force) throw notForPhase(performance, 'is off', startIt)
+  }
+  // It has run since: nothing can be woken from what was saved before.
+  if (state === 'on' && machine.savedState !== null) await letSavedGo(performance, machine.savedState)
+}
+
+const wakeIt = 'Wake it (`wake`); with `cold` it starts without its memory.'
+const startIt = 'Start it, or restart it with force, which starts one that is off.'
+
+/** What is not there does not run: that is all that a stop is asked for. */
+const stop = async (performance: Performance): Promise<PerformWait | PerformDone> => {
+  try {
+    return await performPower((force) => (force ? 'stop' : 'shutdown'))(performance)
+  } catch (error) {
+    if (!(error instanceof DroverError) || error.code !== 'machine-gone') throw error
+    return { type: 'done', result: { power: 'off', gone: true }, machine: { power: 'off' } }
+  }
+}
+
+const needs = ['power'] as const
+export const startMachine: Performer = patient(
+  needs,
+  performPower(() => 'start'),
+)
+export const stopMachine: Performer = patient(needs, stop)
+export const restartMachine: Performer = patient(
+  needs,
+  performPower(() => 'restart'),
+)

@@ -1,0 +1,50 @@
+import { noteMachine } from '../../../db/queries/machine-rows.ts'
+import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
+import { DroverError } from '../../errors.ts'
+import type { Call } from '../../platforms/call.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import type { Found } from '../../platforms/ports/task.ts'
+import { portOf } from '../../platforms/ports.ts'
+import type { Performance } from '../performer.ts'
+
+const callMs = 30_000
+
+export const callOf = ({ turn }: Performance, name: string): Call => ({
+  signal: turn.signal,
+  timeoutMs: callMs,
+  name,
+})
+
+/** The machine as it is now. What is seen is written down where it is news, so that it holds whatever comes after. */
+export const lookAtPower = async (performance: Performance): Promise<Found<PowerFacts>> => {
+  const { turn, machine, platform } = performance
+  const seen = await portOf(platform, 'power').power(callOf(performance, 'look'), machine.ref)
+  if (!seen.found) return seen
+  const { state: power, host } = seen.value
+  if (machine.power !== power || machine.host !== host)
+    await turn.transaction((tx) => noteMachine(tx, machine.id, { power, host }))
+  return seen
+}
+
+export const requirePower = async (performance: Performance): Promise<PowerFacts> => {
+  const seen = await lookAtPower(performance)
+  if (seen.found) return seen.value
+  throw machineGone(performance)
+}
+
+export const machineGone = ({ machine, target }: Performance): DroverError =>
+  new DroverError({
+    code: 'machine-gone' satisfies OperationReason,
+    class: 'permanent',
+    message: `${target.name} has no machine ${machine.ref} (${machine.name}) any more.`,
+    remedy: operationReasons['machine-gone'].remedy,
+  })
+
+/** What was true when it was admitted, and is not any more when its turn has come. */
+export const notForPhase = ({ operation, machine }: Performance, is: string, remedy?: string): DroverError =>
+  new DroverError({
+    code: 'not-for-phase' satisfies OperationReason,
+    class: 'conflict',
+    message: `${operation.kind}: ${machine.name} ${is}.`,
+    remedy: remedy ?? operationReasons['not-for-phase'].remedy,
+  })

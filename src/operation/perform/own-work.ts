@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import { loadSite } from '../../../db/queries/load-site.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import { DroverError } from '../../errors.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { again } from '../../migration/copy/again.ts'
+import { awaitTasks, begunBy } from '../../migration/under-way.ts'
+import type { Call } from '../../platforms/call.ts'
+import type { TasksOf } from '../../platforms/ports/task.ts'
+import type { Platform } from '../../platforms/ports.ts'
+
+/** How what an operation began is called off when it ends before its time. */
+export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
+
+export interface Undoing<Undo> {
+  readonly effect: EffectRow
+  readonly undo: Undo
+  readonly platform: Platform
+  readonly call: Call
+  /** Throws when nothing may be changed from here any more. */
+  readonly confirm: () => void
+}
+
+const callMs = 50_000
+const patienceMs = 30_000
+
+/** The undoer of effects whose data has that shape. With the target gone from the fleet nothing of ours is there. */
+export const undoerOf =
+  <Shape extends z.ZodType<{ readonly target: string }>>(
+    { db, use }: { readonly db: Db; readonly use: UsePlatform },
+    shape: Shape,
+    work: (undoing: Undoing<z.infer<Shape>>) => Promise<void>,
+  ): Undoer =>
+  async (effect, signal, confirm) => {
+    const undo = shape.parse(effect.undo)
+    const site = await loadSite(db, { role: 'target', name: undo.target })
+    if (!site) return
+    const name = `${effect.id}/undo/${effect.attempts}/${effect.epoch}`
+    await use(site, (platform) =>
+      work({ effect, undo, platform, call: { signal, timeoutMs: callMs, name }, confirm }),
+    )
+  }
+
+/**
+ * Waits until what an effect began has ended, and tells what it made; null: nothing. It throws while that cannot be
+ * told: then it is looked at again later.
+ */
+export const resultOfOwn = async (
+  tasks: TasksOf,
+  call: Call,
+  asked: { readonly effect: EffectRow; readonly machine: string },
+): Promise<string | null> => {
+  const begun = begunBy(asked.effect)
+  const { machine } = asked
+  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs })
+  const { name, taskId } = begun
+  const trace = { name, machine, ...(taskId === null ? {} : { taskId }) }
+  const found = await again(call.signal, () => tasks.findTask(call, trace))
+  if (!found.found) return null
+  const seen = await again(call.signal, () => found.value.status(call))
+  if (seen.state === 'succeeded') return seen.result
+  if (seen.state === 'failed') return null
+  throw another(machine)
+}
+
+/** Where tasks are known by their machine alone, somebody else's may have begun after ours had ended. */
+const another = (machine: string): DroverError =>
+  new DroverError({
+    code: 'task-under-way',
+    class: 'transient',
+    message: `The platform is at work on ${machine}, and whose work that is cannot be told.`,
+    remedy: 'Nothing to do: it is looked at again.',
+    detail: { machine },
+  })
+
+/** What every undo of an operation's work knows. */
+export const ownWork = z.object({ target: z.string(), ref: z.string(), machine_id: z.string() })

@@ -1,0 +1,108 @@
+import { lockOperationOfJob, noteOperation } from '../../../db/queries/operation-rows.ts'
+import { systemClock } from '../../clock.ts'
+import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
+import { DroverError } from '../../errors.ts'
+import { isAbsent, type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
+import type { Capability } from '../../platforms/ports.ts'
+import { movedOn } from '../enter-operation.ts'
+import type { Performance, Performer, PerformWait } from '../performer.ts'
+import { requirePower } from './look-at-machine.ts'
+
+/** What passes by itself, or by somebody's hand while we wait: it is no reason to give an operation up. */
+const passing: Readonly<Record<string, OperationReason>> = {
+  'platform-no-capacity': 'host-full',
+  'platform-busy': 'target-busy',
+  'platform-unreachable': 'target-unreachable',
+  'platform-timeout': 'target-unreachable',
+  'platform-overloaded': 'target-unreachable',
+  'platform-session-lost': 'target-unreachable',
+  'platform-answer-invalid': 'target-fails',
+  'platform-fault': 'target-fails',
+} satisfies Partial<Record<PlatformCode, OperationReason>>
+
+/**
+ * A kind whose troubles are shown as they are and outlasted until its deadline: a host without room, a target that does
+ * not answer. What a target cannot do at all is refused before anything is touched.
+ */
+export const patient = (
+  needs: readonly Capability[],
+  perform: Performer['perform'],
+  alsoNeeds: (performance: Performance) => readonly Capability[] = () => [],
+): Performer => ({
+  prepare: async (performance) => {
+    const { operation, target, platform } = performance
+    const lacks = [...needs, ...alsoNeeds(performance)].find((one) => !platform.capabilities.has(one))
+    if (lacks !== undefined) throw cannot(operation.kind, target.name, lacks)
+    return { type: 'ready' }
+  },
+  perform: async (performance) => {
+    const outcome = await perform(performance).catch((error: unknown) => outlast(performance, error))
+    if (outcome.type === 'done') return outcome
+    await noteWait(performance, outcome)
+    return { ...outcome, forMs: untilDeadline(performance, outcome.forMs) }
+  },
+})
+
+const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
+  performance.turn.signal.throwIfAborted()
+  const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
+  if (!(error instanceof PlatformError)) throw error
+  const reason = passing[error.code]
+  if (reason === undefined) throw error
+  const { title } = operationReasons[reason]
+  return { type: 'wait', reason, detail: `${title}: ${error.message}`, forMs: pauseMs(performance) }
+}
+
+/** The machine itself, or only what it was to be given. */
+const whatIsAbsent = async (performance: Performance, absent: unknown): Promise<unknown> => {
+  try {
+    await requirePower(performance)
+    return absent
+  } catch (error) {
+    return error
+  }
+}
+
+const shortestMs = 1_000
+const longestMs = 10_000
+
+/** The longer it has gone on, the longer the pauses; trouble that was short costs little. */
+const pauseMs = ({ operation }: Performance): number => {
+  const ranMs = systemClock.now() - (operation.startedAt?.getTime() ?? systemClock.now())
+  return Math.min(longestMs, Math.max(shortestMs, ranMs / 4))
+}
+
+const leastMs = 200
+
+/** No wait goes beyond the deadline: somebody has to be there to say that it has passed. */
+const untilDeadline = ({ operation }: Performance, forMs: number): number => {
+  if (operation.deadlineAt === null) return forMs
+  return Math.max(leastMs, Math.min(forMs, operation.deadlineAt.getTime() - systemClock.now() + leastMs))
+}
+
+const noteWait = async (performance: Performance, wait: PerformWait): Promise<void> => {
+  const { operation } = performance
+  const { reason, detail: message, progress = 0 } = wait
+  if (operation.reason === reason && operation.message === message && operation.progress >= progress) return
+  await note(performance, { reason, message, progress })
+}
+
+/** Tells how it goes; throws when the operation is not this job's any more. */
+export const note = (
+  { turn, operation }: Performance,
+  noted: Parameters<typeof noteOperation>[2],
+): Promise<void> =>
+  turn.transaction(async (tx) => {
+    const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
+    if (!mine) throw movedOn(operation.id)
+    await noteOperation(tx, operation.id, noted)
+  })
+
+const cannot = (kind: string, target: string, lacks: Capability): DroverError =>
+  new DroverError({
+    code: 'unsupported' satisfies OperationReason,
+    class: 'permanent',
+    message: `${kind}: ${target} has no capability "${lacks}".`,
+    remedy: operationReasons.unsupported.remedy,
+    detail: { target, capability: lacks },
+  })

@@ -1,0 +1,117 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
+import type { OperationReason } from '../../domain/operation/reasons.ts'
+import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { actorOf } from '../../inventory/turn.ts'
+import { again } from '../../migration/copy/again.ts'
+import type { Call } from '../../platforms/call.ts'
+import type { SavedState } from '../../platforms/ports/hibernate.ts'
+import type { Found } from '../../platforms/ports/task.ts'
+import { type Platform, portOf } from '../../platforms/ports.ts'
+import { storableJson } from '../../storable.ts'
+import type { Performance } from '../performer.ts'
+import { callOf } from './look-at-machine.ts'
+import { ownWork, type Undoer, undoerOf } from './own-work.ts'
+
+/** Effects of this kind are saved states that nobody needs any more: their machine has run since. */
+export const savedStateDropKind = 'saved-state-drop'
+
+const undoSchema = ownWork.extend({ state: z.string() })
+
+const digestForm = /^sha256:[0-9a-f]{64}$/
+
+/** Whether a machine can be woken from it, as far as can be told before. */
+export const isWhole = (saved: Found<SavedState>, machine: string): boolean =>
+  saved.found &&
+  saved.value.complete &&
+  saved.value.machine === machine &&
+  saved.value.size > 0 &&
+  digestForm.test(saved.value.digest)
+
+/** The state, proven; throws what a person can do when it is not. */
+export const requireWhole = async (performance: Performance, ref: string): Promise<SavedState> => {
+  const { machine, platform } = performance
+  const saved = await portOf(platform, 'hibernate').saved(callOf(performance, 'look'), ref)
+  if (saved.found && isWhole(saved, machine.ref)) return saved.value
+  throw new DroverError({
+    code: 'state-unusable' satisfies OperationReason,
+    class: 'conflict',
+    message: saved.found
+      ? `The saved state ${ref} of ${machine.name} is not complete, or not of this machine.`
+      : `The saved state ${ref} of ${machine.name} is not there.`,
+    remedy: coldRemedy,
+    detail: { state: ref },
+  })
+}
+
+export const coldRemedy =
+  'Look at it on the target. What was in memory is lost when it stays so: then wake the machine with `cold`, or start it where it is not hibernated.'
+
+const debtMs = 30_000
+
+/**
+ * Lets go of a saved state whose machine is proven to have run since: nothing can be woken from it any more. That it
+ * could not be removed is a debt, and none of the operation's trouble.
+ */
+export const letSavedGo = async (performance: Performance, state: string): Promise<void> => {
+  const { turn, machine, target, platform } = performance
+  try {
+    await turn.effect({
+      kind: savedStateDropKind,
+      platform: target.name,
+      name: `${turn.job.id}/drop/${state}`,
+      undo: { target: target.name, ref: machine.ref, machine_id: machine.id, state },
+      observe: async () => ({ found: false }),
+      act: async () => {
+        // First what points to it: a machine is never to be woken from what is gone.
+        await turn.transaction((tx) => noteMachine(tx, machine.id, { savedState: null }))
+        await drop(platform, callOf(performance, 'drop'), state)
+        return undefined
+      },
+    })
+  } catch (thrown) {
+    turn.signal.throwIfAborted()
+    if (thrown instanceof FencedError) throw thrown
+    await oweDrop(performance, thrown)
+  }
+}
+
+const drop = (platform: Platform, call: Call, state: string): Promise<void> =>
+  again(call.signal, () => portOf(platform, 'hibernate').dropSaved(call, state))
+
+const oweDrop = async ({ turn }: Performance, thrown: unknown): Promise<void> => {
+  const error = storableJson(recordError(asDroverError(thrown)))
+  const open = (await findOpenEffects(turn.db, turn.job.id)).filter(({ kind }) => kind === savedStateDropKind)
+  for (const { id } of open)
+    await turn.transaction((tx) =>
+      settleEffect(tx, { id, actor: actorOf(turn), outcome: 'debt', error, delayMs: debtMs }),
+    )
+}
+
+/** Only what was proven useless has such an effect. */
+export const undoSavedStateDrop = (db: Db, use: UsePlatform): Undoer =>
+  undoerOf({ db, use }, undoSchema, async ({ undo, platform, call, confirm }) => {
+    confirm()
+    await forget(db, undo)
+    await drop(platform, call, undo.state)
+  })
+
+/** The machine's row points to it no longer, if it did. */
+const forget = async (db: Db, undo: z.infer<typeof undoSchema>): Promise<void> => {
+  await db.begin(async (tx) => {
+    const machine = await lockMachine(tx, undo.machine_id)
+    if (machine?.savedState === undo.state) await noteMachine(tx, machine.id, { savedState: null })
+  })
+}
+
+/** Drops a state that its machine was woken from, and that has become useless by that. */
+export const dropWoken = async (
+  { db, platform, call }: { readonly db: Db; readonly platform: Platform; readonly call: Call },
+  undo: z.infer<typeof undoSchema>,
+): Promise<void> => {
+  await forget(db, undo)
+  await drop(platform, call, undo.state)
+}

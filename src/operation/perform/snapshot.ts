@@ -1,0 +1,94 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
+import { readParams } from '../../domain/operation/params.ts'
+import { DroverError } from '../../errors.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { again } from '../../migration/copy/again.ts'
+import { isAbsent } from '../../platforms/platform-error.ts'
+import { portOf } from '../../platforms/ports.ts'
+import type { Performance, PerformDone, PerformWait } from '../performer.ts'
+import { callOf, machineGone } from './look-at-machine.ts'
+import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { patient } from './patient.ts'
+import { doWork } from './platform-work.ts'
+
+/** Effects of this kind are snapshots that an operation makes. */
+export const operationSnapshotKind = 'operation-snapshot'
+
+const undoSchema = ownWork.extend({ snapshot: z.string() })
+
+/** A person's name for it, or one that tells when it was asked for. */
+const nameOf = ({ params, createdAt }: OperationRow): string =>
+  readParams('snapshot', params).name ?? `drover ${createdAt.toISOString()}`
+
+const perform = async (performance: Performance): Promise<PerformWait | PerformDone> => {
+  const { operation, machine, target, platform } = performance
+  const machines = portOf(platform, 'machines')
+  const { memory, quiesce } = readParams('snapshot', operation.params)
+  const snapshotName = nameOf(operation)
+  const work = await doWork(performance, {
+    part: 'snapshot',
+    tasks: machines,
+    undo: {
+      kind: operationSnapshotKind,
+      with: { target: target.name, ref: machine.ref, machine_id: machine.id, snapshot: snapshotName },
+    },
+    begin: (call) => machines.createSnapshot(call, machine.ref, { snapshotName, memory, quiesce }),
+    // What has that name may be somebody else's: only the task, or the mark that the platform keeps of it, tells.
+    made: async () => ({ found: false }),
+    doing: `Snapshot "${snapshotName}" of ${machine.name} is being made.`,
+    pastReturn: false,
+    span: [0, 99],
+  })
+  if (work.type === 'wait') return work
+  const there = await machines.snapshots(callOf(performance, 'look'), machine.ref)
+  if (!there.found) throw machineGone(performance)
+  const made = there.value.find(({ ref, name }) => ref === work.result && name === snapshotName)
+  if (!made) throw lost(machine, snapshotName)
+  return { type: 'done', result: { snapshot: made.ref, name: made.name }, machine: {} }
+}
+
+export const snapshotMachine = patient(['snapshots'], perform)
+
+/** Removes the snapshot that this operation has made: by the ref that its own task told, never by its name alone. */
+export const undoOperationSnapshot = (db: Db, use: UsePlatform): Undoer =>
+  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
+    const machines = portOf(platform, 'machines')
+    const ref = await resultOfOwn(machines, call, { effect, machine: undo.ref })
+    if (ref === null) return
+    const there = await again(call.signal, () => machines.snapshots(call, undo.ref))
+    const made = there.found ? there.value.find((one) => one.ref === ref) : undefined
+    if (!made) return
+    if (made.name !== undo.snapshot) throw notProven(undo, made)
+    try {
+      const removal = await again(call.signal, () => {
+        confirm()
+        return machines.removeSnapshot(call, undo.ref, ref)
+      })
+      await removal.wait(call)
+    } catch (error) {
+      // Gone meanwhile, as it should be.
+      if (!isAbsent(error)) throw error
+    }
+  })
+
+const lost = ({ name }: MachineRow, snapshot: string): DroverError =>
+  new DroverError({
+    code: 'snapshot-lost',
+    class: 'conflict',
+    message: `Snapshot "${snapshot}" of ${name} was made, and is not there.`,
+    remedy: 'Look who else removes or renames snapshots of the machine, then ask again.',
+  })
+
+const notProven = (
+  { ref, snapshot }: z.infer<typeof undoSchema>,
+  seen: { readonly ref: string; readonly name: string },
+): DroverError =>
+  new DroverError({
+    code: 'snapshot-not-ours',
+    class: 'conflict',
+    message: `Snapshot ${seen.ref} of ${ref} is called "${seen.name}", not "${snapshot}": whether it is ours cannot be told, so it stays.`,
+    remedy: 'Look at the snapshot; remove it there if nobody needs it, then waive this effect.',
+    detail: { machine: ref, snapshot: seen.ref },
+  })

@@ -1,0 +1,98 @@
+import { z } from 'zod'
+import type { Db } from '../../../db/client.ts'
+import { readParams } from '../../domain/operation/params.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { again } from '../../migration/copy/again.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { portOf } from '../../platforms/ports.ts'
+import type { Performance, PerformDone, PerformWait } from '../performer.ts'
+import { notForPhase, requirePower } from './look-at-machine.ts'
+import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { patient } from './patient.ts'
+import { doWork, hasEndedWork } from './platform-work.ts'
+import { powerPart } from './power.ts'
+import { dropWoken, letSavedGo, requireWhole } from './saved-state.ts'
+
+/** Effects of this kind are machines that an operation wakes from their saved memory. */
+export const operationWakeKind = 'operation-wake'
+
+const undoSchema = ownWork.extend({ state: z.string() })
+
+const part = 'wake'
+const lookMs = 1_000
+
+const perform = async (performance: Performance): Promise<PerformWait | PerformDone> => {
+  const { cold } = readParams('wake', performance.operation.params)
+  const state = await stateOf(performance)
+  const woken = cold ? await startCold(performance) : await wake(performance, state)
+  if (woken.type === 'wait') return woken
+  const { state: power, host } = woken.seen
+  if (power !== 'on')
+    return {
+      ...{ type: 'wait', reason: 'in-progress', forMs: lookMs, progress: 90 },
+      detail: `${performance.machine.name} is to wake, and is ${power}.`,
+    }
+  // It runs, and what it runs from is its own memory now: the saved one fits nothing any more.
+  await letSavedGo(performance, state)
+  return {
+    type: 'done',
+    result: { power, host, cold, woken_from: state },
+    machine: { power, host, savedState: null },
+  }
+}
+
+export const wakeMachine = patient(['hibernate', 'power'], perform)
+
+type Woken = PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }
+
+/** What it is woken from is decided once: it is forgotten before the operation ends. */
+const stateOf = async (performance: Performance): Promise<string> => {
+  const { turn, machine } = performance
+  const known = turn.checkpointed?.state
+  if (typeof known === 'string') return known
+  const state = machine.savedState
+  if (state === null) throw notForPhase(performance, 'is not hibernated')
+  const seen = await requirePower(performance)
+  if (seen.state !== 'off') throw notForPhase(performance, `is ${seen.state} already`)
+  await turn.checkpoint({ ...turn.checkpointed, state })
+  return state
+}
+
+const wake = async (performance: Performance, state: string): Promise<Woken> => {
+  const { operation, machine, target, platform } = performance
+  const hibernate = portOf(platform, 'hibernate')
+  if (!hasEndedWork(performance, part)) await requireWhole(performance, state)
+  const host = readParams('wake', operation.params).host ?? machine.host
+  const work = await doWork(performance, {
+    part,
+    tasks: hibernate,
+    undo: {
+      kind: operationWakeKind,
+      with: { target: target.name, ref: machine.ref, machine_id: machine.id, state },
+    },
+    begin: (call) => hibernate.restore(call, state, { host }),
+    made: async () => {
+      const seen = await requirePower(performance)
+      return seen.state === 'on' ? { found: true, value: machine.ref } : { found: false }
+    },
+    doing: `${machine.name} is being woken from its saved memory.`,
+    pastReturn: true,
+    span: [0, 90],
+  })
+  return work.type === 'wait' ? work : { type: 'done', seen: await requirePower(performance) }
+}
+
+/** A person gives the memory up: the machine starts as after a power cut. */
+const startCold = (performance: Performance): Promise<Woken> =>
+  powerPart(performance, { part: 'cold', verb: 'start', force: true })
+
+/** Waits until it has come to its end, and lets go of the memory when the machine runs from it. */
+export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
+  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
+    const result = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
+    if (result === null) return
+    const seen = await again(call.signal, () => portOf(platform, 'power').power(call, undo.ref))
+    if (!seen.found || seen.value.state !== 'on') return
+    confirm()
+    await dropWoken({ db, platform, call }, undo)
+  })

@@ -1,0 +1,139 @@
+import type { Db } from '../../db/client.ts'
+import { findMachine } from '../../db/queries/machine-rows.ts'
+import { findOperation } from '../../db/queries/operation-rows.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import type { ConflictRule } from '../../src/domain/operation/admit.ts'
+import type { OperationKind } from '../../src/domain/operation/kinds.ts'
+import { operationParams } from '../../src/domain/operation/params.ts'
+import type { LabOptions } from '../../src/lab/lab.ts'
+import { type AskedOperation, askOperation } from '../../src/operation/ask-operation.ts'
+import { type CanceledOperation, cancelOperation } from '../../src/operation/cancel-operation.ts'
+import { tickOperations } from '../../src/operation/ticks.ts'
+import { openLab } from '../../src/platforms/lab/lab.ts'
+import type { Platform } from '../../src/platforms/ports.ts'
+import type { Handler } from '../../workers/handler.ts'
+import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
+import type { OpenPlatform } from '../../workers/platforms.ts'
+import { createInventoryWorker, makeSite } from './inventory.ts'
+import { createJourneyWorker } from './journeys.ts'
+import { createLab, type SiteClient, type TestLab } from './lab.ts'
+import { jobOf } from './ledger.ts'
+import { addMachine } from './machines.ts'
+import { createDatabase } from './postgres.ts'
+
+export interface Asking {
+  readonly force?: boolean
+  readonly params?: Record<string, unknown>
+  readonly onConflict?: ConflictRule
+  readonly deadlineSeconds?: number
+}
+
+/** Machines of a lab that operations are done to, by a worker of this process that the test leads turn by turn. */
+export interface OperatingWorld {
+  readonly db: Db
+  readonly lab: TestLab
+  readonly site: SiteClient
+  readonly target: SiteRow
+  readonly worker: ReturnType<typeof createJourneyWorker>
+  machine(ref: string, power?: 'on' | 'off'): Promise<string>
+  ask(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
+  /** One turn; gives how the operation is then. */
+  turn(operation: OperationRow): Promise<OperationRow>
+  /** Turns until its job has ended, and what the conductor does then. */
+  finish(operation: OperationRow): Promise<OperationRow>
+  /** Asks, and has it done to its end. */
+  done(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
+  cancel(operation: OperationRow): Promise<CanceledOperation>
+  operation(id: string): Promise<OperationRow>
+  row(machineId: string): Promise<MachineRow>
+  power(ref: string): Promise<{ state: string; host: string; boot_id: string }>
+  /** Tasks of a machine of that kind, as the lab has them. */
+  tasks(ref: string, kind: string): Promise<{ name: string; state: string }[]>
+  fault(rule: Record<string, unknown>): Promise<void>
+  clearFaults(): Promise<void>
+  /** How long the lab's work takes from now on: 0 is at once. */
+  pace(pace: number): Promise<void>
+}
+
+export const createOperatingWorld = async (
+  options: Partial<LabOptions> & { readonly alter?: (platform: Platform) => Platform } = {},
+): Promise<OperatingWorld> => {
+  const { alter = (platform) => platform, ...labOptions } = options
+  const { db } = await createDatabase()
+  const lab = await createLab(labOptions)
+  const site = await lab.signIn('vcenter')
+  const target = await makeSite(db, {
+    ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true },
+    ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
+  })
+  const open: OpenPlatform = (connection) => alter(openLab(connection))
+  const { use } = createInventoryWorker(db, open)
+  const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+  const operation = async (id: string): Promise<OperationRow> => {
+    const row = await findOperation(db, id)
+    if (!row) throw new Error(`There is no operation ${id}.`)
+    return row
+  }
+  const world: OperatingWorld = {
+    ...{ db, lab, site, target, worker, operation },
+    machine: (ref, power = 'on') => addMachine(db, { targetId: target.id, ref, power }),
+    ask: async (machineId, kind, asking = {}) => {
+      const { force = false, params = {}, onConflict = 'supersede', deadlineSeconds = 600 } = asking
+      const asked = (await db.begin((tx) =>
+        askOperation(tx, {
+          ...{ machineId, kind, force, onConflict, deadlineSeconds, cause: 'person', by: 'test' },
+          ...{ params: operationParams[kind].parse(params), waitSeconds: 3_600 },
+        }),
+      )) as AskedOperation
+      return asked.operation
+    },
+    turn: async ({ id }) => {
+      await makeReady(db, (await operation(id)).jobId ?? '')
+      await worker.follow((await operation(id)).jobId ?? '')
+      return operation(id)
+    },
+    finish: async ({ id }) => {
+      await worker.finish((await operation(id)).jobId ?? '')
+      await tickOperations(db)
+      return operation(id)
+    },
+    done: async (machineId, kind, asking) => world.finish(await world.ask(machineId, kind, asking)),
+    cancel: async ({ id }) =>
+      (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as CanceledOperation,
+    row: async (id) => {
+      const row = await findMachine(db, id)
+      if (!row) throw new Error(`There is no machine ${id}.`)
+      return row
+    },
+    power: async (ref) => (await site.call(`GET /instances/${ref}/power`)).json,
+    tasks: async (ref, kind) => {
+      const { json } = await site.call(`GET /tasks?machine=${ref}`)
+      return (json as { tasks: { kind: string; name: string; state: string }[] }).tasks.filter(
+        (task) => task.kind === kind,
+      )
+    },
+    fault: async (rule) => {
+      const { status, bytes } = await lab.admin('POST /lab/faults', rule)
+      if (status >= 300) throw new Error(`The fault was answered ${status}: ${bytes.toString()}`)
+    },
+    clearFaults: async () => void (await lab.admin('DELETE /lab/faults')),
+    pace: async (pace) => void (await lab.database.db`update lab.world set pace = ${pace}`),
+  }
+  return world
+}
+
+/** A wait of a job is over. */
+const makeReady = async (db: Db, jobId: string): Promise<void> => {
+  await db`update job set state = 'ready', bell = 'due', run_after = now(), wait_reason = null, wait_since = null,
+    wait_until = null, wait_signal = null where id = ${jobId}::uuid and state = 'waiting'`
+}
+
+/** When the job of an operation that waits looks again, from now; null: it does not wait. */
+export const nextLookMs = async ({ db }: OperatingWorld, operation: OperationRow): Promise<number | null> => {
+  const job = await jobOf(db, operation.jobId ?? '')
+  if (job.state !== 'waiting') return null
+  const [row] = await db<{ ms: number }[]>`
+    select (extract(epoch from wait_until - now()) * 1000)::float8 as ms from job where id = ${job.id}::uuid`
+  return row?.ms ?? null
+}
