@@ -30,6 +30,7 @@ import { kinds } from './resources/job-kinds.ts'
 import { jobVerbs } from './resources/job-verbs.ts'
 import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
+import { machines } from './resources/machines.ts'
 import { networks } from './resources/networks.ts'
 import { operationCreate } from './resources/operation-create.ts'
 import { operations } from './resources/operations.ts'
@@ -97,6 +98,7 @@ const resources = [
   ...queueVerbs,
   certificates,
   signingKeys,
+  machines,
   operations,
   operationCreate,
 ]

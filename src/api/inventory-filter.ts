@@ -1,10 +1,17 @@
 import type { JudgedEntry } from '../../db/queries/entries-for-filter.ts'
 import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
+import { type MachineLine, phaseOfLine } from '../../db/queries/list-machines.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
 import { FilterError } from '../domain/inventory/filter/filter-error.ts'
-import { entryView, type FilterView, instanceView, networkView } from '../domain/inventory/filter/view.ts'
+import {
+  entryView,
+  type FilterView,
+  instanceView,
+  machineView,
+  networkView,
+} from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type InstanceOverrides } from '../domain/inventory/overrides.ts'
 import { problem } from './problem.ts'
 
@@ -102,4 +109,22 @@ export const networkFilter = (text: string | undefined): RowTest<NetworkLine> | 
     ? undefined
     : testOf(compile(text, 'network'), ({ facts, site, siteKind }) =>
         networkView({ facts, source: site, source_kind: siteKind }),
+      )
+
+export const machineFilter = (text: string | undefined): RowTest<MachineLine> | undefined =>
+  text === undefined
+    ? undefined
+    : testOf(compile(text, 'machine'), (line) =>
+        machineView({
+          ...{ name: line.name, target: line.target, project: line.project, host: line.host, ref: line.ref },
+          ...{
+            uuid: line.uuid,
+            power: line.power,
+            phase: phaseOfLine(line),
+            hibernated: line.savedState !== null,
+          },
+          ...{ cpus: line.cpus, memory: line.memory, run_policy: line.runPolicy, origin: line.origin },
+          ...{ batch: line.batch ?? '', in_migration: line.inMigration, queued: line.queued },
+          operation: line.operationKind ?? '',
+        }),
       )

@@ -45,6 +45,7 @@ const tags = [
     description: 'The journey of each instance of a started batch, and what people decide about it.',
   },
   { name: 'Certificates', description: 'The evidence of a migration, and the keys that sign it.' },
+  { name: 'Machines', description: 'The virtual machines of the targets: what is operated.' },
   { name: 'Operations', description: 'What is asked of machines: each is done once, or not at all.' },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]

@@ -6,6 +6,7 @@ import { effectCommands } from './commands/effects.ts'
 import { eventCommands } from './commands/events.ts'
 import { instanceCommands } from './commands/instances.ts'
 import { jobCommands } from './commands/jobs.ts'
+import { machineCommands } from './commands/machines.ts'
 import { hostCommands, networkCommands } from './commands/networks.ts'
 import { operationCommands } from './commands/operations.ts'
 import { pauseCommands } from './commands/pauses.ts'
@@ -33,6 +34,7 @@ export const commands: readonly Command[] = [
   ...batchCommands,
   ...planCommands,
   ...queueCommands,
+  ...machineCommands,
   ...operationCommands,
   ...storedCertificateCommands,
   ...certificateCommands,

@@ -1,4 +1,6 @@
 import { entryStages, entryStates } from '../../migration/entry.ts'
+import { runPolicies } from '../../operation/applicability.ts'
+import { machinePhases } from '../../operation/phase.ts'
 import { distributions, osTypes } from '../os.ts'
 import { rules } from '../rules/catalogue.ts'
 import { readinesses } from '../rules/evaluate.ts'
@@ -163,8 +165,33 @@ const entryFields = {
   job: text('kind of the job that is at it; empty: none'),
 } as const satisfies Fields
 
+const machineFields = {
+  name: text(),
+  target: text('name of the target'),
+  project: text(),
+  host: text('name of the host; empty: none'),
+  ref: text("the platform's id"),
+  uuid: text('lower case'),
+  power: oneOf(['on', 'off', 'suspended', 'unknown'], 'as it was seen last'),
+  phase: oneOf(machinePhases, 'what it is doing'),
+  hibernated: flag('it has a saved state to wake from'),
+  cpus: int(),
+  memory: int('bytes'),
+  run_policy: oneOf(runPolicies),
+  origin: oneOf(['migrated', 'adopted']),
+  batch: text('name of the batch that made it, or has it; empty: none'),
+  in_migration: flag('its entry is not over'),
+  operation: text('kind of the operation that is at it; empty: none'),
+  queued: int('operations that wait behind it'),
+} as const satisfies Fields
+
 /** Every name that a filter may use, by what it looks at. */
-export const filterFields = { instance: instanceFields, network: networkFields, entry: entryFields } as const
+export const filterFields = {
+  instance: instanceFields,
+  network: networkFields,
+  entry: entryFields,
+  machine: machineFields,
+} as const
 
 export type FilterKind = keyof typeof filterFields
 

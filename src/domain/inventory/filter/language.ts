@@ -119,7 +119,7 @@ const register = (kind: FilterKind): Environment => {
       if (!compiled) throw new Error('This pattern was not written out.')
       return compiled.test(text)
     })
-  if (kind === 'network') return environment
+  if (kind === 'network' || kind === 'machine') return environment
   return environment
     .registerFunction('has_tag(string, string): bool', (category: string, tag: string) =>
       anyTag(category, (name) => name === tag),
@@ -133,4 +133,5 @@ export const languages: Readonly<Record<FilterKind, Environment>> = {
   instance: register('instance'),
   network: register('network'),
   entry: register('entry'),
+  machine: register('machine'),
 }

@@ -42,6 +42,7 @@ const conversions: Readonly<Record<string, (value: unknown) => unknown>> = {
   cpus: big,
   memory: big,
   retries: big,
+  queued: big,
   nics: makeItems('Nic'),
   disks: (list) =>
     makeItems('Disk')(
@@ -140,5 +141,33 @@ export const networkView = ({ facts, ...beside }: NetworkFilterInput): FilterVie
   kind: 'network',
   values: new FilterValues(facts, beside),
   facts,
+  tags: {},
+})
+
+/** A machine of a target. */
+export interface MachineFilterInput {
+  readonly name: string
+  readonly target: string
+  readonly project: string
+  readonly host: string
+  readonly ref: string
+  readonly uuid: string
+  readonly power: string
+  readonly phase: string
+  readonly hibernated: boolean
+  readonly cpus: number
+  readonly memory: number
+  readonly run_policy: string
+  readonly origin: string
+  readonly batch: string
+  readonly in_migration: boolean
+  readonly operation: string
+  readonly queued: number
+}
+
+export const machineView = (machine: MachineFilterInput): FilterView => ({
+  kind: 'machine',
+  values: new FilterValues(machine, {}),
+  facts: machine,
   tags: {},
 })
