@@ -783,6 +783,8 @@ CREATE INDEX job_waiting ON public.job USING btree (wait_until) WHERE (state = '
 
 CREATE INDEX machine_entry ON public.machine USING btree (entry_id) WHERE (entry_id IS NOT NULL);
 
+CREATE INDEX machine_gone ON public.machine USING btree (gone_at) WHERE (gone_at IS NOT NULL);
+
 CREATE INDEX machine_host ON public.machine USING btree (target_id, host);
 
 CREATE INDEX machine_name ON public.machine USING btree (name, id);
@@ -797,7 +799,7 @@ CREATE UNIQUE INDEX operation_active ON public.operation USING btree (machine_id
 
 CREATE INDEX operation_comes_back ON public.operation USING btree (come_back_at) WHERE (come_back_at IS NOT NULL);
 
-CREATE INDEX operation_finished ON public.operation USING btree (finished_at) WHERE (finished_at IS NOT NULL);
+CREATE INDEX operation_finished ON public.operation USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 
 CREATE INDEX operation_job ON public.operation USING btree (job_id) WHERE (job_id IS NOT NULL);
 

@@ -101,11 +101,12 @@ CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref");-
 CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement-breakpoint
 CREATE INDEX "machine_host" ON "machine" USING btree ("target_id","host");--> statement-breakpoint
 CREATE INDEX "machine_entry" ON "machine" USING btree ("entry_id") WHERE "machine"."entry_id" is not null;--> statement-breakpoint
+CREATE INDEX "machine_gone" ON "machine" USING btree ("gone_at") WHERE "machine"."gone_at" is not null;--> statement-breakpoint
 CREATE UNIQUE INDEX "operation_active" ON "operation" USING btree ("machine_id") WHERE "operation"."state" in ('pending', 'running');--> statement-breakpoint
 CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","created_at");--> statement-breakpoint
 CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHERE "operation"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "operation_job" ON "operation" USING btree ("job_id") WHERE "operation"."job_id" is not null;--> statement-breakpoint
-CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at","id") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_comes_back" ON "operation" USING btree ("come_back_at") WHERE "operation"."come_back_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;--> statement-breakpoint
 CREATE INDEX "entry_machine" ON "entry" USING btree ("target_id","machine_ref") WHERE "entry"."machine_ref" is not null;

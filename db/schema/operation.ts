@@ -56,6 +56,7 @@ export const machine = pgTable(
     index('machine_name').on(t.name, t.id),
     index('machine_host').on(t.targetId, t.host),
     index('machine_entry').on(t.entryId).where(sql`${t.entryId} is not null`),
+    index('machine_gone').on(t.goneAt).where(sql`${t.goneAt} is not null`),
     check('machine_power', sql`${t.power} in ('on', 'off', 'suspended', 'unknown')`),
     check(
       'machine_policy',
@@ -121,7 +122,7 @@ export const operation = pgTable(
     index('operation_machine').on(t.machineId, t.createdAt),
     index('operation_open').on(t.machineId, t.id).where(sql`${t.settledAt} is null`),
     index('operation_job').on(t.jobId).where(sql`${t.jobId} is not null`),
-    index('operation_finished').on(t.finishedAt).where(sql`${t.finishedAt} is not null`),
+    index('operation_finished').on(t.finishedAt, t.id).where(sql`${t.finishedAt} is not null`),
     index('operation_comes_back').on(t.comeBackAt).where(sql`${t.comeBackAt} is not null`),
     index('operation_superseded').on(t.supersededBy).where(sql`${t.supersededBy} is not null`),
     check(

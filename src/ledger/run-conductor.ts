@@ -9,6 +9,7 @@ import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
 import { inventoryTicks, judgeStale, sweepStage } from '../inventory/ticks.ts'
 import { createLog, type Logger } from '../log.ts'
 import { migrationScheduler } from '../migration/scheduler.ts'
+import { operationRetention } from '../operation/retention.ts'
 import { operationTally } from '../operation/tally.ts'
 import { operationTicks } from '../operation/ticks.ts'
 import { createSealer } from '../seal.ts'
@@ -49,6 +50,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     migrationScheduler({ db, clock, log }),
     operationTicks({ db, clock, log }),
     operationTally({ db, clock, log }),
+    operationRetention({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
   const registry = createRegistry({ db, clock, log, leaseMs: config.leaseMs })

@@ -1,0 +1,60 @@
+import type { Db } from '../../db/client.ts'
+import {
+  type PruneCursor,
+  pruneGoneMachines,
+  pruneOperations,
+  pruneRefusals,
+  pruneStart,
+} from '../../db/queries/prune-operations.ts'
+import { readSettingRows } from '../../db/queries/settings.ts'
+import type { Clock } from '../clock.ts'
+import { settingValue } from '../domain/settings.ts'
+import { Loop } from '../ledger/service.ts'
+import type { Logger } from '../log.ts'
+
+export interface PrunedRound {
+  readonly operations: number
+  readonly machines: number
+  readonly refusals: number
+  /** Where this pass goes on; null: it is over. */
+  readonly next: PruneCursor | null
+}
+
+const refusalHours = 24
+const passMs = 600_000
+const pauseMs = 100
+
+/** Removes operations and machines that are old enough, a little at a time. */
+export const operationRetention = ({ db, clock, log }: { db: Db; clock: Clock; log: Logger }): Loop => {
+  let after = pruneStart
+  return new Loop({
+    name: 'operation-retention',
+    intervalMs: passMs,
+    clock,
+    log,
+    runOnce: async () => {
+      const { next, ...pruned } = await pruneOperationsOnce(db, { after })
+      if (Object.values(pruned).some((count) => count > 0))
+        log.debug({ pruned }, 'old operations were removed')
+      after = next ?? pruneStart
+      return next === null ? false : pauseMs
+    },
+  })
+}
+
+/** One batch of each, each in a short transaction of its own. */
+export const pruneOperationsOnce = async (
+  db: Db,
+  { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
+): Promise<PrunedRound> => {
+  const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
+  const { operations, next } = await pruneOperations(db, {
+    days: settingValue(stored, 'retention-operations-days'),
+    keep: settingValue(stored, 'operations-kept-per-machine'),
+    limit,
+    after,
+  })
+  const refusals = await pruneRefusals(db, { hours: refusalHours, limit })
+  const machines = await pruneGoneMachines(db, { days: settingValue(stored, 'retention-events-days'), limit })
+  return { operations, machines, refusals, next }
+}

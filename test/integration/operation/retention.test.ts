@@ -1,0 +1,106 @@
+import { expect, test } from 'vitest'
+import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
+import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
+import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
+import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
+import { addMachine } from '../../support/machines.ts'
+import { readingOf } from '../../support/plans.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+
+/** Ended operations of a machine, one an hour, the newest `days` days ago. */
+const addEnded = async (machine: string, count: number, days: number): Promise<void> => {
+  await db`
+    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+      created_by, created_at, finished_at, settled_at)
+    select gen_random_uuid(), ${machine}::uuid, 'stop', 'completed', 'completed', 'It is done.', 'reject', 60, t.at,
+      'test', t.at, t.at, t.at
+    from (select now() - ${days} * interval '1 day' - i * interval '1 hour' as at from generate_series(1, ${count}::int) i) t`
+}
+
+const countOf = async (machine: string): Promise<number> => {
+  const [row] = await db`select count(*)::int as count from operation where machine_id = ${machine}::uuid`
+  return row?.count as number
+}
+
+/** A whole pass, in small batches. */
+const pass = async (): Promise<void> => {
+  let after = pruneStart
+  for (;;) {
+    const { next } = await pruneOperationsOnce(db, { after, limit: 7 })
+    if (next === null) return
+    after = next
+  }
+}
+
+test('old operations go by the time they ended, and the newest ten of each machine stay', async () => {
+  const [busy, quiet, young] = await Promise.all([addMachine(db), addMachine(db), addMachine(db)])
+  await addEnded(busy, 50, 31)
+  await addEnded(busy, 4, 1)
+  await addEnded(quiet, 5, 400)
+  await addEnded(young, 40, 20)
+  await pass()
+  expect(await countOf(busy)).toBe(10)
+  expect(await countOf(quiet)).toBe(5)
+  expect(await countOf(young)).toBe(40)
+})
+
+test('what has not settled and what comes back stay, however old', async () => {
+  const machine = await addMachine(db)
+  await addEnded(machine, 12, 100)
+  await addEnded(machine, 10, 31)
+  await db`update operation set settled_at = null where id = (
+    select id from operation where machine_id = ${machine}::uuid order by finished_at limit 1)`
+  await db`update operation set come_back_at = now() where id = (
+    select id from operation where machine_id = ${machine}::uuid order by finished_at offset 1 limit 1)`
+  await pass()
+  expect(await countOf(machine)).toBe(12)
+})
+
+test('a machine that went long ago goes with the last of its operations', async () => {
+  const [gone, freshlyGone] = await Promise.all([addMachine(db), addMachine(db)])
+  await addEnded(gone, 3, 500)
+  await addEnded(freshlyGone, 3, 5)
+  await db`update machine set gone_at = now() - interval '366 days' where id = ${gone}::uuid`
+  await db`update machine set gone_at = now() where id = ${freshlyGone}::uuid`
+  await pass()
+  const left = await db`select id from machine where id in (${gone}::uuid, ${freshlyGone}::uuid)`
+  expect(left.map(({ id }) => id)).toEqual([freshlyGone])
+  expect(await countOf(freshlyGone)).toBe(3)
+})
+
+test('refusals are forgotten after a day', async () => {
+  await db`
+    insert into operation_refusal (machine_id, kind, force, reason, asked_by, times, since)
+    select gen_random_uuid(), 'stop', false, 'blocked', 'ann', 1, now() - i * interval '10 hours'
+    from generate_series(0, 4) i`
+  await pass()
+  const [row] = await db`select count(*)::int as left from operation_refusal`
+  expect(row?.left).toBe(3)
+})
+
+test('with a hundred thousand ended operations only the open ones, or the oldest, are read', async () => {
+  await db`
+    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+      created_by, finished_at, settled_at)
+    select gen_random_uuid(), md5((i % 1000)::text)::uuid, 'stop', 'completed', 'completed', 'It is done.', 'reject',
+      60, now(), 'test', now(), now() from generate_series(1, 100000) i`
+  await db`
+    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+      created_by)
+    select gen_random_uuid(), md5(i::text)::uuid, 'stop', 'pending', 'admitted', 'A worker will take it.', 'reject',
+      60, now() + interval '1 hour', 'test' from generate_series(1, 1000) i`
+  await db`analyze operation`
+  const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
+  const seen = await readingOf(db, (explained) => findMachinesToLookAt(explained, look))
+  expect(seen.scans).toContain('Index Scan of operation by operation_open')
+  expect(seen.rows).toBeLessThan(10_000)
+  const measured = await readingOf(db, measureOpenOperations)
+  expect(measured.rows).toBeLessThan(2_000)
+  // A batch looks at no more than its own, and at the newest few of the machine of each.
+  const prune = { days: 0, keep: 10, limit: 100, after: pruneStart }
+  const pruned = await readingOf(db, (explained) => pruneOperations(explained, prune))
+  expect(pruned.scans.filter((scan) => scan.startsWith('Seq Scan of operation'))).toEqual([])
+  expect(pruned.rows).toBeLessThan(10_000)
+})
