@@ -10,6 +10,8 @@ import { instanceOverrides } from '../api/resources/instance-overrides.ts'
 import { instanceVerbs } from '../api/resources/instance-verbs.ts'
 import { instances, networkLists } from '../api/resources/instances.ts'
 import { networks } from '../api/resources/networks.ts'
+import { operationCreate } from '../api/resources/operation-create.ts'
+import { operations } from '../api/resources/operations.ts'
 import { plans } from '../api/resources/plans.ts'
 import { queue } from '../api/resources/queue.ts'
 import { queueBulk } from '../api/resources/queue-bulk.ts'
@@ -36,6 +38,7 @@ const resources = [
     signingKeys,
     events,
   ],
+  ...[operations, operationCreate],
 ]
 
 export interface AskOptions {

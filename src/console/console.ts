@@ -6,6 +6,7 @@ import { assets } from './assets.ts'
 import { inventoryVerbs } from './inventory-verbs.ts'
 import { LivePages } from './live.ts'
 import { migrationVerbs } from './migration-verbs.ts'
+import { operationVerbs } from './operation-verbs.ts'
 import type { RenderPage } from './page.ts'
 import { assessmentPage } from './pages/assessment.ts'
 import { batchPage } from './pages/batch.ts'
@@ -27,6 +28,8 @@ import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
 import { networkPage } from './pages/network.ts'
 import { networksPage } from './pages/networks.ts'
+import { operationPage } from './pages/operation.ts'
+import { operationsPage } from './pages/operations.ts'
 import { overviewPage } from './pages/overview.ts'
 import { planPage } from './pages/plan.ts'
 import { plansPage } from './pages/plans.ts'
@@ -62,6 +65,8 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/networks/:id': networkPage(),
   '/instances': instancesPage,
   '/instances/:id': instancePage,
+  '/operations': operationsPage,
+  '/operations/:id': operationPage,
   '/assessment': assessmentPage,
   '/warnings': warningsPage,
   '/jobs': jobsPage,
@@ -107,5 +112,6 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
   app.route('/', siteVerbs(parts))
   app.route('/', inventoryVerbs(parts))
   app.route('/', migrationVerbs(parts))
+  app.route('/', operationVerbs(parts))
   return app
 }
