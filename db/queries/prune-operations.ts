@@ -35,7 +35,7 @@ export const pruneOperations = async (
     with old as (
       select id, machine_id, finished_at, settled_at, come_back_at from operation
       where finished_at is not null and finished_at < now() - ${days} * interval '1 day'
-        and (finished_at, id) > (${after.finishedAt}::timestamptz, ${after.id}::uuid)
+        and (finished_at, id) > (${after.finishedAt}::text::timestamptz, ${after.id}::uuid)
       order by finished_at, id limit ${limit}
     ), doomed as (
       select o.id from old o where o.settled_at is not null and o.come_back_at is null

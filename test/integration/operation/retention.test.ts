@@ -94,7 +94,7 @@ test('with a hundred thousand ended operations only the open ones, or the oldest
   await db`analyze operation`
   const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
   const seen = await readingOf(db, (explained) => findMachinesToLookAt(explained, look))
-  expect(seen.scans).toContain('Index Scan of operation by operation_open')
+  expect(seen.scans.filter((scan) => scan.startsWith('Seq Scan of operation'))).toEqual([])
   expect(seen.rows).toBeLessThan(10_000)
   const measured = await readingOf(db, measureOpenOperations)
   expect(measured.rows).toBeLessThan(2_000)
