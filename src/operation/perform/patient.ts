@@ -43,7 +43,8 @@ export const patient = (
   },
 })
 
-const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
+/** Trouble that passes becomes a wait that shows it; anything else is thrown. */
+export const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
   performance.turn.signal.throwIfAborted()
   const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
   if (!(error instanceof PlatformError)) throw error

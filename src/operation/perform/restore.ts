@@ -48,6 +48,8 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 
 /** As it was before: what ran runs again, with what it was brought back to. */
 const comeBack = async (performance: Performance, plan: Plan): Promise<PerformWait | PerformDone> => {
+  // What came of it is known from here on, also when the start has to wait.
+  await requirePower(performance)
   const outcome = await powerPart(performance, {
     part: 'again',
     verb: plan.was === 'on' ? 'start' : 'stop',

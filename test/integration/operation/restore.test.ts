@@ -1,0 +1,114 @@
+import { expect, test } from 'vitest'
+import { createOperatingWorld } from '../../support/operating.ts'
+
+const world = await createOperatingWorld()
+const { db, site, lab } = world
+
+const snapshot = async (ref: string, name: string): Promise<string> =>
+  (await site.done(`POST /instances/${ref}/snapshots`, { name, memory: false, quiesce: false })).result ?? ''
+
+test('a machine that ran is brought back and runs again', async () => {
+  const made = await snapshot('vm-101', 'before')
+  const before = await world.power('vm-101')
+  const machine = await world.machine('vm-101')
+  const operation = await world.done(machine, 'restore', { params: { snapshot: 'before' } })
+  expect(operation).toMatchObject({
+    ...{ state: 'completed', pastReturn: true },
+    result: { snapshot: made, name: 'before', was: 'on', power: 'on' },
+  })
+  expect(await world.tasks('vm-101', 'snapshot-revert')).toHaveLength(1)
+  const after = await world.power('vm-101')
+  expect(after.state).toBe('on')
+  expect(after.boot_id).not.toBe(before.boot_id)
+  expect(await world.row(machine)).toMatchObject({ power: 'on' })
+})
+
+test('one that was off stays off, and a snapshot is found by its ref too', async () => {
+  await site.done('POST /instances/vm-102/power', { verb: 'stop' })
+  const made = await snapshot('vm-102', 'cold')
+  const machine = await world.machine('vm-102', 'off')
+  expect(await world.done(machine, 'restore', { params: { snapshot: made } })).toMatchObject({
+    ...{ state: 'completed', result: { snapshot: made, was: 'off', power: 'off' } },
+  })
+  expect((await world.power('vm-102')).state).toBe('off')
+})
+
+test('a name that several have is refused with their refs, and nothing is touched', async () => {
+  const refs = [await snapshot('vm-103', 'twice'), await snapshot('vm-103', 'twice')]
+  const machine = await world.machine('vm-103')
+  const operation = await world.done(machine, 'restore', { params: { snapshot: 'twice' } })
+  expect(operation).toMatchObject({ state: 'failed', reason: 'snapshot-ambiguous', pastReturn: false })
+  for (const ref of refs) expect(operation.message).toContain(ref)
+  expect(operation.error?.detail).toMatchObject({ snapshots: expect.arrayContaining(refs) })
+  expect(await world.tasks('vm-103', 'snapshot-revert')).toEqual([])
+})
+
+test('one that the machine does not have is refused with those that it has', async () => {
+  await snapshot('vm-104', 'there')
+  const machine = await world.machine('vm-104')
+  const operation = await world.done(machine, 'restore', { params: { snapshot: 'absent' } })
+  expect(operation).toMatchObject({ state: 'failed', reason: 'snapshot-absent' })
+  expect(operation.message).toContain('"there"')
+})
+
+test('a lost answer does not bring it back twice', async () => {
+  await snapshot('vm-105', 'once')
+  const machine = await world.machine('vm-105')
+  await world.fault({ kind: 'lost-answer', call: 'snapshot-revert', machine: 'vm-105', times: 1 })
+  const operation = await world.done(machine, 'restore', { params: { snapshot: 'once' } })
+  expect(operation).toMatchObject({ state: 'completed', result: { power: 'on' } })
+  expect(await world.tasks('vm-105', 'snapshot-revert')).toHaveLength(1)
+})
+
+test('once it was asked for nobody can take it back', async () => {
+  await snapshot('vm-106', 'far')
+  const machine = await world.machine('vm-106')
+  await world.pace(60)
+  const asked = await world.ask(machine, 'restore', { params: { snapshot: 'far' } })
+  expect(await world.turn(asked)).toMatchObject({ state: 'running', pastReturn: true })
+  await expect(world.cancel(asked)).rejects.toMatchObject({ code: 'operation-ended' })
+  await world.pace(0)
+  await lab.pass(120_000)
+  expect(await world.finish(asked)).toMatchObject({ state: 'completed' })
+})
+
+test('one that no host has room for afterwards waits for room, and then runs', async () => {
+  await snapshot('vm-107', 'room')
+  const machine = await world.machine('vm-107')
+  await world.fault({
+    ...{ kind: 'error', code: 'platform-no-capacity', failure: 'refused', call: 'start', machine: 'vm-107' },
+  })
+  const asked = await world.ask(machine, 'restore', { params: { snapshot: 'room' } })
+  const waiting = await world.turn(asked)
+  expect(waiting).toMatchObject({ state: 'running', reason: 'host-full' })
+  expect(await world.row(machine)).toMatchObject({ power: 'off' })
+  await world.clearFaults()
+  expect(await world.finish(asked)).toMatchObject({ state: 'completed', result: { was: 'on', power: 'on' } })
+  expect(await world.tasks('vm-107', 'snapshot-revert')).toHaveLength(1)
+})
+
+test('a deadline that passes in its middle ends it, and what it began is waited for first', async () => {
+  await snapshot('vm-108', 'late')
+  const machine = await world.machine('vm-108')
+  await world.pace(60)
+  const asked = await world.ask(machine, 'restore', { params: { snapshot: 'late' } })
+  await world.turn(asked)
+  await db`update operation set deadline_at = now() where id = ${asked.id}::uuid`
+  const ending = world.finish(asked)
+  await world.pace(0)
+  await lab.pass(120_000)
+  const ended = await ending
+  expect(ended).toMatchObject({ state: 'failed', reason: 'deadline-exceeded', settledAt: expect.any(Date) })
+  expect(ended.message).toContain('"late"')
+  expect(await world.tasks('vm-108', 'snapshot-revert')).toMatchObject([{ state: 'succeeded' }])
+})
+
+test('a hibernated machine keeps its disks as its memory knows them', async () => {
+  await snapshot('vm-109', 'torn')
+  const machine = await world.machine('vm-109')
+  const hibernate = await world.ask(machine, 'hibernate')
+  const restore = await world.ask(machine, 'restore', { params: { snapshot: 'torn' }, onConflict: 'queue' })
+  expect(await world.finish(hibernate)).toMatchObject({ state: 'completed' })
+  expect(await world.finish(restore)).toMatchObject({ state: 'failed', reason: 'not-for-phase' })
+  expect(await world.tasks('vm-109', 'snapshot-revert')).toEqual([])
+})
