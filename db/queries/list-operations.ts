@@ -37,6 +37,7 @@ export type OperationLine = OperationRow &
   }
 
 export interface OperationFilter {
+  readonly ids?: readonly string[] | undefined
   /** An id, or a name: then all machines that are called so. */
   readonly machine?: string | undefined
   readonly kind?: readonly string[] | undefined
@@ -119,6 +120,7 @@ export const listOperations = async (
 ): Promise<OperationLine[]> => db<OperationLine[]>`
   select ${columns(db, page.silentMs)}
   where ${filter.machine === undefined ? db`true` : ofMachine(db, filter.machine)}
+    and ${filter.ids === undefined ? db`true` : db`o.id = any(${filter.ids as string[]}::uuid[])`}
     and ${filter.kind === undefined ? db`true` : db`o.kind = any(${filter.kind as string[]}::text[])`}
     and ${filter.state === undefined ? db`true` : inState(db, filter.state)}
     and ${filter.reason === undefined ? db`true` : db`${shownReason(db, page.silentMs)} = ${filter.reason}`}

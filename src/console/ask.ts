@@ -9,9 +9,11 @@ import { events } from '../api/resources/events.ts'
 import { instanceOverrides } from '../api/resources/instance-overrides.ts'
 import { instanceVerbs } from '../api/resources/instance-verbs.ts'
 import { instances, networkLists } from '../api/resources/instances.ts'
+import { machines } from '../api/resources/machines.ts'
 import { networks } from '../api/resources/networks.ts'
 import { operationCreate } from '../api/resources/operation-create.ts'
 import { operations } from '../api/resources/operations.ts'
+import { operationsBulk } from '../api/resources/operations-bulk.ts'
 import { plans } from '../api/resources/plans.ts'
 import { queue } from '../api/resources/queue.ts'
 import { queueBulk } from '../api/resources/queue-bulk.ts'
@@ -38,7 +40,7 @@ const resources = [
     signingKeys,
     events,
   ],
-  ...[operations, operationCreate],
+  ...[machines, operations, operationCreate, operationsBulk],
 ]
 
 export interface AskOptions {

@@ -26,6 +26,9 @@ import { overridesPage } from './pages/instance-overrides.ts'
 import { instancesPage } from './pages/instances.ts'
 import { jobPage } from './pages/job.ts'
 import { jobsPage } from './pages/jobs.ts'
+import { machinePage } from './pages/machine.ts'
+import { machineBulkPage } from './pages/machine-bulk.ts'
+import { machinesPage } from './pages/machines.ts'
 import { networkPage } from './pages/network.ts'
 import { networksPage } from './pages/networks.ts'
 import { operationPage } from './pages/operation.ts'
@@ -65,6 +68,8 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/networks/:id': networkPage(),
   '/instances': instancesPage,
   '/instances/:id': instancePage,
+  '/machines': machinesPage,
+  '/machines/:id': machinePage(),
   '/operations': operationsPage,
   '/operations/:id': operationPage,
   '/assessment': assessmentPage,
@@ -87,6 +92,7 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
   '/add-batch': ['operator', newBatchPage()],
   '/batches/:name/edit': ['operator', editBatchPage()],
   '/queue/all/:verb': ['operator', bulkPage()],
+  '/machines/all': ['operator', machineBulkPage()],
 }
 
 /**

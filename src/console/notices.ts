@@ -34,6 +34,7 @@ const notices: Readonly<Record<string, string>> = {
   'batch-removed': 'The batch is gone. Machines and certificates stay.',
   'batch-half-removed':
     '{n} of its entries are left: it is large, and goes in parts. Remove it again for the rest.',
+  'operation-asked': 'It is asked for; the page shows how it goes.',
   'operation-canceled': 'It is canceled; what it began is called off.',
   acknowledged: 'You have read it.',
   reopened: 'It is new again.',

@@ -1,16 +1,110 @@
 import { Hono } from 'hono'
 import type { ApiEnv } from '../api/env.ts'
+import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
-import { back, fields, idOf } from './form-request.ts'
-import type { ConsoleParts } from './serve-page.ts'
+import { operationParams } from '../domain/operation/params.ts'
+import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
+import { orFormAgain } from './inventory-verbs.ts'
+import { machinePage } from './pages/machine.ts'
+import { type BulkOperations, machineBulkPage, machineBulkResultPage } from './pages/machine-bulk.ts'
+import { bulkPath, bulkVariantOf, choiceBody, machineChoiceOf } from './pages/machine-choice.ts'
+import { type ConsoleParts, sendPage } from './serve-page.ts'
 
 /** What the buttons and forms about machines of targets and their operations do. */
 export const operationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>()
+  addMachineVerbs(app, parts)
+  addBulkVerb(app, parts)
   app.post('/operations/:id/cancel', requireRole('operator'), async (c) => {
     const id = idOf(c)
     await parts.askAs(c.get('actor'))(`POST /v1/operations/${id}/:cancel`)
     return back(c, await fields(c), `/operations/${id}`, 'operation-canceled')
   })
   return app
+}
+
+const requireSure = (form: Fields, what: string): void => {
+  if (textOf(form, 'sure') !== 'yes')
+    throw problem('validation-failed', `Say that you mean ${what}.`, { field: 'sure' })
+}
+
+/** Kinds after which something that was there is not there any more. */
+const losesSomething = (kind: string, force: boolean): boolean => force || kind === 'restore'
+
+const addMachineVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
+  const operator = requireRole('operator')
+  app.post('/machines/:id/operate', operator, async (c) => {
+    const id = idOf(c)
+    const form = await fields(c)
+    const [kind, force] = [textOf(form, 'kind'), textOf(form, 'force') === 'yes']
+    if (losesSomething(kind, force)) requireSure(form, 'it')
+    const conflict = textOf(form, 'on_conflict')
+    const body = {
+      ...{ machine: id, kind, force, params: paramsOf(kind, form) },
+      ...(conflict === '' ? {} : { on_conflict: conflict }),
+    }
+    return await orFormAgain(c, parts, {
+      values: {},
+      act: async () => {
+        await parts.askAs(c.get('actor'))('POST /v1/operations', { body })
+        return back(c, form, `/machines/${id}`, 'operation-asked')
+      },
+      again: machinePage,
+    })
+  })
+  app.post('/machines/:id/run-policy', operator, async (c) => {
+    const id = idOf(c)
+    const { run_policy: policy = '', version = '' } = textsOf(await fields(c))
+    return await orFormAgain(c, parts, {
+      values: { run_policy: policy },
+      act: async () => {
+        await parts.askAs(c.get('actor'))(`PATCH /v1/machines/${id}`, {
+          body: { run_policy: policy },
+          version,
+        })
+        return back(c, {}, `/machines/${id}`, 'saved')
+      },
+      again: machinePage,
+    })
+  })
+}
+
+/** Of a form's fields those that the kind knows; what was left empty is left out. */
+const paramsOf = (kind: string, form: Fields): Record<string, unknown> => {
+  const shape = Object.hasOwn(operationParams, kind)
+    ? operationParams[kind as keyof typeof operationParams].shape
+    : {}
+  return Object.fromEntries(
+    Object.keys(shape).flatMap((name): [string, unknown][] => {
+      const text = textOf(form, name)
+      if (name === 'memory' || name === 'quiesce') return [[name, text === 'yes']]
+      return text === '' ? [] : [[name, text]]
+    }),
+  )
+}
+
+/** Something for all machines that were chosen, when a person has said how many these are. */
+const addBulkVerb = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
+  app.post(bulkPath, requireRole('operator'), async (c) => {
+    const form = await fields(c)
+    const query = new URL(c.req.url).searchParams
+    const { kind, force } = bulkVariantOf(query.get('kind'))
+    requireSure(form, 'all of them')
+    const [cursor, onConflict] = [textOf(form, 'cursor'), textOf(form, 'on_conflict') || 'supersede']
+    const body = {
+      ...choiceBody(machineChoiceOf(query)),
+      ...{ kind, force, on_conflict: onConflict, confirm_count: Number(textOf(form, 'count')) },
+      ...(cursor === '' ? {} : { cursor }),
+    }
+    return await orFormAgain(c, parts, {
+      values: textsOf(form),
+      act: async () => {
+        const answer = await parts.askAs(c.get('actor'))<BulkOperations>('POST /v1/operations/:bulk', {
+          body,
+        })
+        return await sendPage(c, await machineBulkResultPage(query, onConflict, answer)(), 200)
+      },
+      again: machineBulkPage,
+    })
+  })
 }

@@ -55,6 +55,7 @@ const places: readonly [path: string, name: string][] = [
   ['/hosts', 'Hosts'],
   ['/networks', 'Networks'],
   ['/instances', 'Instances'],
+  ['/machines', 'Machines'],
   ['/operations', 'Operations'],
   ['/assessment', 'Assessment'],
   ['/warnings', 'Warnings'],

@@ -1,0 +1,158 @@
+import { html } from 'hono/html'
+import { listOperations } from '../../../db/queries/list-operations.ts'
+import { ApiError } from '../../api/problem.ts'
+import { type OperationView, viewOperation } from '../../api/resources/operation-view.ts'
+import { runPolicies } from '../../domain/operation/applicability.ts'
+import { machinePhases } from '../../domain/operation/phase.ts'
+import { withQuery } from '../ask.ts'
+import { type MachineSeen, machineNameLink, phaseBadge } from '../machine-shown.ts'
+import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../operation-shown.ts'
+import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { many, outside, visible } from '../shown.ts'
+import { ago, type Html, table } from '../view.ts'
+import { filterBox, filterProblem } from './filter-box.ts'
+import { onwards, pager } from './jobs.ts'
+import { bulkPath, isWholeChoice, kindSelect, machineChoiceOf } from './machine-choice.ts'
+
+interface MachinePage {
+  readonly items: readonly MachineSeen[]
+  readonly next_cursor: string | null
+  readonly error_count: number
+  readonly errors: readonly { readonly id: string; readonly message: string }[]
+}
+
+type Found = MachinePage & { readonly active: ReadonlyMap<string, OperationView> }
+
+const pageSize = '50'
+const filteredEveryMs = 15_000
+const powers = ['on', 'off', 'suspended', 'unknown'] as const
+
+/** The machines of the targets: what each does, what is at it, and what can be asked of many. */
+export const machinesPage = async (context: PageContext): Promise<Page> => {
+  const { query } = context
+  const found = await read(context)
+  const refused = found instanceof ApiError ? found : undefined
+  return {
+    title: 'Machines',
+    intro: html`${filterBox({
+      action: '/machines',
+      query,
+      refused,
+      label: 'Filter (CEL)',
+      placeholder: 'phase == "stopped" && run_policy == "always-on"',
+      keep: ['host', 'project'],
+      more: choices(query),
+    })}${examples()}`,
+    announce: found instanceof ApiError ? 'The filter cannot be used.' : '',
+    wakesOn: isAboutOperations,
+    ...(query.get('filter') ? { everyMs: filteredEveryMs } : {}),
+    parts: [
+      { id: 'machines', html: found instanceof ApiError ? filterProblem(found) : listHtml(context, found) },
+    ],
+  }
+}
+
+const read = async ({ ask, query, deps }: PageContext): Promise<Found | ApiError> => {
+  const names = ['filter', 'target', 'host', 'project', 'power', 'phase', 'run_policy', 'name', 'cursor']
+  const asked = Object.fromEntries(names.map((name) => [name, query.get(name)]))
+  try {
+    const page = await ask<MachinePage>(`GET ${withQuery('/v1/machines', { ...asked, limit: pageSize })}`)
+    const ids = page.items.flatMap(({ operation }) => (operation === null ? [] : [operation.id]))
+    const lines =
+      ids.length === 0
+        ? []
+        : await listOperations(
+            deps.db,
+            { ids },
+            { before: undefined, limit: ids.length, silentMs: deps.leaseMs },
+          )
+    return { ...page, active: new Map(lines.map((line) => [line.id, viewOperation(line)])) }
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'filter-invalid') return error
+    throw error
+  }
+}
+
+const listHtml = (context: PageContext, found: Found): Html => {
+  const { query } = context
+  const chooses = mayOperate(context) && found.items.length > 0
+  const list = html`${errorsHtml(found)}${table({
+    label: 'Machines',
+    head: [
+      ...(chooses ? [html`<span class="sr">Choose</span>`] : []),
+      ...['Name', 'Target', 'Host', 'It is', 'Run policy', 'At it', 'Queue'],
+    ],
+    empty: query.size > 0 ? 'No machine fits.' : 'No machine is known yet. Add a target, and have it read.',
+    rows: found.items.map((machine) => machineRow(machine, found.active, { chooses, nowMs: context.nowMs })),
+  })}`
+  return html`${chooses ? html`<form method="get" action="${bulkPath}">${list}${chosenHtml(query, found)}</form>` : list}
+${pager('/machines', query, found.next_cursor, onwards)}`
+}
+
+const errorsHtml = ({ error_count: count, errors }: Found): Html =>
+  count === 0
+    ? html``
+    : html`<p class="count-line">The filter could not judge ${many(count, 'machine')}: ${visible(errors[0]?.message ?? '')}</p>`
+
+const machineRow = (
+  machine: MachineSeen,
+  active: Found['active'],
+  { chooses, nowMs }: { readonly chooses: boolean; readonly nowMs: number },
+): Html => html`<tr data-key="${machine.id}">
+${
+  chooses
+    ? html`<td class="choose"><input type="checkbox" name="id" value="${machine.id}" id="c-${machine.id}"><label for="c-${machine.id}" class="sr">Choose ${visible(machine.name)}</label></td>`
+    : ''
+}<th scope="row" class="long">${machineNameLink(machine)}${marks(machine)}</th>
+<td class="nowrap"><a href="/targets/${machine.target}">${machine.target}</a></td><td class="long">${outside(machine.host)}</td>
+<td class="nowrap">${phaseBadge(machine.phase)}${powerText(machine)}</td><td class="nowrap">${machine.run_policy}</td>
+<td class="long">${atItHtml(machine, active, nowMs)}</td><td class="count">${
+  machine.queued === 0
+    ? html`<span class="dim">0</span>`
+    : html`<a href="/machines/${machine.id}#queue">${machine.queued}<span class="sr"> wait for ${visible(machine.name)}</span></a>`
+}</td></tr>`
+
+/** The power where the phase does not say it. */
+const powerText = ({ phase, power }: MachineSeen): Html =>
+  phase === 'running' || phase === 'stopped' ? html`` : html` <span class="dim">power ${power}</span>`
+
+const marks = ({ in_migration: migrating, gone_at: gone }: MachineSeen): Html =>
+  html`${migrating ? html` <span class="mark">in migration</span>` : ''}${gone === null ? '' : html` <span class="mark">gone</span>`}`
+
+const atItHtml = ({ operation }: MachineSeen, active: Found['active'], nowMs: number): Html => {
+  if (operation === null) return html`<span class="dim">nothing</span>`
+  const full = active.get(operation.id)
+  if (full === undefined) return operationLink(operation)
+  return html`${operationLink(operation)} ${progressHtml(full)}<br><span class="dim">${whyHtml(full)}, ${ago(full.created_at, nowMs)}</span>`
+}
+
+/** Of those that are ticked; or of all that fit, where the questions can be asked of many. */
+const chosenHtml = (query: URLSearchParams, { items }: Found): Html => {
+  const { asked } = machineChoiceOf(query)
+  const whole = isWholeChoice(query) && Object.keys(asked).length > 0
+  return html`${Object.entries(asked).map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+<div class="bulk choose-verb">${kindSelect('bulk-kind')}<button type="submit">of the chosen…</button>${
+    whole
+      ? html`<button type="submit" name="meant" value="all">of all that fit…</button>`
+      : html`<span class="dim">Narrow ${items.length === 1 ? 'it' : 'them'} down by target, power or run policy to ask all that fit.</span>`
+  }</div>`
+}
+
+const choices = (query: URLSearchParams): Html => {
+  const select = (name: string, label: string, values: readonly string[]) =>
+    html`<div><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}"><option value="">any</option>
+${values.map((value) => html`<option value="${value}"${value === query.get(name) ? html` selected` : ''}>${value}</option>`)}</select></div>`
+  return html`<div><label for="f-name">Name has</label><input id="f-name" name="name" value="${query.get('name') ?? ''}" maxlength="255" autocomplete="off"></div>
+<div><label for="f-target">Target</label><input id="f-target" name="target" value="${query.get('target') ?? ''}" maxlength="63" autocomplete="off"></div>
+${select('power', 'Power', powers)}${select('phase', 'Phase', machinePhases)}${select('run_policy', 'Run policy', runPolicies)}`
+}
+
+const written = [
+  'phase == "stopped" && run_policy == "always-on"',
+  'queued > 0 || operation == "migrate"',
+  'origin == "migrated" && memory > 8589934592',
+]
+
+const examples = (): Html => html`<details><summary>How to write a filter</summary>
+<p>An expression over the fields of a machine; it shows those for which it is true.</p>
+<ul>${written.map((text) => html`<li><a href="/machines?filter=${encodeURIComponent(text)}"><code>${text}</code></a></li>`)}</ul></details>`
