@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { isMachineDebt } from './machine-debts.ts'
 
 export interface LookFor {
   readonly limit: number
@@ -20,7 +21,7 @@ export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promis
     )
     select distinct o.machine_id from open o left join job j on j.id = o.job_id
     where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and (o.finished_at is null
-        or not exists (select from effect e where e.job_id = o.job_id and e.state = 'debt')))
+        or not exists (select from effect e where e.job_id = o.job_id and ${isMachineDebt(db)})))
       or (o.started_at is null and o.finished_at is null and o.expires_at <= now())
       or (o.finished_at is null and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
       or (o.state = 'queued' and not exists (

@@ -1,6 +1,7 @@
 import type { JobState } from '../../src/domain/job/state.ts'
 import { storableText } from '../../src/storable.ts'
 import type { Tx } from '../client.ts'
+import { isMachineDebt } from './machine-debts.ts'
 
 /** One that has ended and whose effects have not stopped: why not. */
 export interface LettingGoRow {
@@ -25,7 +26,7 @@ export const findLettingGo = async (tx: Tx, machineId: string): Promise<LettingG
     cross join lateral (
       select count(*)::int as debts, coalesce(max(attempts), 0)::int as tries,
         (array_agg(error ->> 'message' order by updated_at desc))[1] as last_error
-      from effect e where e.job_id = o.job_id and e.state = 'debt') d
+      from effect e where e.job_id = o.job_id and ${isMachineDebt(tx)}) d
   where o.machine_id = ${machineId}::uuid and o.settled_at is null and o.finished_at is not null
     and (j.finished_at is null or d.debts > 0)
   order by o.id`

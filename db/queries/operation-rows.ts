@@ -5,6 +5,7 @@ import type { RecordedError } from '../../src/errors.ts'
 import { storableText } from '../../src/storable.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
+import { isMachineDebt } from './machine-debts.ts'
 
 /** An operation with the state of its job. */
 export type OpenOperation = OperationRow & {
@@ -20,7 +21,7 @@ export type OpenOperation = OperationRow & {
 }
 
 const owes = (db: Queryable) =>
-  db`exists (select from effect e where e.job_id = o.job_id and e.state = 'debt')`
+  db`exists (select from effect e where e.job_id = o.job_id and ${isMachineDebt(db)})`
 
 /** All of a machine that have not ended, or whose effects have not stopped yet; in the order they were asked for. */
 export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>

@@ -22,7 +22,7 @@ const paramOptions: Readonly<Record<OperationKind, Readonly<Record<string, Optio
     folder: { type: 'string', value: 'path', summary: 'where it is put' },
   },
   hibernate: {},
-  wake: { host },
+  wake: { host, cold: { type: 'boolean', summary: 'give the saved memory up, and start cold' } },
   migrate: { host },
   evict: {},
 }

@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { insertClonedMachine } from '../../../db/queries/insert-cloned-machine.ts'
+import { operationCloneKind } from '../../domain/operation/beside-machine.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
@@ -18,9 +19,6 @@ import { callOf } from './look-at-machine.ts'
 import { resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
-
-/** Effects of this kind are machines that an operation makes as copies of others. */
-export const operationCloneKind = 'operation-clone'
 
 /** The tag that tells which operation made a machine. */
 export const operationTag = 'drover.operation'

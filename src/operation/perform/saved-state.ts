@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
+import { savedStateDropKind } from '../../domain/operation/beside-machine.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
@@ -15,9 +16,6 @@ import { storableJson } from '../../storable.ts'
 import type { Performance } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
 import { ownWork, type Undoer, undoerOf } from './own-work.ts'
-
-/** Effects of this kind are saved states that nobody needs any more: their machine has run since. */
-export const savedStateDropKind = 'saved-state-drop'
 
 const undoSchema = ownWork.extend({ state: z.string() })
 

@@ -157,7 +157,7 @@ test('a saved state that cannot be dropped is a debt, and none of the trouble of
   await world.fault({ kind: 'error', code: 'platform-refused', failure: 'refused', call: 'saved-drop' })
   const woken = await world.done(machine, 'wake')
   await world.clearFaults()
-  expect(woken).toMatchObject({ state: 'completed', result: { power: 'on' } })
+  expect(woken).toMatchObject({ state: 'completed', result: { power: 'on' }, settledAt: expect.any(Date) })
   expect(await world.row(machine)).toMatchObject({ power: 'on', savedState: null })
   const effects = await effectsOf(db, woken.jobId ?? '')
   expect(effects.find(({ kind }) => kind === 'saved-state-drop')).toMatchObject({ state: 'debt' })

@@ -1,0 +1,8 @@
+/** Effects of this kind are machines that an operation makes as copies of others. */
+export const operationCloneKind = 'operation-clone'
+
+/** Effects of this kind are saved states that nobody needs any more: their machine has run since. */
+export const savedStateDropKind = 'saved-state-drop'
+
+/** What an operation has left of these kinds is not at its machine, which others need not wait for. */
+export const besideMachine: readonly string[] = [operationCloneKind, savedStateDropKind]
