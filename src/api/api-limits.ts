@@ -8,6 +8,8 @@ export const apiLimits = Object.freeze({
   jsonDepth: 32,
   /** So many entries are acted on in one request; the next one goes on. */
   bulkEntries: 1_000,
+  /** The same for machines of which something is asked: each in a transaction of its own. */
+  bulkMachines: 500,
   requestsPerSecond: 300,
   requestsBurst: 900,
   /** Wrong credentials of one peer: this many at once, then one every `failureRefillMs`. */

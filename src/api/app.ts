@@ -34,6 +34,7 @@ import { machines } from './resources/machines.ts'
 import { networks } from './resources/networks.ts'
 import { operationCreate } from './resources/operation-create.ts'
 import { operations } from './resources/operations.ts'
+import { operationsBulk } from './resources/operations-bulk.ts'
 import { pauses } from './resources/pauses.ts'
 import { plans } from './resources/plans.ts'
 import { queue } from './resources/queue.ts'
@@ -101,6 +102,7 @@ const resources = [
   machines,
   operations,
   operationCreate,
+  operationsBulk,
 ]
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */

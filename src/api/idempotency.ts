@@ -53,6 +53,42 @@ export const once = async <Body, Status extends number>(
   return answer
 }
 
+/**
+ * A part of a request that is done in many short transactions: with an Idempotency-Key each part is done once, also
+ * when the process dies between two of them and the request is sent again.
+ */
+export const oncePart = async <Body>(
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  part: string,
+  work: (tx: Tx) => Promise<Body>,
+): Promise<Body> => {
+  const key = requestKey(c)
+  return (await deps.db.begin(async (tx) => {
+    if (key === undefined) return await work(tx)
+    // No key of a person holds a blank.
+    const request = { actor: c.get('actor').name, key: `${key} ${part}` }
+    if (!(await tryLockRequest(tx, request))) throw inFlight()
+    const digest = await digestOf(c, deps)
+    const stored = await findAnswer(tx, request)
+    if (stored) return replay<Body, number>(c, deps, stored, digest).body
+    const fresh = await work(tx)
+    await storeAnswer(tx, { ...request, digest, status: 200, headers: {}, body: JSON.stringify(fresh) })
+    return fresh
+  })) as Body
+}
+
+/** The stored answer of such a request, where it came to its end before. */
+export const answeredBefore = async <Body, Status extends number>(
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+): Promise<Answer<Body, Status> | undefined> => {
+  const key = requestKey(c)
+  if (key === undefined) return undefined
+  const stored = await findAnswer(deps.db, { actor: c.get('actor').name, key })
+  return stored && replay<Body, Status>(c, deps, stored, await digestOf(c, deps))
+}
+
 /** The request's Idempotency-Key, for callers that also keep it elsewhere. */
 export const requestKey = (c: Context<ApiEnv>): string | undefined => {
   const key = c.req.header('idempotency-key')

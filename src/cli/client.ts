@@ -10,10 +10,17 @@ export class ApiRefusal extends Error {
   readonly code: string
   readonly remedy: string
   readonly errors: readonly { field: string; message: string }[]
+  /** How many there are, where another number was confirmed, and the first of them. */
+  readonly matched: number | undefined
+  readonly sample: readonly string[]
 
   constructor(
     status: number,
-    problem: Partial<Record<'code' | 'detail' | 'title' | 'remedy', string>> & { errors?: unknown },
+    problem: Partial<Record<'code' | 'detail' | 'title' | 'remedy', string>> & {
+      errors?: unknown
+      matched?: unknown
+      sample?: unknown
+    },
   ) {
     super(problem.detail ?? problem.title ?? `The API answered ${status}.`)
     this.status = status
@@ -22,6 +29,8 @@ export class ApiRefusal extends Error {
     this.remedy =
       this.code === 'unauthenticated' ? tokenRemedy : (problem.remedy ?? 'Look at the log of the API.')
     this.errors = Array.isArray(problem.errors) ? problem.errors : []
+    this.matched = typeof problem.matched === 'number' ? problem.matched : undefined
+    this.sample = Array.isArray(problem.sample) ? problem.sample : []
   }
 }
 

@@ -88,7 +88,11 @@ export const tellWorkers = (deps: ApiDeps, asked: readonly Pick<AskedOperation, 
   nudge(deps.db)
 }
 
-const rehearse = async (tx: Tx, ask: OperationAsk): Promise<Admission & { readonly error?: DroverError }> => {
+/** What the admission finds, without its doing. */
+export const rehearse = async (
+  tx: Tx,
+  ask: OperationAsk,
+): Promise<Admission & { readonly error?: DroverError }> => {
   try {
     return (await rehearseOperation(tx, ask)).admission
   } catch (error) {

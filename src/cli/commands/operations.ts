@@ -1,15 +1,21 @@
 import { type OperationKind, operationKinds } from '../../domain/operation/kinds.ts'
 import { operationStates } from '../../domain/operation/state.ts'
 import { askEach, waitForEnd } from '../ask-machines.ts'
+import { askMany, manyOptions, meansMany } from '../ask-many-machines.ts'
 import type { Json } from '../client.ts'
-import { type Call, type Command, exitCodes, jsonOf, UsageError } from '../command.ts'
+import { type Call, type Command, exitCodes, jsonOf, type Option, UsageError } from '../command.ts'
 import { askOf, askOptions, optionsOfKind, paramsOf } from '../operation-options.ts'
 import { field, since } from '../output.ts'
 import { followOperations, statusOf } from '../watch-operation.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const idArg = { name: 'id', summary: 'the id of an operation' }
-const machinesArg = { name: 'machine', summary: 'an id, or a name that only one machine has', many: true }
+const machinesArg = {
+  name: 'machine',
+  summary: 'an id, or a name that only one machine has',
+  optional: true,
+  many: true,
+}
 
 const summaries: Readonly<Record<OperationKind, string>> = {
   start: 'Start machines',
@@ -28,11 +34,17 @@ const summaries: Readonly<Record<OperationKind, string>> = {
 const verbOf = (kind: OperationKind): Command => ({
   name: kind,
   summary: summaries[kind],
-  covers: ['POST /v1/operations'],
+  covers: ['POST /v1/operations', 'POST /v1/operations/:bulk'],
   args: [machinesArg],
-  options: { ...optionsOfKind(kind), wait: waitForEnd },
-  run: (call) => askEach(call, call.args, askOf(call.values, kind, paramsOf(call.values, kind))),
+  options: { ...optionsOfKind(kind), ...manyOptions, wait: waitForEnd },
+  run: (call) => askNamedOrMany(call, call.args, askOf(call.values, kind, paramsOf(call.values, kind))),
 })
+
+const askNamedOrMany = (call: Call, names: readonly string[], ask: Json): Promise<number> => {
+  if (names.length === 0) return askMany(call, ask)
+  if (meansMany(call)) throw new UsageError('Either name the machines, or choose many by options.')
+  return askEach(call, names, ask)
+}
 
 const slotLine = (slot: Json): string => {
   const holders = (slot.holders as Json[])
@@ -80,6 +92,19 @@ const printOperation = ({ output }: Call, operation: Json): void => {
 
 const isKind = (text: string | undefined): text is OperationKind =>
   (operationKinds as readonly (string | undefined)[]).includes(text)
+
+const anyOptions: Readonly<Record<string, Option>> = {
+  force: { type: 'boolean', summary: 'with force' },
+  params: { type: 'string', value: 'json', summary: 'what the kind needs, such as {"host": "node-2"}' },
+  ...askOptions,
+}
+
+/** The first argument is the kind, and what it needs is JSON. */
+const anyAsk = (call: Call): Json => {
+  const [kind] = call.args
+  if (!isKind(kind)) throw new UsageError(`"${kind}" is none of ${operationKinds.join(', ')}.`)
+  return askOf(call.values, kind, (jsonOf(call.values, 'params') ?? {}) as Json)
+}
 
 const plainCommands: readonly Command[] = [
   listCommand({
@@ -140,17 +165,16 @@ const plainCommands: readonly Command[] = [
       { name: 'kind', summary: operationKinds.join(', ') },
       { name: 'machine', summary: 'an id, or a name that only one machine has' },
     ],
-    options: {
-      force: { type: 'boolean', summary: 'with force' },
-      params: { type: 'string', value: 'json', summary: 'what the kind needs, such as {"host": "node-2"}' },
-      ...askOptions,
-      wait: waitForEnd,
-    },
-    run: (call) => {
-      const [kind, machine = ''] = call.args
-      if (!isKind(kind)) throw new UsageError(`"${kind}" is none of ${operationKinds.join(', ')}.`)
-      return askEach(call, [machine], askOf(call.values, kind, (jsonOf(call.values, 'params') ?? {}) as Json))
-    },
+    options: { ...anyOptions, wait: waitForEnd },
+    run: (call) => askEach(call, call.args.slice(1), anyAsk(call)),
+  },
+  {
+    name: 'operations bulk',
+    summary: 'Ask the same of all machines that fit',
+    covers: ['POST /v1/operations/:bulk'],
+    args: [{ name: 'kind', summary: operationKinds.join(', ') }],
+    options: { ...anyOptions, ...manyOptions, wait: waitForEnd },
+    run: (call) => askMany(call, anyAsk(call)),
   },
   {
     name: 'operations cancel',

@@ -1,0 +1,260 @@
+import { z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
+import type { Tx } from '../../../db/client.ts'
+import { type ChosenMachine, chooseMachines } from '../../../db/queries/choose-machines.ts'
+import { runPolicies } from '../../domain/operation/applicability.ts'
+import { type AskedOperation, askOperation, type OperationAsk } from '../../operation/ask-operation.ts'
+import { type RefusedAsk, recordRefusals } from '../../operation/record-refusal.ts'
+import { apiLimits } from '../api-limits.ts'
+import type { ApiDeps, ApiEnv } from '../env.ts'
+import { answeredBefore, once, oncePart } from '../idempotency.ts'
+import { readCursor, uuidKey, writeCursor } from '../page.ts'
+import { problem, validationProblem } from '../problem.ts'
+import { defineRoute, json, jsonBody, newResource } from '../route.ts'
+import { operationShape, readAsk } from './operation-ask.ts'
+import { isRefusal, rehearse, tellWorkers } from './operation-create.ts'
+import { operationReason } from './operation-view.ts'
+import { operationTag } from './operations.ts'
+
+const bulkMax = apiLimits.bulkMachines
+const shownNames = 10
+const shownRefused = 50
+
+const short = z.string().trim().min(1).max(255).optional()
+
+const outcomeSchema = z.object({
+  machine_id: z.uuid(),
+  machine: z.string(),
+  outcome: z.enum(['admitted', 'superseded', 'queued', 'refused']).openapi({
+    description: '`superseded`: admitted in the place of an older one.',
+  }),
+  operation_id: z.uuid().nullable(),
+  supersedes: z.uuid().nullable(),
+  reason: operationReason.nullable(),
+  message: z.string().nullable(),
+  blocker: z.uuid().nullable(),
+})
+type Outcome = z.infer<typeof outcomeSchema>
+
+const answerSchema = z
+  .object({
+    dry_run: z.boolean(),
+    matched: z.int().openapi({ description: 'Machines that fit; with a cursor, behind it.' }),
+    left: z.int(),
+    next_cursor: z.string().nullable(),
+    admitted: z.int(),
+    superseded: z.int(),
+    queued: z.int(),
+    refused: z.array(
+      z.object({
+        reason: operationReason,
+        count: z.int(),
+        machine_ids: z.array(z.uuid()).openapi({ description: `The first ${shownRefused}.` }),
+      }),
+    ),
+    items: z.array(outcomeSchema),
+  })
+  .openapi('OperationsBulkAnswer')
+type Answer = z.infer<typeof answerSchema>
+
+const bulk = defineRoute({
+  method: 'post',
+  path: '/operations/:verb{:bulk}',
+  role: 'operator',
+  tag: operationTag,
+  summary: 'Ask the same of many machines at once',
+  description:
+    `All machines that fit are counted; another number than \`confirm_count\`, or none, is refused with the count and ` +
+    `some names. At most ${bulkMax} are asked in one request, in the order of their ids, each by itself: what is ` +
+    'refused for one keeps nothing from the others. `left` is how many are behind these: send the request again with ' +
+    '`next_cursor` as its `cursor` and `left` as its `confirm_count`. A dry run needs no confirmation.',
+  request: {
+    body: jsonBody(
+      z
+        .strictObject({
+          ...operationShape,
+          target: short,
+          host: short,
+          project: short,
+          power: z.enum(['on', 'off', 'suspended', 'unknown']).optional(),
+          run_policy: z.enum(runPolicies).optional(),
+          ids: z.array(z.uuid()).min(1).max(bulkMax).optional().openapi({ description: 'Exactly these.' }),
+          all: z.literal(true).optional().openapi({ description: 'Every machine there is.' }),
+          cursor: z
+            .string()
+            .max(400)
+            .optional()
+            .openapi({ description: '`next_cursor` of the request before.' }),
+          confirm_count: z
+            .int()
+            .min(0)
+            .optional()
+            .openapi({ description: 'How many you mean; with a cursor: how many were left.' }),
+        })
+        .openapi('OperationsBulk', {
+          example: { kind: 'stop', target: 'oslo', host: 'node-1', confirm_count: 12 },
+        }),
+    ),
+  },
+  responses: { 200: json(answerSchema, 'What became of each') },
+})
+
+type Body = z.infer<(typeof bulk)['request']['body']['content']['application/json']['schema']>
+
+const list = 'bulk-operations'
+
+/** The part of the request's time until the last machine is begun. */
+const actPart = 0.7
+
+const choiceOf = (body: Body) => {
+  const { target, host, project, power, run_policy: runPolicy, ids } = body
+  const choice = { target, host, project, power, runPolicy, ids }
+  if (body.all !== true && Object.values(choice).every((value) => value === undefined))
+    throw validationProblem([
+      {
+        field: 'target',
+        message: 'say which machines are meant: target, host, project, power, run_policy, ids, or all',
+      },
+    ])
+  return choice
+}
+
+const requireCount = (
+  matched: number,
+  chosen: readonly ChosenMachine[],
+  confirmed: number | undefined,
+): void => {
+  if (matched === confirmed) return
+  const fit = matched === 1 ? '1 machine fits' : `${matched} machines fit`
+  const said = confirmed === undefined ? 'you confirmed no number' : `you confirmed ${confirmed}`
+  throw problem('count-differs', `${fit}, and ${said}.`, {
+    field: 'confirm_count',
+    remedy: 'Look at the machines, and confirm the number that fits now.',
+    counted: { matched, sample: chosen.slice(0, shownNames).map(({ name }) => name) },
+  })
+}
+
+/** What became of one machine, and what is to be done about it after the commit. */
+interface Done {
+  readonly outcome: Outcome
+  readonly asked?: AskedOperation
+  readonly refused?: RefusedAsk
+}
+
+const outcomeOf = (machine: ChosenMachine, part: Partial<Outcome> & Pick<Outcome, 'outcome'>): Outcome => ({
+  ...{ machine_id: machine.id, machine: machine.name, operation_id: null, supersedes: null },
+  ...{ reason: null, message: null, blocker: null, ...part },
+})
+
+const admittedAs = (state: 'pending' | 'queued', supersedes: string | null): Outcome['outcome'] => {
+  if (state === 'queued') return 'queued'
+  return supersedes === null ? 'admitted' : 'superseded'
+}
+
+const askOne = async (tx: Tx, machine: ChosenMachine, ask: OperationAsk): Promise<Done> => {
+  try {
+    // What is refused leaves nothing behind, and its answer is stored.
+    const asked = (await tx.savepoint((part) => askOperation(part as Tx, ask))) as AskedOperation
+    const { state, supersedes } = asked.admission
+    const operation = asked.operation.id
+    const outcome = admittedAs(state, supersedes)
+    return { asked, outcome: outcomeOf(machine, { outcome, operation_id: operation, supersedes }) }
+  } catch (error) {
+    if (!isRefusal(error)) throw error
+    const blocker = typeof error.detail?.blocker === 'string' ? error.detail.blocker : null
+    const said = { reason: error.code, message: error.message, blocker }
+    return { refused: { ask, error }, outcome: outcomeOf(machine, { outcome: 'refused', ...said }) }
+  }
+}
+
+const rehearseOne = async (tx: Tx, machine: ChosenMachine, ask: OperationAsk): Promise<Done> => {
+  const found = await rehearse(tx, ask)
+  if (found.admitted) {
+    const { state, supersedes } = found
+    return { outcome: outcomeOf(machine, { outcome: admittedAs(state, supersedes), supersedes }) }
+  }
+  const { reason, blocker, error } = found
+  return {
+    outcome: outcomeOf(machine, { outcome: 'refused', reason, blocker, message: error?.message ?? null }),
+  }
+}
+
+const refusedByReason = (items: readonly Outcome[]): Answer['refused'] => {
+  const byReason = new Map<NonNullable<Outcome['reason']>, string[]>()
+  for (const { reason, machine_id: id } of items)
+    if (reason !== null) byReason.set(reason, [...(byReason.get(reason) ?? []), id])
+  return [...byReason].map(([reason, ids]) => ({
+    ...{ reason, count: ids.length, machine_ids: ids.slice(0, shownRefused) },
+  }))
+}
+
+const summarize = (
+  items: Outcome[],
+  { matched, dry }: { readonly matched: number; readonly dry: boolean },
+): Answer => {
+  const left = matched - items.length
+  const last = items.at(-1)
+  const count = (outcome: Outcome['outcome']) => items.filter((item) => item.outcome === outcome).length
+  return {
+    ...{ dry_run: dry, matched, left },
+    next_cursor: left > 0 && last ? writeCursor(list, last.machine_id) : null,
+    ...{ admitted: count('admitted'), superseded: count('superseded'), queued: count('queued') },
+    refused: refusedByReason(items),
+    items,
+  }
+}
+
+/** Each machine in a transaction of its own: a large number must not hold up those who ask of one. */
+const askAll = async (
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  {
+    body,
+    chosen,
+    endMs,
+  }: { readonly body: Body; readonly chosen: readonly ChosenMachine[]; readonly endMs: number },
+): Promise<Outcome[]> => {
+  const told = readAsk(body, c.get('actor').name)
+  const items: Outcome[] = []
+  const refused: RefusedAsk[] = []
+  try {
+    for (const machine of chosen) {
+      if (items.length > 0 && deps.clock.monotonicMs() > endMs) break
+      const ask = { ...told, machineId: machine.id }
+      let done: Done | undefined
+      const outcome = await oncePart(c, deps, machine.id, async (tx) => {
+        done = await (body.dry_run ? rehearseOne : askOne)(tx, machine, ask)
+        return done.outcome
+      })
+      items.push(outcome)
+      if (done?.asked) tellWorkers(deps, [done.asked])
+      if (done?.refused) refused.push(done.refused)
+    }
+  } finally {
+    await recordRefusals(deps.db, refused)
+  }
+  return items
+}
+
+/** `POST /operations/:bulk`. */
+export const operationsBulk = (deps: ApiDeps) =>
+  newResource().openapi(bulk, async (c) => {
+    const endMs = deps.clock.monotonicMs() + deps.limits.requestMs * actPart
+    const body = c.req.valid('json')
+    const choice = choiceOf(body)
+    // Whatever is wrong with it is said before anything is counted.
+    readAsk(body, c.get('actor').name)
+    const before = await answeredBefore<Answer, 200>(c, deps)
+    if (before) return c.json(before.body, 200)
+    const after = readCursor(list, uuidKey, body.cursor)
+    const { matched, chosen } = await chooseMachines(deps.db, choice, {
+      after,
+      limit: deps.limits.bulkMachines,
+    })
+    if (!body.dry_run) requireCount(matched, chosen, body.confirm_count)
+    const items = await askAll(c, deps, { body, chosen, endMs })
+    const answer = await once(c, deps, () =>
+      Promise.resolve({ status: 200 as const, body: summarize(items, { matched, dry: body.dry_run }) }),
+    )
+    return c.json(answer.body, 200)
+  })
