@@ -110,7 +110,8 @@ const carryOut = async (
   const reason = step.reason === 'failed' ? reasonOf(jobError) : step.reason
   const move = {
     id,
-    from: ['queued', 'pending', 'running'],
+    // As it was seen: one that has had its turn since, in this very round, is looked at in the next.
+    from: [operation.state as OperationState],
     to: step.to,
     reason,
     message: messageOf(reason, operation),

@@ -1,0 +1,103 @@
+import type { Db, Queryable } from '../../../db/client.ts'
+import { type Clock, systemClock } from '../../../src/clock.ts'
+
+/** What every line of a process that was killed comes to. */
+export class Dead extends Error {
+  override readonly name = 'Dead'
+}
+
+export interface Fate {
+  /** How many statements and calls it gets done before it dies; null: it lives. */
+  readonly diesAfter: number | null
+  /** How many before it freezes, outside of transactions; null: it does not. */
+  readonly freezesAfter: number | null
+}
+
+/**
+ * The life of one imagined process: it passes a point before and after whatever it does outside itself, and dies or
+ * freezes at one of them. What is dead writes nothing any more: its transactions are rolled back.
+ */
+export class Life {
+  readonly frozen: Promise<void>
+  readonly clock: Clock
+  #passes = 0
+  #dead = false
+  #freezesAfter: number | null
+  readonly #diesAfter: number | null
+  #sleptMs = 0
+  #freeze: () => void = () => undefined
+  #thaw: () => void = () => undefined
+
+  constructor({ diesAfter, freezesAfter }: Fate) {
+    this.#diesAfter = diesAfter
+    this.#freezesAfter = freezesAfter
+    this.frozen = new Promise((resolve) => {
+      this.#freeze = resolve
+    })
+    this.clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + this.#sleptMs }
+  }
+
+  /** A point at which it may die. */
+  pass(): void {
+    this.#passes += 1
+    if (this.#diesAfter !== null && this.#passes > this.#diesAfter) this.#dead = true
+    if (this.#dead) throw new Dead('The process is dead.')
+  }
+
+  /** A point at which it may freeze, too. */
+  async rest(): Promise<void> {
+    this.pass()
+    if (this.#freezesAfter === null || this.#passes <= this.#freezesAfter) return
+    this.#freezesAfter = null
+    const thawed = new Promise<void>((resolve) => {
+      this.#thaw = resolve
+    })
+    this.#freeze()
+    await thawed
+    this.pass()
+  }
+
+  /** By its own clock it has stood still for so long. */
+  sleep(ms: number): void {
+    this.#sleptMs += ms
+  }
+
+  thaw(): void {
+    this.#thaw()
+  }
+
+  kill(): void {
+    this.#dead = true
+  }
+}
+
+const isStatement = (args: readonly unknown[]): boolean =>
+  Array.isArray(args[0]) && 'raw' in (args[0] as object)
+
+/** The database as that process has it. */
+export const mortalDb = (db: Db, life: Life): Db => {
+  const begin = async (...args: readonly unknown[]) => {
+    const work = args.at(-1) as (tx: Queryable) => Promise<unknown>
+    await life.rest()
+    const done = await (db.begin as (...given: unknown[]) => Promise<unknown>)(
+      ...args.slice(0, -1),
+      async (tx: Queryable) => {
+        const result = await work(mortal(tx, life))
+        life.pass()
+        return result
+      },
+    )
+    await life.rest()
+    return done
+  }
+  return mortal(db, life, { begin })
+}
+
+const mortal = <Sql extends object>(sql: Sql, life: Life, own: Record<string, unknown> = {}): Sql =>
+  new Proxy(sql, {
+    apply: (target, _this, args: unknown[]) => {
+      if (isStatement(args)) life.pass()
+      return (target as unknown as (...given: unknown[]) => unknown)(...args)
+    },
+    get: (target, key) => own[String(key)] ?? Reflect.get(target, key),
+  })
