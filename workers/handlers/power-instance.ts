@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { isEntryLettingGo } from '../../db/queries/entry-of-instance.ts'
 import { powerInstance } from '../../src/domain/job/power-instance.ts'
 import { powerMachine } from '../../src/inventory/power-machine.ts'
 import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
@@ -6,14 +7,22 @@ import { requireActionable } from '../../src/inventory/require-instance.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
 import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
 
+const lookMs = 2_000
+
 type Payload = z.infer<typeof powerInstance.payload>
 
 /** Switches a machine of a source on or off, and reads it anew. */
 export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
   kind: powerInstance,
   run: async (ctx) => {
-    const { verb, force, timeout_seconds: seconds } = ctx.payload
-    const { instance, site } = await requireActionable(ctx, ctx.payload.instance)
+    const { verb, force, timeout_seconds: seconds, after_entry: entryId, instance: id } = ctx.payload
+    if (entryId !== null && (await isEntryLettingGo(ctx.db, { entryId, instanceId: id })))
+      return waitFor({
+        reason: 'entry-lets-go',
+        detail: `Its migration (entry ${entryId}) was given up for this and is putting right what it left.`,
+        forMs: lookMs,
+      })
+    const { instance, site } = await requireActionable(ctx, id)
     return use(site, async (platform): Promise<Outcome> => {
       const asked = { verb, force, timeoutMs: seconds * 1_000 }
       const task = { turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null }

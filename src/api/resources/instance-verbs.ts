@@ -1,10 +1,14 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
+import { findEntryOfInstance } from '../../../db/queries/entry-of-instance.ts'
 import { findMigrated } from '../../../db/queries/find-migrated.ts'
 import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
 import { actsOnInstance, type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
+import { isCommitted } from '../../domain/migration/entry.ts'
+import { type CancelOutcome, nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
+import { actOnEntry } from '../../migration/entry-verbs.ts'
 import type { Capability } from '../../platforms/ports.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
@@ -40,7 +44,7 @@ const power = defineRoute({
   role: 'operator',
   tag,
   summary: 'Switch an instance on or off at its source',
-  description: `\`shutdown\` asks the guest, \`stop\` pulls the plug. ${guards}`,
+  description: `\`shutdown\` asks the guest, \`stop\` pulls the plug. ${guards} But \`stop\` with \`force\` gives up a migration that has already asked for the machine's power-off, in the same transaction: the migration puts right what it left, then the machine goes off.`,
   request: {
     params: idParams,
     body: jsonBody(
@@ -87,13 +91,17 @@ const reset = defineRoute({
 })
 
 /** Why nothing may be done to the machine now: every reason, not the first. */
-const requireActionable = async (tx: Tx, row: InstanceLine, needs: Capability): Promise<void> => {
+const requireActionable = async (
+  tx: Tx,
+  row: InstanceLine,
+  { needs, gaveUp }: { readonly needs: Capability; readonly gaveUp: string | null },
+): Promise<void> => {
   const site = await findSiteByName(tx, 'source', row.source)
-  const migrated = await findMigrated(tx, row.id)
+  const migrated = gaveUp === null ? await findMigrated(tx, row.id) : undefined
   // Nothing is known before the first good check; then the job itself finds out.
   const able = !site || site.capabilities.length === 0 || site.capabilities.includes(needs)
   const reasons = [
-    ...(row.frozenBy === null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
+    ...(row.frozenBy === null || gaveUp !== null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
     ...(migrated ? [`the batch ${migrated.batch} has migrated it: here it stays off`] : []),
     ...(row.goneAt === null ? [] : ['its source no longer has it']),
     ...(row.ignored === null ? [] : [`it is ignored (${row.ignored})`]),
@@ -108,16 +116,27 @@ const requireActionable = async (tx: Tx, row: InstanceLine, needs: Capability): 
     })
 }
 
+interface StartAsk {
+  readonly id: string
+  readonly kind: string
+  readonly payload: Record<string, unknown>
+  readonly needs: Capability
+  readonly by: string
+  /** The entry that was given up for it. */
+  readonly gaveUp?: string | null
+}
+
 /** Asking for the very same thing while it is under way gives that job; for another thing it is refused. */
-const start = async (
-  tx: Tx,
-  asked: { id: string; kind: string; payload: Record<string, unknown>; needs: Capability; by: string },
-) => {
+const start = async (tx: Tx, asked: StartAsk) => {
+  const gaveUp = asked.gaveUp ?? null
   const row = requireInstance(await lockInstance(tx, asked.id), asked.id)
-  await requireActionable(tx, row, asked.needs)
-  const payload = { instance: row.id, ...asked.payload }
   const live = await findLiveInstanceJob(tx, { instance: row.id, kinds: actsOnInstance })
-  if (live && (live.kind !== asked.kind || live.payload.verb !== asked.payload.verb))
+  const isSame = live && live.kind === asked.kind && live.payload.verb === asked.payload.verb
+  // What waits for a migration that was given up is found again, though that still holds the instance.
+  const waits = isSame && typeof live.payload.after_entry === 'string'
+  if (!waits) await requireActionable(tx, row, { needs: asked.needs, gaveUp })
+  const payload = { instance: row.id, ...asked.payload, ...(gaveUp === null ? {} : { after_entry: gaveUp }) }
+  if (live && !isSame)
     throw problem(
       'instance-busy',
       `${live.kind} ${live.id} (${String(live.payload.verb)}) is under way for it.`,
@@ -137,6 +156,23 @@ const start = async (
   }
 }
 
+/**
+ * A stop with force of a machine whose migration has asked for its power-off gives that migration up. Its entry is
+ * locked before the instance, as the migration itself does.
+ */
+const giveUpMigration = async (
+  tx: Tx,
+  asked: { readonly id: string; readonly verb: PowerVerb; readonly force: boolean; readonly by: string },
+): Promise<{ readonly gaveUp: string; readonly canceled: CancelOutcome | undefined } | undefined> => {
+  if (asked.verb !== 'stop' || !asked.force) return undefined
+  const entry = await findEntryOfInstance(tx, asked.id)
+  if (!entry || !isCommitted(entry)) return undefined
+  const { canceled } = await actOnEntry(tx, {
+    ...{ id: entry.id, verb: 'cancel', force: true, cleanup: false, by: asked.by },
+  })
+  return { gaveUp: entry.id, canceled }
+}
+
 const powerNeeds = (verb: PowerVerb): Capability => (verb === 'shutdown' ? 'guest-shutdown' : 'power')
 
 /** `/instances/{id}/:power`, `:enable-background-import` and `:reset-background-import`. */
@@ -146,9 +182,14 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const payload = c.req.valid('json')
       const by = c.get('actor').name
-      const answer = await once(c, deps, (tx) =>
-        start(tx, { id, kind: 'power-instance', payload, needs: powerNeeds(payload.verb), by }),
-      )
+      const canceled: CancelOutcome[] = []
+      const answer = await once(c, deps, async (tx) => {
+        const given = await giveUpMigration(tx, { id, ...payload, by })
+        if (given?.canceled) canceled.push(given.canceled)
+        const needs = powerNeeds(payload.verb)
+        return start(tx, { id, kind: 'power-instance', payload, needs, by, gaveUp: given?.gaveUp ?? null })
+      })
+      for (const outcome of canceled) nudgeCancel(deps.db, outcome)
       nudge(deps.db)
       return c.json(answer.body, 202)
     })

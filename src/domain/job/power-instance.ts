@@ -20,6 +20,8 @@ export const powerInstance = defineKind({
     force: z.boolean().default(false),
     /** How long a guest may take to go off. */
     timeout_seconds: z.int().min(5).max(86_400).default(300),
+    /** The entry of a migration that was given up for this: it puts right what it left before anything is done here. */
+    after_entry: z.uuid().nullable().default(null),
   }),
   retry: { environmentMax: 20 },
 })

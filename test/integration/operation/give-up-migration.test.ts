@@ -1,0 +1,68 @@
+import { expect, test } from 'vitest'
+import type { Handler } from '../../../workers/handler.ts'
+import { createPowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { clientOf, depsOver } from '../../api/setup.ts'
+import { createHandlersOf } from '../../support/journey-handlers.ts'
+import {
+  createJourneyWorker,
+  createJourneyWorld,
+  entryOf,
+  placeEntry,
+  powerOf,
+  sendTo,
+} from '../../support/journeys.ts'
+import { createLab } from '../../support/lab.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+const lab = await createLab()
+const world = await createJourneyWorld(db, lab)
+const worker = createJourneyWorker(db, [
+  ...createHandlersOf(world),
+  createPowerInstance(world.inventory.use) as Handler,
+])
+const call = clientOf(depsOver(db))
+
+/** An entry whose source is off on its account. */
+const committed = async (ref: string) => {
+  const { id } = await placeEntry(world, ref)
+  const entry = await entryOf(db, id)
+  await db`update instance set frozen_by = ${world.batch.name} where id = ${entry.instanceId}::uuid`
+  await worker.finish(await sendTo(world, id, 'cutover-instance'))
+  await db`update entry set state = 'post-import', stage = 'complete', job_id = null where id = ${id}::uuid`
+  return entry
+}
+
+const power = (instance: string, json: object) => call('POST', `/v1/instances/${instance}/:power`, { json })
+
+test('a stop of an instance in a committed migration is refused, and with force gives the migration up first', async () => {
+  const { id, instanceId } = await committed('vm-101')
+  const refused = await power(instanceId, { verb: 'stop' })
+  expect([refused.status, refused.body.code]).toEqual([409, 'instance-not-actionable'])
+  expect(refused.body.detail).toContain(world.batch.name)
+  expect((await power(instanceId, { verb: 'shutdown', force: true })).status).toBe(409)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'post-import' })
+
+  const asked = await power(instanceId, { verb: 'stop', force: true })
+  expect(asked.status).toBe(202)
+  const given = await entryOf(db, id)
+  expect(given.state).toBe('canceled')
+  // Who asks again hears of the same job, though the migration still holds the instance.
+  const again = await power(instanceId, { verb: 'stop', force: true })
+  expect(again.body).toMatchObject({ id: asked.body.id, existing: true })
+
+  // The machine is left alone until the migration has put right what it left: then it goes off.
+  expect(await worker.follow(asked.body.id)).toMatchObject({ state: 'waiting', waitReason: 'entry-lets-go' })
+  expect((await worker.finish(given.jobId ?? '')).state).toBe('succeeded')
+  expect(await powerOf(world.from, 'vm-101')).toBe('on')
+  expect((await worker.finish(asked.body.id)).state).toBe('succeeded')
+  expect(await powerOf(world.from, 'vm-101')).toBe('off')
+})
+
+test('where the stop cannot be asked for, the migration goes on', async () => {
+  const { id, instanceId } = await committed('vm-102')
+  await db`update site set connectivity = 'unknown' where id = ${world.source.id}::uuid`
+  expect((await power(instanceId, { verb: 'stop', force: true })).status).toBe(409)
+  expect(await entryOf(db, id)).toMatchObject({ state: 'post-import', jobId: null })
+  await db`update site set connectivity = 'ok' where id = ${world.source.id}::uuid`
+})
