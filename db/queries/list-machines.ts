@@ -51,7 +51,7 @@ const from = (db: Queryable) => db`
     order by e.state = 'finished', e.id limit 1) e on true`
 
 /** What `m` (machine) and `s` (site) must be like. */
-const machineFits = (db: Queryable, filter: MachineFilter) => {
+export const machineFits = (db: Queryable, filter: MachineFilter) => {
   const is = (column: string, value: string | undefined) =>
     value === undefined ? db`` : db`and ${db(column)} = ${value}`
   return db`

@@ -1,4 +1,5 @@
 import { runPolicies } from '../domain/operation/applicability.ts'
+import { machinePhases } from '../domain/operation/phase.ts'
 import { ApiRefusal, type Json } from './client.ts'
 import { type Call, exitCodes, numberOf, type Option, textOf, UsageError } from './command.ts'
 import { followOperations } from './watch-operation.ts'
@@ -14,7 +15,9 @@ const choiceOptions = {
     choices: ['on', 'off', 'suspended', 'unknown'],
     summary: 'of many: those that are',
   },
+  phase: { type: 'string', value: 'phase', choices: machinePhases, summary: 'of many: those that do this' },
   'run-policy': { type: 'string', value: 'policy', choices: runPolicies, summary: 'of many: those with it' },
+  filter: { type: 'string', value: 'cel', summary: 'of many: those that fit: docs/filters.md' },
 } as const satisfies Readonly<Record<string, Option>>
 
 export const manyOptions: Readonly<Record<string, Option>> = {
@@ -57,7 +60,7 @@ export const askMany = async (call: Call, ask: Json): Promise<number> => {
   const { client, output, values } = call
   const choice = choiceOf(call)
   if (choice === undefined)
-    throw new UsageError('Say which machines: by name, or with --target, --on-host, --power, …, --all.')
+    throw new UsageError('Say which machines: by name, or with --target, --on-host, --filter, …, --all.')
   const body: Json = { ...ask, ...choice }
   const count =
     ask.dry_run === true ? undefined : (numberOf(values, 'confirm') ?? (await countFirst(call, body)))

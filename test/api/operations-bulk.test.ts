@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { addSite } from './inventory-rows.ts'
 import { clientOf, depsOver, type Reply } from './setup.ts'
 
 const { db } = await createDatabase()
@@ -9,6 +10,8 @@ const call = clientOf(depsOver(db, { limits }))
 const bulk = (json: Record<string, unknown>, key?: string): Promise<Reply> =>
   call('POST', '/v1/operations/:bulk', { json, ...(key ? { headers: { 'idempotency-key': key } } : {}) })
 const ask = (json: Record<string, unknown>) => call('POST', '/v1/operations', { json })
+
+const oslo = await addSite(db, 'oslo', { role: 'target' })
 
 const stored = async (): Promise<number> => {
   const [row] = await db<{ n: number }[]>`select count(*)::int as n from operation`
@@ -22,7 +25,8 @@ beforeEach(async () => {
 
 const addMany = async (count: number, power = 'on'): Promise<string[]> => {
   const ids: string[] = []
-  for (let at = 0; at < count; at += 1) ids.push(await addMachine(db, { power, name: `many-${power}-${at}` }))
+  for (let at = 0; at < count; at += 1)
+    ids.push(await addMachine(db, { power, name: `many-${power}-${at}`, targetId: oslo }))
   return ids
 }
 
@@ -82,6 +86,21 @@ test('goes through machines in the order of their ids, in parts, with a cursor t
   const asked = [first, second, third].flatMap(({ body }) => body.items.map((item) => item.machine_id))
   expect(asked).toEqual(ids.toSorted())
   expect((await part({ confirm_count: 4, cursor: 'nonsense' })).body.field).toBe('cursor')
+})
+
+test('chooses by what lists of machines choose by, and by a filter', async () => {
+  await addMany(4)
+  await addMany(2, 'off')
+  const dry = async (choice: object) => (await bulk({ kind: 'snapshot', dry_run: true, ...choice })).body
+  expect(await dry({ phase: 'stopped' })).toMatchObject({ matched: 2, scanned: 6 })
+  expect(await dry({ target: 'oslo', name: 'MANY-ON' })).toMatchObject({ matched: 4 })
+  expect(await dry({ target: 'lima' })).toMatchObject({ matched: 0, items: [] })
+  const one = { filter: 'name == "many-on-1" && phase == "running"' }
+  expect((await dry(one)).items.map(({ machine }) => machine)).toEqual(['many-on-1'])
+  const wrong = await bulk({ kind: 'snapshot', filter: 'nam == "x"', dry_run: true })
+  expect([wrong.status, wrong.body.field]).toEqual([422, 'filter'])
+  const done = await bulk({ kind: 'snapshot', ...one, confirm_count: 1 })
+  expect(done.body).toMatchObject({ matched: 1, admitted: 1, left: 0 })
 })
 
 test('a dry run says the same and changes nothing', async () => {

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import type { Context } from 'hono'
 import type { Tx } from '../../../db/client.ts'
-import { type ChosenMachine, chooseMachines } from '../../../db/queries/choose-machines.ts'
-import { runPolicies } from '../../domain/operation/applicability.ts'
+import { type ChosenMachine, chooseMachines as readChosen } from '../../../db/queries/choose-machines.ts'
+import { listMachines, type MachineLine } from '../../../db/queries/list-machines.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../operation/ask-operation.ts'
 import { type RefusedAsk, recordRefusals } from '../../operation/record-refusal.ts'
 import { apiLimits } from '../api-limits.ts'
@@ -11,6 +11,9 @@ import { answeredBefore, once, oncePart } from '../idempotency.ts'
 import { readCursor, uuidKey, writeCursor } from '../page.ts'
 import { problem, validationProblem } from '../problem.ts'
 import { defineRoute, json, jsonBody, newResource } from '../route.ts'
+import { scan } from '../scan.ts'
+import { scanFields, scanShape } from './instances.ts'
+import { chooseMachines, machineChoice } from './machines.ts'
 import { operationShape, readAsk } from './operation-ask.ts'
 import { isRefusal, rehearse, tellWorkers } from './operation-create.ts'
 import { operationReason } from './operation-view.ts'
@@ -19,8 +22,6 @@ import { operationTag } from './operations.ts'
 const bulkMax = apiLimits.bulkMachines
 const shownNames = 10
 const shownRefused = 50
-
-const short = z.string().trim().min(1).max(255).optional()
 
 const outcomeSchema = z.object({
   machine_id: z.uuid(),
@@ -53,6 +54,7 @@ const answerSchema = z
       }),
     ),
     items: z.array(outcomeSchema),
+    ...scanShape,
   })
   .openapi('OperationsBulkAnswer')
 type Answer = z.infer<typeof answerSchema>
@@ -73,11 +75,7 @@ const bulk = defineRoute({
       z
         .strictObject({
           ...operationShape,
-          target: short,
-          host: short,
-          project: short,
-          power: z.enum(['on', 'off', 'suspended', 'unknown']).optional(),
-          run_policy: z.enum(runPolicies).optional(),
+          ...machineChoice,
           ids: z.array(z.uuid()).min(1).max(bulkMax).optional().openapi({ description: 'Exactly these.' }),
           all: z.literal(true).optional().openapi({ description: 'Every machine there is.' }),
           cursor: z
@@ -103,27 +101,55 @@ type Body = z.infer<(typeof bulk)['request']['body']['content']['application/jso
 
 const list = 'bulk-operations'
 
-/** The part of the request's time until the last machine is begun. */
+/** Of the time of the request: for finding out which are meant, and until the last of them is asked. */
+const lookPart = 0.3
 const actPart = 0.7
 
-const choiceOf = (body: Body) => {
-  const { target, host, project, power, run_policy: runPolicy, ids } = body
-  const choice = { target, host, project, power, runPolicy, ids }
-  if (body.all !== true && Object.values(choice).every((value) => value === undefined))
-    throw validationProblem([
-      {
-        field: 'target',
-        message: 'say which machines are meant: target, host, project, power, run_policy, ids, or all',
-      },
-    ])
-  return choice
+interface Chosen {
+  readonly matched: number
+  readonly chosen: readonly ChosenMachine[]
+  readonly scanned: ReturnType<typeof scanFields>
 }
 
-const requireCount = (
-  matched: number,
-  chosen: readonly ChosenMachine[],
-  confirmed: number | undefined,
-): void => {
+const requireChoice = (body: Body): void => {
+  const names = [...Object.keys(machineChoice), 'ids', 'all'] as (keyof Body)[]
+  if (names.some((name) => body[name] !== undefined)) return
+  throw validationProblem([{ field: 'target', message: `say which machines are meant: ${names.join(', ')}` }])
+}
+
+/** Which are meant; a filter has to be asked of every machine before anybody can say how many fit. */
+const choose = async (deps: ApiDeps, body: Body): Promise<Chosen> => {
+  const after = readCursor(list, uuidKey, body.cursor)
+  const { filter, test } = chooseMachines(body)
+  const most = deps.limits.bulkMachines
+  if (!test) {
+    const found = await readChosen(deps.db, { ...filter, ids: body.ids }, { after, limit: most })
+    return { ...found, scanned: { scanned: found.matched, error_count: 0, errors: [] } }
+  }
+  const ids = body.ids && new Set(body.ids)
+  const chosen: ChosenMachine[] = []
+  const outcome = await scan<MachineLine>({
+    clock: deps.clock,
+    budgetMs: deps.limits.requestMs * lookPart,
+    limit: Number.POSITIVE_INFINITY,
+    after,
+    read: (from, limit) => listMachines(deps.db, filter, { after: from, limit }),
+    test: (line) => (ids?.has(line.id) ?? true) && test(line),
+    onMatch: ({ id, name }) => chosen.length < most && chosen.push({ id, name }),
+  })
+  if (outcome.next !== null)
+    throw problem(
+      'filter-too-wide',
+      `The filter was asked of ${outcome.scanned} machines, and there are more than the time of one request is for.`,
+      {
+        field: 'filter',
+        remedy: 'Say the target or the host beside the filter, so that it is asked of fewer.',
+      },
+    )
+  return { matched: outcome.matched, chosen, scanned: scanFields(outcome) }
+}
+
+const requireCount = ({ matched, chosen }: Chosen, confirmed: number | undefined): void => {
   if (matched === confirmed) return
   const fit = matched === 1 ? '1 machine fits' : `${matched} machines fit`
   const said = confirmed === undefined ? 'you confirmed no number' : `you confirmed ${confirmed}`
@@ -188,10 +214,7 @@ const refusedByReason = (items: readonly Outcome[]): Answer['refused'] => {
   }))
 }
 
-const summarize = (
-  items: Outcome[],
-  { matched, dry }: { readonly matched: number; readonly dry: boolean },
-): Answer => {
+const summarize = (items: Outcome[], { matched, scanned }: Chosen, dry: boolean): Answer => {
   const left = matched - items.length
   const last = items.at(-1)
   const count = (outcome: Outcome['outcome']) => items.filter((item) => item.outcome === outcome).length
@@ -201,6 +224,7 @@ const summarize = (
     ...{ admitted: count('admitted'), superseded: count('superseded'), queued: count('queued') },
     refused: refusedByReason(items),
     items,
+    ...scanned,
   }
 }
 
@@ -241,20 +265,16 @@ export const operationsBulk = (deps: ApiDeps) =>
   newResource().openapi(bulk, async (c) => {
     const endMs = deps.clock.monotonicMs() + deps.limits.requestMs * actPart
     const body = c.req.valid('json')
-    const choice = choiceOf(body)
+    requireChoice(body)
     // Whatever is wrong with it is said before anything is counted.
     readAsk(body, c.get('actor').name)
     const before = await answeredBefore<Answer, 200>(c, deps)
     if (before) return c.json(before.body, 200)
-    const after = readCursor(list, uuidKey, body.cursor)
-    const { matched, chosen } = await chooseMachines(deps.db, choice, {
-      after,
-      limit: deps.limits.bulkMachines,
-    })
-    if (!body.dry_run) requireCount(matched, chosen, body.confirm_count)
-    const items = await askAll(c, deps, { body, chosen, endMs })
+    const found = await choose(deps, body)
+    if (!body.dry_run) requireCount(found, body.confirm_count)
+    const items = await askAll(c, deps, { body, chosen: found.chosen, endMs })
     const answer = await once(c, deps, () =>
-      Promise.resolve({ status: 200 as const, body: summarize(items, { matched, dry: body.dry_run }) }),
+      Promise.resolve({ status: 200 as const, body: summarize(items, found, body.dry_run) }),
     )
     return c.json(answer.body, 200)
   })
