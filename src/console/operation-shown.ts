@@ -46,6 +46,14 @@ export const machineLink = ({
 }: Pick<OperationView, 'machine_id' | 'machine'>): Html =>
   html`<a href="/machines/${id}">${outside(machine === '' ? shortId(id) : machine)}</a>`
 
+/** A sentence of ours in which operations are named by their ids: these lead to them. */
+export const linkedText = (text: string, ids: readonly (string | null)[]): Html => {
+  const [id] = ids.filter((one) => one !== null && text.includes(one))
+  if (!id) return html`${visible(text)}`
+  const at = text.indexOf(id)
+  return html`${visible(text.slice(0, at))}${operationIdLink(id)}${linkedText(text.slice(at + id.length), ids)}`
+}
+
 /** It has ended, but what it began has not stopped yet. */
 export const isLettingGo = ({ finished_at: finished, settled_at: settled }: OperationView): boolean =>
   finished !== null && settled === null
@@ -56,22 +64,23 @@ export const mayCancel = ({ finished_at: finished, past_return: past }: Operatio
 /** Why it is where it is, in a sentence or two: what it waits for, who took its place, what went wrong. */
 export const whyHtml = (operation: OperationView): Html => {
   const { state, message, waits, superseded_by: newer, position, blocker, error } = operation
-  if (state === 'superseded' && newer !== null)
-    return html`${operationIdLink(newer)} took its place${isLettingGo(operation) ? '; it is letting go' : ''}`
+  if (state === 'superseded' && newer !== null) return linkedText(message, [newer])
   if (state === 'queued')
     return html`${position === null ? 'waits for its turn' : `${many(position, 'operation')} before it`}${
       blocker === null ? '' : html`; at the machine: ${operationIdLink(blocker)}`
     }`
   if (error !== null) return html`${visible(String(error.message ?? message))}`
   if (waits === null) return html`${visible(message)}`
-  const older = waits.older.length === 0 ? '' : html` ${operationIdLinks(waits.older)}`
-  return html`${visible(message)}${waits.detail === message ? '' : html` <span class="dim">${visible(waits.detail)}</span>`}${older}`
+  const older = waits.older.every((id) => waits.detail.includes(id))
+    ? ''
+    : html` ${operationIdLinks(waits.older)}`
+  return html`${visible(message)}${waits.detail === message ? '' : html` <span class="dim">${linkedText(waits.detail, waits.older)}</span>`}${older}`
 }
 
-/** How far it is, of one that is at work. */
+/** How far it is, of one that is at work; nothing where its kind does not tell. */
 export const progressHtml = (operation: OperationView): Html => {
   const { state, progress, machine } = operation
-  if (!isActive(state)) return html``
+  if (!isActive(state) || progress === 0) return html``
   return html`<span class="inline-progress"><progress value="${progress}" max="100" aria-label="Progress of ${variantText(operation)} of ${visible(machine)}"></progress>
 <span>${progress} %</span></span>`
 }

@@ -3,6 +3,7 @@ import type { ApiEnv } from '../api/env.ts'
 import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import { operationParams } from '../domain/operation/params.ts'
+import type { Ask } from './ask.ts'
 import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
 import { machinePage } from './pages/machine.ts'
@@ -13,8 +14,8 @@ import { type ConsoleParts, sendPage } from './serve-page.ts'
 /** What the buttons and forms about machines of targets and their operations do. */
 export const operationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>()
-  addMachineVerbs(app, parts)
   addBulkVerb(app, parts)
+  addMachineVerbs(app, parts)
   app.post('/operations/:id/cancel', requireRole('operator'), async (c) => {
     const id = idOf(c)
     await parts.askAs(c.get('actor'))(`POST /v1/operations/${id}/:cancel`)
@@ -31,42 +32,37 @@ const requireSure = (form: Fields, what: string): void => {
 /** Kinds after which something that was there is not there any more. */
 const losesSomething = (kind: string, force: boolean): boolean => force || kind === 'restore'
 
+/** Its page's own address, so that a form which comes back stands where it was. */
 const addMachineVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
-  const operator = requireRole('operator')
-  app.post('/machines/:id/operate', operator, async (c) => {
+  app.post('/machines/:id', requireRole('operator'), async (c) => {
     const id = idOf(c)
     const form = await fields(c)
-    const [kind, force] = [textOf(form, 'kind'), textOf(form, 'force') === 'yes']
-    if (losesSomething(kind, force)) requireSure(form, 'it')
-    const conflict = textOf(form, 'on_conflict')
-    const body = {
-      ...{ machine: id, kind, force, params: paramsOf(kind, form) },
-      ...(conflict === '' ? {} : { on_conflict: conflict }),
-    }
+    const ask = parts.askAs(c.get('actor'))
+    const act = textOf(form, 'run_policy') === '' ? operate : changePolicy
     return await orFormAgain(c, parts, {
-      values: {},
-      act: async () => {
-        await parts.askAs(c.get('actor'))('POST /v1/operations', { body })
-        return back(c, form, `/machines/${id}`, 'operation-asked')
-      },
+      values: { run_policy: textOf(form, 'run_policy') },
+      act: async () => back(c, {}, `/machines/${id}`, await act(ask, id, form)),
       again: machinePage,
     })
   })
-  app.post('/machines/:id/run-policy', operator, async (c) => {
-    const id = idOf(c)
-    const { run_policy: policy = '', version = '' } = textsOf(await fields(c))
-    return await orFormAgain(c, parts, {
-      values: { run_policy: policy },
-      act: async () => {
-        await parts.askAs(c.get('actor'))(`PATCH /v1/machines/${id}`, {
-          body: { run_policy: policy },
-          version,
-        })
-        return back(c, {}, `/machines/${id}`, 'saved')
-      },
-      again: machinePage,
-    })
-  })
+}
+
+const operate = async (ask: Ask, machine: string, form: Fields): Promise<string> => {
+  const [kind, force] = [textOf(form, 'kind'), textOf(form, 'force') === 'yes']
+  if (losesSomething(kind, force)) requireSure(form, 'it')
+  const conflict = textOf(form, 'on_conflict')
+  const body = {
+    ...{ machine, kind, force, params: paramsOf(kind, form) },
+    ...(conflict === '' ? {} : { on_conflict: conflict }),
+  }
+  await ask('POST /v1/operations', { body })
+  return 'operation-asked'
+}
+
+const changePolicy = async (ask: Ask, id: string, form: Fields): Promise<string> => {
+  const body = { run_policy: textOf(form, 'run_policy') }
+  await ask(`PATCH /v1/machines/${id}`, { body, version: textOf(form, 'version') })
+  return 'saved'
 }
 
 /** Of a form's fields those that the kind knows; what was left empty is left out. */

@@ -2,9 +2,9 @@ import { html } from 'hono/html'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { operationReasons } from '../../domain/operation/reasons.ts'
 import { emptyForm, type FormState, problemBox } from '../form.ts'
-import { operationIdLink } from '../operation-shown.ts'
+import { linkedText, operationIdLink } from '../operation-shown.ts'
 import type { Page, PageContext } from '../page.ts'
-import { many, outside, visible } from '../shown.ts'
+import { many, outside } from '../shown.ts'
 import { type Html, table } from '../view.ts'
 import {
   bulkAddressOf,
@@ -78,17 +78,18 @@ const wouldText = (found: BulkOperations): string =>
 const gravity = { refused: 0, superseded: 1, queued: 2, admitted: 3 } as const
 
 const outcomeTable = ({ items }: BulkOperations, label: string): Html => {
+  const isDone = items.some(({ operation_id: id }) => id !== null)
   const sorted = items.toSorted((a, b) => gravity[a.outcome] - gravity[b.outcome])
   return html`${table({
     label,
-    head: ['Machine', 'Outcome', 'Why', 'Operation'],
+    head: ['Machine', 'Outcome', 'Why', ...(isDone ? ['Operation'] : [])],
     empty: 'None.',
     rows: sorted.slice(0, shownMost).map(
       (
         item,
       ) => html`<tr data-key="${item.machine_id}"><th scope="row" class="long"><a href="/machines/${item.machine_id}">${outside(item.machine)}</a></th>
 <td class="nowrap">${outcomeBadge(item.outcome)}</td><td class="long">${whyText(item)}</td>
-<td>${item.operation_id === null ? '' : operationIdLink(item.operation_id)}</td></tr>`,
+${isDone ? html`<td>${item.operation_id === null ? '' : operationIdLink(item.operation_id)}</td>` : ''}</tr>`,
     ),
   })}${items.length > shownMost ? html`<p class="more">And ${items.length - shownMost} more.</p>` : ''}`
 }
@@ -100,7 +101,7 @@ const outcomeLooks = {
   refused: 'blocked',
 } as const
 const outcomeWords = {
-  admitted: 'goes on',
+  admitted: 'begins',
   superseded: 'takes a place',
   queued: 'queues',
   refused: 'refused',
@@ -119,7 +120,7 @@ const whyText = ({
   if (outcome === 'superseded' && supersedes !== null) return html`that of ${operationIdLink(supersedes)}`
   if (outcome !== 'refused') return html``
   const said = message ?? (reason === null ? '' : `${operationReasons[reason].title}.`)
-  return html`${visible(said)}${blocker === null || said.includes(blocker) ? '' : html` ${operationIdLink(blocker)}`}`
+  return html`${linkedText(said, [blocker])}${blocker === null || said.includes(blocker) ? '' : html` ${operationIdLink(blocker)}`}`
 }
 
 const confirmForm = (

@@ -69,7 +69,7 @@ const conflictSelect = (machine: MachineSeen, part: string): Html =>
 <select id="conflict-${part}" name="on_conflict">${conflictTexts.map(([value, text]) => html`<option value="${value}">${text}</option>`)}</select></div>`
 
 const plainForm = (machine: MachineSeen, kinds: typeof plainKinds): Html =>
-  html`<form method="post" action="/machines/${machine.id}/operate" class="form">${conflictSelect(machine, 'plain')}
+  html`<form method="post" action="/machines/${machine.id}" class="form">${conflictSelect(machine, 'plain')}
 <div class="buttons">${kinds.map(([kind, text]) => html`<button type="submit" name="kind" value="${kind}">${text}</button>`)}</div></form>`
 
 const detailed = (
@@ -88,7 +88,7 @@ const detailed = (
 ): Html => {
   const part = variantText(variant).replace('!', '-force')
   return html`<details class="waive" data-key="verb-${part}"><summary>${text}<span class="sr"> ${visible(machine.name)}</span></summary>
-<form method="post" action="/machines/${machine.id}/operate" class="form">
+<form method="post" action="/machines/${machine.id}" class="form">
 <input type="hidden" name="kind" value="${variant.kind}">${variant.force ? html`<input type="hidden" name="force" value="yes">` : ''}
 ${fields}${conflictSelect(machine, part)}
 <button type="submit"${danger ? html` class="danger"` : ''}>${text}</button></form></details>`

@@ -95,7 +95,7 @@ const queueHtml = (open: readonly OperationView[], shown: Shown): Html =>
 const policyHtml = (context: PageContext, machine: MachineSeen, sent: FormState): Html => {
   if (!mayOperate(context) || machine.gone_at !== null)
     return html`<p>${policyTexts[machine.run_policy]}.</p>`
-  return html`<form method="post" action="/machines/${machine.id}/run-policy" class="form">
+  return html`<form method="post" action="/machines/${machine.id}" class="form">
 <input type="hidden" name="version" value="${machine.version}">
 ${selectField(sent, {
   ...{ name: 'run_policy', label: 'Who decides whether it runs', value: machine.run_policy },

@@ -9,7 +9,7 @@ import { type MachineSeen, machineNameLink, phaseBadge } from '../machine-shown.
 import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
-import { ago, type Html, table } from '../view.ts'
+import { type Html, table } from '../view.ts'
 import { filterBox, filterProblem } from './filter-box.ts'
 import { onwards, pager } from './jobs.ts'
 import { bulkPath, isWholeChoice, kindSelect, machineChoiceOf } from './machine-choice.ts'
@@ -83,7 +83,7 @@ const listHtml = (context: PageContext, found: Found): Html => {
       ...['Name', 'Target', 'Host', 'It is', 'Run policy', 'At it', 'Queue'],
     ],
     empty: query.size > 0 ? 'No machine fits.' : 'No machine is known yet. Add a target, and have it read.',
-    rows: found.items.map((machine) => machineRow(machine, found.active, { chooses, nowMs: context.nowMs })),
+    rows: found.items.map((machine) => machineRow(machine, found.active, chooses)),
   })}`
   return html`${chooses ? html`<form method="get" action="${bulkPath}">${list}${chosenHtml(query, found)}</form>` : list}
 ${pager('/machines', query, found.next_cursor, onwards)}`
@@ -97,7 +97,7 @@ const errorsHtml = ({ error_count: count, errors }: Found): Html =>
 const machineRow = (
   machine: MachineSeen,
   active: Found['active'],
-  { chooses, nowMs }: { readonly chooses: boolean; readonly nowMs: number },
+  chooses: boolean,
 ): Html => html`<tr data-key="${machine.id}">
 ${
   chooses
@@ -106,7 +106,7 @@ ${
 }<th scope="row" class="long">${machineNameLink(machine)}${marks(machine)}</th>
 <td class="nowrap"><a href="/targets/${machine.target}">${machine.target}</a></td><td class="long">${outside(machine.host)}</td>
 <td class="nowrap">${phaseBadge(machine.phase)}${powerText(machine)}</td><td class="nowrap">${machine.run_policy}</td>
-<td class="long">${atItHtml(machine, active, nowMs)}</td><td class="count">${
+<td class="long">${atItHtml(machine, active)}</td><td class="count">${
   machine.queued === 0
     ? html`<span class="dim">0</span>`
     : html`<a href="/machines/${machine.id}#queue">${machine.queued}<span class="sr"> wait for ${visible(machine.name)}</span></a>`
@@ -119,11 +119,11 @@ const powerText = ({ phase, power }: MachineSeen): Html =>
 const marks = ({ in_migration: migrating, gone_at: gone }: MachineSeen): Html =>
   html`${migrating ? html` <span class="mark">in migration</span>` : ''}${gone === null ? '' : html` <span class="mark">gone</span>`}`
 
-const atItHtml = ({ operation }: MachineSeen, active: Found['active'], nowMs: number): Html => {
+const atItHtml = ({ operation }: MachineSeen, active: Found['active']): Html => {
   if (operation === null) return html`<span class="dim">nothing</span>`
   const full = active.get(operation.id)
   if (full === undefined) return operationLink(operation)
-  return html`${operationLink(operation)} ${progressHtml(full)}<br><span class="dim">${whyHtml(full)}, ${ago(full.created_at, nowMs)}</span>`
+  return html`${operationLink(operation)} ${progressHtml(full)}<br><span class="dim">${whyHtml(full)}</span>`
 }
 
 /** Of those that are ticked; or of all that fit, where the questions can be asked of many. */

@@ -5,6 +5,7 @@ import type { EventView } from '../../api/resources/event-view.ts'
 import type { OperationView } from '../../api/resources/operation-view.ts'
 import {
   isLettingGo,
+  linkedText,
   machineLink,
   operationBadge,
   operationIdLink,
@@ -38,7 +39,9 @@ export const operationPage = async (context: PageContext): Promise<Page> => {
   if (!uuidKey.test(id)) throw notFound('operation', id.slice(0, 60))
   const operation = await ask<OperationView>(`GET /v1/operations/${id}`)
   const [history, conditions] = await Promise.all([
-    ask<{ items: EventView[] }>(`GET /v1/events?subject=operation/${id}&limit=${eventsShown}`),
+    ask<{ items: EventView[] }>(
+      `GET /v1/events?subject=operation/${id}&types=operation.*&limit=${eventsShown}`,
+    ),
     ask<Conditions>(`GET /v1/operations/${id}?view=conditions`),
   ])
   const around = [operation.superseded_by, operation.blocker, ...operation.supersedes]
@@ -59,7 +62,7 @@ export const operationPage = async (context: PageContext): Promise<Page> => {
 const stateHtml = (context: PageContext, operation: OperationView): Html => {
   const { state, message, past_return: past, finished_at: finished } = operation
   return html`<div class="card is-${operationLook(state)}">
-<p class="state-line">${operationBadge(state)} ${visible(message)}${finished === null ? html` ${progressHtml(operation)}` : ''}</p>
+<p class="state-line">${operationBadge(state)} ${linkedText(message, [operation.superseded_by])}${finished === null ? html` ${progressHtml(operation)}` : ''}</p>
 ${chainHtml(operation)}
 ${waitHtml(operation, context.nowMs)}
 ${errorHtml(operation)}
@@ -70,8 +73,8 @@ ${mayOperate(context) && finished === null && !past ? html`<div class="buttons">
 }
 
 /** Both ways: who took its place, and whose place it took. */
-const chainHtml = ({ superseded_by: newer, supersedes, resumes, blocker }: OperationView): Html =>
-  html`${newer === null ? '' : html`<p>${operationIdLink(newer)} took its place.</p>`}${
+const chainHtml = ({ superseded_by: newer, supersedes, resumes, blocker, message }: OperationView): Html =>
+  html`${newer === null || message.includes(newer) ? '' : html`<p>${operationIdLink(newer)} took its place.</p>`}${
     supersedes.length === 0 ? '' : html`<p>It took the place of ${operationIdLinks(supersedes)}.</p>`
   }${resumes === null ? '' : html`<p>It comes back for ${operationIdLink(resumes)}.</p>`}${
     blocker === null ? '' : html`<p>At the machine now: ${operationIdLink(blocker)}.</p>`
