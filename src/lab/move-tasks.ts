@@ -76,7 +76,7 @@ export const abortMove = async (
     if (!running) return 'ended'
     const machine = await findMachine(change.tx, asked.site, running.machine)
     if (machine) await checkReachable(change, machine)
-    if (!moveProgress(running, toDate(change.at).getTime()).view.abortable) return 'too-late'
-    await endTask(change.tx, running.id, { result: null, error: aborted })
+    if (!moveProgress(running, change.at).view.abortable) return 'too-late'
+    await endTask(change.tx, running.id, { result: null, error: aborted, early: toDate(change.at) })
     return 'aborted'
   })

@@ -2,11 +2,18 @@ import type { Db } from '../../db/client.ts'
 import { operationCloneKind, savedStateDropKind } from '../domain/operation/beside-machine.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
-import { awaitOwnTasks } from './await-own-tasks.ts'
 import { cloneMachine, undoOperationClone } from './perform/clone.ts'
 import { endOperationSave, hibernateMachine, operationSaveKind } from './perform/hibernate.ts'
+import { moveMachine } from './perform/move.ts'
+import { operationMoveKind, undoOperationMove } from './perform/move-undo.ts'
 import type { Undoer } from './perform/own-work.ts'
-import { operationPowerKind, restartMachine, startMachine, stopMachine } from './perform/power.ts'
+import {
+  awaitOperationPower,
+  operationPowerKind,
+  restartMachine,
+  startMachine,
+  stopMachine,
+} from './perform/power.ts'
 import { awaitOperationRestore, operationRestoreKind, restoreMachine } from './perform/restore.ts'
 import { undoSavedStateDrop } from './perform/saved-state.ts'
 import { operationSnapshotKind, snapshotMachine, undoOperationSnapshot } from './perform/snapshot.ts'
@@ -23,15 +30,18 @@ export const performers: Readonly<Partial<Record<OperationKind, Performer>>> = {
   clone: cloneMachine,
   hibernate: hibernateMachine,
   wake: wakeMachine,
+  migrate: moveMachine,
+  evict: moveMachine,
 }
 
 /** How what an operation began is called off when it ends before its time, by effect kind. */
 export const operationUndoers = (db: Db, use: UsePlatform): Readonly<Record<string, Undoer>> => ({
-  [operationPowerKind]: (effect, signal) => awaitOwnTasks(db, use, effect, signal),
+  [operationPowerKind]: awaitOperationPower(db, use),
   [operationSnapshotKind]: undoOperationSnapshot(db, use),
   [operationRestoreKind]: awaitOperationRestore(db, use),
   [operationCloneKind]: undoOperationClone(db, use),
   [operationSaveKind]: endOperationSave(db, use),
   [operationWakeKind]: awaitOperationWake(db, use),
+  [operationMoveKind]: undoOperationMove(db, use),
   [savedStateDropKind]: undoSavedStateDrop(db, use),
 })

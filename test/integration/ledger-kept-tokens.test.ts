@@ -7,6 +7,7 @@ import { DroverError } from '../../src/errors.ts'
 import { lapseReservations, readmitAll } from '../../src/ledger/admission.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { sweepLeases } from '../../src/ledger/sweeps.ts'
+import type { JobContext } from '../../workers/context.ts'
 import { done, type Handler, waitFor } from '../../workers/handler.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createJourneyWorker } from '../support/journeys.ts'
@@ -17,7 +18,7 @@ const { db } = await createDatabase()
 
 let next: Handler['run'] = () => Promise.reject(new Error('No turn was asked for.'))
 const worker = createJourneyWorker(db, [
-  { kind: operateMachine, run: (ctx) => next(ctx) } as unknown as Handler,
+  { kind: operateMachine, run: (ctx: JobContext) => next(ctx) } as unknown as Handler,
 ])
 const waits: Handler['run'] = () =>
   Promise.resolve(waitFor({ reason: 'in-progress', detail: 'It goes on outside.', forMs: 60_000 }))

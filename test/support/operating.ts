@@ -15,7 +15,7 @@ import type { Platform } from '../../src/platforms/ports.ts'
 import type { Handler } from '../../workers/handler.ts'
 import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
 import type { OpenPlatform } from '../../workers/platforms.ts'
-import { createInventoryWorker, makeSite } from './inventory.ts'
+import { createInventoryWorker, type InventoryWorker, makeSite } from './inventory.ts'
 import { createJourneyWorker } from './journeys.ts'
 import { createLab, type SiteClient, type TestLab } from './lab.ts'
 import { jobOf } from './ledger.ts'
@@ -35,6 +35,7 @@ export interface OperatingWorld {
   readonly lab: TestLab
   readonly site: SiteClient
   readonly target: SiteRow
+  readonly inventory: InventoryWorker
   readonly worker: ReturnType<typeof createJourneyWorker>
   machine(ref: string, power?: 'on' | 'off'): Promise<string>
   ask(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
@@ -57,18 +58,23 @@ export interface OperatingWorld {
 }
 
 export const createOperatingWorld = async (
-  options: Partial<LabOptions> & { readonly alter?: (platform: Platform) => Platform } = {},
+  options: Partial<LabOptions> & {
+    readonly alter?: (platform: Platform) => Platform
+    /** Which site of the lab is the target. */
+    readonly at?: string
+  } = {},
 ): Promise<OperatingWorld> => {
-  const { alter = (platform) => platform, ...labOptions } = options
+  const { alter = (platform) => platform, at = 'vcenter', ...labOptions } = options
   const { db } = await createDatabase()
   const lab = await createLab(labOptions)
-  const site = await lab.signIn('vcenter')
+  const site = await lab.signIn(at)
   const target = await makeSite(db, {
     ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true },
-    ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
+    ...{ endpoint: lab.endpoint(at), password: lab.password },
   })
   const open: OpenPlatform = (connection) => alter(openLab(connection))
-  const { use } = createInventoryWorker(db, open)
+  const inventory = createInventoryWorker(db, open)
+  const { use } = inventory
   const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
   const operation = async (id: string): Promise<OperationRow> => {
     const row = await findOperation(db, id)
@@ -76,7 +82,7 @@ export const createOperatingWorld = async (
     return row
   }
   const world: OperatingWorld = {
-    ...{ db, lab, site, target, worker, operation },
+    ...{ db, lab, site, target, inventory, worker, operation },
     machine: (ref, power = 'on') => addMachine(db, { targetId: target.id, ref, power }),
     ask: async (machineId, kind, asking = {}) => {
       const { force = false, params = {}, onConflict = 'supersede', deadlineSeconds = 600 } = asking

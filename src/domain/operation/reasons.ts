@@ -148,6 +148,50 @@ export const operationReasons = {
     retryable: false,
     remedy: 'Look at it on the target; wake the machine with `cold` to give its memory up.',
   },
+  'no-host-fits': {
+    title: 'No host of the target can take the machine now',
+    retryable: true,
+    remedy: 'Make room on a host, bring one back from maintenance, or name another; then sync the target.',
+  },
+  'host-unsuitable': {
+    title: 'The machine cannot go to that host',
+    retryable: false,
+    remedy: 'Ask again with another host, or with none: then one is found.',
+  },
+  'machine-not-movable': {
+    title: 'The target lets the machine go to no other host while it runs',
+    retryable: false,
+    remedy:
+      'See the error for what binds it to its host; take that away, or move the machine while it is off.',
+  },
+  'other-move': {
+    title: 'Somebody else moves the machine at the target',
+    retryable: true,
+    remedy: 'Wait for the end of that move, or abort it at the target.',
+  },
+  'move-scheduling': { title: 'The move is about to begin', retryable: false, remedy: nothing },
+  'move-preparing': { title: 'The other host gets ready for the machine', retryable: false, remedy: nothing },
+  'move-prepare-stalled': {
+    title: 'The other host did not get ready for the machine',
+    retryable: true,
+    remedy: 'Look at that host and at the task at the target, then ask again, or name another host.',
+  },
+  'move-syncing': { title: 'The memory of the machine is copied', retryable: false, remedy: nothing },
+  'not-converging': {
+    title: 'The guest writes to its memory faster than it is copied',
+    retryable: true,
+    remedy: 'Ask again with force, which slows the guest down, or at a calmer hour.',
+  },
+  'move-switching': {
+    title: 'The machine switches over to the other host',
+    retryable: false,
+    remedy: nothing,
+  },
+  'move-aborted': {
+    title: 'Somebody aborted the move at the target',
+    retryable: true,
+    remedy: 'Find out why at the target, then ask again.',
+  },
   'wait-expired': {
     title: 'Its turn did not come in time',
     retryable: true,

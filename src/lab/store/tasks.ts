@@ -111,10 +111,11 @@ export const takeTask = async (change: Change, id: string): Promise<Task | undef
 export const endTask = async (
   db: Queryable,
   id: string,
-  end: { result: string | null; error: WireError | null },
+  end: { result: string | null; error: WireError | null; early?: Date },
 ): Promise<void> => {
   await db`
     update lab.task set state = ${end.error ? 'failed' : 'succeeded'}, result = ${end.result},
+      due_at = coalesce(${end.early ?? null}, due_at),
       error = ${end.error ? db.json(end.error as never) : null}
     where id = ${id}`
 }

@@ -1,0 +1,32 @@
+import type { Db } from '../../../db/client.ts'
+import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { again } from '../../migration/copy/again.ts'
+import { portOf } from '../../platforms/ports.ts'
+import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+
+/** Effects of this kind are live moves. */
+export const operationMoveKind = 'operation-move'
+
+/**
+ * Aborts a move and waits for its end: it is either where it was or, when that came too late, where it was to go. What
+ * goes on for longer is looked at again later; until then nothing newer acts at the machine.
+ */
+export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+    const moves = portOf(platform, 'liveMove')
+    const trace = {
+      ...{ name: effect.name, machine: undo.ref },
+      ...(effect.externalId === null ? {} : { taskId: effect.externalId }),
+    }
+    confirm()
+    await again(call.signal, () => moves.abort(call, trace))
+    await resultOfOwn(moves, call, { effect, machine: undo.ref })
+    const seen = await portOf(platform, 'power').power(call, undo.ref)
+    if (!seen.found) return
+    const { state: power, host } = seen.value
+    await db.begin(async (tx) => {
+      await lockMachine(tx, undo.machine_id)
+      await noteMachine(tx, undo.machine_id, { power, host })
+    })
+  })

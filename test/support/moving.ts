@@ -1,0 +1,94 @@
+import type { OperationRow } from '../../db/schema/operation.ts'
+import type { LabOptions } from '../../src/lab/lab.ts'
+import { createOperatingWorld, type OperatingWorld } from './operating.ts'
+
+export const GiB = 1024 ** 3
+
+/** A machine that runs on a host of the lab's cloud. */
+export interface MovingMachine {
+  readonly id: string
+  readonly ref: string
+}
+
+export interface MovingWorld extends OperatingWorld {
+  /** A machine of the test's own, on that host. `moveMs`: how long its moves take at pace 1; `stallAt`: where they stay. */
+  running(options?: {
+    readonly host?: string
+    readonly memory?: number
+    readonly moveMs?: number
+    readonly stallAt?: number
+  }): Promise<MovingMachine>
+  /** Reads the target anew. */
+  sync(): Promise<void>
+  limit(name: string, capacity: number): Promise<void>
+  /** Turns until the operation says that; fails when it ends before. */
+  until(operation: OperationRow, reason: string): Promise<OperationRow>
+  jobOf(operation: OperationRow): Promise<{
+    state: string
+    waitReason: string | null
+    waitDetail: string | null
+    tokens: string[]
+  }>
+  /** Changes what is special about a machine in the lab. */
+  edit(machine: MovingMachine, edit: Record<string, unknown>): Promise<void>
+  act(act: Record<string, unknown>): Promise<void>
+}
+
+let made = 0
+
+/** The three hosts of one CPU class that the lab's cloud has, as a target that machines are moved on. */
+export const createMovingWorld = async (options: Partial<LabOptions> = {}): Promise<MovingWorld> => {
+  const world = await createOperatingWorld({ at: 'cloud', ...options })
+  const { db, lab, site, target, inventory } = world
+  const admin = async (request: string, body?: unknown): Promise<void> => {
+    const { status, bytes } = await lab.admin(request, body)
+    if (status >= 300) throw new Error(`${request} was answered ${status}: ${bytes.toString()}`)
+  }
+  const sync = async (): Promise<void> => {
+    const { state, error } = await inventory.sync(target.name, { role: 'target', force: true })
+    if (state !== 'succeeded') throw new Error(`The sync ended ${state}: ${JSON.stringify(error)}`)
+  }
+  const moving: MovingWorld = {
+    ...world,
+    sync,
+    running: async ({ host = 'node-1', memory = GiB, moveMs, stallAt } = {}) => {
+      const task = await site.done('POST /instances', {
+        ...{ name: `moving-${made++}`, project: 'default', host, folder: '', cpus: 1, memory, uuid: '' },
+        ...{ legacy_boot: true, secure_boot: false, nics: [], disks: [], owner: {} },
+      })
+      const ref = task.result ?? ''
+      await site.done(`POST /instances/${ref}/power`, { verb: 'start' })
+      if ((await world.power(ref)).host !== host) await site.done(`POST /instances/${ref}/move`, { host })
+      if (moveMs !== undefined || stallAt !== undefined)
+        await admin(`PATCH /lab/sites/cloud/instances/${ref}`, { move_ms: moveMs, move_stall_at: stallAt })
+      await sync()
+      const [row] = await db<{ id: string }[]>`
+        select id from machine where target_id = ${target.id}::uuid and ref = ${ref} and gone_at is null`
+      return { id: row?.id ?? (await world.machine(ref)), ref }
+    },
+    limit: async (name, capacity) => {
+      await db`insert into admission_limit (name, capacity, changed_by) values (${name}, ${capacity}, 'test')
+        on conflict (name) do update set capacity = excluded.capacity`
+    },
+    until: async (operation, reason) => {
+      for (let turns = 0; turns < 100; turns += 1) {
+        const now = await world.turn(operation)
+        if (now.reason === reason) return now
+        if (now.finishedAt !== null) throw new Error(`It ended ${now.state}: ${now.message}`)
+      }
+      throw new Error(`It never came to ${reason}.`)
+    },
+    jobOf: async ({ id }) => {
+      const [row] = await db<
+        { state: string; waitReason: string | null; waitDetail: string | null; tokens: string[] }[]
+      >`
+        select j.state, j.wait_reason, j.wait_detail, j.tokens from job j join operation o on o.job_id = j.id
+        where o.id = ${id}::uuid`
+      if (!row) throw new Error(`Operation ${id} has no job.`)
+      return row
+    },
+    edit: (machine, edit) => admin(`PATCH /lab/sites/cloud/instances/${machine.ref}`, edit),
+    act: (what) => admin('POST /lab/acts', { site: 'cloud', ...what }),
+  }
+  return moving
+}
