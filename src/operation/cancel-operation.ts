@@ -25,7 +25,7 @@ export const cancelOperation = async (
   const now = await findOperation(tx, id)
   if (!now) throw notThere(id)
   if (hasEnded(now.state as OperationState)) throw tooLate(now, `It is ${now.state} already.`)
-  if (now.pastReturn) throw tooLate(now, `${operationReasons['past-return'].title}.`)
+  if (now.pastReturn) throw pastReturn(now)
   const move = {
     id,
     from: ['queued', 'pending', 'running'],
@@ -50,6 +50,15 @@ const notThere = (id: string): DroverError =>
     class: 'permanent',
     message: `There is no operation ${id}.`,
     remedy: 'List the operations.',
+  })
+
+const pastReturn = ({ kind, id }: OperationRow): DroverError =>
+  new DroverError({
+    code: 'past-return',
+    class: 'conflict',
+    message: `${kind} ${id} cannot be canceled: it is past its return, where only its end is left.`,
+    remedy: 'Wait for its end, then ask for what leads from there to where you want the machine.',
+    detail: { blocker: id },
   })
 
 const tooLate = ({ kind, id }: OperationRow, why: string): DroverError =>
