@@ -24,6 +24,7 @@ import { operationReasons } from '../domain/operation/reasons.ts'
 import { activeStates, isActive, type OperationState } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
 import { sendOperation } from './send-operation.ts'
 
@@ -80,6 +81,7 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   }
   const older = open.find((one) => one.id === admission.supersedes)
   const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
+  if (superseded) crashPoint('operation-gives-way')
   const queued = admission.state === 'queued'
   const made = await insertOperation(tx, {
     ...{ id, machineId: machine.id, kind: ask.kind, force: ask.force, params: { ...ask.params } },
@@ -96,8 +98,9 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
       ? `${admission.before} ${admission.before === 1 ? 'operation is' : 'operations are'} before it.`
       : `${operationReasons.admitted.title}.`,
   })
-  if (queued) return { operation: made, superseded, admission, canceled }
-  return { operation: await sendOperation(tx, made), superseded, admission, canceled }
+  const operation = queued ? made : await sendOperation(tx, made)
+  crashPoint('operation-asked')
+  return { operation, superseded, admission, canceled }
 }
 
 const factsOf = async (

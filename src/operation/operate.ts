@@ -8,6 +8,7 @@ import { DroverError } from '../errors.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
 import type { DomainChange } from '../ledger/settle.ts'
 import { endOperation } from './end-operation.ts'
 import { type Entered, enterOperation, movedOn } from './enter-operation.ts'
@@ -34,6 +35,7 @@ export const operate = async (
     const { reason, message, forMs } = entered.older
     return { type: 'wait', reason, detail: message, forMs, signal: entered.signal }
   }
+  crashPoint('operation-entered')
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
     const performer = performers[entered.operation.kind as OperationKind]
     if (!performer) throw unsupported(entered)
@@ -43,6 +45,7 @@ export const operate = async (
       if (prepared.type === 'wait') return prepared
     }
     const operation = await begin(entered)
+    crashPoint('operation-begun')
     const outcome = await performer.perform({ ...asked, operation })
     return outcome.type === 'wait' ? outcome : finish(entered, outcome)
   })
@@ -89,6 +92,7 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Opera
         actor: actorOf(turn),
         result,
       })
+      crashPoint('operation-ends')
     },
   }
 }

@@ -10,6 +10,7 @@ import { type OperationReason, operationReasons } from '../domain/operation/reas
 import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import type { RecordedError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
 import { sendSignal } from '../ledger/signals.ts'
@@ -80,6 +81,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
   // Also when nothing has ended here: its turn may have come in a round that was cut off.
   await settleAndPromote(tx, machineId, [])
   if (machine) await wakeOrTell(tx, machine)
+  crashPoint('operation-tick')
   return canceled
 }
 
