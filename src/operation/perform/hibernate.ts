@@ -1,5 +1,4 @@
 import type { Db } from '../../../db/client.ts'
-import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
@@ -7,7 +6,7 @@ import { again } from '../../migration/copy/again.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasBegunWork } from './platform-work.ts'
 import { coldRemedy, isWhole, requireWhole } from './saved-state.ts'
@@ -64,17 +63,14 @@ export const hibernateMachine = patient(['hibernate', 'power'], perform)
 export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
     const hibernate = portOf(platform, 'hibernate')
-    const ref = await resultOfOwn(hibernate, call, { effect, machine: undo.ref })
-    if (ref === null) return
-    const saved = await again(call.signal, () => hibernate.saved(call, ref))
-    const power = await again(call.signal, () => portOf(platform, 'power').power(call, undo.ref))
-    if (!isWhole(saved, undo.ref) || !power.found || power.value.state !== 'off') return
+    const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref })
+    if (!own.found || own.value === null) return
+    const ref = own.value
+    const whole = isWhole(await again(call.signal, () => hibernate.saved(call, ref)), undo.ref)
     confirm()
-    await db.begin(async (tx) => {
-      const machine = await lockMachine(tx, undo.machine_id)
-      if (machine && machine.savedState === null)
-        await noteMachine(tx, machine.id, { power: 'off', savedState: ref })
-    })
+    await noteAsItIs({ db, platform, call }, undo, (machine, { state }) =>
+      whole && state === 'off' && machine.savedState === null ? { savedState: ref } : {},
+    )
   })
 
 const stateless = (name: string): DroverError =>

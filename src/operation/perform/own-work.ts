@@ -1,14 +1,17 @@
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { loadSite } from '../../../db/queries/load-site.ts'
+import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
 import { DroverError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { awaitTasks, begunBy } from '../../migration/under-way.ts'
 import type { Call } from '../../platforms/call.ts'
-import type { TasksOf } from '../../platforms/ports/task.ts'
-import type { Platform } from '../../platforms/ports.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import type { Found, TasksOf } from '../../platforms/ports/task.ts'
+import { type Platform, portOf } from '../../platforms/ports.ts'
 
 /** How what an operation began is called off when it ends before its time. */
 export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
@@ -43,25 +46,40 @@ export const undoerOf =
   }
 
 /**
- * Waits until what an effect began has ended, and tells what it made; null: nothing. It throws while that cannot be
- * told: then it is looked at again later.
+ * Waits until what an effect began has ended, and tells what it made; not found: nothing has come of it. It throws while
+ * that cannot be told: then it is looked at again later.
  */
 export const resultOfOwn = async (
   tasks: TasksOf,
   call: Call,
   asked: { readonly effect: EffectRow; readonly machine: string },
-): Promise<string | null> => {
+): Promise<Found<string | null>> => {
   const begun = begunBy(asked.effect)
   const { machine } = asked
   await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs })
   const { name, taskId } = begun
   const trace = { name, machine, ...(taskId === null ? {} : { taskId }) }
   const found = await again(call.signal, () => tasks.findTask(call, trace))
-  if (!found.found) return null
+  if (!found.found) return found
   const seen = await again(call.signal, () => found.value.status(call))
-  if (seen.state === 'succeeded') return seen.result
-  if (seen.state === 'failed') return null
+  if (seen.state === 'succeeded') return { found: true, value: seen.result }
+  if (seen.state === 'failed') return { found: false }
   throw another(machine)
+}
+
+/** Writes down what has become of the machine, for whoever comes next: that goes by its row. */
+export const noteAsItIs = async (
+  { db, platform, call }: { readonly db: Db; readonly platform: Platform; readonly call: Call },
+  of: { readonly ref: string; readonly machine_id: string },
+  also: (machine: MachineRow, seen: PowerFacts) => Pick<Partial<MachineRow>, 'savedState'> = () => ({}),
+): Promise<void> => {
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, of.ref))
+  if (!seen.found) return
+  const { state: power, host } = seen.value
+  await db.begin(async (tx) => {
+    const machine = await lockMachine(tx, of.machine_id)
+    if (machine) await noteMachine(tx, machine.id, { power, host, ...also(machine, seen.value) })
+  })
 }
 
 /** Where tasks are known by their machine alone, somebody else's may have begun after ours had ended. */

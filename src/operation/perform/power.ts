@@ -1,10 +1,15 @@
+import type { Db } from '../../../db/client.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
 import { powerMachine } from '../../inventory/power-machine.ts'
 import { forGuest } from '../../inventory/power-step.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
+import { isAbsent } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
+import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { letSavedGo } from './saved-state.ts'
 
@@ -20,7 +25,10 @@ export const powerPart = async (
   const outcome = await powerMachine({
     ...{ turn, site: target, platform, ref: machine.ref, part },
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
-    undo: { kind: operationPowerKind, with: { target: target.name, ref: machine.ref } },
+    undo: {
+      kind: operationPowerKind,
+      with: { target: target.name, ref: machine.ref, machine_id: machine.id },
+    },
   }).catch((error: unknown) => {
     if (error instanceof DroverError && error.code === 'instance-absent') throw machineGone(performance)
     throw error
@@ -71,10 +79,22 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
   try {
     return await performPower((force) => (force ? 'stop' : 'shutdown'))(performance)
   } catch (error) {
-    if (!(error instanceof DroverError) || error.code !== 'machine-gone') throw error
+    const mayBeGone = isAbsent(error) || (error instanceof DroverError && error.code === 'machine-gone')
+    if (!mayBeGone || (await lookAtPower(performance)).found) throw error
     return { type: 'done', result: { power: 'off', gone: true }, machine: { power: 'off' } }
   }
 }
+
+/**
+ * What an operation began and did not end: it cannot be taken back, but it can be waited for, so that nothing of it
+ * comes about after the one that took its place has acted. How it ended is nothing to us: that it has is all.
+ */
+export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+    await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
+    confirm()
+    await noteAsItIs({ db, platform, call }, undo)
+  })
 
 const needs = ['power'] as const
 export const startMachine: Performer = patient(

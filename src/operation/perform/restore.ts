@@ -8,7 +8,7 @@ import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone, notForPhase, requirePower } from './look-at-machine.ts'
-import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -116,6 +116,8 @@ export const restoreMachine = patient(['snapshots', 'power'], perform)
 
 /** It cannot be taken back: all that can be done is to wait until it has ended. */
 export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call }) => {
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
     await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
+    confirm()
+    await noteAsItIs({ db, platform, call }, undo)
   })

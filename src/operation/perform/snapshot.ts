@@ -6,6 +6,7 @@ import { DroverError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
+import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone } from './look-at-machine.ts'
@@ -55,16 +56,17 @@ export const snapshotMachine = patient(['snapshots'], perform)
 export const undoOperationSnapshot = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
     const machines = portOf(platform, 'machines')
-    const ref = await resultOfOwn(machines, call, { effect, machine: undo.ref })
-    if (ref === null) return
+    const own = await resultOfOwn(machines, call, { effect, machine: undo.ref })
+    if (!own.found) return
+    const ref = own.value
     const there = await again(call.signal, () => machines.snapshots(call, undo.ref))
-    const made = there.found ? there.value.find((one) => one.ref === ref) : undefined
-    if (!made) return
-    if (made.name !== undo.snapshot) throw notProven(undo, made)
+    if (!there.found || (ref !== null && !there.value.some((one) => one.ref === ref))) return
+    const made = there.value.find((one) => one.ref === ref)
+    if (made?.name !== undo.snapshot) throw notProven(undo, made)
     try {
       const removal = await again(call.signal, () => {
         confirm()
-        return machines.removeSnapshot(call, undo.ref, ref)
+        return machines.removeSnapshot(call, undo.ref, made.ref)
       })
       await removal.wait(call)
     } catch (error) {
@@ -83,12 +85,14 @@ const lost = ({ name }: MachineRow, snapshot: string): DroverError =>
 
 const notProven = (
   { ref, snapshot }: z.infer<typeof undoSchema>,
-  seen: { readonly ref: string; readonly name: string },
+  seen: SnapshotRef | undefined,
 ): DroverError =>
   new DroverError({
     code: 'snapshot-not-ours',
     class: 'conflict',
-    message: `Snapshot ${seen.ref} of ${ref} is called "${seen.name}", not "${snapshot}": whether it is ours cannot be told, so it stays.`,
-    remedy: 'Look at the snapshot; remove it there if nobody needs it, then waive this effect.',
-    detail: { machine: ref, snapshot: seen.ref },
+    message: seen
+      ? `Snapshot ${seen.ref} of ${ref} is called "${seen.name}", not "${snapshot}": whether it is ours cannot be told, so it stays.`
+      : `Snapshot "${snapshot}" of ${ref} was made, and which one it is cannot be told, so it stays.`,
+    remedy: 'Look at the snapshots there, remove what nobody needs, then waive this effect.',
+    detail: { machine: ref, snapshot: seen?.ref ?? snapshot },
   })

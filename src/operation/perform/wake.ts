@@ -7,7 +7,7 @@ import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasEndedWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -89,10 +89,11 @@ const startCold = (performance: Performance): Promise<Woken> =>
 /** Waits until it has come to its end, and lets go of the memory when the machine runs from it. */
 export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
-    const result = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
-    if (result === null) return
+    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
+    if (!own.found) return
     const seen = await again(call.signal, () => portOf(platform, 'power').power(call, undo.ref))
-    if (!seen.found || seen.value.state !== 'on') return
+    if (!seen.found) return
     confirm()
-    await dropWoken({ db, platform, call }, undo)
+    await noteAsItIs({ db, platform, call }, undo)
+    if (seen.value.state === 'on') await dropWoken({ db, platform, call }, undo)
   })

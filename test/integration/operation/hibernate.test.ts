@@ -94,7 +94,7 @@ test('it can be given up until it was asked for, and not after', async () => {
   await world.pace(60)
   const asked = await world.ask(machine, 'hibernate')
   expect(await world.turn(asked)).toMatchObject({ pastReturn: true, reason: 'in-progress' })
-  await expect(world.cancel(asked)).rejects.toMatchObject({ code: 'operation-ended' })
+  await expect(world.cancel(asked)).rejects.toMatchObject({ code: 'past-return' })
   await world.pace(0)
   await lab.pass(120_000)
   expect(await world.finish(asked)).toMatchObject({ state: 'completed' })

@@ -147,6 +147,21 @@ test('a task that failed is begun anew once its host is back', async () => {
   ])
 })
 
+test('a start that is given up in its middle is waited for, and its machine is known as what it became', async () => {
+  await off('vm-110')
+  const machine = await world.machine('vm-110', 'off')
+  await world.pace(60)
+  const asked = await world.ask(machine, 'start')
+  await world.turn(asked)
+  await world.cancel(asked)
+  const ending = world.finish(asked)
+  await world.pace(0)
+  await lab.pass(120_000)
+  expect(await ending).toMatchObject({ state: 'canceled', settledAt: expect.any(Date) })
+  expect((await world.power('vm-110')).state).toBe('on')
+  expect(await world.row(machine)).toMatchObject({ power: 'on' })
+})
+
 test('a chain of three ends where the last one leads: a start without room, a stop, a stop by force', async () => {
   await off('vm-109')
   const machine = await world.machine('vm-109', 'off')

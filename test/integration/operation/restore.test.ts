@@ -66,7 +66,7 @@ test('once it was asked for nobody can take it back', async () => {
   await world.pace(60)
   const asked = await world.ask(machine, 'restore', { params: { snapshot: 'far' } })
   expect(await world.turn(asked)).toMatchObject({ state: 'running', pastReturn: true })
-  await expect(world.cancel(asked)).rejects.toMatchObject({ code: 'operation-ended' })
+  await expect(world.cancel(asked)).rejects.toMatchObject({ code: 'past-return' })
   await world.pace(0)
   await lab.pass(120_000)
   expect(await world.finish(asked)).toMatchObject({ state: 'completed' })
