@@ -2,8 +2,9 @@ import type { Tx } from '../client.ts'
 import { replaceIdentities } from './replace-identities.ts'
 
 /**
- * Removes up to `limit` instances of a site with everything that hangs on them, then its networks, hosts, storage
- * and projects; answers how many things went. 0: nothing is left.
+ * Removes up to `limit` instances of a site with everything that hangs on them, then its machines, networks, hosts,
+ * storage and projects; answers how many things went. 0: nothing is left. The caller sees to it that no operation of
+ * these machines is open once it has them.
  */
 export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
   const ids = (
@@ -19,7 +20,7 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
     await tx`delete from warning where entity_type = 'instance' and entity_id = any(${ids}::text[])`
     return ids.length
   }
-  let removed = 0
+  let removed = await deleteMachines(tx, siteId, limit)
   for (const table of ['network', 'host', 'storage', 'project'] as const) {
     const gone = await tx`
       delete from ${tx(table)} where id in (
@@ -27,6 +28,23 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
     removed += gone.count
   }
   return removed
+}
+
+/** The machines that are removed next: whoever asks something of one of them from now on waits, and finds it gone. */
+export const holdMachines = async (tx: Tx, siteId: string, limit: number): Promise<void> => {
+  await tx`select from machine where target_id = ${siteId}::uuid order by id limit ${limit} for update`
+}
+
+/** With what was ever asked of them. */
+const deleteMachines = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
+  const ids = (
+    await tx<{ id: string }[]>`
+      delete from machine where id in (
+        select id from machine where target_id = ${siteId}::uuid order by id limit ${limit} for update)
+      returning id`
+  ).map((row) => row.id)
+  await tx`delete from operation where machine_id = any(${ids}::uuid[])`
+  return ids.length
 }
 
 /** Instances elsewhere that clashed with these are judged anew by the conductor. */

@@ -32,6 +32,16 @@ export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> 
   return { count: row?.count ?? 0, some: row?.some ?? [] }
 }
 
+/** Operations on machines of a target that have not ended, or whose effects have not stopped. */
+export const findOperationsOn = async (db: Queryable, siteId: string): Promise<UsedBy> => {
+  const [row] = await db<{ count: number; some: string[] | null }[]>`
+    select count(*)::int as count, (array_agg(format('%s of %s (%s)', o.kind || case when o.force then '!' else '' end,
+      m.name, o.state) order by o.id))[1:5] as some
+    from operation o join machine m on m.id = o.machine_id
+    where m.target_id = ${siteId}::uuid and o.settled_at is null`
+  return { count: row?.count ?? 0, some: row?.some ?? [] }
+}
+
 /** Of these sites those that are there; none of them is removed before the transaction ends. */
 export const holdSites = async (tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const rows = await tx<{ id: string }[]>`

@@ -3,9 +3,15 @@ import type { Tx } from '../../../db/client.ts'
 import {
   deleteSiteInventory,
   deleteSiteWarnings,
+  holdMachines,
   wakeTwinSources,
 } from '../../../db/queries/delete-site-inventory.ts'
-import { findDebtsOn, findEntriesUsing, type UsedBy } from '../../../db/queries/entries-using-site.ts'
+import {
+  findDebtsOn,
+  findEntriesUsing,
+  findOperationsOn,
+  type UsedBy,
+} from '../../../db/queries/entries-using-site.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { deleteLimit } from '../../../db/queries/limits.ts'
 import {
@@ -100,6 +106,7 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
       `${frozen.count} of its instances are held by running batches: ${frozen.by.join(', ')}.`,
     )
   await requireNoEntries(tx, site)
+  await requireNoOperations(tx, site)
   const jobs = await findLiveSiteJobs(tx, { role, name: site.name })
   const own = new Set([`sync-${role}`, 'check-connection'])
   const holding = [
@@ -128,6 +135,17 @@ const requireNoEntries = async (tx: Tx, site: SiteLine): Promise<void> => {
   const debts = await findDebtsOn(tx, site.name)
   if (debts.count > 0)
     throw problem('site-in-use', `${debts.count} effects are still to be undone there: ${listed(debts)}.`)
+}
+
+/** The look comes after the locks: nothing can be asked of what is removed in between. */
+const requireNoOperations = async (tx: Tx, site: SiteLine): Promise<void> => {
+  await holdMachines(tx, site.id, batchSize)
+  const operations = await findOperationsOn(tx, site.id)
+  if (operations.count > 0)
+    throw problem(
+      'site-in-use',
+      `${operations.count} operations on its machines have not ended: ${listed(operations)}. Wait for them, or cancel them.`,
+    )
 }
 
 const listed = ({ count, some }: UsedBy): string =>
