@@ -46,7 +46,7 @@ await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0 }
     world = await createFleetWorld(fleet, lab)
   })
 
-  test.each(points)('at %s: the copy is the source, and nothing is left', async (armed) => {
+  test.each(fleet.share(points))('at %s: the copy is the source, and nothing is left', async (armed) => {
     const entry = await placeEntry(world, ref)
     const job = await survive(fleet, world, { entryId: entry.id, kind: 'cutover-instance', armed })
     expect(job).toMatchObject({ state: 'succeeded' })
@@ -65,21 +65,24 @@ await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0 }
     await cleanUp(fleet, world, { id: entry.id, ref })
   })
 
-  test.each(undoPoints)('at %s of a failed one: the source runs again, without a snapshot', async (armed) => {
-    const entry = await placeEntry(world, ref)
-    await lab.admin('POST /lab/faults', {
-      ...{ kind: 'error', call: 'write', site: 'cloud' },
-      ...{ code: 'platform-permission', failure: 'refused' },
-    })
-    const job = await survive(fleet, world, { entryId: entry.id, kind: 'cutover-instance', armed })
-    await lab.admin('DELETE /lab/faults')
-    expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
-    expect(await powerOf(world.from, ref)).toBe('on')
-    expect(await snapshotsOf(world, ref)).toEqual([])
-    const states = (await effectsOf(fleet.db, job.id)).map(({ state }) => state)
-    expect(new Set(states)).toEqual(new Set(['undone']))
-    await cleanUp(fleet, world, { id: entry.id, ref })
-  })
+  test.each(fleet.share(undoPoints))(
+    'at %s of a failed one: the source runs again, without a snapshot',
+    async (armed) => {
+      const entry = await placeEntry(world, ref)
+      await lab.admin('POST /lab/faults', {
+        ...{ kind: 'error', call: 'write', site: 'cloud' },
+        ...{ code: 'platform-permission', failure: 'refused' },
+      })
+      const job = await survive(fleet, world, { entryId: entry.id, kind: 'cutover-instance', armed })
+      await lab.admin('DELETE /lab/faults')
+      expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
+      expect(await powerOf(world.from, ref)).toBe('on')
+      expect(await snapshotsOf(world, ref)).toEqual([])
+      const states = (await effectsOf(fleet.db, job.id)).map(({ state }) => state)
+      expect(new Set(states)).toEqual(new Set(['undone']))
+      await cleanUp(fleet, world, { id: entry.id, ref })
+    },
+  )
 
   test('one that is called off in the middle of a read lets go, and its source runs again', async () => {
     const entry = await placeEntry(world, ref)

@@ -23,7 +23,7 @@ await onEachFleet('kill -9 of a worker that copies a running machine', { workers
     world = await createFleetWorld(fleet, lab)
   })
 
-  test.each(points)('at %s: the copy is whole and nothing is left', async (armed) => {
+  test.each(fleet.share(points))('at %s: the copy is whole and nothing is left', async (armed) => {
     const entry = await placeEntry(world, ref)
     const job = await survive(fleet, world, { entryId: entry.id, kind: 'import-instance', armed })
     expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 1, debts: 0 } })

@@ -68,7 +68,7 @@ const points: readonly CrashPoint[] = [
 ]
 
 const describeCancel = (fleet: Fleet) => {
-  test.each(['after-effect', 'before-finish'] as const)(
+  test.each(fleet.share(['after-effect', 'before-finish'] as const))(
     'killed at %s and cancelled then: no machine of ours is left, and a stranger keeps his',
     async (point) => {
       const world = await createWorld(fleet)
@@ -100,7 +100,7 @@ const describeCancel = (fleet: Fleet) => {
 }
 
 await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => {
-  test.each(points)('at %s: one machine, recorded', async (point) => {
+  test.each(fleet.share(points))('at %s: one machine, recorded', async (point) => {
     const world = await createWorld(fleet)
     const id = await waitingEntry(world, 'vm-101')
     const armed = await fleet.worker(`kill:${point}`)
@@ -125,7 +125,7 @@ await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => 
     await expectOne(world, id, jobId)
   })
 
-  test.each(['before-effect', 'after-effect'] as const)(
+  test.each(fleet.share(['before-effect', 'after-effect'] as const))(
     'a worker that froze at %s wakes up beside the next one: one machine',
     async (point) => {
       const world = await createWorld(fleet)

@@ -27,7 +27,7 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
     const world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
     // Only what this test sends is done.
     await fleet.db`update batch set state = 'stopped'`
-    for (const [index, point] of points.entries()) {
+    for (const [index, point] of fleet.share(points).entries()) {
       const entry = await world.ready(refs[index] ?? '')
       const machine = entry.machineRef ?? ''
       const armed = await fleet.worker(point)
@@ -56,7 +56,7 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
     expect(await checkInvariants(fleet.db)).toEqual([])
   })
 
-  test.each(['kill:before-undo', 'kill:after-undo'] as const)(
+  test.each(fleet.share(['kill:before-undo', 'kill:after-undo'] as const))(
     '%s of a start that failed: the copy is off, the source too, and a person decides',
     async (point) => {
       const lab = await createLab()

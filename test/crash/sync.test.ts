@@ -69,7 +69,7 @@ const points: readonly CrashPoint[] = [
 ]
 
 await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
-  test.each(points)('at %s of a first sync: one consistent revision', async (point) => {
+  test.each(fleet.share(points))('at %s of a first sync: one consistent revision', async (point) => {
     const source = await makeSource(fleet)
     const armed = await fleet.worker(`kill:${point}`)
     const id = await addSync(fleet, source, 'full')
@@ -79,7 +79,7 @@ await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
     await expectWhole(fleet, source, 1)
   })
 
-  test.each(['after-stage', 'mid-merge', 'after-merge'] as const)(
+  test.each(fleet.share(['mid-merge', 'after-stage', 'after-merge'] as const))(
     'at %s of a delta: what changed is told once',
     async (point) => {
       const source = await makeSource(fleet)

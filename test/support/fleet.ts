@@ -1,4 +1,4 @@
-import { describe } from 'vitest'
+import { describe, inject } from 'vitest'
 import type { Db } from '../../db/client.ts'
 import type { CrashPoint } from '../../src/ledger/crash-point.ts'
 import { enqueue, type NewJob } from '../../src/ledger/enqueue.ts'
@@ -29,6 +29,11 @@ export interface Fleet {
   worker(armed?: Armed): Promise<TestProcess>
   /** One more conductor, until the end of the test. */
   conductor(armed?: Armed): Promise<TestProcess>
+  /**
+   * This fleet's share of cases to which the bell is all one: every second one, and the other ones are the other
+   * bell's. The soak suite tries all on both.
+   */
+  share<Case>(cases: readonly Case[]): Case[]
   /** Adds self-test jobs with this payload and tells the conductor. Returns their ids. */
   add(count: number, payload: Readonly<Record<string, unknown>>, job?: Partial<NewJob>): Promise<string[]>
   /** Waits until all of these have ended, in whatever way. */
@@ -49,6 +54,7 @@ const fleetLeaseMs = 1_500
 /** Few hands: a worker beside another one gets its share of a dozen jobs. */
 const slots = 2
 const endMs = 120_000
+const bells = ['postgres', 'redis'] as const
 
 /**
  * Describes the same tests once per bell, each time with a fleet that is started once for all of them. Call it
@@ -59,7 +65,7 @@ export const onEachFleet = async (
   options: FleetOptions,
   tests: (fleet: Fleet) => void,
 ): Promise<void> => {
-  for (const bell of ['postgres', 'redis'] as const) {
+  for (const [nth, bell] of bells.entries()) {
     const { db, url } = await createDatabase()
     const redis = bell === 'redis' ? await startRedis() : undefined
     const env = {
@@ -74,6 +80,7 @@ export const onEachFleet = async (
     const fleet: Fleet = {
       ...roles,
       db,
+      share: (cases) => cases.filter((_, at) => inject('everyBell') || at % bells.length === nth),
       worker: (armed) => startWorker(armedEnv(armed)),
       conductor: (armed) => startConductor(armedEnv(armed)),
       add: (count, payload, job) => addJobs(db, count, payload, job),

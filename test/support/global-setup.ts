@@ -10,6 +10,8 @@ declare module 'vitest' {
     postgresUrl: string
     /** The migrated database that test databases are copies of. */
     postgresTemplate: string
+    /** What would do on one bell is tried on both. */
+    everyBell: boolean
   }
 }
 

@@ -30,7 +30,15 @@ const runVitest = (suite, report, args) =>
     const child = spawn(
       process.execPath,
       [
-        ...[`${root}/node_modules/vitest/vitest.mjs`, 'run', '--project', suite.name],
+        // A suite may run in several passes, which are projects with its name and a dash before theirs.
+        ...[
+          `${root}/node_modules/vitest/vitest.mjs`,
+          'run',
+          '--project',
+          suite.name,
+          '--project',
+          `${suite.name}-*`,
+        ],
         ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
       ],
       { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
