@@ -789,6 +789,12 @@ CREATE INDEX machine_host ON public.machine USING btree (target_id, host);
 
 CREATE INDEX machine_name ON public.machine USING btree (name, id);
 
+CREATE INDEX machine_policy_due ON public.machine USING btree (policy_next_at, id) WHERE ((gone_at IS NULL) AND (run_policy <> 'manual'::text) AND
+CASE run_policy
+    WHEN 'always-off'::text THEN (power = 'on'::text)
+    ELSE (power = 'off'::text)
+END);
+
 CREATE UNIQUE INDEX machine_ref ON public.machine USING btree (target_id, ref);
 
 CREATE INDEX network_place ON public.network USING btree (site_id, location, id);

@@ -102,6 +102,8 @@ CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement
 CREATE INDEX "machine_host" ON "machine" USING btree ("target_id","host");--> statement-breakpoint
 CREATE INDEX "machine_entry" ON "machine" USING btree ("entry_id") WHERE "machine"."entry_id" is not null;--> statement-breakpoint
 CREATE INDEX "machine_gone" ON "machine" USING btree ("gone_at") WHERE "machine"."gone_at" is not null;--> statement-breakpoint
+CREATE INDEX "machine_policy_due" ON "machine" USING btree ("policy_next_at","id") WHERE "machine"."gone_at" is null and "machine"."run_policy" <> 'manual'
+        and (case "machine"."run_policy" when 'always-off' then "machine"."power" = 'on' else "machine"."power" = 'off' end);--> statement-breakpoint
 CREATE UNIQUE INDEX "operation_active" ON "operation" USING btree ("machine_id") WHERE "operation"."state" in ('pending', 'running');--> statement-breakpoint
 CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","created_at");--> statement-breakpoint
 CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHERE "operation"."settled_at" is null;--> statement-breakpoint

@@ -61,13 +61,17 @@ export const noteOlderKeepsOn = async (
   return rows.length === 1
 }
 
-/** Machines that are warned of, and at which nothing keeps on any more. */
-export const findHealedMachines = async (tx: Tx, limit: number): Promise<string[]> => {
-  const rows = await tx<{ machine: string }[]>`
-    select w.entity_id as machine from warning w
-    where w.type = 'older-keeps-on' and w.entity_type = 'machine' and not exists (
-      select from operation o where o.machine_id = w.entity_id::uuid and o.settled_at is null
-        and o.finished_at is not null)
-    limit ${limit}`
-  return rows.map(({ machine }) => machine)
-}
+/** Warnings about machines whose cause is over: nothing keeps on there any more, or its run policy is kept again. */
+export const findHealedMachines = async (
+  tx: Tx,
+  limit: number,
+): Promise<{ machine: string; type: 'older-keeps-on' | 'policy-fails' }[]> => tx<
+  { machine: string; type: 'older-keeps-on' | 'policy-fails' }[]
+>`
+  select w.entity_id as machine, w.type from warning w left join machine m on m.id = w.entity_id::uuid
+  where w.entity_type = 'machine' and case w.type
+    when 'older-keeps-on' then not exists (select from operation o where o.machine_id = w.entity_id::uuid
+      and o.settled_at is null and o.finished_at is not null)
+    when 'policy-fails' then m.id is null or m.gone_at is not null or m.policy_failures = 0
+      or m.run_policy = 'manual' end
+  order by w.entity_id, w.type limit ${limit}`

@@ -57,6 +57,13 @@ export const machine = pgTable(
     index('machine_host').on(t.targetId, t.host),
     index('machine_entry').on(t.entryId).where(sql`${t.entryId} is not null`),
     index('machine_gone').on(t.goneAt).where(sql`${t.goneAt} is not null`),
+    // Of those that are not as their run policy wants them: few, whatever there is in all.
+    index('machine_policy_due')
+      .on(t.policyNextAt, t.id)
+      .where(
+        sql`${t.goneAt} is null and ${t.runPolicy} <> 'manual'
+        and (case ${t.runPolicy} when 'always-off' then ${t.power} = 'on' else ${t.power} = 'off' end)`,
+      ),
     check('machine_power', sql`${t.power} in ('on', 'off', 'suspended', 'unknown')`),
     check(
       'machine_policy',

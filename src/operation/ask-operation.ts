@@ -1,10 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../db/client.ts'
+import { stopComingBack } from '../../db/queries/after-end.ts'
 import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
   insertOperation,
-  moveOperation,
   type OpenOperation,
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
@@ -26,6 +26,7 @@ import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
+import { moveToEnd } from './after-end.ts'
 import { sendOperation } from './send-operation.ts'
 
 export interface OperationAsk {
@@ -39,6 +40,8 @@ export interface OperationAsk {
   /** How long it may wait for its turn. */
   readonly waitSeconds: number
   readonly by: string
+  /** Of an evacuation: the operation that it comes back for. */
+  readonly resumes?: { readonly id: string; readonly leaves: string | null; readonly failures: number }
 }
 
 export interface AskedOperation {
@@ -83,13 +86,18 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
   if (superseded) crashPoint('operation-gives-way')
   const queued = admission.state === 'queued'
+  const evacuates = ask.cause === 'evacuation'
+  // This one is what the evacuation wants of the machine from now on.
+  if (evacuates) await stopComingBack(tx, machine.id)
   const made = await insertOperation(tx, {
     ...{ id, machineId: machine.id, kind: ask.kind, force: ask.force, params: { ...ask.params } },
     ...{
       onConflict: ask.onConflict,
       cause: ask.cause,
-      standsDown: ask.cause === 'evacuation',
-      resumes: null,
+      standsDown: evacuates,
+      resumes: ask.resumes?.id ?? null,
+      leaves: evacuates ? (ask.resumes?.leaves ?? machine.host) : null,
+      failures: ask.resumes?.failures ?? 0,
     },
     ...{ deadlineSeconds: ask.deadlineSeconds, waitSeconds: ask.waitSeconds, createdBy: ask.by },
     state: admission.state,
@@ -135,7 +143,7 @@ const giveWay = async (
   by: { readonly id: string; readonly ask: OperationAsk; readonly canceled: CancelOutcome[] },
 ): Promise<OperationRow | null> => {
   const newer = variantText(by.ask)
-  const moved = await moveOperation(tx, {
+  const moved = await moveToEnd(tx, {
     id: older.id,
     from: activeStates,
     to: 'superseded',

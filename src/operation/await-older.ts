@@ -55,13 +55,13 @@ export const awaitOlder = async (
   return wait
 }
 
-/** Takes back the warnings of machines at which nothing keeps on any more. True: there may be more. */
+/** Takes back the warnings about machines whose cause is over. True: there may be more. */
 export const clearHealed = async (tx: Tx, limit: number, actor: string): Promise<boolean> => {
-  const machines = await findHealedMachines(tx, limit)
-  for (const id of machines.toSorted()) {
+  const healed = await findHealedMachines(tx, limit)
+  for (const { machine: id, type } of healed) {
     const machine = await lockMachine(tx, id)
     const place = { entityType: 'machine', entityId: id, entityName: machine?.name ?? id }
-    await mergeWarnings(tx, place, { types: warningTypes, said: {}, actor })
+    await mergeWarnings(tx, place, { types: [type], said: {}, actor })
   }
-  return machines.length === limit
+  return healed.length === limit
 }

@@ -1,4 +1,6 @@
 import type { Tx } from '../../db/client.ts'
+import { stopComingBack } from '../../db/queries/after-end.ts'
+import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
@@ -24,6 +26,7 @@ export const cancelOperation = async (
   await lockMachine(tx, seen.machineId)
   const now = await findOperation(tx, id)
   if (!now) throw notThere(id)
+  if (now.comeBackAt !== null) return { operation: await dropWish(tx, now, by), canceled: undefined }
   if (hasEnded(now.state as OperationState)) throw tooLate(now, `It is ${now.state} already.`)
   if (now.pastReturn) throw pastReturn(now)
   const move = {
@@ -42,6 +45,19 @@ export const cancelOperation = async (
       : await endOperation(tx, now.machineId, move)
   if (!ended) throw notThere(id)
   return { operation: ended, canceled: outcome }
+}
+
+/** It has ended, and an evacuation would have it back: a person who cancels it has the machine stay. */
+const dropWish = async (tx: Tx, ended: OperationRow, by: string): Promise<OperationRow> => {
+  await stopComingBack(tx, ended.machineId)
+  await insertAuditEvent(tx, {
+    type: 'operation.stays-down',
+    subject: { type: 'operation', id: ended.id },
+    actor: by,
+    reason: 'It does not come back: the machine stays where it is.',
+    detail: { machine: ended.machineId, kind: ended.kind, force: ended.force, cause: ended.cause },
+  })
+  return { ...ended, comeBackAt: null }
 }
 
 const notThere = (id: string): DroverError =>

@@ -8,6 +8,7 @@ import {
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { isActive, type OperationState } from '../domain/operation/state.ts'
+import { moveToEnd } from './after-end.ts'
 import { sendOperation } from './send-operation.ts'
 
 /** Ends an operation of which nothing is under way any more, and lets the next one have its turn. The machine is locked. */
@@ -16,7 +17,7 @@ export const endOperation = async (
   machineId: string,
   move: Omit<OperationMove, 'settled'>,
 ): Promise<OperationRow | undefined> => {
-  const ended = await moveOperation(tx, { ...move, settled: true })
+  const ended = await moveToEnd(tx, { ...move, settled: true })
   await promoteNext(tx, machineId)
   return ended
 }
@@ -48,4 +49,4 @@ const promoteNext = async (tx: Tx, machineId: string): Promise<void> => {
 export const leaveOperation = (
   tx: Tx,
   move: Omit<OperationMove, 'settled'>,
-): Promise<OperationRow | undefined> => moveOperation(tx, move)
+): Promise<OperationRow | undefined> => moveToEnd(tx, move)

@@ -16,7 +16,9 @@ import { Loop } from '../ledger/service.ts'
 import { sendSignal } from '../ledger/signals.ts'
 import type { Logger } from '../log.ts'
 import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from './await-older.ts'
+import { bringBack } from './come-back.ts'
 import { endOperation, leaveOperation, settleAndPromote } from './end-operation.ts'
+import { keepRunPolicies } from './keep-run-policies.ts'
 
 export interface OperationTicksOptions {
   readonly db: Db
@@ -56,8 +58,9 @@ export const tickOperations = async (db: Db, log?: Logger): Promise<boolean> => 
     }
   }
   if (machines.length > 0) nudge(db)
+  const more = [await bringBack(db), await keepRunPolicies(db)].includes(true)
   const healed = (await db.begin((tx) => clearHealed(tx, roundMost, actor))) as boolean
-  return machines.length === roundMost || healed
+  return machines.length === roundMost || healed || more
 }
 
 const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> => {

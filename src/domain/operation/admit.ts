@@ -26,6 +26,8 @@ export interface AdmissionFacts {
 
 export interface AdmissionAsk extends OperationVariant {
   readonly onConflict: ConflictRule
+  /** A run policy's own wish is not held against that policy. */
+  readonly cause?: 'person' | 'evacuation' | 'policy'
 }
 
 export type Refusal = Exclude<Applicable, 'yes'> | 'blocked' | 'past-return' | 'queue-full' | 'in-migration'
@@ -59,8 +61,9 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   const givesUp = migrating?.committed === true && asked.force && asked.kind === 'stop'
   if (migrating && !givesUp) return refuse('in-migration', migrating.entryId)
   const cancelsEntry = migrating?.entryId ?? null
+  const policy = asked.cause === 'policy' ? 'manual' : facts.policy
   if (!active && queued.length === 0) {
-    const applicable = isApplicable(asked, { policy: facts.policy, phase: phaseToJudge(facts) })
+    const applicable = isApplicable(asked, { policy, phase: phaseToJudge(facts) })
     if (applicable !== 'yes') return refuse(applicable)
     return { admitted: true, state: 'pending', supersedes: null, cancelsEntry, before: 0 }
   }
@@ -73,7 +76,7 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   if (asked.onConflict === 'reject' || !active || !supersedes(asked, active))
     return refuse('blocked', blocker)
   if (active.pastReturn) return refuse('past-return', active.id)
-  const applicable = isApplicable(asked, { policy: facts.policy, phase: phaseToJudge(facts) })
+  const applicable = isApplicable(asked, { policy, phase: phaseToJudge(facts) })
   if (applicable !== 'yes') return refuse(applicable)
   return { admitted: true, state: 'pending', supersedes: active.id, cancelsEntry, before: 0 }
 }

@@ -1,0 +1,14 @@
+import type { Queryable } from '../client.ts'
+
+/**
+ * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is
+ * done to it. Those whose machine went elsewhere or off stay where they are.
+ */
+export const findComingBack = async (
+  db: Queryable,
+  limit: number,
+): Promise<{ id: string; machineId: string }[]> => db<{ id: string; machineId: string }[]>`
+  select o.id, o.machine_id from operation o join machine m on m.id = o.machine_id
+  where o.come_back_at <= now() and m.gone_at is null and m.power = 'on' and m.host = o.leaves
+    and not exists (select from operation other where other.machine_id = o.machine_id and other.settled_at is null)
+  order by o.come_back_at limit ${limit}`

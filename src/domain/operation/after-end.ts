@@ -1,0 +1,66 @@
+import type { OperationKind } from './kinds.ts'
+import { restSeconds } from './run-policy.ts'
+import type { OperationState } from './state.ts'
+
+export interface EndedOperation {
+  readonly kind: OperationKind
+  readonly cause: 'person' | 'evacuation' | 'policy'
+  readonly state: OperationState
+  /** An evacuation wants it: it comes back. */
+  readonly standsDown: boolean
+  /** Failures in a row before this end: of those it came back for, or of its machine's policy. */
+  readonly failures: number
+}
+
+/** To be tried again after a rest, with so many failures in a row. */
+interface Again {
+  readonly failures: number
+  readonly restSeconds: number
+}
+
+/** What an end means for its machine, beside what became of the operation itself. */
+export interface AfterEnd {
+  /** A person wants it off from now on, or has wanted it on. */
+  readonly stopped?: boolean
+  /** When what its run policy wants is looked at again. */
+  readonly policy?: Again
+  /** When it can come back. */
+  readonly comeBack?: Again
+}
+
+const startKinds: readonly OperationKind[] = ['start', 'restart', 'wake']
+/** A machine that does not stay as its policy wants it is not asked again at once. */
+const settledRestSeconds = 10
+const canceledRestSeconds = 300
+
+export const afterEnd = (ended: EndedOperation): AfterEnd => {
+  switch (ended.cause) {
+    case 'person':
+      return afterPerson(ended)
+    case 'policy':
+      return { policy: afterPolicy(ended) }
+    case 'evacuation':
+      return ended.standsDown ? afterEvacuation(ended) : {}
+  }
+}
+
+const afterPerson = ({ kind, state }: EndedOperation): AfterEnd => {
+  if (kind === 'stop' && state === 'completed') return { stopped: true }
+  // Also when it failed: on is where they want it.
+  return startKinds.includes(kind) && (state === 'completed' || state === 'failed') ? { stopped: false } : {}
+}
+
+const afterPolicy = ({ state, failures }: EndedOperation): Again => {
+  if (state === 'completed') return { failures: 0, restSeconds: settledRestSeconds }
+  // Who cancels it has a reason: it comes again, and not at once.
+  if (state === 'canceled') return { failures, restSeconds: canceledRestSeconds }
+  if (state === 'failed') return { failures: failures + 1, restSeconds: restSeconds(failures + 1) }
+  return { failures, restSeconds: settledRestSeconds }
+}
+
+/** A person who cancels it has the machine stay; one whose operation took its place only has it wait. */
+const afterEvacuation = ({ state, failures }: EndedOperation): AfterEnd => {
+  if (state === 'superseded') return { comeBack: { failures, restSeconds: 0 } }
+  if (state !== 'failed') return {}
+  return { comeBack: { failures: failures + 1, restSeconds: restSeconds(failures + 1) } }
+}
