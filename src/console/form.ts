@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import { ApiError, type FieldError } from '../api/problem.ts'
 import { DroverError } from '../errors.ts'
+import { visible } from './shown.ts'
 import type { Html } from './view.ts'
 
 /** What a person typed, and what was wrong with it. */
@@ -33,6 +34,16 @@ export const problemBox = ({ problem, errors }: FormState): Html =>
     : html`<div class="problem" role="alert"><p><strong>Nothing was changed.</strong> ${
         errors.length > 0 ? 'See what is said at the fields.' : problem.message
       }</p>${errors.length > 0 ? '' : html`<p>${problem.remedy}</p>`}</div>`
+
+/** The same for a form of buttons, where no field could say what was wrong. */
+export const refusalBox = ({ problem, errors }: FormState): Html =>
+  problem === undefined
+    ? html``
+    : html`<div class="problem" role="alert"><p><strong>Nothing was changed.</strong> ${visible(problem.message)}</p>${
+        errors.length === 0 || errors.some(({ message }) => message === problem.message)
+          ? ''
+          : html`<ul>${errors.map(({ field, message }) => html`<li>${field}: ${visible(message)}</li>`)}</ul>`
+      }<p>${visible(problem.remedy)}</p></div>`
 
 interface FieldOptions {
   /** The API's name of it, by which it is told that it is wrong. */

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { operationReasons } from '../../domain/operation/reasons.ts'
-import { emptyForm, type FormState, problemBox } from '../form.ts'
+import { emptyForm, type FormState, refusalBox } from '../form.ts'
 import { linkedText, operationIdLink } from '../operation-shown.ts'
 import type { Page, PageContext } from '../page.ts'
 import { many, outside } from '../shown.ts'
@@ -53,7 +53,7 @@ export const machineBulkPage =
     const found = await ask<BulkOperations>('POST /v1/operations/:bulk', { body })
     return {
       title: `${text}: ${choiceText(choice)}`,
-      intro: html`${problemBox(sent)}${
+      intro: html`${refusalBox(sent)}${
         found.matched === 0
           ? html`<p class="empty">No machine fits any more. <a href="${listAddress(choice)}">Back to the machines</a></p>`
           : html`<p><strong>${many(found.matched, 'machine')}</strong> ${found.matched === 1 ? 'is' : 'are'} meant. ${found.left > 0 ? `Of the first ${found.items.length}` : 'Of these'}, as it is now: ${wouldText(found)}.</p>

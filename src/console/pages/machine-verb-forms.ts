@@ -39,8 +39,19 @@ ${may({ kind: 'migrate', force: false }) ? migrateForm(machine) : ''}
 ${may({ kind: 'snapshot', force: false }) ? snapshotForm(machine) : ''}
 ${may({ kind: 'restore', force: false }) ? restoreForm(machine) : ''}
 ${may({ kind: 'clone', force: false }) ? cloneForm(machine) : ''}
+${machine.operation === null || machine.in_migration ? '' : queueForm(machine)}
 ${notNowHtml(machine)}`
 }
+
+/** Whether it makes sense then is judged when its turn has come. */
+const queueForm = (machine: MachineSeen): Html =>
+  html`<details class="waive" data-key="verb-queue"><summary>Queue something behind it<span class="sr"> at ${visible(machine.name)}</span></summary>
+<form method="post" action="/machines/${machine.id}" class="form"><input type="hidden" name="on_conflict" value="queue">
+<div class="field"><label for="queue-kind">What comes next</label><select id="queue-kind" name="kind">${[
+    ...plainKinds,
+    ['snapshot', 'Take a snapshot'],
+  ].map(([kind, text]) => html`<option value="${kind}">${text}</option>`)}</select></div>
+<button type="submit">Queue it</button></form></details>`
 
 /** In a migration only that stop is taken which gives the migration up. */
 const offers = (machine: MachineSeen, variant: OperationVariant): boolean => {

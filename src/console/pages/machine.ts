@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OperationView } from '../../api/resources/operation-view.ts'
 import { runPolicies } from '../../domain/operation/applicability.ts'
-import { emptyForm, type FormState, problemBox, selectField } from '../form.ts'
+import { emptyForm, type FormState, refusalBox, selectField } from '../form.ts'
 import { type MachineSeen, phaseBadge, phaseLook, policyTexts } from '../machine-shown.ts'
 import { operationLink, progressHtml, slotsHtml, whyHtml } from '../operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
@@ -40,7 +40,7 @@ export const machinePage =
     const shown = { nowMs, ofOneMachine: true, back } as const
     return {
       title: visible(machine.name || machine.ref),
-      intro: problemBox(sent),
+      intro: refusalBox(sent),
       announce: `It is ${machine.phase}.${full === undefined ? '' : ` ${full.kind} is ${full.state}.`}`,
       wakesOn: (event) =>
         known.has(event.subject.id) ||

@@ -127,7 +127,7 @@ const factsHtml = (operation: OperationView, nowMs: number): Html => html`${defi
   ['Begun', operation.started_at === null ? 'not yet' : ago(operation.started_at, nowMs)],
   [
     'Deadline',
-    operation.deadline_at === null
+    operation.deadline_at === null || operation.finished_at !== null
       ? `${seconds(operation.deadline_seconds)} from its beginning; waiting does not count`
       : html`${ago(operation.deadline_at, nowMs)}, ${seconds(operation.deadline_seconds)} from its beginning`,
   ],
