@@ -213,7 +213,7 @@ const pages = async (): Promise<readonly string[]> => {
   ]
 }
 
-test('a viewer sees all of it and can press nothing', async () => {
+test('a viewer sees every machine and operation, and can press nothing', async () => {
   const { secret } = await token('viewer')
   const page = await openPage(browser, fleet, { expected: /403/ })
   await signIn(page, secret, '/machines')
