@@ -81,9 +81,9 @@ test('the lock file names no address and has a digest for every package', () => 
 })
 
 const testTitles = (path: string): string[] =>
-  [...readSource(path).matchAll(/^\s*(?:test|it)(?:\.each\([^)]*\))?\(\s*(['"`])(.+?)\1,/gm)].map(
-    (match) => match[2] ?? '',
-  )
+  [
+    ...readSource(path).matchAll(/^\s*(?:test|it)(?:\.each\((?:[^()]|\([^()]*\))*\))?\(\s*(['"`])(.+?)\1,/gm),
+  ].map((match) => match[2] ?? '')
 
 test('no two tests of a suite have the same name', () => {
   const seen = new Map<string, string>()
