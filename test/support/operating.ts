@@ -15,7 +15,7 @@ import type { Platform } from '../../src/platforms/ports.ts'
 import type { Handler } from '../../workers/handler.ts'
 import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
 import type { OpenPlatform } from '../../workers/platforms.ts'
-import { createInventoryWorker, type InventoryWorker, makeSite } from './inventory.ts'
+import { createInventoryWorker, makeSite } from './inventory.ts'
 import { createJourneyWorker } from './journeys.ts'
 import { createLab, type SiteClient, type TestLab } from './lab.ts'
 import { jobOf } from './ledger.ts'
@@ -29,13 +29,10 @@ export interface Asking {
   readonly deadlineSeconds?: number
 }
 
-/** Machines of a lab that operations are done to, by a worker of this process that the test leads turn by turn. */
-export interface OperatingWorld {
+/** Machines of a target that operations are done to, by a worker of this process that the test leads turn by turn. */
+export interface Operators {
   readonly db: Db
-  readonly lab: TestLab
-  readonly site: SiteClient
   readonly target: SiteRow
-  readonly inventory: InventoryWorker
   readonly worker: ReturnType<typeof createJourneyWorker>
   machine(ref: string, power?: 'on' | 'off'): Promise<string>
   ask(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
@@ -48,6 +45,12 @@ export interface OperatingWorld {
   cancel(operation: OperationRow): Promise<CanceledOperation>
   operation(id: string): Promise<OperationRow>
   row(machineId: string): Promise<MachineRow>
+}
+
+/** The same on a lab, which does to them what a test wants. */
+export interface OperatingWorld extends Operators {
+  readonly lab: TestLab
+  readonly site: SiteClient
   power(ref: string): Promise<{ state: string; host: string; boot_id: string }>
   /** Tasks of a machine of that kind, as the lab has them. */
   tasks(ref: string, kind: string): Promise<{ name: string; state: string }[]>
@@ -55,6 +58,55 @@ export interface OperatingWorld {
   clearFaults(): Promise<void>
   /** How long the lab's work takes from now on: 0 is at once. */
   pace(pace: number): Promise<void>
+}
+
+export const createOperators = (parts: {
+  readonly db: Db
+  readonly target: SiteRow
+  readonly open: OpenPlatform
+}): Operators => {
+  const { db, target, open } = parts
+  const { use } = createInventoryWorker(db, open)
+  const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+  const operation = async (id: string): Promise<OperationRow> => {
+    const row = await findOperation(db, id)
+    if (!row) throw new Error(`There is no operation ${id}.`)
+    return row
+  }
+  const jobIdOf = async (id: string): Promise<string> => (await operation(id)).jobId ?? ''
+  const operators: Operators = {
+    ...{ db, target, worker, operation },
+    machine: (ref, power = 'on') => addMachine(db, { targetId: target.id, ref, power }),
+    ask: async (machineId, kind, asking = {}) => {
+      const { force = false, params = {}, onConflict = 'supersede', deadlineSeconds = 600 } = asking
+      const asked = (await db.begin((tx) =>
+        askOperation(tx, {
+          ...{ machineId, kind, force, onConflict, deadlineSeconds, cause: 'person', by: 'test' },
+          ...{ params: operationParams[kind].parse(params), waitSeconds: 3_600 },
+        }),
+      )) as AskedOperation
+      return asked.operation
+    },
+    turn: async ({ id }) => {
+      await makeReady(db, await jobIdOf(id))
+      await worker.follow(await jobIdOf(id))
+      return operation(id)
+    },
+    finish: async ({ id }) => {
+      await worker.finish(await jobIdOf(id))
+      await tickOperations(db)
+      return operation(id)
+    },
+    done: async (machineId, kind, asking) => operators.finish(await operators.ask(machineId, kind, asking)),
+    cancel: async ({ id }) =>
+      (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as CanceledOperation,
+    row: async (id) => {
+      const row = await findMachine(db, id)
+      if (!row) throw new Error(`There is no machine ${id}.`)
+      return row
+    },
+  }
+  return operators
 }
 
 export const createOperatingWorld = async (
@@ -72,46 +124,9 @@ export const createOperatingWorld = async (
     ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true },
     ...{ endpoint: lab.endpoint(at), password: lab.password },
   })
-  const open: OpenPlatform = (connection) => alter(openLab(connection))
-  const inventory = createInventoryWorker(db, open)
-  const { use } = inventory
-  const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
-  const operation = async (id: string): Promise<OperationRow> => {
-    const row = await findOperation(db, id)
-    if (!row) throw new Error(`There is no operation ${id}.`)
-    return row
-  }
-  const world: OperatingWorld = {
-    ...{ db, lab, site, target, inventory, worker, operation },
-    machine: (ref, power = 'on') => addMachine(db, { targetId: target.id, ref, power }),
-    ask: async (machineId, kind, asking = {}) => {
-      const { force = false, params = {}, onConflict = 'supersede', deadlineSeconds = 600 } = asking
-      const asked = (await db.begin((tx) =>
-        askOperation(tx, {
-          ...{ machineId, kind, force, onConflict, deadlineSeconds, cause: 'person', by: 'test' },
-          ...{ params: operationParams[kind].parse(params), waitSeconds: 3_600 },
-        }),
-      )) as AskedOperation
-      return asked.operation
-    },
-    turn: async ({ id }) => {
-      await makeReady(db, (await operation(id)).jobId ?? '')
-      await worker.follow((await operation(id)).jobId ?? '')
-      return operation(id)
-    },
-    finish: async ({ id }) => {
-      await worker.finish((await operation(id)).jobId ?? '')
-      await tickOperations(db)
-      return operation(id)
-    },
-    done: async (machineId, kind, asking) => world.finish(await world.ask(machineId, kind, asking)),
-    cancel: async ({ id }) =>
-      (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as CanceledOperation,
-    row: async (id) => {
-      const row = await findMachine(db, id)
-      if (!row) throw new Error(`There is no machine ${id}.`)
-      return row
-    },
+  return {
+    ...createOperators({ db, target, open: (connection) => alter(openLab(connection)) }),
+    ...{ lab, site },
     power: async (ref) => (await site.call(`GET /instances/${ref}/power`)).json,
     tasks: async (ref, kind) => {
       const { json } = await site.call(`GET /tasks?machine=${ref}`)
@@ -126,7 +141,6 @@ export const createOperatingWorld = async (
     clearFaults: async () => void (await lab.admin('DELETE /lab/faults')),
     pace: async (pace) => void (await lab.database.db`update lab.world set pace = ${pace}`),
   }
-  return world
 }
 
 /** A wait of a job is over. */

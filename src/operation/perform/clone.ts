@@ -38,7 +38,10 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
     part: 'clone',
     tasks: machines,
     undo: { kind: operationCloneKind, with: { target: target.name, ref: machine.ref, owner } },
-    begin: (call) => machines.clone(call, machine.ref, { machineName, folder, owner }),
+    begin: async (call) => {
+      const beside = folder === '' ? await folderOf(performance, call) : folder
+      return machines.clone(call, machine.ref, { machineName, folder: beside, owner })
+    },
     made: async (call) => {
       const [ref] = await machines.findOwned(call, owner)
       return ref === undefined ? { found: false } : { found: true, value: ref }
@@ -56,6 +59,12 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 }
 
 export const cloneMachine = patient(['clone', 'ownership-tags'], perform)
+
+/** Where the machine itself is; a platform may have several places and no idea which one is meant. */
+const folderOf = async ({ machine, platform }: Performance, call: Call): Promise<string> => {
+  const found = await portOf(platform, 'inventory').instance(call, machine.ref)
+  return found.found ? found.value.folder : ''
+}
 
 /** Makes the copy one of our machines, once it is proven to be there and to be the one that was made here. */
 const adopt = async (
