@@ -1,0 +1,147 @@
+import { expect, test } from 'vitest'
+import type { OperationRow } from '../../../db/schema/operation.ts'
+import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
+import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+import { bringBack } from '../../../src/operation/come-back.ts'
+import { endOperation } from '../../../src/operation/end-operation.ts'
+import { addMachine } from '../../support/machines.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+
+const ask = async (
+  machineId: string,
+  { kind, force }: OperationVariant,
+  cause: OperationAsk['cause'] = 'person',
+): Promise<OperationRow> => {
+  const { operation } = (await db.begin((tx) =>
+    askOperation(tx, {
+      ...{ machineId, kind, force, cause, onConflict: 'supersede', params: {} },
+      ...{ by: cause === 'person' ? 'ann' : 'drain of node-1', deadlineSeconds: 900, waitSeconds: 600 },
+    }),
+  )) as AskedOperation
+  return operation
+}
+
+const evict = { kind: 'evict', force: false } as const
+const restart = { kind: 'restart', force: true } as const
+
+/** As its job ends it. */
+const end = async ({ id, machineId, jobId }: OperationRow, to: 'completed' | 'failed'): Promise<void> => {
+  await db`update job set state = 'canceled', finished_at = now() where id = ${jobId}::uuid`
+  await db.begin((tx) =>
+    endOperation(tx, machineId, {
+      ...{ id, to, from: ['pending', 'running'], reason: to, message: 'The test ended it.', actor: 'test' },
+    }),
+  )
+}
+
+const evictsOf = (machine: string): Promise<OperationRow[]> => db<OperationRow[]>`
+  select * from operation where machine_id = ${machine}::uuid and kind = 'evict' order by id`
+
+const cancel = (id: string) => db.begin((tx) => cancelOperation(tx, { id, by: 'ann' }))
+
+const dueNow = (machine: string) => db`
+  update operation set come_back_at = now() where machine_id = ${machine}::uuid and come_back_at is not null`
+
+test('it gives way to a person, and comes back when that has ended, whatever became of it', async () => {
+  for (const to of ['completed', 'failed'] as const) {
+    const machine = await addMachine(db, { power: 'on' })
+    const first = await ask(machine, evict, 'evacuation')
+    expect(first).toMatchObject({ standsDown: true, leaves: 'node-1', resumes: null })
+    const restarting = await ask(machine, restart)
+    await bringBack(db)
+    expect(await evictsOf(machine)).toMatchObject([{ state: 'superseded', comeBackAt: expect.any(Date) }])
+    await end(restarting, to)
+    await bringBack(db)
+    await bringBack(db)
+    expect(await evictsOf(machine)).toMatchObject([
+      { state: 'superseded', comeBackAt: null },
+      {
+        state: 'pending',
+        resumes: first.id,
+        leaves: 'node-1',
+        standsDown: true,
+        createdBy: 'drain of node-1',
+      },
+    ])
+  }
+})
+
+test('it stays down while the machine is off or elsewhere, and comes back when it runs there again', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  await ask(machine, evict, 'evacuation')
+  await end(await ask(machine, { kind: 'stop', force: true }), 'completed')
+  await db`update machine set power = 'off' where id = ${machine}::uuid`
+  await bringBack(db)
+  expect(await evictsOf(machine)).toHaveLength(1)
+  await db`update machine set power = 'on', host = 'node-2' where id = ${machine}::uuid`
+  await bringBack(db)
+  expect(await evictsOf(machine)).toHaveLength(1)
+  await db`update machine set host = 'node-1' where id = ${machine}::uuid`
+  await bringBack(db)
+  expect(await evictsOf(machine)).toHaveLength(2)
+})
+
+test('after failures it comes back, each time after a longer rest, and counts them all', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  let evicting = await ask(machine, evict, 'evacuation')
+  for (const failures of [1, 2, 3]) {
+    await end(evicting, 'failed')
+    await bringBack(db)
+    expect(await evictsOf(machine)).toHaveLength(failures)
+    const [rest] = await db`
+      select failures, ceil(extract(epoch from come_back_at - finished_at))::int as seconds from operation
+      where id = ${evicting.id}::uuid`
+    expect(rest).toMatchObject({ failures, seconds: 2 ** failures })
+    await dueNow(machine)
+    await bringBack(db)
+    const next = (await evictsOf(machine)).at(-1)
+    expect(next).toMatchObject({ state: 'pending', resumes: evicting.id, failures })
+    evicting = next as OperationRow
+  }
+})
+
+test('while it is denied it rests longer each time, and tells of it no more than once a minute', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const first = await ask(machine, evict, 'evacuation')
+  await end(await ask(machine, restart), 'completed')
+  await db`update machine set run_policy = 'always-off' where id = ${machine}::uuid`
+  for (let round = 0; round < 5; round += 1) {
+    await dueNow(machine)
+    await bringBack(db)
+    await bringBack(db)
+  }
+  expect(await evictsOf(machine)).toMatchObject([{ id: first.id, failures: 5 }])
+  const told = await db`select detail from event where type = 'operation.refused' and subject_id = ${machine}`
+  expect(told).toMatchObject([{ detail: { reason: 'not-for-run-policy', cause: 'evacuation' } }])
+})
+
+test('a person who cancels it has the machine stay, also when it only waits to come back', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const active = await ask(machine, evict, 'evacuation')
+  await cancel(active.id)
+  await bringBack(db)
+  expect(await evictsOf(machine)).toMatchObject([{ state: 'canceled', comeBackAt: null }])
+
+  const waiting = await ask(machine, evict, 'evacuation')
+  await end(await ask(machine, restart), 'completed')
+  await cancel(waiting.id)
+  await bringBack(db)
+  expect((await evictsOf(machine)).slice(1)).toMatchObject([{ state: 'superseded', comeBackAt: null }])
+  await expect(cancel(waiting.id)).rejects.toMatchObject({ code: 'operation-ended' })
+  const told =
+    await db`select actor from event where type = 'operation.stays-down' and subject_id = ${waiting.id}`
+  expect(told).toEqual([{ actor: 'ann' }])
+})
+
+test('a new wish of an evacuation takes the place of the one that waits to come back', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  await ask(machine, evict, 'evacuation')
+  await end(await ask(machine, restart), 'completed')
+  const anew = await ask(machine, evict, 'evacuation')
+  await end(anew, 'completed')
+  await bringBack(db)
+  expect(await evictsOf(machine)).toMatchObject([{ comeBackAt: null }, { state: 'completed' }])
+})
