@@ -1,5 +1,8 @@
 import type { OperationRow } from '../../db/schema/operation.ts'
 import type { LabOptions } from '../../src/lab/lab.ts'
+import { tickOperations } from '../../src/operation/ticks.ts'
+import { openLab } from '../../src/platforms/lab/lab.ts'
+import { createInventoryWorker } from './inventory.ts'
 import { createOperatingWorld, type OperatingWorld } from './operating.ts'
 
 export const GiB = 1024 ** 3
@@ -23,6 +26,8 @@ export interface MovingWorld extends OperatingWorld {
   limit(name: string, capacity: number): Promise<void>
   /** Turns until the operation says that; fails when it ends before. */
   until(operation: OperationRow, reason: string): Promise<OperationRow>
+  /** Turns until its job has ended, however many it takes, and what the conductor does then. */
+  endOf(operation: OperationRow): Promise<OperationRow>
   jobOf(operation: OperationRow): Promise<{
     state: string
     waitReason: string | null
@@ -32,6 +37,8 @@ export interface MovingWorld extends OperatingWorld {
   /** Changes what is special about a machine in the lab. */
   edit(machine: MovingMachine, edit: Record<string, unknown>): Promise<void>
   act(act: Record<string, unknown>): Promise<void>
+  /** Changes a host of the lab; seen by Drover after the next sync. */
+  editHost(host: string, data: Record<string, unknown>): Promise<void>
 }
 
 let made = 0
@@ -39,13 +46,14 @@ let made = 0
 /** The three hosts of one CPU class that the lab's cloud has, as a target that machines are moved on. */
 export const createMovingWorld = async (options: Partial<LabOptions> = {}): Promise<MovingWorld> => {
   const world = await createOperatingWorld({ at: 'cloud', ...options })
-  const { db, lab, site, target, inventory } = world
+  const { db, lab, site, target } = world
+  const inventory = createInventoryWorker(db, openLab)
   const admin = async (request: string, body?: unknown): Promise<void> => {
     const { status, bytes } = await lab.admin(request, body)
     if (status >= 300) throw new Error(`${request} was answered ${status}: ${bytes.toString()}`)
   }
   const sync = async (): Promise<void> => {
-    const { state, error } = await inventory.sync(target.name, { role: 'target', force: true })
+    const { state, error } = await inventory.sync(target.name, { role: 'target', mode: 'full' })
     if (state !== 'succeeded') throw new Error(`The sync ended ${state}: ${JSON.stringify(error)}`)
   }
   const moving: MovingWorld = {
@@ -71,12 +79,23 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
         on conflict (name) do update set capacity = excluded.capacity`
     },
     until: async (operation, reason) => {
-      for (let turns = 0; turns < 100; turns += 1) {
+      for (let turns = 0; turns < 500; turns += 1) {
         const now = await world.turn(operation)
         if (now.reason === reason) return now
         if (now.finishedAt !== null) throw new Error(`It ended ${now.state}: ${now.message}`)
       }
       throw new Error(`It never came to ${reason}.`)
+    },
+    endOf: async (operation) => {
+      for (let turns = 0; turns < 1_000; turns += 1) {
+        await tickOperations(db)
+        await world.turn(operation)
+        const { state } = await moving.jobOf(operation)
+        if (!['succeeded', 'failed', 'canceled'].includes(state)) continue
+        await tickOperations(db)
+        return world.operation(operation.id)
+      }
+      throw new Error(`Operation ${operation.id} did not end.`)
     },
     jobOf: async ({ id }) => {
       const [row] = await db<
@@ -88,6 +107,10 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
       return row
     },
     edit: (machine, edit) => admin(`PATCH /lab/sites/cloud/instances/${machine.ref}`, edit),
+    editHost: async (host, data) =>
+      void (await lab.database.db`
+        update lab.entity set data = (data::jsonb || ${JSON.stringify(data)}::text::jsonb)::json, seq = seq + 1
+        where site = 'cloud' and type = 'host' and ref = ${host}`),
     act: (what) => admin('POST /lab/acts', { site: 'cloud', ...what }),
   }
   return moving

@@ -19,13 +19,22 @@ const lookMs = 1_000
 const prepareMove = async (performance: Performance): Promise<PerformWait | { readonly type: 'ready' }> => {
   const seen = await requirePower(performance)
   if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
-  const plan = readPlan(performance) ?? newPlan(await nameOf(performance, seen.host), seen.boot_id)
+  const plan = await planOf(performance, seen)
   // Somebody else was quicker: there is nothing to wait for.
   if (!isAt(seen, plan.from)) return { type: 'ready' }
   const found = await findHost(performance, plan)
   if (found.type === 'wait') return found
   const slots = await takeSlots(performance, readPlan(performance) ?? plan, found.host)
   return slots.type === 'wait' ? slots : { type: 'ready' }
+}
+
+/** What was decided before, or where it all begins: kept from the first look on, so that it is known what has changed. */
+const planOf = async (performance: Performance, seen: PowerFacts): Promise<MovePlan> => {
+  const kept = readPlan(performance)
+  if (kept) return kept
+  const plan = newPlan(await nameOf(performance, seen.host), seen.boot_id)
+  await storePlan(performance, plan)
+  return plan
 }
 
 /** A host by both its names, as far as they are known. */
@@ -38,7 +47,7 @@ const isAt = ({ host }: PowerFacts, { ref, name }: HostName): boolean => host ==
 
 const performMove = async (performance: Performance): Promise<PerformWait | PerformDone> => {
   const seen = await requirePower(performance)
-  const plan = readPlan(performance) ?? newPlan(await nameOf(performance, seen.host), seen.boot_id)
+  const plan = await planOf(performance, seen)
   if (!plan.asked) {
     if (!isAt(seen, plan.from)) return arrived(performance, plan, seen)
     if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
