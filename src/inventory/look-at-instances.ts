@@ -8,8 +8,17 @@ import type { Turn } from './turn.ts'
 
 /** Trouble of the source itself. What an account may not see is a matter of each machine. */
 const isEverybodys = ({ code, class: kind }: PlatformError): boolean =>
-  code !== 'platform-permission' &&
-  (kind === 'config' || code === 'platform-session-lost' || code === 'platform-unreachable')
+  code !== 'platform-permission' && (kind === 'config' || code === 'platform-session-lost')
+
+/** Whether the site itself answers: then what cannot be reached is the host of one machine. */
+const answers = async (platform: Platform, call: Call): Promise<boolean> => {
+  try {
+    await platform.probe({ ...call, name: `${call.name}/probe` })
+    return true
+  } catch {
+    return false
+  }
+}
 
 /** One instance as an item of a reading; what cannot be read is its own problem. */
 export const readInstance = async (platform: Platform, call: Call, ref: string): Promise<InventoryItem> => {
@@ -19,6 +28,7 @@ export const readInstance = async (platform: Platform, call: Call, ref: string):
   } catch (error) {
     // Only what is this instance's own: a site that is away is no problem of each of its instances.
     if (!(error instanceof PlatformError) || isEverybodys(error) || call.signal.aborted) throw error
+    if (error.code === 'platform-unreachable' && !(await answers(platform, call))) throw error
     return { type: 'problem', of: 'instance', ref, name: '', error }
   }
 }

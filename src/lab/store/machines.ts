@@ -80,6 +80,8 @@ const currentFacts = (machine: Machine, hostName: string): InstanceFacts =>
         cpus: machine.cpus,
         memory: machine.memory,
         host: hostName,
+        // A project is to the lab what a resource pool is to others.
+        resource_pool: machine.project === '' ? machine.facts.resource_pool : machine.project,
         cluster: machine.cluster,
       }
 

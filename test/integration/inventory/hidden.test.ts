@@ -82,8 +82,23 @@ test('a source that is lost while its missing machines are asked for concludes n
   await worker.sync(name)
   world.hidden.add(ref(1))
   world.broken.set(ref(1), platformProblem('platform-unreachable', 'The line is cut.'))
+  world.beforeChunk = () => {
+    world.probeError = platformProblem('platform-unreachable', 'The line is cut.')
+  }
   const { state } = await worker.sync(name, { mode: 'full' })
   expect(state).toBe('ready')
   expect(await siteOf(db, name)).toMatchObject({ revision: 1, syncError: { code: 'platform-unreachable' } })
   expect((await instanceOf(db, name, ref(1))).goneAt).toBeNull()
+})
+
+test('a machine that cannot be reached is its own problem while its source answers', async () => {
+  const { name, worker, world, ref } = await setUp(4)
+  await worker.sync(name)
+  world.broken.set(ref(1), platformProblem('platform-unreachable'))
+  world.touch(ref(1))
+  for (const round of [1, 2])
+    expect([round, (await worker.sync(name)).result]).toMatchObject([round, { problems: 1, vanished: 0 }])
+  expect(await instanceOf(db, name, ref(1))).toMatchObject({ goneAt: null })
+  world.broken.clear()
+  expect((await worker.sync(name)).result).toMatchObject({ reading: 'delta', problems: 0 })
 })
