@@ -48,7 +48,7 @@ const performPower =
   (verbOf: (force: boolean) => PowerVerb) =>
   async (performance: Performance): Promise<PerformWait | PerformDone> => {
     const { turn, operation } = performance
-    if (turn.checkpointed?.[part] === undefined) await judge(performance)
+    if (turn.checkpointed?.[part] === undefined && isInDoubt(performance)) await judge(performance)
     const outcome = await powerPart(performance, {
       ...{ part, verb: verbOf(operation.force), force: operation.force },
     })
@@ -56,6 +56,10 @@ const performPower =
     const { state, host } = outcome.seen
     return { type: 'done', result: { power: state, host }, machine: { power: state, host } }
   }
+
+/** Whether more has to be known than where the power is to go; a look more is a call more. */
+const isInDoubt = ({ operation, machine }: Performance): boolean =>
+  machine.savedState !== null || (operation.kind === 'restart' && !operation.force)
 
 /** Before anything is touched: whether it still makes sense. It was asked for when the machine was another one. */
 const judge = async (performance: Performance): Promise<void> => {
