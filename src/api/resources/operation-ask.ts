@@ -24,7 +24,7 @@ export const operationShape = {
   }),
   params: anything.default({}).openapi({
     description:
-      'snapshot: `name`, `memory`, `quiesce`; restore: `snapshot`; clone: `name`, `folder`; wake and migrate: `host`.',
+      'snapshot: `name`, `memory`, `quiesce`; restore: `snapshot`; clone: `name`, `folder`; wake: `host`, `cold`; migrate: `host`.',
   }),
   on_conflict: z
     .enum(conflictRules)

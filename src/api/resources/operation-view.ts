@@ -68,6 +68,9 @@ export const operationSchema = z
     on_conflict: z.enum(conflictRules),
     cause: operationCause,
     resumes: z.uuid().nullable().openapi({ description: 'The one that it comes back for.' }),
+    comes_back_at: timestamp.nullable().openapi({
+      description: 'Of an evacuation, and wanted still: when it is looked at whether it can come back.',
+    }),
     progress: z.int(),
     past_return: z.boolean().openapi({ description: 'It can only be ended now, not taken back.' }),
     position: z.int().nullable().openapi({ description: 'How many are before it; null: it does not queue.' }),
@@ -130,6 +133,7 @@ export const viewOperation = (
     on_conflict: line.onConflict as z.infer<typeof operationSchema>['on_conflict'],
     cause: line.cause as z.infer<typeof operationCause>,
     resumes: line.resumes,
+    comes_back_at: momentOrNull(line.comeBackAt),
     progress: line.progress,
     past_return: line.pastReturn,
     position: line.position,

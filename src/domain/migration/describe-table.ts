@@ -1,3 +1,4 @@
+import { fillPage } from '../fill-page.ts'
 import { batchStates, batchTable } from './batch-table.ts'
 import { type EntryPlace, entryStages, entryStates, isCommitted } from './entry.ts'
 import { applyEntryEvent, type EntryRule, entryEvents, entryTable } from './entry-table.ts'
@@ -113,16 +114,5 @@ export const migrationTables = (): Readonly<Record<string, string>> => ({
   ].join('\n'),
 })
 
-const marks = (name: string): readonly [begin: string, end: string] => [
-  `<!-- made of the tables: ${name} -->`,
-  `<!-- end: ${name} -->`,
-]
-
-/** The page with its made parts as they should be; what people wrote around them stays. */
-export const fillMigrationPage = (page: string): string =>
-  Object.entries(migrationTables()).reduce((text, [name, made]) => {
-    const [begin, end] = marks(name)
-    const [from, to] = [text.indexOf(begin), text.indexOf(end)]
-    if (from < 0 || to < from) throw new Error(`The page has no part "${begin}" … "${end}".`)
-    return `${text.slice(0, from + begin.length)}\n\n${made}\n\n${text.slice(to)}`
-  }, page)
+/** docs/migration.md with its made parts as they should be. */
+export const fillMigrationPage = (page: string): string => fillPage(page, migrationTables())

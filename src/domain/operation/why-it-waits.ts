@@ -57,45 +57,45 @@ export const whyItWaits = (operation: WaitingOperation): OperationWait | null =>
   }
 }
 
-const explain = (operation: WaitingOperation): Explained => {
-  switch (operation.shownReason) {
-    case 'queued':
-      return {
-        detail: `${operation.position ?? 0} before it${operation.blocker === null ? '' : `; ${operation.blocker} is at the machine`}.`,
-        endsWhen: 'Those before it end, or are canceled.',
-      }
-    case 'awaiting-older':
-      return {
-        detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is letting go.`,
-        endsWhen: 'What the older one began has stopped.',
-      }
-    case 'awaiting-slot':
-      return {
-        detail: operation.jobWaitDetail ?? 'Waits for an admission token.',
-        endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',
-      }
-    case 'retrying':
-      return {
-        detail: operation.jobError?.message ?? '',
-        until: operation.jobRunAfter,
-        endsWhen: 'The time comes; then it is tried again.',
-        error: operation.jobError,
-      }
-    case 'paused':
-      return {
-        detail: `${operation.pausedBy} paused the ${operation.pausedWhat}`,
-        since: operation.pausedAt ?? operation.createdAt,
-        endsWhen: 'It is resumed (DELETE /v1/pauses/{scope}/{name}).',
-      }
-    case 'no-worker':
-      return { detail: 'No living worker operates machines.', endsWhen: 'A worker starts.' }
-    default:
-      return operation.jobState === 'waiting'
-        ? {
-            detail: operation.jobWaitDetail ?? operation.message,
-            until: operation.jobWaitUntil,
-            endsWhen: 'It is looked at again then, or earlier when there is news.',
-          }
-        : { detail: operation.message, endsWhen: 'A worker is free.' }
-  }
+const explain = (operation: WaitingOperation): Explained =>
+  explanations[operation.shownReason]?.(operation) ?? atItsPlatform(operation)
+
+const lettingGo = (operation: WaitingOperation): Explained => ({
+  detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is letting go.`,
+  endsWhen: 'What the older one began has stopped.',
+})
+
+/** Waits that are not of its kind. */
+const explanations: Readonly<Partial<Record<OperationReason, (operation: WaitingOperation) => Explained>>> = {
+  queued: ({ position, blocker }) => ({
+    detail: `${position ?? 0} before it${blocker === null ? '' : `; ${blocker} is at the machine`}.`,
+    endsWhen: 'Those before it end, or are canceled.',
+  }),
+  'awaiting-older': lettingGo,
+  'older-keeps-on': lettingGo,
+  'awaiting-slot': ({ jobWaitDetail }) => ({
+    detail: jobWaitDetail ?? 'Waits for an admission token.',
+    endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',
+  }),
+  retrying: ({ jobError, jobRunAfter }) => ({
+    detail: jobError?.message ?? '',
+    until: jobRunAfter,
+    endsWhen: 'The time comes; then it is tried again.',
+    error: jobError,
+  }),
+  paused: ({ pausedBy, pausedWhat, pausedAt, createdAt }) => ({
+    detail: `${pausedBy} paused the ${pausedWhat}`,
+    since: pausedAt ?? createdAt,
+    endsWhen: 'It is resumed (DELETE /v1/pauses/{scope}/{name}).',
+  }),
+  'no-worker': () => ({ detail: 'No living worker operates machines.', endsWhen: 'A worker starts.' }),
 }
+
+const atItsPlatform = ({ jobState, jobWaitDetail, jobWaitUntil, message }: WaitingOperation): Explained =>
+  jobState === 'waiting'
+    ? {
+        detail: jobWaitDetail ?? message,
+        until: jobWaitUntil,
+        endsWhen: 'It is looked at again then, or earlier when there is news.',
+      }
+    : { detail: message, endsWhen: 'A worker is free.' }

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { fillPage } from '../fill-page.ts'
+import { tokenClasses } from '../job/token.ts'
+import { applicability, type RunPolicy, runPolicies } from './applicability.ts'
+import { type OperationVariant, operationKinds, operationVariants, variantText } from './kinds.ts'
+import { supersedes } from './matrix.ts'
+import { operationParams } from './params.ts'
+import { operationReasons, type ReasonText } from './reasons.ts'
+import { operationStates, operationTable } from './state.ts'
+import { usualTimes } from './times.ts'
+
+const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`
+const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
+  [row(...head), `|${'---|'.repeat(head.length)}`, ...rows.map((cells) => row(...cells))].join('\n')
+const code = (text: string): string => `\`${text}\``
+const codes = (texts: readonly string[]): string => texts.map(code).join(', ')
+
+const paramNames = (kind: (typeof operationKinds)[number]): string => {
+  const { properties = {}, required = [] } = z.toJSONSchema(operationParams[kind], { io: 'input' }) as {
+    properties?: Record<string, unknown>
+    required?: string[]
+  }
+  return Object.keys(properties)
+    .map((name) => (required.includes(name) ? `${code(name)} (required)` : code(name)))
+    .join(', ')
+}
+
+const kindRows = operationKinds.map((kind) => [
+  code(kind),
+  operationVariants.some((variant) => variant.kind === kind && variant.force) ? 'yes' : '',
+  paramNames(kind),
+  `${usualTimes[kind].deadlineSeconds / 60} min`,
+  `${usualTimes[kind].waitSeconds / 3_600} h`,
+])
+
+/** Rows and columns in which nothing ever gives way are left to a sentence. */
+const givesWay = (older: OperationVariant): boolean =>
+  operationVariants.some((newer) => supersedes(newer, older))
+const takesPlace = (newer: OperationVariant): boolean =>
+  operationVariants.some((older) => supersedes(newer, older))
+const [older, newer] = [operationVariants.filter(givesWay), operationVariants.filter(takesPlace)]
+
+const applicabilityRows = operationKinds.map((kind) => {
+  const rule = applicability[kind]
+  const forced = rule.forcedPhases ? `; with force also ${codes(rule.forcedPhases)}` : ''
+  return [
+    code(kind),
+    `${codes(rule.phases)}${forced}`,
+    ...runPolicies.map((policy: RunPolicy) => (rule.policies.includes(policy) ? 'yes' : '')),
+  ]
+})
+
+const reasons: Readonly<Record<string, ReasonText>> = operationReasons
+
+const slotClasses = ['host-outbound-moves', 'host-inbound-moves', 'host-move-syncs', 'target-moves'] as const
+
+/** The parts of docs/operations.md that are made of the tables, by name. */
+export const operationTables = (): Readonly<Record<string, string>> => ({
+  kinds: table(['Kind', '`force`', '`params`', 'Usual deadline', 'Usual wait'], kindRows),
+  matrix: [
+    table(
+      ['Older \\ newer', ...newer.map((variant) => code(variantText(variant)))],
+      older.map((one) => [
+        code(variantText(one)),
+        ...newer.map((other) => (supersedes(other, one) ? 'takes its place' : '')),
+      ]),
+    ),
+    '',
+    `Whatever is not in this table is refused: nothing takes the place of ${operationVariants
+      .filter((variant) => !givesWay(variant))
+      .map((variant) => code(variantText(variant)))
+      .join(', ')}.`,
+  ].join('\n'),
+  applicability: table(
+    ['Kind', 'The machine is', ...runPolicies.map((policy) => code(policy))],
+    applicabilityRows,
+  ),
+  states: table(
+    ['State', 'Goes to'],
+    operationStates.map((state) => [
+      code(state),
+      codes([...new Set(Object.values(operationTable[state]))]) || 'nowhere: it has ended',
+    ]),
+  ),
+  reasons: table(
+    ['Reason', 'What it means', 'What ends it, or what to do', 'Asked again later, it may succeed'],
+    Object.entries(reasons).map(([reason, { title, remedy, retryable }]) => [
+      ...[code(reason), title, remedy],
+      retryable ? 'yes' : '',
+    ]),
+  ),
+  slots: table(
+    ['Slot', 'What it bounds', 'How many'],
+    slotClasses.map((name) => [
+      code(`${name}/…`),
+      tokenClasses[name]?.title ?? '',
+      String(tokenClasses[name]?.limit ?? ''),
+    ]),
+  ),
+})
+
+/** docs/operations.md with its made parts as they should be. */
+export const fillOperationsPage = (page: string): string => fillPage(page, operationTables())
