@@ -32,13 +32,21 @@ export const findTroubles = async (
   return { troubles: rows, counts: Object.fromEntries(rows.map((row) => [row.type, row.total])) }
 }
 
-/** Instances that a delta has to look at by itself: their last reading failed, so what changed then is not known. */
+/**
+ * Instances that a delta has to look at by itself: their last reading failed, so what changed then is not known. And
+ * machines of which nobody knew whether they run, on a host that answers again.
+ */
 export const findRereads = async (db: Queryable, siteId: string): Promise<string[]> => {
   const rows = await db<{ ref: string }[]>`
     select ref from instance where site_id = ${siteId}::uuid and gone_at is null and problem is not null
     union
     select jsonb_array_elements_text(sync_result->'unread') from site
     where id = ${siteId}::uuid and jsonb_typeof(sync_result->'unread') = 'array'
+    union
+    (select ref from machine m where m.target_id = ${siteId}::uuid and m.gone_at is null and m.power = 'unknown'
+      and not exists (select from host h where h.site_id = m.target_id and h.name = m.host and h.gone_at is null
+        and h.facts->>'state' in ('not-responding', 'disconnected'))
+      order by ref limit 200)
     order by ref`
   return rows.map((row) => row.ref)
 }

@@ -21,6 +21,11 @@ export interface MergedMachines {
 const staged = (tx: Tx, at: MachineMerge) => tx`
   s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
 
+/** Hosts that do not answer: what is said of the machines on them is of before. */
+const silentHosts = (tx: Tx, at: MachineMerge) => tx`
+  select name from host where site_id = ${at.siteId}::uuid and gone_at is null
+    and facts->>'state' in ('not-responding', 'disconnected')`
+
 /** What a person reads of a change: what was, and what is. */
 const changes = (tx: Tx) => tx`
   jsonb_strip_nulls(jsonb_build_object(
@@ -51,7 +56,8 @@ export const mergeMachinePage = async (
   const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
   const [row] = await tx<(MergedMachines & { last: string | null })[]>`
     with page as materialized (
-      select s.ref, s.record_id, s.name, f.*, e.id as entry_id
+      select s.ref, s.record_id, s.name, f.uuid, f.project, f.host, f.cpus, f.memory, e.id as entry_id,
+        case when f.host in (${silentHosts(tx, at)}) then 'unknown' else f.power end as power
       from inventory_stage s
       cross join lateral jsonb_to_record(s.facts) as f(
         uuid text, project text, host text, power text, cpus int, memory bigint)
@@ -109,21 +115,25 @@ export const mergeMachinePage = async (
   return { ...counts, last: last ?? undefined }
 }
 
-/** Of those that could not be read because their host does not answer, nobody can tell any more whether they run. */
+/** Of those whose host does not answer nobody can tell any more whether they run. */
 export const loseSight = async (tx: Tx, at: MachineMerge): Promise<number> => {
   const [row] = await tx<{ lost: number }[]>`
-    with lost as (
-      update machine m set power = 'unknown', seen_at = greatest(m.seen_at, ${at.begunAt})
-      from inventory_stage s
+    with unseen as (
+      select s.ref from inventory_stage s
       where ${staged(tx, at)} and s.action = 'problem' and s.more->'problem'->>'code' = 'platform-unreachable'
-        and m.target_id = ${at.siteId}::uuid and m.ref = s.ref and m.gone_at is null and m.power <> 'unknown'
+      union
+      select m.ref from machine m where m.target_id = ${at.siteId}::uuid and m.host in (${silentHosts(tx, at)})
+    ), lost as (
+      update machine m set power = 'unknown', seen_at = greatest(m.seen_at, ${at.begunAt})
+      from unseen u
+      where m.target_id = ${at.siteId}::uuid and m.ref = u.ref and m.gone_at is null and m.power <> 'unknown'
         and m.seen_at <= ${at.begunAt}
       returning m.id, m.name, m.host
     ), told as (
       insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
       select 'machine.changed', 'machine', id::text, ${at.actor}, 'unknown', 'Its host does not answer.',
         jsonb_build_object('target', ${at.target}::text, 'name', name, 'host', host)
-      from lost
+      from lost where not ${at.quiet}
     )
     select count(*)::int as lost from lost`
   return row?.lost ?? 0

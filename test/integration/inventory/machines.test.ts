@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { noteMachine } from '../../../db/queries/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import { ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
+import { hostFacts, ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
 import { createInventoryWorker, eventsOf, makeSite, warningsOf } from '../../support/inventory.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
@@ -167,7 +167,31 @@ test('of a machine whose host does not answer nobody says whether it runs, until
   world.broken.delete(ref(1))
   expect((await sync()).result).toMatchObject({ reading: 'delta', changed: 1 })
   expect(await machine(1)).toMatchObject({ power: 'on' })
+  // Unknown on a host that answers is looked at too, should the platform not tell of it by itself.
+  await db`update machine set power = 'unknown' where ref = ${ref(2)}`
+  expect((await sync()).result).toMatchObject({ reading: 'delta', changed: 1 })
+  expect(await machine(2)).toMatchObject({ power: 'on' })
 })
+
+test.each(['not-responding', 'disconnected'] as const)(
+  'while its host is %s, what a platform goes on saying of a machine is not believed',
+  async (state) => {
+    const { world, ref, sync, machine } = await setUp(3)
+    world.put({ ref: ref(3), host: 'esx-2' })
+    await sync()
+    world.hosts.set('host-1', { ...hostFacts, state })
+    // A delta of this world tells of instances alone.
+    world.put({ ref: ref(2), cpus: 4 })
+    expect((await sync({ mode: 'full' })).result).toMatchObject({ changed: 2 })
+    expect([await machine(1), await machine(2), await machine(3)].map(({ power }) => power)).toEqual([
+      ...['unknown', 'unknown', 'on'],
+    ])
+    expect((await sync({ mode: 'full' })).result).toMatchObject({ changed: 0 })
+    world.hosts.set('host-1', hostFacts)
+    expect((await sync({ mode: 'full' })).result).toMatchObject({ changed: 2 })
+    expect([await machine(1), await machine(2)].map(({ power }) => power)).toEqual(['on', 'on'])
+  },
+)
 
 test('an empty answer is not believed the first time', async () => {
   const { name, world, sync, machines } = await setUp(12)
