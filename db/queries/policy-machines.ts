@@ -21,7 +21,8 @@ export const findPolicyMachines = async (db: Queryable, limit: number): Promise<
       and m.seen_at > now() - greatest(2 * coalesce((s.settings ->> 'sync_interval_seconds')::float8, 600), 3600)
         * interval '1 second'
       and not exists (select from operation o where o.machine_id = m.id and o.settled_at is null)
-      and not exists (select from entry e where e.id = m.entry_id and e.state <> 'finished')
+      and not exists (select from entry e where e.state <> 'finished'
+        and (e.id = m.entry_id or (e.target_id = m.target_id and e.machine_ref = m.ref)))
     order by m.policy_next_at, m.id limit ${limit}`
   return rows.map(({ id }) => id)
 }

@@ -1,6 +1,7 @@
 import { lockMachine, noteMachine } from '../../db/queries/machine-rows.ts'
 import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
+import { overdueReason } from '../domain/operation/decide-tick.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
 import { activeStates } from '../domain/operation/state.ts'
@@ -107,7 +108,7 @@ const unsupported = ({ operation, target }: Entered): DroverError =>
 
 /** With what it waited for last: that is what has to be mended. */
 const overdue = ({ kind, reason, message, deadlineSeconds }: OperationRow, machine: string): DroverError => {
-  const code: OperationReason = reason === 'waiting-for-guest' ? 'guest-keeps-running' : 'deadline-exceeded'
+  const code = overdueReason(reason)
   return new DroverError({
     code,
     class: 'permanent',

@@ -76,6 +76,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
       expired: operation.expired,
       started: operation.acted,
       overdueSeconds: operation.overdueSeconds,
+      reason: operation.reason,
       awaitsOlder,
     })
     const outcome = await carryOut(tx, operation, step)

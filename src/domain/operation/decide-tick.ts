@@ -13,6 +13,8 @@ export interface TickFacts {
   readonly started: boolean
   /** For how long it has taken more than it was given; null: it has not. */
   readonly overdueSeconds: number | null
+  /** Where it is, as it says. */
+  readonly reason: string
   /** One that has ended does not let go of the machine yet. */
   readonly awaitsOlder: boolean
 }
@@ -30,6 +32,10 @@ export const overdueGraceSeconds = 3
 /** A turn that goes on is in the middle of a call, which has an end of its own. */
 const runningGraceSeconds = 60
 
+/** What an operation that ran out of time is told to have failed of, by what it waited for last. */
+export const overdueReason = (waitedFor: string): OperationReason =>
+  waitedFor === 'waiting-for-guest' ? 'guest-keeps-running' : 'deadline-exceeded'
+
 /** What becomes of an operation that is not settled, when nobody else moves it. */
 export const decideTick = (facts: TickFacts): TickStep => {
   const { state, jobId, jobState, expired, started, awaitsOlder } = facts
@@ -41,7 +47,7 @@ export const decideTick = (facts: TickFacts): TickStep => {
     return jobState === 'canceled'
       ? { do: 'end', to: 'canceled', reason: 'canceled' }
       : { do: 'end', to: 'failed', reason: 'failed' }
-  if (isOverdue(facts)) return { do: 'call-off', to: 'failed', reason: 'deadline-exceeded' }
+  if (isOverdue(facts)) return { do: 'call-off', to: 'failed', reason: overdueReason(facts.reason) }
   if (expired && !started)
     return { do: 'call-off', to: 'failed', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
   return { do: 'rest' }

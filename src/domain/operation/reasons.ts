@@ -111,7 +111,7 @@ export const operationReasons = {
     title: 'The machine belongs to a migration that is under way',
     retryable: true,
     remedy:
-      'Wait for its end, or cancel its entry. Once its source is off, a stop with force gives the migration up first.',
+      'Wait for its end, or cancel its entry and take it off the queue. Once its source is off, a stop with force gives the migration up first.',
   },
   unsupported: {
     title: 'The target cannot do that',

@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
+import { queueMost } from '../../../src/domain/operation/admit.ts'
+import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
+import { rehearseOperation } from '../../../src/operation/rehearse.ts'
 import type { Handler } from '../../../workers/handler.ts'
+import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { createPowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { createHandlersOf } from '../../support/journey-handlers.ts'
@@ -12,6 +16,7 @@ import {
   sendTo,
 } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
+import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
@@ -20,6 +25,7 @@ const world = await createJourneyWorld(db, lab)
 const worker = createJourneyWorker(db, [
   ...createHandlersOf(world),
   createPowerInstance(world.inventory.use) as Handler,
+  createOperateMachine({ db, use: world.inventory.use }) as Handler,
 ])
 const call = clientOf(depsOver(db))
 
@@ -32,6 +38,14 @@ const committed = async (ref: string) => {
   await db`update entry set state = 'post-import', stage = 'complete', job_id = null where id = ${id}::uuid`
   return entry
 }
+
+const stopOf = (machineId: string, force: boolean, onConflict: OperationAsk['onConflict']): OperationAsk => ({
+  ...{ machineId, kind: 'stop', force, onConflict, params: {}, cause: 'person', by: 'ann' },
+  ...{ deadlineSeconds: 60, waitSeconds: 600 },
+})
+
+const ask = (machineId: string, force: boolean, onConflict: OperationAsk['onConflict'] = 'supersede') =>
+  db.begin((tx) => askOperation(tx, stopOf(machineId, force, onConflict))) as Promise<AskedOperation>
 
 const power = (instance: string, json: object) => call('POST', `/v1/instances/${instance}/:power`, { json })
 
@@ -57,6 +71,35 @@ test('a stop of an instance in a committed migration is refused, and with force 
   expect(await powerOf(world.from, 'vm-101')).toBe('on')
   expect((await worker.finish(asked.body.id)).state).toBe('succeeded')
   expect(await powerOf(world.from, 'vm-101')).toBe('off')
+})
+
+test('a stop of a machine in a committed migration is refused, and with force gives the migration up first', async () => {
+  const entry = await committed('vm-103')
+  const machine = await addMachine(db, {
+    ...{ targetId: world.target.id, ref: entry.machineRef ?? '', power: 'on' },
+  })
+  await db`update machine set entry_id = ${entry.id}::uuid where id = ${machine}::uuid`
+  await expect(ask(machine, false)).rejects.toMatchObject({
+    ...{ code: 'in-migration', detail: { blocker: entry.id } },
+  })
+  // One that is taken back, as a dry run is, gives nothing up.
+  await db.begin(async (tx) => void (await rehearseOperation(tx, stopOf(machine, true, 'supersede'))))
+  expect((await entryOf(db, entry.id)).state).toBe('post-import')
+  const { operation, admission } = await ask(machine, true)
+  expect(admission.cancelsEntry).toBe(entry.id)
+  expect(operation).toMatchObject({ state: 'pending', jobId: expect.any(String) })
+  const given = await entryOf(db, entry.id)
+  expect(given).toMatchObject({ state: 'canceled', jobId: expect.any(String) })
+  expect((await worker.finish(given.jobId ?? '')).state).toBe('succeeded')
+  expect((await worker.finish(operation.jobId ?? '')).state).toBe('succeeded')
+  expect(await powerOf(world.from, 'vm-103')).toBe('on')
+  expect(await powerOf(world.to, entry.machineRef ?? '')).toBe('off')
+})
+
+test('a queue that is full is said to be', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  for (let asked = 0; asked <= queueMost; asked += 1) await ask(machine, false, 'queue')
+  await expect(ask(machine, false, 'queue')).rejects.toMatchObject({ code: 'queue-full' })
 })
 
 test('where the stop cannot be asked for, the migration goes on', async () => {

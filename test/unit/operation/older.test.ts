@@ -29,7 +29,7 @@ test('what could not be undone is counted with its tries and its last error', ()
 
 const pending: TickFacts = {
   ...{ state: 'pending', jobId: 'job-1', jobState: 'waiting', expired: true, started: false },
-  ...{ overdueSeconds: null, awaitsOlder: false },
+  ...{ overdueSeconds: null, reason: 'in-progress', awaitsOlder: false },
 }
 
 test('who waited in vain says for what: for its turn, or for one that did not let go', () => {
@@ -43,6 +43,9 @@ test('what is overdue is ended from outside, after its own job could have done i
   expect(decideTick({ ...running, overdueSeconds: 3 })).toMatchObject({
     do: 'call-off',
     reason: 'deadline-exceeded',
+  })
+  expect(decideTick({ ...running, overdueSeconds: 3, reason: 'waiting-for-guest' })).toMatchObject({
+    reason: 'guest-keeps-running',
   })
   const acting: TickFacts = { ...running, jobState: 'running' }
   expect(decideTick({ ...acting, overdueSeconds: 59 })).toEqual({ do: 'rest' })
