@@ -1,7 +1,9 @@
 import { expect, test } from 'vitest'
+import type { MachineRow } from '../../../db/schema/operation.ts'
 import type { CertificateDocument } from '../../../src/certificate/document.ts'
 import { certificateText, verifyCertificate } from '../../../src/certificate/file.ts'
 import { publicPem } from '../../../src/certificate/signing.ts'
+import { eventsOf } from '../../support/inventory.ts'
 import { differences, entryOf, eventsOfEntry, overlapsOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
@@ -26,9 +28,15 @@ const certificateOf = async (entryId: string): Promise<Kept> => {
   return row
 }
 
+const machinesOf = (ref: string | null) => db<MachineRow[]>`select * from machine where ref = ${ref}`
+
 test('what was copied is compared, read back, started, asked and certified', async () => {
   const entry = await world.ready('vm-103')
   expect(await differences(world, entry)).toEqual([])
+  // A sync sees the machine while it is being migrated, and it is one machine in the end.
+  await world.inventory.sync('cloud', { role: 'target' })
+  const [seen] = await machinesOf(entry.machineRef)
+  expect(seen).toMatchObject({ origin: 'adopted', entryId: entry.id, instanceId: null })
   // The certificate tells what is there, not what was asked for.
   await world.to.done(`POST /instances/${entry.machineRef}/rename`, { name: 'db-01 of the shop' })
   const job = await world.verify(entry.id)
@@ -44,6 +52,24 @@ test('what was copied is compared, read back, started, asked and certified', asy
     ['target-fit', 'done'],
     ['target-start', 'done'],
   ])
+
+  expect(await machinesOf(entry.machineRef)).toMatchObject([
+    {
+      ...{
+        id: seen?.id,
+        origin: 'migrated',
+        entryId: entry.id,
+        instanceId: entry.instanceId,
+        runPolicy: 'manual',
+      },
+      ...{ name: 'db-01 of the shop', power: 'on', host: expect.stringMatching(/^node-/), goneAt: null },
+    },
+  ])
+  await world.inventory.sync('cloud', { role: 'target', mode: 'full' })
+  expect(await machinesOf(entry.machineRef)).toMatchObject([
+    { id: seen?.id, origin: 'migrated', power: 'on' },
+  ])
+  expect((await eventsOf(db, seen?.id ?? '')).at(-1)).toBe('machine.changed')
 
   const kept = await certificateOf(entry.id)
   expect(kept.document.id).toBe(after.certificateId)

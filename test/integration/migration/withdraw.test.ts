@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { eventsOf } from '../../support/inventory.ts'
 import { createHandlersOf } from '../../support/journey-handlers.ts'
 import {
   createJourneyWorker,
@@ -39,6 +40,7 @@ test('our copy is stopped and gone before the source runs again, and nothing is 
   const entry = await cutOver('vm-101')
   const machine = entry.machineRef ?? ''
   await world.to.done(`POST /instances/${machine}/power`, { verb: 'start' })
+  await world.inventory.sync('cloud', { role: 'target' })
   await world.from.done('POST /instances/vm-101/snapshots', {
     ...{ name: `drover-${entry.id}-9`, memory: false, quiesce: false },
   })
@@ -49,6 +51,11 @@ test('our copy is stopped and gone before the source runs again, and nothing is 
   })
   expect(await powerOf(world.from, 'vm-101')).toBe('on')
   expect(await isThere(machine)).toBe(false)
+  const [row] = await db<
+    { id: string; goneAt: Date | null }[]
+  >`select id, gone_at from machine where ref = ${machine}`
+  expect(row?.goneAt).not.toBeNull()
+  expect(await eventsOf(db, row?.id ?? '')).toEqual(['machine.vanished'])
   expect(await snapshotsOf(world, 'vm-101')).toEqual([])
   expect(await overlapsOf(lab)).toEqual([])
   expect(await listEntryDisks(db, entry.id)).toEqual([])
