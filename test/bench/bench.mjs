@@ -19,6 +19,7 @@ const run = () => {
 /** What Debian must bring, by suite. */
 const packages = {
   ledger: ['redis-server'],
+  operations: ['redis-server'],
   inventory: ['golang-go', 'golang-github-vmware-govmomi-dev'],
 }
 

@@ -8,9 +8,11 @@ export interface RoleGiven {
   readonly secretKey: string
   readonly leaseMs: number
   readonly adminToken?: string
+  /** Left out: the bell is on Postgres. */
+  readonly redisUrl?: string | undefined
 }
 
-/** One of our roles as in production, with its bell on Postgres. Ready when it comes back, with the port it listens on. */
+/** One of our roles as in production. Ready when it comes back, with the port it listens on. */
 export const startRole = async (
   role: 'api' | 'conductor' | 'worker',
   given: RoleGiven,
@@ -26,6 +28,7 @@ export const startRole = async (
       DROVER_PORT: '0',
       DROVER_SECRET_KEY: given.secretKey,
       ...(given.adminToken === undefined ? {} : { DROVER_ADMIN_TOKEN: given.adminToken }),
+      ...(given.redisUrl === undefined ? {} : { REDIS_URL: given.redisUrl }),
       DROVER_LEASE_MS: String(given.leaseMs),
       DROVER_DRAIN_MS: '1000',
       DROVER_LOG_LEVEL: 'warn',

@@ -4,7 +4,7 @@ import type { viewRules } from '../../api/resources/rules.ts'
 import { withQuery } from '../ask.ts'
 import type { Page, PageContext } from '../page.ts'
 import { ago, type Html, table } from '../view.ts'
-import { filterBox, filterProblem } from './filter-box.ts'
+import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import type { AssessedSource } from './site-list.ts'
 
 interface AssessmentSeen {
@@ -19,13 +19,7 @@ interface AssessmentSeen {
 /** How ready the fleet is: in all, by source and by rule. */
 export const assessmentPage = async ({ ask, query, nowMs }: PageContext): Promise<Page> => {
   const asked = { source: query.get('source'), filter: query.get('filter') }
-  let seen: AssessmentSeen | ApiError
-  try {
-    seen = await ask<AssessmentSeen>(`GET ${withQuery('/v1/assessment', asked)}`)
-  } catch (error) {
-    if (!(error instanceof ApiError) || error.code !== 'filter-invalid') throw error
-    seen = error
-  }
+  const seen = await orRefused(() => ask<AssessmentSeen>(`GET ${withQuery('/v1/assessment', asked)}`))
   const refused = seen instanceof ApiError ? seen : undefined
   return {
     title: 'Assessment',

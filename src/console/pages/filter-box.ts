@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { ApiError } from '../../api/problem.ts'
+import { ApiError } from '../../api/problem.ts'
 import { visible } from '../shown.ts'
 import type { Html } from '../view.ts'
 
@@ -22,6 +22,16 @@ export const filterBox = (options: {
 ${options.more ?? ''}
 ${keep.map((name) => (query.get(name) ? html`<input type="hidden" name="${name}" value="${query.get(name) ?? ''}">` : ''))}
 <button type="submit">Filter</button> <a href="${action}">Clear</a></form>`
+}
+
+/** What was asked for, or the refusal of its filter, which the page then shows. */
+export const orRefused = async <Found>(ask: () => Promise<Found>): Promise<Found | ApiError> => {
+  try {
+    return await ask()
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'filter-invalid') return error
+    throw error
+  }
 }
 
 /** What is wrong with an expression, with a caret under the character. */

@@ -7,7 +7,7 @@ import { withQuery } from '../ask.ts'
 import type { Page, PageContext } from '../page.ts'
 import { bytes, many, outside, readinessBadge, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
-import { filterBox, filterProblem } from './filter-box.ts'
+import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import { pager } from './jobs.ts'
 import type { AssessedSource } from './site-list.ts'
 
@@ -46,7 +46,7 @@ const choiceOf = (query: URLSearchParams) => ({
 /** The machines of the sources: how ready each is, and what a filter leaves of them. */
 export const instancesPage = async (context: PageContext): Promise<Page> => {
   const { query } = context
-  const found = await read(context)
+  const found = await orRefused(() => read(context))
   const refused = found instanceof ApiError ? found : undefined
   return {
     title: 'Instances',
@@ -68,18 +68,13 @@ export const instancesPage = async (context: PageContext): Promise<Page> => {
   }
 }
 
-const read = async ({ ask, query }: PageContext): Promise<(InstancePage & { count: Count }) | ApiError> => {
+const read = async ({ ask, query }: PageContext): Promise<InstancePage & { count: Count }> => {
   const choice = choiceOf(query)
-  try {
-    const [page, count] = await Promise.all([
-      ask<InstancePage>(`GET ${withQuery('/v1/instances', { ...choice, cursor: query.get('cursor') })}`),
-      readCount(ask, choice),
-    ])
-    return { ...page, count }
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'filter-invalid') return error
-    throw error
-  }
+  const [page, count] = await Promise.all([
+    ask<InstancePage>(`GET ${withQuery('/v1/instances', { ...choice, cursor: query.get('cursor') })}`),
+    readCount(ask, choice),
+  ])
+  return { ...page, count }
 }
 
 /** How many fit. Without a filter the database counts; with one every machine must be looked at. */

@@ -10,7 +10,7 @@ import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../oper
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
-import { filterBox, filterProblem } from './filter-box.ts'
+import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import { onwards, pager } from './jobs.ts'
 import { bulkPath, isWholeChoice, kindSelect, machineChoiceOf } from './machine-choice.ts'
 
@@ -30,7 +30,7 @@ const powers = ['on', 'off', 'suspended', 'unknown'] as const
 /** The machines of the targets: what each does, what is at it, and what can be asked of many. */
 export const machinesPage = async (context: PageContext): Promise<Page> => {
   const { query } = context
-  const found = await read(context)
+  const found = await orRefused(() => read(context))
   const refused = found instanceof ApiError ? found : undefined
   return {
     title: 'Machines',
@@ -52,25 +52,15 @@ export const machinesPage = async (context: PageContext): Promise<Page> => {
   }
 }
 
-const read = async ({ ask, query, deps }: PageContext): Promise<Found | ApiError> => {
-  const names = ['filter', 'target', 'host', 'project', 'power', 'phase', 'run_policy', 'name', 'cursor']
-  const asked = Object.fromEntries(names.map((name) => [name, query.get(name)]))
-  try {
-    const page = await ask<MachinePage>(`GET ${withQuery('/v1/machines', { ...asked, limit: pageSize })}`)
-    const ids = page.items.flatMap(({ operation }) => (operation === null ? [] : [operation.id]))
-    const lines =
-      ids.length === 0
-        ? []
-        : await listOperations(
-            deps.db,
-            { ids },
-            { before: undefined, limit: ids.length, silentMs: deps.leaseMs },
-          )
-    return { ...page, active: new Map(lines.map((line) => [line.id, viewOperation(line)])) }
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'filter-invalid') return error
-    throw error
-  }
+const questions = ['filter', 'target', 'host', 'project', 'power', 'phase', 'run_policy', 'name', 'cursor']
+
+const read = async ({ ask, query, deps }: PageContext): Promise<Found> => {
+  const asked = Object.fromEntries(questions.map((name) => [name, query.get(name)]))
+  const page = await ask<MachinePage>(`GET ${withQuery('/v1/machines', { ...asked, limit: pageSize })}`)
+  const ids = page.items.flatMap(({ operation }) => (operation === null ? [] : [operation.id]))
+  const look = { before: undefined, limit: ids.length, silentMs: deps.leaseMs }
+  const lines = ids.length === 0 ? [] : await listOperations(deps.db, { ids }, look)
+  return { ...page, active: new Map(lines.map((line) => [line.id, viewOperation(line)])) }
 }
 
 const listHtml = (context: PageContext, found: Found): Html => {

@@ -1,5 +1,6 @@
 import { type BenchOptions, UsageError } from '../options.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
+import { type RedisServer, startRedis } from '../redis-server.ts'
 import { sayMachine, saySettings } from '../report.ts'
 import { runFleet } from './fleet.ts'
 
@@ -7,6 +8,8 @@ import { runFleet } from './fleet.ts'
 export interface OperationsBench {
   readonly options: BenchOptions
   readonly postgres: PostgresServer
+  /** Where the bell is; undefined: on Postgres. */
+  readonly redis: RedisServer | undefined
 }
 
 const parts: Readonly<Record<string, (bench: OperationsBench) => Promise<void>>> = { fleet: runFleet }
@@ -19,9 +22,11 @@ export const runOperationsSuite = async (options: BenchOptions): Promise<void> =
       throw new UsageError(
         `The operations suite has no part "${name}"; it has ${Object.keys(parts).join(', ')}.`,
       )
+  const bell = process.env.BENCH_BELL === 'postgres' ? 'postgres' : 'redis'
   const postgres = await startPostgres({ ...options, autovacuum: true })
-  sayMachine({ postgres: postgres.version })
-  saySettings({ workers: options.workers, quick: options.quick, parts: names.join(',') })
+  const redis = bell === 'redis' ? await startRedis() : undefined
+  sayMachine({ postgres: postgres.version, ...(redis ? { redis: redis.version } : {}) })
+  saySettings({ bell, workers: options.workers, quick: options.quick, parts: names.join(',') })
   saySettings(postgres.settings)
-  for (const name of names) await parts[name]?.({ options, postgres })
+  for (const name of names) await parts[name]?.({ options, postgres, redis })
 }

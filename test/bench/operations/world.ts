@@ -51,7 +51,7 @@ const isOn = (number: number): boolean => number % 10 !== 0
 
 /** The labs have as many machines in each world, so that what is compared is ours. */
 export const openWorld = async (
-  { options, postgres }: OperationsBench,
+  { options, postgres, redis }: OperationsBench,
   given: { readonly name: string; readonly machines: number; readonly labMachines: number },
 ): Promise<World> => {
   const databases = namesOf(given.name)
@@ -86,7 +86,8 @@ export const openWorld = async (
     )
   const machines = await addMachines(db, targets, given.machines)
   await db`vacuum analyze`
-  const role = { url, secretKey, leaseMs: options.leaseMs }
+  await redis?.flush()
+  const role = { url, secretKey, leaseMs: options.leaseMs, redisUrl: redis?.url }
   const api = await startRole('api', { ...role, adminToken })
   const conductor = await startRole('conductor', role)
   const workers = await Promise.all(Array.from({ length: options.workers }, () => startRole('worker', role)))
