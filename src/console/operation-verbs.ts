@@ -30,7 +30,8 @@ const requireSure = (form: Fields, what: string): void => {
 }
 
 /** Kinds after which something that was there is not there any more. */
-const losesSomething = (kind: string, force: boolean): boolean => force || kind === 'restore'
+const losesSomething = (form: Fields): boolean =>
+  textOf(form, 'force') === 'yes' || textOf(form, 'cold') === 'yes' || textOf(form, 'kind') === 'restore'
 
 /** Its page's own address, so that a form which comes back stands where it was. */
 const addMachineVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
@@ -49,7 +50,7 @@ const addMachineVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
 
 const operate = async (ask: Ask, machine: string, form: Fields): Promise<string> => {
   const [kind, force] = [textOf(form, 'kind'), textOf(form, 'force') === 'yes']
-  if (losesSomething(kind, force)) requireSure(form, 'it')
+  if (losesSomething(form)) requireSure(form, 'it')
   const conflict = textOf(form, 'on_conflict')
   const body = {
     ...{ machine, kind, force, params: paramsOf(kind, form) },
@@ -65,6 +66,8 @@ const changePolicy = async (ask: Ask, id: string, form: Fields): Promise<string>
   return 'saved'
 }
 
+const ticks: ReadonlySet<string> = new Set(['memory', 'quiesce', 'cold'])
+
 /** Of a form's fields those that the kind knows; what was left empty is left out. */
 const paramsOf = (kind: string, form: Fields): Record<string, unknown> => {
   const shape = Object.hasOwn(operationParams, kind)
@@ -73,7 +76,7 @@ const paramsOf = (kind: string, form: Fields): Record<string, unknown> => {
   return Object.fromEntries(
     Object.keys(shape).flatMap((name): [string, unknown][] => {
       const text = textOf(form, name)
-      if (name === 'memory' || name === 'quiesce') return [[name, text === 'yes']]
+      if (ticks.has(name)) return [[name, text === 'yes']]
       return text === '' ? [] : [[name, text]]
     }),
   )

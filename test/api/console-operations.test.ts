@@ -55,6 +55,7 @@ test('force and going back to a snapshot are not asked for without a word that t
   for (const form of [
     { kind: 'stop', force: 'yes' },
     { kind: 'restore', snapshot: 'before' },
+    { kind: 'wake', cold: 'yes' },
   ] as Record<string, string>[]) {
     const refused = await press(`/machines/${machine}`, form)
     expect([refused.status, refused.text.includes('Say that you mean it.')]).toEqual([422, true])

@@ -35,6 +35,7 @@ export const machineVerbForms = (machine: MachineSeen): Html => {
   const forced = forcedKinds.filter(([kind]) => may({ kind, force: true }))
   return html`${plain.length === 0 ? '' : plainForm(machine, plain)}
 ${forced.map(([kind, text, risk]) => forcedForm(machine, { kind, text, risk }))}
+${may({ kind: 'wake', force: false }) ? wakeForm(machine) : ''}
 ${may({ kind: 'migrate', force: false }) ? migrateForm(machine) : ''}
 ${may({ kind: 'snapshot', force: false }) ? snapshotForm(machine) : ''}
 ${may({ kind: 'restore', force: false }) ? restoreForm(machine) : ''}
@@ -132,6 +133,14 @@ const forcedForm = (
     }${tick(`sure-${kind}`, 'sure', risk, true)}`,
   })
 
+const wakeForm = (machine: MachineSeen): Html =>
+  detailed(machine, {
+    ...{ variant: { kind: 'wake', force: false }, text: 'Wake it otherwise' },
+    fields: html`${textInput('wake-host', 'host', 'Host', { hint: 'By name. Left empty: where it was.' })}
+${tick('wake-cold', 'cold', 'Give its saved memory up, and start it as after a power cut')}
+${tick('sure-wake', 'sure', 'If so, I know that what was in that memory is lost')}`,
+  })
+
 const migrateForm = (machine: MachineSeen): Html =>
   detailed(machine, {
     ...{ variant: { kind: 'migrate', force: false }, text: 'Move to a host' },
@@ -157,5 +166,6 @@ ${tick('sure-restore', 'sure', 'I know that what was written since then is lost'
 const cloneForm = (machine: MachineSeen): Html =>
   detailed(machine, {
     ...{ variant: { kind: 'clone', force: false }, text: 'Clone' },
-    fields: textInput('clone-name', 'name', 'Name of the clone', { required: true }),
+    fields: html`${textInput('clone-name', 'name', 'Name of the clone', { required: true })}
+${textInput('clone-folder', 'folder', 'Folder', { hint: 'Left empty: beside the original.' })}`,
   })

@@ -87,6 +87,7 @@ const inventoryHtml = (role: SiteRole, { name, counts }: SiteDetail): Html => {
           ['Left out', countLink(counts.ignored, 'machine', `/instances?${of}&show=ignored`)],
         ] as const)
       : []),
+    ...(role === 'target' ? ([['Machines', html`<a href="/machines?${of}">see them</a>`]] as const) : []),
     ['Hosts', countLink(counts.hosts, 'host', `/hosts?${of}`)],
     ['Networks', countLink(counts.networks, 'network', `/networks?${of}`)],
     ['Storage', `${counts.storage}`],
