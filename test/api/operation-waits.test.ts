@@ -104,6 +104,14 @@ test('one that queues says who is at the machine and how many are before it', as
       detail: `1 before it; ${first.id} is at the machine.`,
     },
   })
+  // What the first has begun is called off, and until that is done nobody has a turn.
+  await db`update job set state = 'running', lease_until = now() + interval '1 hour'
+    where id = ${jobOf(first)}::uuid`
+  await call('POST', `/v1/operations/${first.id}/:cancel`)
+  expect(await look(second.id)).toMatchObject({
+    ...{ state: 'queued', position: 0, blocker: null },
+    waits: { older: [first.id], detail: `0 before it; ${first.id} is letting go.` },
+  })
 })
 
 test('what its kind waits for is told in the words of its job, and what runs now waits for nothing', async () => {

@@ -31,9 +31,14 @@ const samples: Record<string, Sample> = {
     filled: { role: 'source', name: 'vc-1', reason: 'manual' },
     refused: { role: { role: 'host', name: 'vc-1' }, name: { role: 'source', name: '' } },
   },
+  'operate-machine': {
+    least: { operation_id: id },
+    filled: { operation_id: id },
+    refused: { operation_id: { operation_id: 'x' } },
+  },
   'power-instance': {
     least: { instance: id, verb: 'start' },
-    filled: { instance: id, verb: 'start', force: false, timeout_seconds: 300 },
+    filled: { instance: id, verb: 'start', force: false, timeout_seconds: 300, after_entry: null },
     refused: {
       verb: { instance: id, verb: 'explode' },
       instance: { instance: 'x', verb: 'start' },

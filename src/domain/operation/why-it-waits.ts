@@ -67,8 +67,14 @@ const lettingGo = (operation: WaitingOperation): Explained => ({
 
 /** Waits that are not of its kind. */
 const explanations: Readonly<Partial<Record<OperationReason, (operation: WaitingOperation) => Explained>>> = {
-  queued: ({ position, blocker }) => ({
-    detail: `${position ?? 0} before it${blocker === null ? '' : `; ${blocker} is at the machine`}.`,
+  queued: ({ position, blocker, older }) => ({
+    detail: [
+      `${position ?? 0} before it`,
+      ...(blocker === null ? [] : [`${blocker} is at the machine`]),
+      ...(older.length === 0 ? [] : [`${older.join(', ')} is letting go`]),
+    ]
+      .join('; ')
+      .concat('.'),
     endsWhen: 'Those before it end, or are canceled.',
   }),
   'awaiting-older': lettingGo,
