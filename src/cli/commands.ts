@@ -57,5 +57,5 @@ export const roles: Readonly<Record<string, string>> = {
   worker: 'does the jobs; start as many as you like, on any machine',
   conductor: 'rings the bell, ends lost leases; one works, the others stand by',
   lab: 'a simulated data centre to try things out on, behind HTTP of its own',
-  migrate: 'brings the database to this version, then ends',
+  migrate: 'brings the database to this version, then ends; with machines behind it, it moves these',
 }

@@ -6,7 +6,9 @@ import { enableTypeScript, requireNode } from '../node-version.mjs'
 requireNode()
 await enableTypeScript()
 const args = process.argv.slice(2)
-if (['up', 'api', 'worker', 'conductor', 'lab', 'migrate'].includes(args[0])) {
+// Alone it brings the database to this version; with anything behind it, it moves machines.
+const migratesDatabase = args.length === 1 && args[0] === 'migrate'
+if (migratesDatabase || ['up', 'api', 'worker', 'conductor', 'lab'].includes(args[0])) {
   const { main } = await import('../main.ts')
   await main(args)
 } else {

@@ -1,0 +1,24 @@
+import { spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { repositoryRoot } from '../../support/processes.ts'
+
+const drover = (...args: string[]) => {
+  const { PATH, HOME } = process.env
+  const env = { PATH, HOME, DROVER_URL: 'http://127.0.0.1:9', DROVER_TOKEN: 'x' } as NodeJS.ProcessEnv
+  const program = join(repositoryRoot, 'src', 'cli', 'drover.mjs')
+  const { status, stderr } = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8' })
+  return { status, stderr }
+}
+
+test('migrate alone is about the database, and with a machine behind it about that machine', () => {
+  expect(drover('migrate')).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('needs DATABASE_URL'),
+  })
+  expect(drover('migrate', 'web-01')).toMatchObject({
+    status: 3,
+    stderr: expect.stringContaining('does not answer'),
+  })
+  expect(drover('migrate', '--target', 'cloud', '--yes')).toMatchObject({ status: 3 })
+})
