@@ -4,7 +4,7 @@ import { readEntryPeople } from '../../../db/queries/entry-people.ts'
 import type { EntryAtWork } from '../../../db/queries/entry-rows.ts'
 import { insertCertificate } from '../../../db/queries/insert-certificate.ts'
 import { insertEntryHistory } from '../../../db/queries/insert-entry-history.ts'
-import { handOverMachine } from '../../../db/queries/machine-rows.ts'
+import { handOverMachine, lockMachinesAt } from '../../../db/queries/machine-rows.ts'
 import type { CertificateDocument } from '../../certificate/document.ts'
 import { installationKey } from '../../certificate/installation-key.ts'
 import { signCertificate } from '../../certificate/signing.ts'
@@ -79,6 +79,15 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
       tookMs: Math.max(0, entry.now.getTime() - entry.since.getTime()),
     })
   })
+
+/** A sync may have seen the machine before: whoever writes of it has its row first. */
+export const lockMachine =
+  ({ journey }: VerifyTask): DomainChange =>
+  (tx) =>
+    lockMachinesAt(tx, {
+      targetId: journey.target?.id ?? journey.source.id,
+      refs: [machineOf(journey)],
+    })
 
 /** What was migrated is operated from now on. */
 const handOver = async (

@@ -1,7 +1,6 @@
 import { listEntryDisks, setBackDisk } from '../../../db/queries/entry-disks.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
 import { keepPending } from '../../../db/queries/keep-pending.ts'
-import { lockMachinesAt } from '../../../db/queries/machine-rows.ts'
 import type { InstanceRow } from '../../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { mergeInstance } from '../../domain/inventory/merge.ts'
@@ -10,7 +9,6 @@ import type { Reason } from '../../domain/migration/entry-facts.ts'
 import { failedChecks, type VerifyCheck } from '../../domain/migration/verify-guest.ts'
 import type { ActingTurn } from '../../inventory/power-machine.ts'
 import { actorOf } from '../../inventory/turn.ts'
-import type { DomainChange } from '../../ledger/settle.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { callOf, taskMs } from '../copy/copy-task.ts'
 import { fitTarget } from '../fit-target.ts'
@@ -19,7 +17,7 @@ import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../j
 import { proveTargetOff, startsOf } from '../own-target.ts'
 import { bootTarget, seenOnTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
-import { finishEntry, newCertificateId } from './finish-entry.ts'
+import { finishEntry, lockMachine, newCertificateId } from './finish-entry.ts'
 import { lookAtSource } from './look-at-source.ts'
 import { type DiskDifference, doubtWhatRan, proveDisks } from './prove-disks.ts'
 import { compareWithSource, type DiskStands } from './source-behind.ts'
@@ -123,15 +121,6 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
     change: finishEntry(task, id, { machine, checks, disks: proved.disks, ignored, record }),
   }
 }
-
-/** A sync may have seen the machine before: whoever writes of it has its row first. */
-const lockMachine =
-  ({ journey }: VerifyTask): DomainChange =>
-  (tx) =>
-    lockMachinesAt(tx, {
-      targetId: journey.target?.id ?? journey.source.id,
-      refs: [machineOf(journey)],
-    })
 
 /** Source, record and place: what they come to, or what is left for the disks and the boot. */
 const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled | VerifyOutcome> => {
