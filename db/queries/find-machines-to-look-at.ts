@@ -16,18 +16,21 @@ export interface LookFor {
 export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promise<string[]> => {
   const rows = await db<{ machineId: string }[]>`
     with open as materialized (
-      select id, machine_id, state, reason, job_id, started_at, finished_at, expires_at, deadline_at
+      select machine_id, state, reason, job_id, started_at, finished_at, expires_at, deadline_at
       from operation where settled_at is null
     )
-    select distinct o.machine_id from open o left join job j on j.id = o.job_id
-    where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and (o.finished_at is null
-        or not exists (select from effect e where e.job_id = o.job_id and ${isMachineDebt(db)})))
+    select distinct o.machine_id from open o
+    -- One look by key for each open one: joined as a whole, all jobs there are would be read for a few.
+    left join lateral (select id, finished_at from job where job.id = o.job_id limit 1) j on true
+    left join lateral (select true as owes from effect where o.finished_at is not null and effect.job_id = o.job_id
+      and effect.state = 'debt' limit 1) e on true
+    where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and e.owes is null)
       or (o.started_at is null and o.finished_at is null and o.expires_at <= now())
       or (o.finished_at is null and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
       or (o.state = 'queued' and not exists (
-        select from open at_it where at_it.machine_id = o.machine_id and at_it.state in ('pending', 'running')))
+        select from operation at_it where at_it.machine_id = o.machine_id and at_it.state in ('pending', 'running')))
       or (o.state = 'pending' and o.reason <> 'older-keeps-on' and exists (
-        select from open older where older.machine_id = o.machine_id
+        select from operation older where older.machine_id = o.machine_id and older.settled_at is null
           and older.finished_at <= now() - ${look.olderKeepsOnSeconds} * interval '1 second'))
     limit ${look.limit}`
   return rows.map(({ machineId }) => machineId)

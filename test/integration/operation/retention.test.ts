@@ -1,10 +1,7 @@
 import { expect, test } from 'vitest'
-import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
-import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
-import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
+import { pruneStart } from '../../../db/queries/prune-operations.ts'
 import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
 import { addMachine } from '../../support/machines.ts'
-import { readingOf } from '../../support/plans.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
@@ -78,29 +75,4 @@ test('refusals are forgotten after a day', async () => {
   await pass()
   const [row] = await db`select count(*)::int as left from operation_refusal`
   expect(row?.left).toBe(3)
-})
-
-test('with a hundred thousand ended operations only the open ones, or the oldest, are read', async () => {
-  await db`
-    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
-      created_by, finished_at, settled_at)
-    select gen_random_uuid(), md5((i % 1000)::text)::uuid, 'stop', 'completed', 'completed', 'It is done.', 'reject',
-      60, now(), 'test', now(), now() from generate_series(1, 100000) i`
-  await db`
-    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
-      created_by)
-    select gen_random_uuid(), md5(i::text)::uuid, 'stop', 'pending', 'admitted', 'A worker will take it.', 'reject',
-      60, now() + interval '1 hour', 'test' from generate_series(1, 1000) i`
-  await db`analyze operation`
-  const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
-  const seen = await readingOf(db, (explained) => findMachinesToLookAt(explained, look))
-  expect(seen.scans.filter((scan) => scan.startsWith('Seq Scan of operation'))).toEqual([])
-  expect(seen.rows).toBeLessThan(10_000)
-  const measured = await readingOf(db, measureOpenOperations)
-  expect(measured.rows).toBeLessThan(2_000)
-  // A batch looks at no more than its own, and at the newest few of the machine of each.
-  const prune = { days: 0, keep: 10, limit: 100, after: pruneStart }
-  const pruned = await readingOf(db, (explained) => pruneOperations(explained, prune))
-  expect(pruned.scans.filter((scan) => scan.startsWith('Seq Scan of operation'))).toEqual([])
-  expect(pruned.rows).toBeLessThan(10_000)
 })

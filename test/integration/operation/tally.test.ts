@@ -10,6 +10,7 @@ import { operationTally, showOperations } from '../../../src/operation/tally.ts'
 import { quietLog } from '../../support/events.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/wait.ts'
 
 const { db } = await createDatabase()
 
@@ -77,7 +78,18 @@ test('whoever follows operation.* hears of each step with who, what and why', as
   const second = await made(ask(machine, { force: true, by: 'bob' }))
   const refused = await made(ask(machine)).catch((refusal: unknown) => refusal)
   await recordRefusal(db, ask(machine), refused)
-  const { events } = await readEventsAfter(db, from, { types: ['operation.*'], limit: 100 })
+  const heard = async () =>
+    (await readEventsAfter(db, from, { types: ['operation.*'], limit: 100 })).events.filter(
+      ({ detail }) => detail?.machine === machine,
+    )
+  // A transaction of a neighbour on the same server holds the feed back for as long as it is open.
+  const events = await until(
+    async () => {
+      const page = await heard()
+      return page.length === 4 && page
+    },
+    { what: 'four events of operations' },
+  )
   expect(events.map(({ type, actor, detail }) => [type, actor, detail?.reason])).toEqual([
     ['operation.pending', 'ann', 'admitted'],
     ['operation.superseded', 'bob', 'superseded'],

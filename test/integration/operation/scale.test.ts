@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import type { Queryable } from '../../../db/client.ts'
+import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
+import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
+import { countPolicyOperations, findPolicyMachines } from '../../../db/queries/policy-machines.ts'
+import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
+import { findComingBack } from '../../../db/queries/standing-down.ts'
+import { makeSite } from '../../support/inventory.ts'
+import { readingOf } from '../../support/plans.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+// What the conductor does twice a second must cost what is open, not what there has ever been: on 10,000 machines with
+// 100,000 ended operations, what Postgres reads for it is counted.
+
+const { db } = await createDatabase()
+const open = 1_000
+const { id: target } = await makeSite(db, { role: 'target', name: 'cloud', connectivity: 'ok', quiet: true })
+
+/** Nearly all are as their run policy wants them; every hundredth is not. */
+await db`
+  insert into machine (id, target_id, ref, name, uuid, project, host, power, cpus, memory, run_policy, origin)
+  select md5(i::text)::uuid, ${target}::uuid, 'vm-' || i, 'vm-' || i, md5(i::text), 'default', 'node-' || i % 50,
+    case when i % 100 = 0 then 'off' else 'on' end, 1, 1073741824, case when i % 2 = 0 then 'always-on' else 'manual' end,
+    'adopted' from generate_series(1, 10000) i`
+await db`
+  insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at, created_by,
+    finished_at, settled_at, stands_down, leaves, come_back_at)
+  select gen_random_uuid(), md5((i % 10000)::text)::uuid, 'evict', 'completed', 'completed', 'It is done.', 'reject', 60,
+    now(), 'test', now() - i * interval '1 second', now(), i % 200 = 0, 'node-x',
+    case when i % 200 = 0 then now() end
+  from generate_series(1, 100000) i`
+await db`
+  with made as (
+    insert into job (id, kind, subject_type, subject_id, payload, payload_version, state, bell, lane, created_by,
+      wait_reason, wait_since, wait_until)
+    select gen_random_uuid(), 'operate-machine', 'operation', i::text, '{}', 1, 'waiting', 'due', 'machines/person',
+      'test', 'in-progress', now(), now() + interval '1 hour' from generate_series(1, ${open}::int) i
+    returning id, subject_id::int as i
+  )
+  insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+    created_by, started_at, deadline_at, job_id)
+  select gen_random_uuid(), md5((i * 7)::text)::uuid, 'stop', 'running', 'in-progress', 'It is under way.', 'reject', 60,
+    now() + interval '1 hour', 'test', now(), now() + interval '1 hour', id from made`
+// And what waits behind them, for a turn that comes late.
+await db`
+  insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+    created_by)
+  select gen_random_uuid(), md5((i * 7)::text)::uuid, 'start', 'queued', 'queued', 'One is before it.', 'queue', 60,
+    now() + interval '1 hour', 'test' from generate_series(1, ${open}::int) i`
+await db`
+  insert into job (id, kind, subject_type, subject_id, payload, payload_version, state, bell, lane, created_by, finished_at)
+  select gen_random_uuid(), 'operate-machine', 'operation', i::text, '{}', 1, 'succeeded', 'due', 'machines/person',
+    'test', now() from generate_series(1, 50000) i`
+await db`analyze`
+
+const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
+
+test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
+  ['machines to look at', 5 * open, (read) => findMachinesToLookAt(read, look)],
+  ['open operations, for the metrics', 3 * open, measureOpenOperations],
+  ['operations of policies', 3 * open, countPolicyOperations],
+  ['machines that are not as their policy wants them', 2_000, (read) => findPolicyMachines(read, 20)],
+  ['evacuations that come back', 3_000, (read) => findComingBack(read, 50)],
+  [
+    'a batch of what is old, at the end of a long history',
+    5_000,
+    (read) => pruneOperations(read, { days: 0, keep: 10, limit: 100, after: pruneStart }),
+  ],
+])('%s: no more than %i rows are read', async (_what, most, ask) => {
+  const { rows, scans } = await readingOf(db, ask)
+  expect(rows).toBeGreaterThan(0)
+  expect(rows, scans.join(', ')).toBeLessThanOrEqual(most)
+  expect(scans.filter((scan) => scan.startsWith('Seq Scan of operation'))).toEqual([])
+})
