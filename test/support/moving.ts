@@ -1,4 +1,6 @@
+import { writeLimit } from '../../db/queries/limits.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
+import { originalBlock } from '../../src/lab/disk-content.ts'
 import type { LabOptions } from '../../src/lab/lab.ts'
 import { tickOperations } from '../../src/operation/ticks.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
@@ -26,6 +28,8 @@ export interface MovingWorld extends OperatingWorld {
   limit(name: string, capacity: number): Promise<void>
   /** Turns until the operation says that; fails when it ends before. */
   until(operation: OperationRow, reason: string): Promise<OperationRow>
+  /** As if its move had come no further for so long. */
+  stuckFor(operation: OperationRow, ms: number): Promise<void>
   /** Turns until its job has ended, however many it takes, and what the conductor does then. */
   endOf(operation: OperationRow): Promise<OperationRow>
   jobOf(operation: OperationRow): Promise<{
@@ -42,6 +46,21 @@ export interface MovingWorld extends OperatingWorld {
 }
 
 let made = 0
+
+/** A guest with an agent that hears. */
+const bootBlock = originalBlock(
+  {
+    seed: 0,
+    profile: {
+      ...{ data: [], random: 0 },
+      boot: {
+        ...{ hostname: 'moving', os: 'debian-12', agent: 'running', addresses: [], ports: [] },
+        ...{ boot_ms: 100, shutdown_ms: 100, shutdown: 'obeys', writes: null },
+      },
+    },
+  },
+  0,
+)
 
 /** The three hosts of one CPU class that the lab's cloud has, as a target that machines are moved on. */
 export const createMovingWorld = async (options: Partial<LabOptions> = {}): Promise<MovingWorld> => {
@@ -62,9 +81,11 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
     running: async ({ host = 'node-1', memory = GiB, moveMs, stallAt } = {}) => {
       const task = await site.done('POST /instances', {
         ...{ name: `moving-${made++}`, project: 'default', host, folder: '', cpus: 1, memory, uuid: '' },
-        ...{ legacy_boot: true, secure_boot: false, nics: [], disks: [], owner: {} },
+        ...{ legacy_boot: true, secure_boot: false, nics: [], owner: {} },
+        disks: [{ key: 'disk-0', capacity: 1024 ** 2, pool: 'local' }],
       })
       const ref = task.result ?? ''
+      await site.call(`PUT /instances/${ref}/disks/disk-0/bytes?offset=0`, bootBlock)
       await site.done(`POST /instances/${ref}/power`, { verb: 'start' })
       if ((await world.power(ref)).host !== host) await site.done(`POST /instances/${ref}/move`, { host })
       if (moveMs !== undefined || stallAt !== undefined)
@@ -74,10 +95,8 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
         select id from machine where target_id = ${target.id}::uuid and ref = ${ref} and gone_at is null`
       return { id: row?.id ?? (await world.machine(ref)), ref }
     },
-    limit: async (name, capacity) => {
-      await db`insert into admission_limit (name, capacity, changed_by) values (${name}, ${capacity}, 'test')
-        on conflict (name) do update set capacity = excluded.capacity`
-    },
+    limit: async (name, capacity) =>
+      void (await db.begin((tx) => writeLimit(tx, { name, capacity, by: 'test' }))),
     until: async (operation, reason) => {
       for (let turns = 0; turns < 500; turns += 1) {
         const now = await world.turn(operation)
@@ -86,6 +105,10 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
       }
       throw new Error(`It never came to ${reason}.`)
     },
+    stuckFor: async ({ id }, ms) =>
+      void (await db`
+        update job set checkpoint = jsonb_set(checkpoint, '{move,track,stuckMs}', ${ms}::text::jsonb)
+        where id = (select job_id from operation where id = ${id}::uuid)`),
     endOf: async (operation) => {
       for (let turns = 0; turns < 1_000; turns += 1) {
         await tickOperations(db)

@@ -8,8 +8,8 @@ export interface HostSeen {
   readonly cpuClass: string
   /** Bytes that are left, without those of machines on their way there. */
   readonly freeMemory: number
-  /** Moves into it that are under way or stand in line. */
-  readonly inbound: number
+  /** Moves that it can take at once beside those on their way to it; 0 or less: the next one stands in line. */
+  readonly slots: number
 }
 
 export interface MoveNeeds {
@@ -37,12 +37,20 @@ export const whyUnsuited = (host: HostSeen, { from }: MoveNeeds): Unsuited | und
   return undefined
 }
 
-/** Hosts that a machine may go to, the best first: in its own cluster, with room, the most free one. */
+/**
+ * Hosts that a machine may go to, the best first: in its own cluster, with room, those it can go to at once before
+ * those where it would stand in line, and of these the most free.
+ */
 export const hostsToTry = (hosts: readonly HostSeen[], needs: MoveNeeds): HostSeen[] =>
   hosts
     .filter((host) => whyUnsuited(host, needs) === undefined && host.freeMemory >= needs.memory)
     .filter((host) => !needs.from || needs.from.cluster === '' || host.cluster === needs.from.cluster)
-    .sort((a, b) => b.freeMemory - a.freeMemory || a.inbound - b.inbound || (a.name < b.name ? -1 : 1))
+    .sort(
+      (a, b) =>
+        Number(b.slots > 0) - Number(a.slots > 0) ||
+        b.freeMemory - a.freeMemory ||
+        (a.name < b.name ? -1 : 1),
+    )
 
 /** One sentence on why none of them will do. */
 export const whyNone = (hosts: readonly HostSeen[], needs: MoveNeeds): string => {

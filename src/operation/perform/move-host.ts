@@ -1,8 +1,9 @@
-import { listMovesUnderWay } from '../../../db/queries/list-moves-under-way.ts'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { listMovesUnderWay, lockMovesOf } from '../../../db/queries/list-moves-under-way.ts'
 import { listSiteThings } from '../../../db/queries/list-site-things.ts'
-import { noteOperation } from '../../../db/queries/operation-rows.ts'
 import { setJobTokens } from '../../../db/queries/set-job-tokens.ts'
-import { thingOf } from '../../domain/job/token.ts'
+import { readAdmissionLimits } from '../../../db/queries/tokens.ts'
+import { thingOf, tokenLimit } from '../../domain/job/token.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import {
   type HostSeen,
@@ -31,10 +32,11 @@ export const namedHost = ({ operation }: Performance): string | null =>
   operation.kind === 'migrate' ? (readParams('migrate', operation.params).host ?? null) : null
 
 /** The hosts of the target as they were seen last, with what is on its way to them. */
-export const seeHosts = async ({ turn, operation, target }: Performance): Promise<HostSeen[]> => {
+export const seeHosts = async (db: Queryable, { operation, target }: Performance): Promise<HostSeen[]> => {
   const filter = { role: 'target', site: target.name, gone: false } as const
-  const lines = await listSiteThings(turn.db, 'host', filter, { after: undefined, limit: hostsMost })
-  const moves = await listMovesUnderWay(turn.db, { targetId: target.id, but: operation.id })
+  const lines = await listSiteThings(db, 'host', filter, { after: undefined, limit: hostsMost })
+  const moves = await listMovesUnderWay(db, { targetId: target.id, but: operation.id })
+  const limits = await readAdmissionLimits(db)
   return lines.map(({ facts }) => {
     const token = inboundToken(target.name, facts.name)
     const inbound = moves.filter(({ tokens }) => tokens.includes(token))
@@ -43,7 +45,7 @@ export const seeHosts = async ({ turn, operation, target }: Performance): Promis
       ...{ ref: facts.ref, name: facts.name, cluster: facts.cluster, state: facts.state },
       cpuClass: facts.cpu_class,
       freeMemory: facts.memory - facts.memory_used - coming,
-      inbound: inbound.length,
+      slots: tokenLimit(token, limits) - inbound.length,
     }
   })
 }
@@ -58,46 +60,76 @@ export const moveTokens = (target: string, from: HostName, to: HostName): string
   `target-moves/${thingOf(target)}`,
 ]
 
-/** A host that the platform would take the machine to now; or why there is none, as a wait. */
-export const findHost = async (
+/** A host that would do, and whether its slots are held already. */
+interface Picked {
+  readonly host: HostName
+  readonly held: boolean
+}
+
+/** A host that the platform would take the machine to now, whose slots are held; or what there is to wait for. */
+export const takeHost = async (
   performance: Performance,
   plan: MovePlan,
-): Promise<{ readonly type: 'host'; readonly host: HostName } | PerformWait> => {
-  const hosts = await seeHosts(performance)
+): Promise<{ readonly type: 'ready'; readonly plan: MovePlan } | PerformWait> => {
+  const refused = new Map<string, PlatformError>()
+  let asks = false
+  while (refused.size < checksMost) {
+    const picked = await pick(performance, plan, [...refused.keys()])
+    if ('why' in picked) return noHost(performance, plan, { why: picked.why, refused })
+    asks ||= !picked.held
+    const refusal = await refusalOf(performance, picked.host.ref)
+    if (!refusal) return stand(performance, plan, { host: picked.host, held: !asks })
+    refused.set(picked.host.ref, refusal)
+    if (namedHost(performance) !== null) return refusedNamed(performance, plan, refusal)
+  }
+  return noHost(performance, plan, { why: '', refused })
+}
+
+/** Chooses one and asks for its slots, before anybody else chooses: who comes next sees that. */
+const pick = (
+  performance: Performance,
+  plan: MovePlan,
+  but: readonly string[],
+): Promise<Picked | { readonly why: string }> => {
+  const { turn, target } = performance
+  return turn.transaction(async (tx) => {
+    await lockMovesOf(tx, target.id)
+    const host = await choose(tx, performance, plan, but)
+    if ('why' in host) return host
+    const held = !(await setJobTokens(tx, turn.job.id, moveTokens(target.name, plan.from, host)))
+    return { host, held }
+  })
+}
+
+const choose = async (
+  tx: Tx,
+  performance: Performance,
+  plan: MovePlan,
+  but: readonly string[],
+): Promise<HostName | { readonly why: string }> => {
+  const hosts = await seeHosts(tx, performance)
   const from = hosts.find((host) => isHost(host, plan.from.ref) || isHost(host, plan.from.name))
   const needs: MoveNeeds = { from, memory: performance.machine.memory }
   const named = namedHost(performance)
-  if (named !== null) return provenHost(performance, plan, { hosts, needs, named })
-  const { refused, tried, host } = await firstTaken(performance, plan, hostsToTry(hosts, needs))
-  if (host) return { type: 'host', host }
-  const [refusal] = refused
-  // All that had room were refused, and not for want of anything that may come free.
-  if (refusal && refused.length === tried && refused.every(({ code }) => code === 'platform-refused'))
-    throw new DroverError({
-      code: 'machine-not-movable' satisfies OperationReason,
-      class: 'permanent',
-      message: `${performance.machine.name} of ${performance.target.name}: ${refusal.message}`,
-      remedy: operationReasons['machine-not-movable'].remedy,
-    })
-  const why = [whyNone(hosts, needs), ...refused.map(({ message }) => message)].join(' ')
-  return inVain(performance, plan, why)
+  if (named !== null) return chooseNamed(performance, { hosts, needs, named })
+  const fitting = hostsToTry(hosts, needs).filter(({ ref }) => !but.includes(ref))
+  const fresh = fitting.filter(({ ref }) => !plan.spent.includes(ref))
+  const order = fresh.length > 0 ? fresh : fitting
+  // Where it was to go before comes first: it has stood in line there.
+  const best = order.find(({ ref }) => ref === plan.to?.ref) ?? order[0]
+  return best ? { ref: best.ref, name: best.name } : { why: whyNone(hosts, needs) }
 }
 
-const firstTaken = async (performance: Performance, plan: MovePlan, candidates: readonly HostSeen[]) => {
-  const kept = plan.to
-  const fresh = candidates.filter(({ ref }) => !plan.spent.includes(ref))
-  // Where it was to go before comes first: its slots are of that host.
-  const order = (fresh.length > 0 ? fresh : candidates).toSorted(
-    (a, b) => Number(b.ref === kept?.ref) - Number(a.ref === kept?.ref),
-  )
-  const refused: PlatformError[] = []
-  const asked = order.slice(0, checksMost)
-  for (const { ref, name } of asked) {
-    const refusal = await refusalOf(performance, ref)
-    if (!refusal) return { host: { ref, name }, refused, tried: asked.length }
-    refused.push(refusal)
-  }
-  return { host: undefined, refused, tried: asked.length }
+const chooseNamed = (
+  performance: Performance,
+  asked: { readonly hosts: readonly HostSeen[]; readonly needs: MoveNeeds; readonly named: string },
+): HostName | { readonly why: string } => {
+  const { hosts, needs, named } = asked
+  const host = hosts.find((one) => isHost(one, named))
+  if (!host) throw unsuitable(performance, `${performance.target.name} has no host ${named}`)
+  const unsuited = whyUnsuited(host, needs)
+  if (unsuited?.lasts) throw unsuitable(performance, `${host.name} ${unsuited.why}`)
+  return unsuited ? { why: `${host.name} ${unsuited.why}.` } : { ref: host.ref, name: host.name }
 }
 
 /** Why the platform would not move it there now; what says nothing of the host is thrown. */
@@ -121,21 +153,45 @@ const hostTroubles: readonly string[] = [
   'platform-absent',
 ]
 
-const provenHost = async (
+/** Goes on when it holds the slots; else it stands in line for them. */
+const stand = async (
   performance: Performance,
   plan: MovePlan,
-  asked: { readonly hosts: readonly HostSeen[]; readonly needs: MoveNeeds; readonly named: string },
-): ReturnType<typeof findHost> => {
-  const { hosts, needs, named } = asked
-  const host = hosts.find((one) => isHost(one, named))
-  if (!host) throw unsuitable(performance, `${performance.target.name} has no host ${named}`)
-  const unsuited = whyUnsuited(host, needs)
-  if (unsuited?.lasts) throw unsuitable(performance, `${host.name} ${unsuited.why}`)
-  if (unsuited) return inVain(performance, plan, `${host.name} ${unsuited.why}.`)
-  const refusal = await refusalOf(performance, host.ref)
-  if (!refusal) return { type: 'host', host: { ref: host.ref, name: host.name } }
+  { host, held }: Picked,
+): ReturnType<typeof takeHost> => {
+  const next = { ...plan, to: host, vain: 0 }
+  if (plan.to?.ref !== host.ref || plan.vain > 0) await storePlan(performance, next)
+  if (held) return { type: 'ready', plan: next }
+  const tokens = moveTokens(performance.target.name, plan.from, host)
+  const detail = `${operationReasons['awaiting-slot'].title}: ${tokens.join(', ')}.`
+  return { type: 'wait', reason: 'awaiting-slot', detail, forMs: 1, progress: 2 }
+}
+
+const refusedNamed = (
+  performance: Performance,
+  plan: MovePlan,
+  refusal: PlatformError,
+): Promise<PerformWait> => {
   if (refusal.code === 'platform-refused' || isAbsent(refusal)) throw unsuitable(performance, refusal.message)
   return inVain(performance, plan, refusal.message)
+}
+
+const noHost = (
+  performance: Performance,
+  plan: MovePlan,
+  { why, refused }: { readonly why: string; readonly refused: ReadonlyMap<string, PlatformError> },
+): Promise<PerformWait> => {
+  const refusals = [...refused.values()]
+  const [first] = refusals
+  // All that had room were refused, and not for want of anything that may come free.
+  if (first && refusals.every(({ code }) => code === 'platform-refused'))
+    throw new DroverError({
+      code: 'machine-not-movable' satisfies OperationReason,
+      class: 'permanent',
+      message: `${performance.machine.name} of ${performance.target.name}: ${first.message}`,
+      remedy: operationReasons['machine-not-movable'].remedy,
+    })
+  return inVain(performance, plan, [why, ...refusals.map(({ message }) => message)].join(' ').trim())
 }
 
 const unsuitable = ({ machine, target }: Performance, why: string): DroverError =>
@@ -147,31 +203,18 @@ const unsuitable = ({ machine, target }: Performance, why: string): DroverError 
     field: 'params.host',
   })
 
-/** None now: it holds nothing meanwhile, says why, and looks again, ever later. */
-const inVain = async (performance: Performance, plan: MovePlan, why: string): Promise<PerformWait> => {
-  const { turn } = performance
-  const { title } = operationReasons['no-host-fits']
-  const wait = { reason: 'no-host-fits', detail: `${title}: ${why}` } as const
-  await storePlan(performance, { ...plan, to: null, spent: [], vain: plan.vain + 1 })
+/** It neither holds slots nor stands in line for any. */
+export const dropSlots = async ({ turn }: Performance): Promise<void> => {
   await turn.transaction((tx) => setJobTokens(tx, turn.job.id, []))
-  return { type: 'wait', ...wait, forMs: Math.min(longestMs, shortestMs * 2 ** Math.min(plan.vain, 10)) }
 }
 
-/** Stands in line for the slots of a host, as long as it does not hold them. */
-export const takeSlots = async (
-  performance: Performance,
-  plan: MovePlan,
-  to: HostName,
-): Promise<{ readonly type: 'ready'; readonly plan: MovePlan } | PerformWait> => {
-  const { turn, operation, target } = performance
-  const next = { ...plan, to, vain: 0 }
-  if (plan.to?.ref !== to.ref || plan.vain > 0) await storePlan(performance, next)
-  const tokens = moveTokens(target.name, plan.from, to)
-  const detail = `${operationReasons['awaiting-slot'].title}: ${tokens.join(', ')}.`
-  const waits = await turn.transaction(async (tx) => {
-    const asks = await setJobTokens(tx, turn.job.id, tokens)
-    if (asks) await noteOperation(tx, operation.id, { reason: 'awaiting-slot', message: detail, progress: 2 })
-    return asks
-  })
-  return waits ? { type: 'wait', reason: 'awaiting-slot', detail, forMs: 1 } : { type: 'ready', plan: next }
+/** None now: it holds nothing meanwhile, says why, and looks again, ever later. */
+const inVain = async (performance: Performance, plan: MovePlan, why: string): Promise<PerformWait> => {
+  await storePlan(performance, { ...plan, to: null, spent: [], vain: plan.vain + 1 })
+  await dropSlots(performance)
+  return {
+    ...{ type: 'wait', reason: 'no-host-fits' },
+    detail: `${operationReasons['no-host-fits'].title}: ${why}`,
+    forMs: Math.min(longestMs, shortestMs * 2 ** Math.min(plan.vain, 10)),
+  }
 }

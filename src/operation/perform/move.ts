@@ -8,7 +8,7 @@ import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { callOf, notForPhase, requirePower } from './look-at-machine.ts'
-import { findHost, namedHost, seeHosts, takeSlots } from './move-host.ts'
+import { dropSlots, namedHost, seeHosts, takeHost } from './move-host.ts'
 import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
 import { operationMoveKind } from './move-undo.ts'
 import { note, outlast, patient } from './patient.ts'
@@ -22,10 +22,7 @@ const prepareMove = async (performance: Performance): Promise<PerformWait | { re
   const plan = await planOf(performance, seen)
   // Somebody else was quicker: there is nothing to wait for.
   if (!isAt(seen, plan.from)) return { type: 'ready' }
-  const found = await findHost(performance, plan)
-  if (found.type === 'wait') return found
-  const slots = await takeSlots(performance, readPlan(performance) ?? plan, found.host)
-  return slots.type === 'wait' ? slots : { type: 'ready' }
+  return takeHost(performance, plan)
 }
 
 /** What was decided before, or where it all begins: kept from the first look on, so that it is known what has changed. */
@@ -39,7 +36,9 @@ const planOf = async (performance: Performance, seen: PowerFacts): Promise<MoveP
 
 /** A host by both its names, as far as they are known. */
 const nameOf = async (performance: Performance, text: string): Promise<HostName> => {
-  const host = (await seeHosts(performance)).find(({ ref, name }) => ref === text || name === text)
+  const host = (await seeHosts(performance.turn.db, performance)).find(
+    ({ ref, name }) => ref === text || name === text,
+  )
   return host ? { ref: host.ref, name: host.name } : { ref: text, name: text }
 }
 
@@ -187,11 +186,9 @@ const again = async (performance: Performance, plan: Going, why: string): Promis
 /** Another host than the one that was chosen, now that the move has begun: its slots are asked for first. */
 const elsewhere = async (performance: Performance, plan: MovePlan): Promise<PerformWait> => {
   const spent = plan.to && namedHost(performance) === null ? [...plan.spent, plan.to.ref] : plan.spent
-  const found = await findHost(performance, { ...plan, to: null, spent })
-  if (found.type === 'wait') return found
-  const slots = await takeSlots(performance, { ...plan, spent }, found.host)
-  if (slots.type === 'wait') return slots
-  const detail = `To ${found.host.name}.`
+  const taken = await takeHost(performance, { ...plan, to: null, spent })
+  if (taken.type === 'wait') return taken
+  const detail = `To ${taken.plan.to?.name}.`
   return { type: 'wait', reason: 'move-scheduling', detail, forMs: lookMs }
 }
 
@@ -241,8 +238,12 @@ export const moveMachine: Performer = {
     const prepared = await prepareMove(performance)
       .catch((error: unknown) => nameOther(performance, error))
       .catch((error: unknown) => outlast(performance, error))
-    if (prepared.type === 'wait' && prepared.reason !== 'awaiting-slot')
-      await note(performance, { reason: prepared.reason, message: prepared.detail })
+    if (prepared.type === 'wait') {
+      const { reason, detail: message, progress = 0 } = prepared
+      // While it waits for anything else it takes nobody's slots.
+      if (reason !== 'awaiting-slot') await dropSlots(performance)
+      await note(performance, { reason, message, progress })
+    }
     return prepared
   },
   perform: patiently.perform,
