@@ -109,6 +109,11 @@ const inState = (db: Queryable, states: readonly string[]) => db`
       : db`o.settled_at is null`
   }`
 
+/** Of one that is not active the stored word is the shown one: only of the few that are is their job asked. */
+const forReason = (db: Queryable, reason: string, silentMs: number) => db`
+  (o.reason = ${reason} or (o.settled_at is null and o.state = any(${activeStates as unknown as string[]}::text[])))
+  and ${shownReason(db, silentMs)} = ${reason}`
+
 /** An id holds the millisecond of its making: this bounds what is read. */
 const slackMs = 3_600_000
 
@@ -123,7 +128,7 @@ export const listOperations = async (
     and ${filter.ids === undefined ? db`true` : db`o.id = any(${filter.ids as string[]}::uuid[])`}
     and ${filter.kind === undefined ? db`true` : db`o.kind = any(${filter.kind as string[]}::text[])`}
     and ${filter.state === undefined ? db`true` : inState(db, filter.state)}
-    and ${filter.reason === undefined ? db`true` : db`${shownReason(db, page.silentMs)} = ${filter.reason}`}
+    and ${filter.reason === undefined ? db`true` : forReason(db, filter.reason, page.silentMs)}
     and ${filter.cause === undefined ? db`true` : db`o.cause = ${filter.cause}`}
     and ${
       filter.since === undefined
