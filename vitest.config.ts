@@ -16,7 +16,7 @@ interface Suite {
 /** They measure how quick something is, or keep both processors busy: nothing runs beside them. */
 const alone = ['chaos-fairness', 'chaos-stop', 'heavy-computing'].map((name) => `test/crash/${name}.test.ts`)
 /** Where workers die in jobs to which the bell is all one. */
-const shared = ['test/crash/migration-*.test.ts', 'test/crash/sync*.test.ts']
+const shared = ['migration-*', 'sync*', 'operation/*'].map((name) => `test/crash/${name}.test.ts`)
 const crash = { testMs: 240_000, hookMs: 120_000 }
 
 /** Patience, not a measurement: what hangs takes this long to fail, on a machine several times slower than ours. */
@@ -26,12 +26,12 @@ const suites: readonly Suite[] = [
   { name: 'integration', workers: 4, testMs: 180_000, hookMs: 120_000 },
   { name: 'contract', workers: 1, testMs: 240_000, hookMs: 120_000 },
   // Mostly they wait, for leases to end and for processes to start.
-  { ...crash, name: 'crash', exclude: alone, workers: 2 },
+  { ...crash, name: 'crash', exclude: alone, workers: 3 },
   { ...crash, name: 'crash-alone', include: alone, workers: 1 },
   { name: 'simulation', workers: 1, testMs: 420_000, hookMs: 120_000 },
   { name: 'browser', workers: 1, testMs: 240_000, hookMs: 120_000 },
   { name: 'soak', workers: 1, testMs: 1_800_000, hookMs: 600_000 },
-  { ...crash, name: 'soak-crash', include: shared, workers: 2, everyBell: true },
+  { ...crash, name: 'soak-crash', include: shared, workers: 3, everyBell: true },
 ]
 
 export default defineConfig({

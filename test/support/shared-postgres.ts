@@ -11,7 +11,7 @@ export const carelessSettings = {
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
-  max_connections: '300',
+  max_connections: '500',
   shared_buffers: '128MB',
   max_wal_size: '4GB',
   autovacuum_naptime: '1h',
