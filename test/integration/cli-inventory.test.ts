@@ -7,6 +7,7 @@ import { runCli } from '../../src/cli/run.ts'
 import { rulesVersion } from '../../src/domain/inventory/rules/catalogue.ts'
 import { addFinding, addInstance, addNetwork, addSite } from '../api/inventory-rows.ts'
 import { startFleet } from '../browser/fleet.ts'
+import { addMachine } from '../support/machines.ts'
 import { freePort, tempDir } from '../support/temp.ts'
 import { sampleInstance, sampleNetwork, sampleNic } from '../unit/inventory/samples.ts'
 
@@ -218,4 +219,27 @@ test('certificates come from a file', async () => {
   expect(refused.stderr).toContain('ca: must be certificates in PEM')
   expect((await run([...line, `${file}.none`], { stdin: secret })).code).toBe(2)
   expect(await readFile(file, 'utf8')).toBe('no certificate')
+})
+
+test('machines are listed, named by what they are called, and given a policy', async () => {
+  const targetId = await addSite(db, 'oslo', { role: 'target', quiet: true })
+  const id = await addMachine(db, { name: 'web 1', targetId, power: 'off' })
+  await addMachine(db, { name: 'twin', targetId })
+  await addMachine(db, { name: 'twin', targetId })
+  const listed = await run(['machines', 'list', '--target', 'oslo', '--phase', 'stopped'])
+  expect(listed.stdout).toMatch(/web 1 +node-1 +stopped +manual +1 +1.0 GiB/)
+  expect(listed.stdout).not.toContain('twin')
+  expect((await json('machines', 'list', '--filter', 'name == "twin"')).items).toHaveLength(2)
+  expect((await run(['machines', 'list', '--host', 'nowhere'])).stdout).toBe('No machine fits.\n')
+  expect((await run(['machines', 'show', 'web 1'])).stdout).toMatch(new RegExp(`id +${id}`))
+  expect(await run(['machines', 'show', 'twin'])).toMatchObject({
+    code: 1,
+    stderr: expect.stringContaining('Several machines are called twin'),
+  })
+  expect((await run(['machines', 'set-policy', 'web 1', 'sometimes'])).code).toBe(2)
+  expect((await run(['machines', 'set-policy', 'web 1', 'always-off'])).stdout).toBe(
+    'web 1 is always-off now; it was manual.\n',
+  )
+  expect(await json('machines', 'show', id)).toMatchObject({ run_policy: 'always-off', version: 2 })
+  expect((await run(['machines', 'list', '--run-policy', 'always-off'])).stdout).toContain('web 1')
 })

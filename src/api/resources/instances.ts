@@ -27,6 +27,7 @@ import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../
 import { etagOf } from '../preconditions.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
 import { type ScanOutcome, scan } from '../scan.ts'
+import { wholePage } from '../whole-page.ts'
 import { requireInstance } from './instance-overrides.ts'
 import { instanceDetail, instanceSummary, viewInstance, viewInstanceSummary } from './instance-view.ts'
 import { networkSchema, requireNetwork, viewNetwork } from './networks.ts'
@@ -229,19 +230,13 @@ const networkPage = async (
   filter: ThingFilter,
   test: RowTest<NetworkLine> | undefined,
 ) => {
-  const items: z.infer<typeof networkSchema>[] = []
-  const outcome = await scan<NetworkLine>({
-    clock: deps.clock,
-    budgetMs: deps.limits.requestMs * listBudgetPart,
-    limit: query.limit,
-    after: readCursor('networks', uuidKey, query.cursor),
-    pageRows: test ? undefined : query.limit + 1,
+  const { outcome, ...page } = await wholePage<NetworkLine, z.infer<typeof networkSchema>>(deps, query, {
+    name: 'networks',
     read: (after, limit) => listNetworks(deps.db, filter, { after, limit }),
-    test: test ?? (() => true),
-    onMatch: (row) => items.push(viewNetwork(row)),
+    test,
+    item: viewNetwork,
   })
-  const next = outcome.next === null ? null : writeCursor('networks', outcome.next)
-  return { items, next_cursor: next, ...scanFields(outcome) }
+  return { ...page, ...scanFields(outcome) }
 }
 
 const surroundings = async (db: Queryable, row: InstanceLine) => {

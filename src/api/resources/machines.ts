@@ -17,11 +17,11 @@ import type { MachinePhase } from '../../domain/operation/phase.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { machineFilter, type RowTest } from '../inventory-filter.ts'
-import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
+import { pageOf, pageQuery } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
-import { scan } from '../scan.ts'
+import { wholePage } from '../whole-page.ts'
 import { scanFields, scanShape } from './instances.ts'
 import {
   machineOrigin,
@@ -33,9 +33,6 @@ import {
 } from './machine-view.ts'
 
 const tag = 'Machines'
-
-/** A part of the request's time for looking; the rest is for the answer. */
-const listBudgetPart = 0.4
 
 const word = z.string().max(255).optional()
 
@@ -145,19 +142,13 @@ const machinePage = async (
   query: Choice & { readonly limit: number; readonly cursor?: string | undefined },
 ) => {
   const { filter, test } = chooseMachines(query)
-  const items: z.infer<typeof machineSchema>[] = []
-  const outcome = await scan<MachineLine>({
-    clock: deps.clock,
-    budgetMs: deps.limits.requestMs * listBudgetPart,
-    limit: query.limit,
-    after: readCursor('machines', uuidKey, query.cursor),
-    pageRows: test ? undefined : query.limit + 1,
+  const { outcome, ...page } = await wholePage<MachineLine, z.infer<typeof machineSchema>>(deps, query, {
+    name: 'machines',
     read: (after, limit) => listMachines(deps.db, filter, { after, limit }),
-    test: test ?? (() => true),
-    onMatch: (line) => items.push(viewMachine(line)),
+    test,
+    item: viewMachine,
   })
-  const next = outcome.next === null ? null : writeCursor('machines', outcome.next)
-  return { items, next_cursor: next, ...scanFields(outcome) }
+  return { ...page, ...scanFields(outcome) }
 }
 
 const isId = (text: string): boolean => z.uuid().safeParse(text).success

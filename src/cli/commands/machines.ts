@@ -1,3 +1,5 @@
+import { runPolicies } from '../../domain/operation/applicability.ts'
+import { machinePhases } from '../../domain/operation/phase.ts'
 import type { Json } from '../client.ts'
 import { type Command, exitCodes, type Option, UsageError } from '../command.ts'
 import { type Column, field, since } from '../output.ts'
@@ -5,8 +7,6 @@ import { noteErrors } from './instances.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const machine = { name: 'machine', summary: 'the id of a machine, or a name that only one has' }
-
-const policies = ['manual', 'always-on', 'always-on-unless-stopped', 'always-off']
 
 const choices: Readonly<Record<string, Option>> = {
   target: { type: 'string', value: 'name', summary: 'only of this target' },
@@ -21,22 +21,15 @@ const choices: Readonly<Record<string, Option>> = {
   phase: {
     type: 'string',
     value: 'word',
-    choices: [
-      ...[
-        'pending',
-        'starting',
-        'running',
-        'migrating',
-        'stopping',
-        'stopped',
-        'hibernated',
-        'paused',
-        'degraded',
-      ],
-    ],
+    choices: [...machinePhases],
     summary: 'only those that do this',
   },
-  'run-policy': { type: 'string', value: 'word', choices: policies, summary: 'only with this run policy' },
+  'run-policy': {
+    type: 'string',
+    value: 'word',
+    choices: [...runPolicies],
+    summary: 'only with this run policy',
+  },
   origin: {
     type: 'string',
     value: 'word',
@@ -93,11 +86,11 @@ const setPolicy: Command = {
   name: 'machines set-policy',
   summary: 'Decide who decides whether a machine runs',
   covers: ['PATCH /v1/machines/{id}'],
-  args: [machine, { name: 'policy', summary: `one of ${policies.join(', ')}` }],
+  args: [machine, { name: 'policy', summary: `one of ${runPolicies.join(', ')}` }],
   run: async ({ client, output, args }) => {
     const [asked, policy = ''] = args
-    if (!policies.includes(policy))
-      throw new UsageError(`The policy is one of ${policies.join(', ')}, not "${policy}".`)
+    if (!runPolicies.some((known) => known === policy))
+      throw new UsageError(`The policy is one of ${runPolicies.join(', ')}, not "${policy}".`)
     // By the id that was read: a name may mean another machine by now.
     const { headers, body: before } = await client.ask('GET', pathOf('machines', asked))
     const { body } = await client.ask('PATCH', pathOf('machines', String(before.id)), {

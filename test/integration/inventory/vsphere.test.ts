@@ -37,3 +37,30 @@ test('a vCenter is confirmed, read whole, followed by deltas, and its machines a
   })
   expect((await instancesOf(db, 'vc')).map((row) => row.id)).toEqual(before.map((row) => row.id))
 })
+
+test('a vCenter that is a target has its machines adopted, with their hosts by name', async () => {
+  const { fingerprint } = await siteOf(db, 'vc')
+  const target = { ...{ role: 'target', name: 'vc-cloud', kind: 'vsphere', connectivity: 'ok' } } as const
+  await makeSite(db, { ...target, fingerprint, endpoint: simulator.url, ...vcsimAccount })
+  const worker = createInventoryWorker(db, openVsphere)
+  const { state, result } = await worker.sync('vc-cloud', { role: 'target' })
+  const known = (await instancesOf(db, 'vc')).filter(({ ignored }) => ignored === null)
+  expect([state, result]).toMatchObject([
+    'succeeded',
+    { machines: known.length, appeared: known.length, instances: 0 },
+  ])
+  const machines = await db<{ ref: string; power: string; host: string; project: string }[]>`
+    select ref, power, host, project from machine order by ref`
+  expect(machines).toEqual(
+    known.map(({ ref, facts: { power_state: power, host, resource_pool: project } }) => ({
+      ref,
+      power,
+      host,
+      project,
+    })),
+  )
+  const hosts = await db`select name from host where site_id = (select id from site where name = 'vc-cloud')`
+  expect(hosts.map(({ name }) => name)).toEqual(expect.arrayContaining(machines.map(({ host }) => host)))
+  const again = await worker.sync('vc-cloud', { role: 'target', mode: 'full' })
+  expect(again.result).toMatchObject({ changed: 0, vanished: 0, returned: 0, appeared: 0 })
+})
