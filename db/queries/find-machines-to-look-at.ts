@@ -22,9 +22,9 @@ export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promis
     select distinct o.machine_id from open o
     -- One look by key for each open one: joined as a whole, all jobs there are would be read for a few.
     left join lateral (select id, finished_at from job where job.id = o.job_id limit 1) j on true
-    left join lateral (select true as owes from effect where o.finished_at is not null and effect.job_id = o.job_id
-      and effect.state = 'debt' limit 1) e on true
-    where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and e.owes is null)
+    left join lateral (select true as owes from effect e where o.finished_at is not null and e.job_id = o.job_id
+      and ${isMachineDebt(db)} limit 1) debt on true
+    where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and debt.owes is null)
       or (o.started_at is null and o.finished_at is null and o.expires_at <= now())
       or (o.finished_at is null and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
       or (o.state = 'queued' and not exists (

@@ -98,6 +98,12 @@ const readProgress = ({ turn, part }: PowerTask): Stored => {
   return parsed.success ? parsed.data : fresh
 }
 
+/** How many tasks of a power change have failed, from what was recorded of it. */
+export const failedTasks = (recorded: unknown): number => {
+  const parsed = storedProgress.safeParse(recorded)
+  return parsed.success ? parsed.data.failed : 0
+}
+
 const record = ({ turn, part }: PowerTask, progress: Stored): Promise<void> =>
   turn.checkpoint({ ...turn.checkpointed, [part]: progress })
 

@@ -4,7 +4,7 @@ import { mayHaveHappened, PlatformError } from '../../platforms/platform-error.t
 import type { Found, TaskHandle, TasksOf } from '../../platforms/ports/task.ts'
 import type { Performance, PerformWait } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
-import { note } from './patient.ts'
+import { note, unlessTooMany } from './patient.ts'
 
 /** One thing that a platform does by itself once it was asked, as an effect of an operation. */
 export interface PlatformWork {
@@ -153,7 +153,8 @@ const whatOfIt = async (
   if (seen.state === 'succeeded') return end(performance, work, asked, seen.result)
   if (seen.state === 'failed') {
     await countFailure(performance, work, asked)
-    throw seen.error ?? new Error(`Task ${seen.id} failed and does not say why.`)
+    const error = seen.error ?? new Error(`Task ${seen.id} failed and does not say why.`)
+    throw unlessTooMany(error, asked.stored.failed + 1)
   }
   const [from, to] = work.span
   const progress = Math.floor(from + ((to - from) * (seen.percent ?? 0)) / 100)

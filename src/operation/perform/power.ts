@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
-import { powerMachine } from '../../inventory/power-machine.ts'
+import { failedTasks, powerMachine } from '../../inventory/power-machine.ts'
 import { forGuest } from '../../inventory/power-step.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
@@ -10,7 +10,7 @@ import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
 import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
-import { patient } from './patient.ts'
+import { patient, unlessTooMany } from './patient.ts'
 import { letSavedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
@@ -30,8 +30,9 @@ export const powerPart = async (
       with: { target: target.name, ref: machine.ref, machine_id: machine.id },
     },
   }).catch((error: unknown) => {
-    if (error instanceof DroverError && error.code === 'instance-absent') throw machineGone(performance)
-    throw error
+    if (!(error instanceof DroverError)) throw error
+    if (error.code === 'instance-absent') throw machineGone(performance)
+    throw unlessTooMany(error, failedTasks(turn.checkpointed?.[part]))
   })
   if (outcome.type === 'done') return outcome
   return {

@@ -1,10 +1,30 @@
 import { expect, test } from 'vitest'
+import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import type { TaskHandle } from '../../../src/platforms/ports/task.ts'
 import { capabilities as all, type Capability, type Platform } from '../../../src/platforms/ports.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 
 const capabilities = new Set<Capability>(all)
-const alter = (platform: Platform): Platform => ({ ...platform, capabilities })
+/** Whether every task fails, for a reason that might pass, and nothing comes of it. */
+let failing = false
+const failed = new PlatformError({
+  ...{ code: 'platform-fault', failure: 'unknown', message: 'It broke.', remedy: 'Nothing.' },
+})
+const failedTask = (handle: TaskHandle): TaskHandle => ({
+  id: handle.id,
+  status: async () => ({ id: handle.id, state: 'failed', percent: 100, result: null, error: failed }),
+  wait: () => Promise.reject(failed),
+})
+const alter = (platform: Platform): Platform => {
+  const { machines } = platform.ports
+  if (!machines) return platform
+  const findTask: typeof machines.findTask = async (call, trace) => {
+    const found = await machines.findTask(call, trace)
+    return failing && found.found ? { found: true, value: failedTask(found.value) } : found
+  }
+  return { ...platform, capabilities, ports: { ...platform.ports, machines: { ...machines, findTask } } }
+}
 const world = await createOperatingWorld({ alter })
 const { db, lab, site } = world
 
@@ -116,6 +136,17 @@ test('what the platform refuses fails, with what it said', async () => {
   expect(operation).toMatchObject({ state: 'failed', reason: 'failed' })
   expect(operation.message).toContain('No agent could quiesce it.')
   expect(await snapshotsOf('vm-108')).toEqual([])
+})
+
+test('a target that takes it on and fails at it every time is not asked for ever', async () => {
+  const machine = await world.machine('vm-109')
+  const asked = await world.ask(machine, 'snapshot', { params: { name: 'hopeless' } })
+  failing = true
+  const ended = await world.finish(asked)
+  failing = false
+  expect(ended).toMatchObject({ state: 'failed', reason: 'failed', settledAt: expect.any(Date) })
+  expect(ended.message).toContain('10 times')
+  expect(await world.tasks('vm-109', 'snapshot-create')).toHaveLength(10)
 })
 
 test('a machine that is gone from its target by then is told as gone', async () => {
