@@ -269,6 +269,17 @@ describe('the list', () => {
   })
 })
 
+test('a refusal that cannot be written down is answered all the same', async () => {
+  const machine = await addMachine(db, { power: 'off' })
+  await db`alter table operation_refusal rename to operation_refusal_away`
+  try {
+    const refused = await ask({ machine, kind: 'stop' })
+    expect([refused.status, refused.body.code]).toEqual([409, 'not-for-phase'])
+  } finally {
+    await db`alter table operation_refusal_away rename to operation_refusal`
+  }
+})
+
 test('a viewer reads, an operator asks and cancels', async () => {
   await addMachine(db, { power: 'on', name: 'roles-1' })
   const { viewer, operator } = await tokensFor(db)

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import type { Context } from 'hono'
 import type { Tx } from '../../../db/client.ts'
 import type { Admission, Refusal } from '../../domain/operation/admit.ts'
 import { operationReasons } from '../../domain/operation/reasons.ts'
@@ -7,9 +8,9 @@ import { nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../operation/ask-operation.ts'
 import { cancelOperation } from '../../operation/cancel-operation.ts'
-import { recordRefusal } from '../../operation/record-refusal.ts'
+import { type RefusedAsk, recordRefusals } from '../../operation/record-refusal.ts'
 import { rehearseOperation } from '../../operation/rehearse.ts'
-import type { ApiDeps } from '../env.ts'
+import type { ApiDeps, ApiEnv } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
 import { operationShape, readAsk, requireMachine } from './operation-ask.ts'
@@ -81,6 +82,17 @@ const cancel = defineRoute({
 /** Whether an error is an answer of the admission, not a failure on the way to it. */
 export const isRefusal = (error: unknown): error is DroverError & { readonly code: Refusal } =>
   error instanceof DroverError && error.class === 'conflict' && Object.hasOwn(operationReasons, error.code)
+
+/** Writes refusals down, after the rollback; that this may fail changes nothing of what they are answered with. */
+export const writeRefusals = async (
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  refused: readonly RefusedAsk[],
+): Promise<void> => {
+  await recordRefusals(deps.db, refused).catch((error: unknown) => {
+    c.get('log').warn({ err: error }, 'refusals were not written down')
+  })
+}
 
 /** After the commit. */
 export const tellWorkers = (deps: ApiDeps, asked: readonly Pick<AskedOperation, 'canceled'>[]): void => {
@@ -156,7 +168,7 @@ export const operationCreate = (deps: ApiDeps) =>
         tellWorkers(deps, asked)
         return c.json(answer.body, 202)
       } catch (error) {
-        if (ask && isRefusal(error)) await recordRefusal(deps.db, ask, error)
+        if (ask && isRefusal(error)) await writeRefusals(c, deps, [{ ask, error }])
         throw error
       }
     })

@@ -4,7 +4,7 @@ import type { Tx } from '../../../db/client.ts'
 import { type ChosenMachine, chooseMachines as readChosen } from '../../../db/queries/choose-machines.ts'
 import { listMachines, type MachineLine } from '../../../db/queries/list-machines.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../operation/ask-operation.ts'
-import { type RefusedAsk, recordRefusals } from '../../operation/record-refusal.ts'
+import type { RefusedAsk } from '../../operation/record-refusal.ts'
 import { apiLimits } from '../api-limits.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
 import { answeredBefore, once, oncePart } from '../idempotency.ts'
@@ -15,7 +15,7 @@ import { scan } from '../scan.ts'
 import { scanFields, scanShape } from './instances.ts'
 import { chooseMachines, machineChoice } from './machines.ts'
 import { operationShape, readAsk } from './operation-ask.ts'
-import { isRefusal, rehearse, tellWorkers } from './operation-create.ts'
+import { isRefusal, rehearse, tellWorkers, writeRefusals } from './operation-create.ts'
 import { operationReason } from './operation-view.ts'
 import { operationTag } from './operations.ts'
 
@@ -255,7 +255,7 @@ const askAll = async (
       if (done?.refused) refused.push(done.refused)
     }
   } finally {
-    await recordRefusals(deps.db, refused)
+    await writeRefusals(c, deps, refused)
   }
   return items
 }
