@@ -17,7 +17,7 @@ interface Place {
   next: number
 }
 
-const lookMs = 50
+const lookMs = 100
 /** With nothing settled for so long, the rest will not. */
 const patienceMs = 120_000
 
