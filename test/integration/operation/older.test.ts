@@ -8,20 +8,13 @@ import { openLab } from '../../../src/platforms/lab/lab.ts'
 import type { Handler, Undoer } from '../../../workers/handler.ts'
 import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
-import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
+import { createInventoryWorker } from '../../support/inventory.ts'
 import { createJourneyWorker } from '../../support/journeys.ts'
-import { createLab } from '../../support/lab.ts'
 import { expire, jobOf, mustClaim } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
-import { createDatabase } from '../../support/postgres.ts'
+import { createOperatingWorld } from '../../support/operating.ts'
 
-const { db } = await createDatabase()
-const lab = await createLab()
-const site = await lab.signIn('vcenter')
-const target = await makeSite(db, {
-  ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true },
-  ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
-})
+const { db, lab, site, target, power } = await createOperatingWorld()
 const { use } = createInventoryWorker(db, openLab)
 const operate = createOperateMachine({ db, use })
 /** Whether what a job began can be called off now. */
@@ -52,8 +45,7 @@ const stop = { kind: 'stop', force: false } as const
 const plug = { kind: 'stop', force: true } as const
 const idOf = ({ operation }: AskedOperation): string => operation.id
 const workOf = ({ operation }: AskedOperation): string => operation.jobId ?? ''
-const powerOf = async (ref: string): Promise<string> =>
-  ((await site.call(`GET /instances/${ref}/power`)).json as { state: string }).state
+const powerOf = async (ref: string): Promise<string> => (await power(ref)).state
 
 /** A turn of a job that waits, as if the time of its wait had passed. */
 const lookAgain = async (id: string) => {
