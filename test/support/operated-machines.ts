@@ -49,6 +49,8 @@ interface Operated {
   readonly state: string
   readonly jobId: string
   readonly ref: string
+  /** Of the machine, as its row has it. */
+  readonly power: string
   readonly settledAt: Date | null
 }
 
@@ -62,7 +64,7 @@ const clockMs = 50
  */
 export const checkMachines = async (db: Db, log: PlatformLog): Promise<string[]> => {
   const operations = await db<Operated[]>`
-    select o.id, o.kind, o.force, o.state, o.job_id, m.ref, o.settled_at
+    select o.id, o.kind, o.force, o.state, o.job_id, m.ref, m.power, o.settled_at
     from operation o join machine m on m.id = o.machine_id where o.started_at is not null order by o.started_at, o.id`
   const byJob = new Map<string, BegunTask[]>()
   for (const task of log.tasks) {
@@ -128,13 +130,13 @@ const astray = (
   if (last?.state !== 'completed') return []
   const wanted = runsAfter[last.kind]
   const is = power.get(last.ref)
-  if (is === wanted) return []
-  // A guest that was asked to shut down cannot be told otherwise; that it may still go down is known to who gave up.
-  const asked = steering.some(
-    (one) =>
-      ['canceled', 'failed'].includes(one.state) &&
-      tasksOf(one).some(({ kind, failed }) => kind === 'shutdown' && !failed),
-  )
-  if (asked && is === 'off') return []
+  if (is === wanted)
+    return last.power === is ? [] : [`end: ${last.ref} is ${is}, and its row says ${last.power}`]
+  // A guest that was asked to shut down cannot be told otherwise: it may go down after who asked was given up.
+  const [lastTask] = operations
+    .flatMap((one) => tasksOf(one).map((task) => ({ ...task, state: one.state })))
+    .filter(({ failed }) => !failed)
+    .toSorted((a, b) => b.begunAt - a.begunAt)
+  if (is === 'off' && lastTask?.kind === 'shutdown' && lastTask.state !== 'completed') return []
   return [`end: ${last.ref} is ${is}, and ${last.kind} ${last.id} left it ${wanted}`]
 }

@@ -122,11 +122,12 @@ export class TestProcess {
 
   /** Waits until somebody has frozen it, itself at a crash point as well: state T behind its bracketed name. */
   async frozen(): Promise<void> {
-    const look = () => {
-      const stat = readFileSync(`/proc/${this.pid}/stat`, 'utf8')
-      return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
-    }
-    await until(look, { what: `process ${this.pid} to freeze`, withinMs: patienceMs })
+    await until(() => this.isFrozen, { what: `process ${this.pid} to freeze`, withinMs: patienceMs })
+  }
+
+  get isFrozen(): boolean {
+    const stat = readFileSync(`/proc/${this.pid}/stat`, 'utf8')
+    return stat.slice(stat.lastIndexOf(')') + 2).startsWith('T')
   }
 }
 

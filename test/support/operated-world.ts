@@ -1,0 +1,137 @@
+import { expect } from 'vitest'
+import type { Db } from '../../db/client.ts'
+import type { OperationRow } from '../../db/schema/operation.ts'
+import { mayForce, type OperationKind } from '../../src/domain/operation/kinds.ts'
+import { operationReasons } from '../../src/domain/operation/reasons.ts'
+import { DroverError } from '../../src/errors.ts'
+import { nudgeCancel } from '../../src/ledger/cancel.ts'
+import { nudge } from '../../src/ledger/nudge.ts'
+import { type AskedOperation, askOperation, type OperationAsk } from '../../src/operation/ask-operation.ts'
+import { cancelOperation } from '../../src/operation/cancel-operation.ts'
+import { recordRefusal } from '../../src/operation/record-refusal.ts'
+import { openLab } from '../../src/platforms/lab/lab.ts'
+import { createSealer } from '../../src/seal.ts'
+import { checkInvariants } from './invariants.ts'
+import { createInventoryWorker, makeSite } from './inventory.ts'
+import type { TestLab } from './lab.ts'
+import { checkMachines, readLabLog } from './operated-machines.ts'
+import { checkOperations, watchOperations } from './operation-invariants.ts'
+import { until } from './wait.ts'
+
+export interface OperatedMachine {
+  readonly id: string
+  readonly ref: string
+}
+
+interface Asked {
+  readonly kind: OperationKind
+  readonly force?: boolean
+  readonly onConflict?: 'supersede' | 'queue' | 'reject'
+}
+
+/** Machines of a lab that the ledger operates, as real processes reach them. */
+export interface OperatedWorld {
+  readonly db: Db
+  readonly lab: TestLab
+  readonly machines: readonly OperatedMachine[]
+  /** As the API asks; a refusal is an answer. */
+  ask(machine: OperatedMachine, asked: Asked): Promise<OperationRow | DroverError>
+  /** The same where it must be admitted. */
+  mustAsk(machine: OperatedMachine, asked: Asked): Promise<OperationRow>
+  cancel(operationId: string): Promise<void>
+  read(operationId: string): Promise<OperationRow>
+  power(machine: OperatedMachine): Promise<string>
+  /** Waits until every operation has ended and let go. */
+  settled(withinMs?: number): Promise<void>
+  /** Nothing is under way, and no law was broken. */
+  expectWhole(): Promise<void>
+}
+
+export const createOperatedWorld = async (
+  db: Db,
+  lab: TestLab,
+  options: { readonly deadlineSeconds?: number } = {},
+): Promise<OperatedWorld> => {
+  await watchOperations(db)
+  const sealer = createSealer('5e'.repeat(32))
+  await makeSite(db, {
+    ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true, sealer },
+    ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
+  })
+  // Its machines become ours, and its hosts are known to moves.
+  await createInventoryWorker(db, openLab, undefined, sealer).sync('vc', { role: 'target' })
+  const machines = await db<OperatedMachine[]>`select id, ref from machine order by length(ref), ref`
+  if (machines.length === 0) throw new Error('The target has no machine that was adopted.')
+  const { deadlineSeconds = 120 } = options
+  const world = { db, lab, machines, deadlineSeconds }
+  return {
+    ...world,
+    ask: (machine, asked) => ask(world, machine, asked),
+    mustAsk: async (machine, asked) => {
+      const made = await ask(world, machine, asked)
+      if (made instanceof DroverError) throw made
+      return made
+    },
+    cancel: async (id) => {
+      const { canceled } = (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as Awaited<
+        ReturnType<typeof cancelOperation>
+      >
+      if (canceled) nudgeCancel(db, canceled)
+    },
+    read: async (id) => {
+      const [row] = await db<OperationRow[]>`select * from operation where id = ${id}::uuid`
+      if (!row) throw new Error(`There is no operation ${id}.`)
+      return row
+    },
+    power: async ({ ref }) => (await readLabLog(lab, 'vcenter')).power.get(ref) ?? '',
+    settled: (withinMs = 120_000) => settled(db, withinMs),
+    expectWhole: async () => {
+      expect(await checkOperations(db, { atRest: true })).toEqual([])
+      expect(await checkMachines(db, await readLabLog(lab, 'vcenter'))).toEqual([])
+      expect(await checkInvariants(db)).toEqual([])
+    },
+  }
+}
+
+const ask = async (
+  { db, deadlineSeconds }: { readonly db: Db; readonly deadlineSeconds: number },
+  machine: OperatedMachine,
+  { kind, force = false, onConflict = 'supersede' }: Asked,
+): Promise<OperationRow | DroverError> => {
+  const asked: OperationAsk = {
+    ...{ machineId: machine.id, kind, force: force && mayForce(kind), onConflict, params: {} },
+    ...{ cause: 'person', by: 'test', deadlineSeconds, waitSeconds: 3_600 },
+  }
+  try {
+    const { operation, canceled } = (await db.begin((tx) => askOperation(tx, asked))) as AskedOperation
+    for (const outcome of canceled) nudgeCancel(db, outcome)
+    nudge(db)
+    return operation
+  } catch (error) {
+    if (!(error instanceof DroverError) || !Object.hasOwn(operationReasons, error.code)) throw error
+    await recordRefusal(db, asked, error)
+    return error
+  }
+}
+
+const settled = async (db: Db, withinMs: number): Promise<void> => {
+  const open = async () => db<{ id: string }[]>`
+    select o.id, o.kind, o.state, o.reason, o.message, j.state as job, j.wait_reason, j.error ->> 'message' as error,
+      j.worker_id, j.lost
+    from operation o left join job j on j.id = o.job_id where o.settled_at is null`
+  const debts = async () => db<{ id: string }[]>`
+    select id, name, error from effect where state in ('intended', 'debt')`
+  const jobs = async () => db<{ id: string }[]>`select id, kind, state from job where finished_at is null`
+  await until(
+    async () => {
+      // Nobody waits out the pauses between tries.
+      await db`update job set run_after = now(), bell = 'due' where state = 'ready' and bell = 'held' and run_after > now()`
+      await db`update effect set next_try_at = now() where state = 'debt' and next_try_at > now()`
+      return (await open()).length + (await jobs()).length === 0
+    },
+    { what: 'all operations to settle', withinMs, everyMs: 100 },
+  ).catch(async (error: Error) => {
+    const left = { operations: await open(), effects: await debts(), jobs: await jobs() }
+    throw new Error(`${error.message} Left: ${JSON.stringify(left, null, 1).slice(0, 8_000)}`)
+  })
+}
