@@ -36,6 +36,8 @@ const notices: Readonly<Record<string, string>> = {
     '{n} of its entries are left: it is large, and goes in parts. Remove it again for the rest.',
   'operation-asked': 'It is asked for; the page shows how it goes.',
   'operation-canceled': 'It is canceled; what it began is called off.',
+  'operation-ended': 'It had ended already; nothing was changed.',
+  'past-return': 'It is past its return: it can no longer be canceled, only come to its end.',
   acknowledged: 'You have read it.',
   reopened: 'It is new again.',
 }

@@ -3,6 +3,7 @@ import type { ApiEnv } from '../api/env.ts'
 import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import { operationParams } from '../domain/operation/params.ts'
+import { DroverError } from '../errors.ts'
 import type { Ask } from './ask.ts'
 import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
@@ -18,11 +19,25 @@ export const operationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
   addMachineVerbs(app, parts)
   app.post('/operations/:id/cancel', requireRole('operator'), async (c) => {
     const id = idOf(c)
-    await parts.askAs(c.get('actor'))(`POST /v1/operations/${id}/:cancel`)
-    return back(c, await fields(c), `/operations/${id}`, 'operation-canceled')
+    const form = await fields(c)
+    const said = await cancel(parts.askAs(c.get('actor')), id)
+    return back(c, form, `/operations/${id}`, said)
   })
   return app
 }
+
+/** Who presses too late is told so where the button was: the page shows what has become of it. */
+const cancel = async (ask: Ask, id: string): Promise<string> => {
+  try {
+    await ask(`POST /v1/operations/${id}/:cancel`)
+    return 'operation-canceled'
+  } catch (error) {
+    if (error instanceof DroverError && tooLate.has(error.code)) return error.code
+    throw error
+  }
+}
+
+const tooLate: ReadonlySet<string> = new Set(['operation-ended', 'past-return'])
 
 const requireSure = (form: Fields, what: string): void => {
   if (textOf(form, 'sure') !== 'yes')

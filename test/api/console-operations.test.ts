@@ -102,7 +102,9 @@ test('past its return an operation says so, and offers no cancel', async () => {
     expect({ path, offered: page.includes('/cancel"') }).toEqual({ path, offered: false })
     expect(page).toContain('80 %')
   }
-  expect((await press(`/operations/${id}/cancel`)).status).toBe(409)
+  const late = await press(`/operations/${id}/cancel`)
+  expect(late.headers.get('location')).toBe(`/operations/${id}?notice=past-return`)
+  expect(await see(`/operations/${id}?notice=past-return`)).toContain('only come to its end.</p>')
 })
 
 test('one that waits for a slot says which, how many there are, its place, and who has them', async () => {
