@@ -1,27 +1,13 @@
-import type { JobState } from '../../src/domain/job/state.ts'
 import { type OperationReason, operationReasons } from '../../src/domain/operation/reasons.ts'
 import { activeStates, endedStates } from '../../src/domain/operation/state.ts'
-import type { RecordedError } from '../../src/errors.ts'
+import type { JobOfOperation } from '../../src/domain/operation/why-it-waits.ts'
 import type { Queryable } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
 import { idAt } from './list-jobs.ts'
 
-/** What is known of the job of an operation that has not ended: why it waits is said by that. */
-export interface OperationJobFacts {
-  readonly jobState: JobState | null
-  readonly jobError: RecordedError | null
-  readonly jobWaitDetail: string | null
-  readonly jobWaitSince: Date | null
-  readonly jobWaitUntil: Date | null
-  readonly jobRunAfter: Date | null
-  readonly pausedBy: string | null
-  readonly pausedWhat: string | null
-  readonly pausedAt: Date | null
-}
-
 /** An operation with what a reader wants beside it. */
 export type OperationLine = OperationRow &
-  OperationJobFacts & {
+  JobOfOperation & {
     readonly machineName: string
     readonly target: string
     /** Why it is where it is now: the stored word, or what its job says. */

@@ -19,7 +19,20 @@ export interface OperationWait {
   readonly error: RecordedTrouble | null
 }
 
-export interface WaitingOperation {
+/** What is known of the job of an operation that has not ended: why it waits is said by that. */
+export interface JobOfOperation {
+  readonly jobState: string | null
+  readonly jobError: RecordedTrouble | null
+  readonly jobWaitDetail: string | null
+  readonly jobWaitSince: Date | null
+  readonly jobWaitUntil: Date | null
+  readonly jobRunAfter: Date | null
+  readonly pausedBy: string | null
+  readonly pausedWhat: string | null
+  readonly pausedAt: Date | null
+}
+
+export interface WaitingOperation extends JobOfOperation {
   readonly shownReason: OperationReason
   readonly message: string
   readonly createdAt: Date
@@ -31,15 +44,6 @@ export interface WaitingOperation {
   readonly position: number | null
   readonly blocker: string | null
   readonly older: readonly string[]
-  readonly jobState: string | null
-  readonly jobError: RecordedTrouble | null
-  readonly jobWaitDetail: string | null
-  readonly jobWaitSince: Date | null
-  readonly jobWaitUntil: Date | null
-  readonly jobRunAfter: Date | null
-  readonly pausedBy: string | null
-  readonly pausedWhat: string | null
-  readonly pausedAt: Date | null
 }
 
 type Explained = Pick<OperationWait, 'detail' | 'endsWhen'> & Partial<OperationWait>
