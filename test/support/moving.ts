@@ -62,10 +62,39 @@ const bootBlock = originalBlock(
   0,
 )
 
+type Running = Parameters<MovingWorld['running']>[0]
+
+const makeRunning = async (
+  parts: {
+    readonly world: OperatingWorld
+    readonly sync: () => Promise<void>
+    readonly admin: (request: string, body?: unknown) => Promise<void>
+  },
+  { host = 'node-1', memory = GiB, moveMs, stallAt }: NonNullable<Running> = {},
+): Promise<MovingMachine> => {
+  const { world, sync, admin } = parts
+  const { db, site, target } = world
+  const task = await site.done('POST /instances', {
+    ...{ name: `moving-${made++}`, project: 'default', host, folder: '', cpus: 1, memory, uuid: '' },
+    ...{ legacy_boot: true, secure_boot: false, nics: [], owner: {} },
+    disks: [{ key: 'disk-0', capacity: 1024 ** 2, pool: 'local' }],
+  })
+  const ref = task.result ?? ''
+  await site.call(`PUT /instances/${ref}/disks/disk-0/bytes?offset=0`, bootBlock)
+  await site.done(`POST /instances/${ref}/power`, { verb: 'start' })
+  if ((await world.power(ref)).host !== host) await site.done(`POST /instances/${ref}/move`, { host })
+  if (moveMs !== undefined || stallAt !== undefined)
+    await admin(`PATCH /lab/sites/cloud/instances/${ref}`, { move_ms: moveMs, move_stall_at: stallAt })
+  await sync()
+  const [row] = await db<{ id: string }[]>`
+        select id from machine where target_id = ${target.id}::uuid and ref = ${ref} and gone_at is null`
+  return { id: row?.id ?? (await world.machine(ref)), ref }
+}
+
 /** The three hosts of one CPU class that the lab's cloud has, as a target that machines are moved on. */
 export const createMovingWorld = async (options: Partial<LabOptions> = {}): Promise<MovingWorld> => {
   const world = await createOperatingWorld({ at: 'cloud', ...options })
-  const { db, lab, site, target } = world
+  const { db, lab, target } = world
   const inventory = createInventoryWorker(db, openLab)
   const admin = async (request: string, body?: unknown): Promise<void> => {
     const { status, bytes } = await lab.admin(request, body)
@@ -78,23 +107,7 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
   const moving: MovingWorld = {
     ...world,
     sync,
-    running: async ({ host = 'node-1', memory = GiB, moveMs, stallAt } = {}) => {
-      const task = await site.done('POST /instances', {
-        ...{ name: `moving-${made++}`, project: 'default', host, folder: '', cpus: 1, memory, uuid: '' },
-        ...{ legacy_boot: true, secure_boot: false, nics: [], owner: {} },
-        disks: [{ key: 'disk-0', capacity: 1024 ** 2, pool: 'local' }],
-      })
-      const ref = task.result ?? ''
-      await site.call(`PUT /instances/${ref}/disks/disk-0/bytes?offset=0`, bootBlock)
-      await site.done(`POST /instances/${ref}/power`, { verb: 'start' })
-      if ((await world.power(ref)).host !== host) await site.done(`POST /instances/${ref}/move`, { host })
-      if (moveMs !== undefined || stallAt !== undefined)
-        await admin(`PATCH /lab/sites/cloud/instances/${ref}`, { move_ms: moveMs, move_stall_at: stallAt })
-      await sync()
-      const [row] = await db<{ id: string }[]>`
-        select id from machine where target_id = ${target.id}::uuid and ref = ${ref} and gone_at is null`
-      return { id: row?.id ?? (await world.machine(ref)), ref }
-    },
+    running: (machine) => makeRunning({ world, sync, admin }, machine),
     limit: async (name, capacity) =>
       void (await db.begin((tx) => writeLimit(tx, { name, capacity, by: 'test' }))),
     until: async (operation, reason) => {

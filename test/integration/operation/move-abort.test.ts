@@ -120,3 +120,22 @@ test('an abort that gets no answer is owed, and until it is done nothing newer a
   expect(await world.turn(asked)).toMatchObject({ state: 'pending', startedAt: null })
   expect(await world.power(machine.ref)).toMatchObject({ state: 'on', host: 'node-1' })
 })
+
+test.each([
+  { kind: 'stop', force: false },
+  { kind: 'restart', force: true },
+] as const)('a move that found no host gives way to a $kind at once', async ({ kind, force }) => {
+  await world.pace(0)
+  const machine = await world.running()
+  for (const ref of ['node-2', 'node-3']) await world.act({ act: 'capacity-gone', of: 'host', ref })
+  const evict = await world.ask(machine.id, 'evict')
+  expect(await world.turn(evict)).toMatchObject({ state: 'pending', reason: 'no-host-fits' })
+  const asked = await world.ask(machine.id, kind, { force })
+  expect(await world.operation(evict.id)).toMatchObject({
+    ...{ state: 'superseded', supersededBy: asked.id, settledAt: expect.any(Date), startedAt: null },
+  })
+  expect(await finish(asked)).toMatchObject({ state: 'completed' })
+  expect((await world.power(machine.ref)).state).toBe(kind === 'stop' ? 'off' : 'on')
+  expect(await world.tasks(machine.ref, 'move')).toEqual([])
+  for (const ref of ['node-2', 'node-3']) await world.act({ act: 'capacity-back', of: 'host', ref })
+})
