@@ -20,6 +20,8 @@ const storedMove = z.object({
   spent: z.array(z.string()),
   /** The platform was asked, or is about to be. */
   asked: z.boolean(),
+  /** It was refused, and nothing came of it: what was intended then is still open under the same name. */
+  refused: z.boolean(),
   /** Tasks that failed: each is begun anew under another name. */
   failed: z.number(),
   track: z.object({
@@ -33,7 +35,17 @@ const storedMove = z.object({
 export type MovePlan = z.infer<typeof storedMove>
 
 export const newPlan = (from: HostName, bootId: string): MovePlan => ({
-  ...{ from, bootId, to: null, vain: 0, spent: [], asked: false, failed: 0, track: freshTrack },
+  ...{
+    from,
+    bootId,
+    to: null,
+    vain: 0,
+    spent: [],
+    asked: false,
+    refused: false,
+    failed: 0,
+    track: freshTrack,
+  },
 })
 
 export const readPlan = ({ turn }: Performance): MovePlan | undefined =>

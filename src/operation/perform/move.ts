@@ -47,17 +47,20 @@ const isAt = ({ host }: PowerFacts, { ref, name }: HostName): boolean => host ==
 const performMove = async (performance: Performance): Promise<PerformWait | PerformDone> => {
   const seen = await requirePower(performance)
   const plan = await planOf(performance, seen)
+  const left = !isAt(seen, plan.from)
   if (!plan.asked) {
-    if (!isAt(seen, plan.from)) return arrived(performance, plan, seen)
-    if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
+    if (left && !plan.refused) return arrived(performance, plan, seen)
+    if (!left && seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
   }
-  const { to } = plan
-  if (!to) return elsewhere(performance, plan)
-  if (!plan.asked) await storePlan(performance, { ...plan, asked: true })
-  const going = { ...plan, to, asked: true }
+  if (!plan.to && !left) return elsewhere(performance, plan)
+  // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
+  const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
+  if (!plan.asked) await storePlan(performance, going)
   const name = `${performance.turn.job.id}/move${plan.failed > 0 ? `/${plan.failed}` : ''}`
   const taskId = await ask(performance, going, name)
-  if (taskId === refused) return elsewhere(performance, plan)
+  if (taskId === refused) return elsewhere(performance, { ...plan, asked: false, refused: true })
+  if (taskId === astray)
+    return { type: 'wait', reason: 'move-scheduling', detail: 'It is not where it was.', forMs: lookMs }
   const trace = { name, machine: performance.machine.ref, ...(taskId === null ? {} : { taskId }) }
   const found = await portOf(performance.platform, 'liveMove').findTask(callOf(performance, 'look'), trace)
   return found.found ? follow(performance, going, found.value) : withoutTask(performance, going)
@@ -66,13 +69,17 @@ const performMove = async (performance: Performance): Promise<PerformWait | Perf
 type Going = MovePlan & { readonly to: HostName }
 
 const refused = Symbol('refused')
+const astray = Symbol('astray')
 
-/** Begins the move once over all tries. `refused`: the host would not have it, and nothing has begun. */
+/**
+ * Begins the move once over all tries. Nothing has begun when it is `refused`: the host would not have it; or `astray`:
+ * the machine does not run, or not where it did.
+ */
 const ask = async (
   performance: Performance,
   plan: Going,
   name: string,
-): Promise<string | null | typeof refused> => {
+): Promise<string | null | typeof refused | typeof astray> => {
   const { turn, operation, machine, target, platform } = performance
   const port = portOf(platform, 'liveMove')
   try {
@@ -85,7 +92,7 @@ const ask = async (
         const found = await port.findTask(callOf(performance, name), { name, machine: machine.ref })
         if (found.found && (await found.value.status(callOf(performance, name))).state !== 'failed')
           return { found: true, externalId: found.value.id }
-        return { found: isAt(await requirePower(performance), plan.to) }
+        return { found: !isAt(await requirePower(performance), plan.from) }
       },
       act: async () => {
         // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
@@ -98,8 +105,9 @@ const ask = async (
     return externalId
   } catch (error) {
     if (!(error instanceof PlatformError) || error.failure !== 'refused') throw error
-    await storePlan(performance, { ...plan, asked: false })
+    await storePlan(performance, { ...plan, asked: false, refused: true })
     if (error.code === 'platform-no-capacity') return refused
+    if (error.code === 'platform-wrong-state') return astray
     throw error
   }
 }
@@ -137,7 +145,7 @@ const arrived = (performance: Performance, plan: MovePlan, seen: PowerFacts): Pe
       from: plan.from.name,
       to: plan.to && isAt(seen, plan.to) ? plan.to.name : seen.host,
       // By somebody else, while this one waited.
-      ...(plan.asked ? {} : { by: 'somebody else' }),
+      ...(plan.asked && !plan.refused ? {} : { by: 'somebody else' }),
       ...(plan.bootId === '' || seen.boot_id === '' ? {} : { same_run: plan.bootId === seen.boot_id }),
     },
     machine: { power: seen.state, host: seen.host },
@@ -175,7 +183,13 @@ const afterFailure = async (
 
 /** It failed where it was to go, and runs where it was: another host, or the same one after a while. */
 const again = async (performance: Performance, plan: Going, why: string): Promise<PerformWait> => {
-  const next = { ...plan, asked: false, failed: plan.failed + 1, spent: [...plan.spent, plan.to.ref] }
+  const next = {
+    ...plan,
+    asked: false,
+    refused: false,
+    failed: plan.failed + 1,
+    spent: [...plan.spent, plan.to.ref],
+  }
   await storePlan(performance, { ...next, to: namedHost(performance) === null ? null : plan.to })
   const message = `The move to ${plan.to.name} failed: ${why.replace(/\.$/, '')}. It is tried again.`
   await note(performance, { reason: 'move-scheduling', message, pastReturn: false })
@@ -188,7 +202,7 @@ const elsewhere = async (performance: Performance, plan: MovePlan): Promise<Perf
   const spent = plan.to && namedHost(performance) === null ? [...plan.spent, plan.to.ref] : plan.spent
   const taken = await takeHost(performance, { ...plan, to: null, spent })
   if (taken.type === 'wait') return taken
-  const detail = `To ${taken.plan.to?.name}.`
+  const detail = `To ${taken.plan.to?.name}: the target is asked again.`
   return { type: 'wait', reason: 'move-scheduling', detail, forMs: lookMs }
 }
 

@@ -1,6 +1,7 @@
 import { afterEach, expect, test } from 'vitest'
 import { effectsOf, holdsOf } from '../../support/ledger.ts'
 import { createMovingWorld, GiB } from '../../support/moving.ts'
+import { checkOperations } from '../../support/operation-invariants.ts'
 
 const world = await createMovingWorld()
 const { lab, site } = world
@@ -178,4 +179,33 @@ test('a move that somebody aborts at the target ends failed, and says so', async
   await site.call(`POST /tasks/${tasks[0]?.id}/abort`)
   expect(await world.endOf(asked)).toMatchObject({ state: 'failed', reason: 'move-aborted' })
   expect(await world.row(machine.id)).toMatchObject({ host: 'node-1' })
+})
+
+test('a host that fills up at the last moment is not waited for: the move goes to another', async () => {
+  const machine = await world.running()
+  await world.fault({
+    ...{ kind: 'error', code: 'platform-no-capacity', failure: 'refused', call: 'move', times: 1 },
+    machine: machine.ref,
+  })
+  const operation = await world.done(machine.id, 'evict')
+  expect(operation).toMatchObject({ state: 'completed', result: { from: 'node-1' } })
+  expect(await effectsOf(world.db, operation.jobId ?? '')).toMatchObject([{ state: 'done' }])
+})
+
+test('one that was refused, and is then moved by hand, leaves nothing open behind it', async () => {
+  const machine = await world.running()
+  await world.fault({
+    ...{ kind: 'error', code: 'platform-no-capacity', failure: 'refused', call: 'move' },
+    machine: machine.ref,
+  })
+  const asked = await world.ask(machine.id, 'migrate', { params: { host: 'node-2' } })
+  await world.turn(asked)
+  await world.turn(asked)
+  expect(await world.operation(asked.id)).toMatchObject({ state: 'running' })
+  await world.clearFaults()
+  await site.done(`POST /instances/${machine.ref}/move`, { host: 'node-3' })
+  const operation = await world.finish(asked)
+  expect(operation).toMatchObject({ state: 'completed', result: { to: 'node-3', by: 'somebody else' } })
+  expect(await effectsOf(world.db, operation.jobId ?? '')).toMatchObject([{ state: 'done' }])
+  expect(await checkOperations(world.db)).toEqual([])
 })
