@@ -1,0 +1,79 @@
+import { expect, test } from 'vitest'
+import { openDb } from '../../../db/client.ts'
+import { dropBellSchema } from '../../support/bells.ts'
+import { atEnd } from '../../support/cleanup.ts'
+import { createLab } from '../../support/lab.ts'
+import { createOperatedWorld, type OperatedWorld } from '../../support/operated-world.ts'
+import { startOwnPostgres } from '../../support/postgres.ts'
+import { startRedis } from '../../support/redis.ts'
+import { expectAlive, startRoles } from '../../support/roles.ts'
+import { until } from '../../support/wait.ts'
+
+/** One after another of each machine: some take the place of the one before, some wait behind it, some are refused. */
+const wishes = [
+  { kind: 'restart', force: false, onConflict: 'supersede' },
+  { kind: 'stop', force: true, onConflict: 'supersede' },
+  { kind: 'start', force: false, onConflict: 'queue' },
+  { kind: 'stop', force: false, onConflict: 'reject' },
+  { kind: 'restart', force: true, onConflict: 'queue' },
+] as const
+
+/** Everybody asks for the next thing of every machine; a Postgres that is away is asked again. */
+const askAll = async (world: OperatedWorld, wish: (typeof wishes)[number]): Promise<void> => {
+  const left = [...world.machines]
+  const person = async () => {
+    for (let machine = left.shift(); machine; machine = left.shift()) {
+      const of = machine
+      await until(async () => Boolean(await world.ask(of, wish)), {
+        what: `an answer to ${wish.kind} of ${of.ref}`,
+        withinMs: 60_000,
+        everyMs: 250,
+      })
+    }
+  }
+  await Promise.all([person(), person(), person(), person()])
+}
+
+const completed = async ({ db }: OperatedWorld): Promise<number> => {
+  const [row] = await db<{ done: number }[]>`
+    select count(*)::int as done from operation where state = 'completed'`
+  return row?.done ?? 0
+}
+
+test.each([
+  ['postgres', 60],
+  ['redis', 200],
+] as const)(
+  'on the %s bell, %i machines whose people change their minds survive a Postgres and a bell that come and go',
+  async (bell, machines) => {
+    const postgres = await startOwnPostgres()
+    const redis = bell === 'redis' ? await startRedis({ persistence: 'none' }) : undefined
+    const db = openDb({ url: postgres.url, max: 6, applicationName: 'drover-test' })
+    atEnd(() => db.end({ timeout: 1 }))
+    const lab = await createLab({ world: 'large', machines, pace: 0.2 })
+    const world = await createOperatedWorld(db, lab)
+    const { conductors, workers } = await startRoles({
+      DATABASE_URL: postgres.url,
+      ...(redis ? { REDIS_URL: redis.url } : {}),
+      DROVER_SECRET_KEY: '5e'.repeat(32),
+      DROVER_LEASE_MS: '10000',
+    })
+    for (const [at, wish] of wishes.entries()) {
+      const before = await completed(world)
+      await askAll(world, wish)
+      await until(async () => (await completed(world)) > before, {
+        what: 'some to be done',
+        withinMs: 120_000,
+      })
+      if (at === 1) await postgres.restart()
+      if (at === 3) await (redis ? redis.send('FLUSHALL') : dropBellSchema(db))
+    }
+    await world.settled(150_000)
+    await world.expectWhole()
+    expectAlive(...conductors, ...workers)
+    const ends = await db<{ state: string; times: number }[]>`
+      select state, count(*)::int as times from operation group by state order by state`
+    console.info(`${bell}: ${ends.map(({ state, times }) => `${times} ${state}`).join(', ')}`)
+    expect(ends.map(({ state }) => state)).toEqual(expect.arrayContaining(['completed', 'superseded']))
+  },
+)
