@@ -7,6 +7,7 @@ import type { OperationKind } from '../domain/operation/kinds.ts'
 import { restSeconds } from '../domain/operation/run-policy.ts'
 import { DroverError } from '../errors.ts'
 import { nudge } from '../ledger/nudge.ts'
+import type { Logger } from '../log.ts'
 import { askOperation, type OperationAsk } from './ask-operation.ts'
 import { recordRefusal } from './record-refusal.ts'
 
@@ -17,14 +18,18 @@ const waitSeconds = 3_600
  * One round: operations of evacuations that gave way, or failed, come back once nothing else is done to their machine.
  * True: there may be more.
  */
-export const bringBack = async (db: Db): Promise<boolean> => {
+export const bringBack = async (db: Db, log?: Logger): Promise<boolean> => {
   const standing = await findComingBack(db, roundMost)
-  for (const { id, machineId } of standing) await comeBack(db, { id, machineId })
+  for (const { id, machineId } of standing) await comeBack(db, { id, machineId }, log)
   if (standing.length > 0) nudge(db)
   return standing.length === roundMost
 }
 
-const comeBack = async (db: Db, from: { readonly id: string; readonly machineId: string }): Promise<void> => {
+const comeBack = async (
+  db: Db,
+  from: { readonly id: string; readonly machineId: string },
+  log: Logger | undefined,
+): Promise<void> => {
   let asked: OperationAsk | undefined
   try {
     await db.begin(async (tx) => {
@@ -32,8 +37,11 @@ const comeBack = async (db: Db, from: { readonly id: string; readonly machineId:
       if (asked) await askOperation(tx, asked)
     })
   } catch (error) {
-    if (!(error instanceof DroverError) || !asked) throw error
-    await recordRefusal(db, asked, error)
+    if (!asked) throw error
+    // What is no refusal is a defect or a database that is away: the others do not wait for it either.
+    if (error instanceof DroverError) await recordRefusal(db, asked, error)
+    else if (log) log.warn({ err: error, machine: asked.machineId }, 'an operation could not be asked for')
+    else throw error
     await db.begin((tx) => restAfterRefusal(tx, from))
   }
 }

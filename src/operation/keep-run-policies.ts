@@ -7,6 +7,7 @@ import type { MachineSeen } from '../domain/operation/phase.ts'
 import { restSeconds, wantedByPolicy } from '../domain/operation/run-policy.ts'
 import { DroverError } from '../errors.ts'
 import { nudge } from '../ledger/nudge.ts'
+import type { Logger } from '../log.ts'
 import { askOperation, type OperationAsk } from './ask-operation.ts'
 import { recordRefusal } from './record-refusal.ts'
 
@@ -18,16 +19,16 @@ const deadlineSeconds = 900
 const by = 'run-policy'
 
 /** One round: machines that are not as their run policy wants them get an operation. True: there may be more. */
-export const keepRunPolicies = async (db: Db): Promise<boolean> => {
+export const keepRunPolicies = async (db: Db, log?: Logger): Promise<boolean> => {
   const room = Math.min(roundMost, openMost - (await countPolicyOperations(db)))
   if (room <= 0) return false
   const machines = await findPolicyMachines(db, room)
-  for (const id of machines) await keepPolicy(db, id)
+  for (const id of machines) await keepPolicy(db, id, log)
   if (machines.length > 0) nudge(db)
   return machines.length === roundMost
 }
 
-const keepPolicy = async (db: Db, machineId: string): Promise<void> => {
+const keepPolicy = async (db: Db, machineId: string, log: Logger | undefined): Promise<void> => {
   let asked: OperationAsk | undefined
   try {
     await db.begin(async (tx) => {
@@ -35,8 +36,11 @@ const keepPolicy = async (db: Db, machineId: string): Promise<void> => {
       if (asked) await askOperation(tx, asked)
     })
   } catch (error) {
-    if (!(error instanceof DroverError) || !asked) throw error
-    await recordRefusal(db, asked, error)
+    if (!asked) throw error
+    // What is no refusal is a defect or a database that is away: the others do not wait for it either.
+    if (error instanceof DroverError) await recordRefusal(db, asked, error)
+    else if (log) log.warn({ err: error, machine: asked.machineId }, 'an operation could not be asked for')
+    else throw error
     await db.begin((tx) => restAfterRefusal(tx, machineId))
   }
 }

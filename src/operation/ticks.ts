@@ -58,7 +58,7 @@ export const tickOperations = async (db: Db, log?: Logger): Promise<boolean> => 
     }
   }
   if (machines.length > 0) nudge(db)
-  const more = [await bringBack(db), await keepRunPolicies(db)].includes(true)
+  const more = [await bringBack(db, log), await keepRunPolicies(db, log)].includes(true)
   const healed = (await db.begin((tx) => clearHealed(tx, roundMost, actor))) as boolean
   return machines.length === roundMost || healed || more
 }
