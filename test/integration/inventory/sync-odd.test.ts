@@ -221,7 +221,11 @@ test('a target brings hosts, storage, networks and projects, and no instances', 
   world.put({ ref: 'vm-1' })
   await makeSite(db, { name: 'cloud', role: 'target', connectivity: 'ok' })
   const worker = createInventoryWorker(db, world.open)
-  expect((await worker.sync('cloud', { role: 'target' })).result).toMatchObject({ instances: 0, machines: 1, revision: 1 })
+  expect((await worker.sync('cloud', { role: 'target' })).result).toMatchObject({
+    instances: 0,
+    machines: 1,
+    revision: 1,
+  })
   const site = await siteOf(db, 'cloud')
   world.hosts.clear()
   expect((await worker.sync('cloud', { role: 'target', mode: 'full' })).result).toMatchObject({ revision: 2 })
