@@ -228,6 +228,21 @@ describe('a cancel', () => {
     expect(job).toEqual({ state: 'running', by: 'local' })
   })
 
+  test('of what an evacuation would have back is that it stays down', async () => {
+    const machine = await addMachine(db, { power: 'on' })
+    const { id } = (await ask({ machine, kind: 'evict' })).body
+    await ask({ machine, kind: 'stop' })
+    await db`update operation set cause = 'evacuation', stands_down = true, come_back_at = now() where id = ${id}::uuid`
+    const waiting = (await get(`/v1/operations/${id}`)).body
+    expect(waiting).toMatchObject({
+      state: 'superseded',
+      cause: 'evacuation',
+      comes_back_at: expect.any(String),
+    })
+    expect((await cancel(id)).body).toMatchObject({ state: 'superseded', comes_back_at: null })
+    expect((await cancel(id)).status).toBe(409)
+  })
+
   test('is refused past its return, and says why', async () => {
     const machine = await addMachine(db, { power: 'on' })
     const { id } = (await ask({ machine, kind: 'migrate' })).body
