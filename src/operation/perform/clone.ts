@@ -21,7 +21,7 @@ import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 
 /** The tag that tells which operation made a machine. */
-export const operationTag = 'drover.operation'
+const operationTag = 'drover.operation'
 
 const undoSchema = z.object({
   target: z.string(),

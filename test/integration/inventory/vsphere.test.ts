@@ -40,8 +40,10 @@ test('a vCenter is confirmed, read whole, followed by deltas, and its machines a
 
 test('a vCenter that is a target has its machines adopted, with their hosts by name', async () => {
   const { fingerprint } = await siteOf(db, 'vc')
-  const target = { ...{ role: 'target', name: 'vc-cloud', kind: 'vsphere', connectivity: 'ok' } } as const
-  await makeSite(db, { ...target, fingerprint, endpoint: simulator.url, ...vcsimAccount })
+  await makeSite(db, {
+    ...{ role: 'target', name: 'vc-cloud', kind: 'vsphere', connectivity: 'ok' },
+    ...{ fingerprint, endpoint: simulator.url, ...vcsimAccount },
+  })
   const worker = createInventoryWorker(db, openVsphere)
   const { state, result } = await worker.sync('vc-cloud', { role: 'target' })
   const known = (await instancesOf(db, 'vc')).filter(({ ignored }) => ignored === null)
