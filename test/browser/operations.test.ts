@@ -235,6 +235,18 @@ test('a viewer sees every machine and operation, and can press nothing', async (
     expect({ path, status: await post(path) }).toEqual({ path, status: 403 })
 })
 
+test('no page of machines and operations is wider than a phone', async () => {
+  const page = await signedIn(browser, fleet, '/', { viewport: { width: 360, height: 740 } })
+  for (const path of [...(await pages()), '/machines/all?kind=stop&target=oslo&meant=all']) {
+    await page.goto(path)
+    await untilLive(page)
+    const wider = await page.evaluate<number>('document.documentElement.scrollWidth - innerWidth')
+    expect({ path, wider }).toEqual({ path, wider: 0 })
+  }
+  await page.goto('/machines')
+  await page.screenshot({ path: 'test-results/machines-phone.png' })
+})
+
 test.each(['light', 'dark'] as const)(
   'every page of machines and operations can be read and heard, in %s colours',
   async (colorScheme) => {
