@@ -23,8 +23,12 @@ import { until } from '../support/wait.ts'
 const sealer = createSealer('5e'.repeat(32))
 const lab = await createLab()
 
+/** What is awaited is done by processes, on a machine that may do much else. */
+const withinMs = 60_000
+
 /** A batch that is stopped: nothing but the job that the test sends is done for its entries. */
 const createWorld = async (fleet: Fleet): Promise<JourneyWorld> => {
+  await lab.admin('DELETE /lab/faults')
   // Identities of machines that are no more would make duplicates of the new ones, which block.
   for (const table of [
     'entry',
@@ -83,6 +87,7 @@ const describeCancel = (fleet: Fleet) => {
       await fleet.ended([jobId])
       await until(async () => (await oursOf(world, id)).length === 0, {
         what: 'the machine to be taken away',
+        withinMs,
       })
       expect(await stateOf(fleet.db, jobId)).toBe('canceled')
       // The scheduler sends somebody to look whether anything was left; that is over, too, before the next test.
@@ -90,6 +95,7 @@ const describeCancel = (fleet: Fleet) => {
         async () => (await entryOf(fleet.db, id)).state === 'waiting' && (await isFree(fleet, id)),
         {
           what: 'the entry to wait again',
+          withinMs,
         },
       )
       expect(await oursOf(world, id)).toEqual([])
@@ -117,7 +123,10 @@ await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => 
     await lab.admin('POST /lab/faults', { kind: 'stall', call: 'create', after: true, times: 1 })
     const first = await fleet.worker()
     const jobId = await sendPlace(world, id)
-    await until(async () => (await oursOf(world, id)).length === 1, { what: 'the machine to be made' })
+    await until(async () => (await oursOf(world, id)).length === 1, {
+      what: 'the machine to be made',
+      withinMs,
+    })
     await first.crash()
     await lab.admin('DELETE /lab/faults')
     await fleet.worker()
