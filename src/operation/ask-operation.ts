@@ -69,7 +69,7 @@ export interface RefusalDetail extends Record<string, unknown> {
  */
 export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOperation> => {
   const machine = await lockMachine(tx, ask.machineId)
-  if (!machine || machine.goneAt !== null) throw machineGone(ask.machineId)
+  if (!machine || machine.goneAt !== null) throw machineGone(ask, machine)
   const open = await findOpenOperations(tx, machine.id)
   const facts = await factsOf(tx, machine, open)
   const admission = decideAdmission(facts, ask)
@@ -163,13 +163,19 @@ const giveWay = async (
   return moved ?? null
 }
 
-const machineGone = (id: string): DroverError =>
+const machineGone = (ask: OperationAsk, machine: MachineRow | undefined): DroverError =>
   new DroverError({
     code: 'machine-gone',
-    class: 'permanent',
-    message: `There is no machine ${id}.`,
+    class: 'conflict',
+    message: machine
+      ? `${variantText(ask)} of ${machine.name}: it is gone from its target.`
+      : `There is no machine ${ask.machineId}.`,
     remedy: operationReasons['machine-gone'].remedy,
     field: 'machine',
+    detail: {
+      ...{ machine_id: ask.machineId, machine: machine?.name ?? ask.machineId },
+      ...{ kind: ask.kind, force: ask.force, blocker: null },
+    } satisfies RefusalDetail,
   })
 
 const fieldOf: Partial<Record<Refusal, string>> = { 'not-for-run-policy': 'kind', 'not-for-phase': 'kind' }

@@ -1,11 +1,16 @@
 import type { Tx } from '../../db/client.ts'
+import { findMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
   moveOperation,
+  type OpenOperation,
   type OperationMove,
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
+import { type AdmissionAsk, whyNotPromoted } from '../domain/operation/admit.ts'
+import type { RunPolicy } from '../domain/operation/applicability.ts'
+import type { OperationKind } from '../domain/operation/kinds.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { isActive, type OperationState } from '../domain/operation/state.ts'
 import { moveToEnd } from './after-end.ts'
@@ -32,8 +37,26 @@ export const settleAndPromote = async (tx: Tx, machineId: string, ids: readonly 
 const promoteNext = async (tx: Tx, machineId: string): Promise<void> => {
   const open = await findOpenOperations(tx, machineId)
   if (open.some(({ state }) => isActive(state as OperationState))) return
-  const next = open.find(({ state }) => state === 'queued')
-  if (!next) return
+  const queue = open.filter(({ state }) => state === 'queued')
+  if (queue.length === 0) return
+  const machine = await findMachine(tx, machineId)
+  const policy = (machine?.runPolicy ?? 'manual') as RunPolicy
+  for (const next of queue) {
+    const why = whyNotPromoted(asAsked(next), policy)
+    if (why === undefined) return promote(tx, next)
+    await moveToEnd(tx, {
+      ...{ id: next.id, from: ['queued'], to: 'failed', reason: why, actor: 'conductor', settled: true },
+      message: `${operationReasons[why].title}. It is ${policy} by now.`,
+    })
+  }
+}
+
+const asAsked = ({ kind, cause }: OpenOperation) => ({
+  kind: kind as OperationKind,
+  cause: cause as NonNullable<AdmissionAsk['cause']>,
+})
+
+const promote = async (tx: Tx, next: OpenOperation): Promise<void> => {
   const promoted = await moveOperation(tx, {
     id: next.id,
     from: ['queued'],

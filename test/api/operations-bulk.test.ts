@@ -73,6 +73,27 @@ test('says of each machine what became of it, and counts those that are refused 
   expect(told.map(({ subjectId }) => subjectId)).toEqual([saving, off].sort())
 })
 
+test('a machine that is gone by the time it is asked keeps nothing from the others', async () => {
+  const [first = '', second = '', third = ''] = (await addMany(3)).sort()
+  await db`create function takes_away() returns trigger language plpgsql as $$
+    begin update machine set gone_at = now() where id = ${db.unsafe(`'${second}'`)}; return new; end $$`
+  await db`create trigger takes_away after insert on operation for each row execute function takes_away()`
+  try {
+    const { status, body } = await bulk({ kind: 'stop', all: true, confirm_count: 3 })
+    expect(status).toBe(200)
+    expect(body.items).toMatchObject([
+      { machine_id: first, outcome: 'admitted' },
+      { machine_id: second, outcome: 'refused', reason: 'machine-gone' },
+      { machine_id: third, outcome: 'admitted' },
+    ])
+  } finally {
+    await db`drop trigger takes_away on operation`
+    await db`drop function takes_away`
+  }
+  const told = await db`select detail from event where type = 'operation.refused' and subject_id = ${second}`
+  expect(told).toMatchObject([{ detail: { reason: 'machine-gone', kind: 'stop' } }])
+})
+
 test('goes through machines in the order of their ids, in parts, with a cursor to go on from', async () => {
   const ids = await addMany(7)
   const limited = clientOf(depsOver(db, { limits: { ...limits, bulkMachines: 3 } }))

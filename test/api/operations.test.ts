@@ -130,7 +130,10 @@ describe('what is asked', () => {
     await db`update machine set gone_at = now() where id = ${ids[0] ?? ''}::uuid`
     expect((await ask({ machine: 'twin', kind: 'stop' })).body.machine_id).toBe(ids[1])
     const gone = await ask({ machine: ids[0], kind: 'stop' })
-    expect([gone.status, gone.body.code]).toEqual([409, 'machine-gone'])
+    expect([gone.status, gone.body.code, gone.body.field]).toEqual([409, 'machine-gone', 'machine'])
+    const told = await db`
+      select detail from event where type = 'operation.refused' and subject_id = ${ids[0] ?? ''}`
+    expect(told).toMatchObject([{ detail: { reason: 'machine-gone', kind: 'stop' } }])
     const operation = await get('/v1/operations/0199c0de-0000-7000-8000-000000000000')
     expect([operation.status, operation.body.code]).toEqual([404, 'operation-absent'])
     expect((await cancel('0199c0de-0000-7000-8000-000000000000')).status).toBe(404)

@@ -71,7 +71,7 @@ export const readAsk = (
 
 const isId = (text: string): boolean => z.uuid().safeParse(text).success
 
-/** The machine of that id, or the only one of that name that is there. */
+/** The machine of that id, or the only one of that name that is there; one that is gone is for the admission to refuse. */
 export const requireMachine = async (db: Queryable, machine: string): Promise<NamedMachine> => {
   const found = isId(machine)
     ? [await findMachineById(db, machine)].filter((one) => one !== undefined)
@@ -84,7 +84,7 @@ export const requireMachine = async (db: Queryable, machine: string): Promise<Na
       field: 'machine',
       errors: there.map(({ id, target }) => ({ field: 'machine', message: `${id} on ${target}` })),
     })
-  if (found.length > 0)
-    throw problem('machine-gone', `${machine} is gone from its target.`, { field: 'machine' })
+  const [gone] = found
+  if (gone) return gone
   throw problem('machine-unknown', `There is no machine ${machine}.`, { field: 'machine' })
 }

@@ -1,4 +1,4 @@
-import { type Applicable, isApplicable, type RunPolicy } from './applicability.ts'
+import { type Applicable, allowsPolicy, isApplicable, type RunPolicy } from './applicability.ts'
 import type { OperationVariant } from './kinds.ts'
 import { supersedes } from './matrix.ts'
 import { type AtWork, type MachinePhase, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
@@ -30,7 +30,13 @@ export interface AdmissionAsk extends OperationVariant {
   readonly cause?: 'person' | 'evacuation' | 'policy'
 }
 
-export type Refusal = Exclude<Applicable, 'yes'> | 'blocked' | 'past-return' | 'queue-full' | 'in-migration'
+export type Refusal =
+  | Exclude<Applicable, 'yes'>
+  | 'machine-gone'
+  | 'blocked'
+  | 'past-return'
+  | 'queue-full'
+  | 'in-migration'
 
 export type Admission =
   | {
@@ -69,6 +75,8 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   }
   const blocker = active?.id ?? queued[0] ?? null
   if (asked.onConflict === 'queue') {
+    // What the machine will be doing by then nobody knows; who decides about its power is known, and said at once.
+    if (!allowsPolicy(asked.kind, policy)) return refuse('not-for-run-policy')
     if (queued.length >= queueMost) return refuse('queue-full', blocker)
     const before = queued.length + (active ? 1 : 0)
     return { admitted: true, state: 'queued', supersedes: null, cancelsEntry, before }
@@ -80,6 +88,13 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   if (applicable !== 'yes') return refuse(applicable)
   return { admitted: true, state: 'pending', supersedes: active.id, cancelsEntry, before: 0 }
 }
+
+/** Why one that was queued may not begin, now that its turn has come: its machine's policy may be another by now. */
+export const whyNotPromoted = (
+  { kind, cause }: Pick<AdmissionAsk, 'kind' | 'cause'>,
+  policy: RunPolicy,
+): 'not-for-run-policy' | undefined =>
+  cause === 'policy' || allowsPolicy(kind, policy) ? undefined : 'not-for-run-policy'
 
 /** What the machine would be doing when the one asked for has its turn: now, or once the active one has given way. */
 export const phaseToJudge = ({ active, seen }: Pick<AdmissionFacts, 'active' | 'seen'>): MachinePhase =>

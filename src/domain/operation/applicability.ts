@@ -44,8 +44,12 @@ export const isApplicable = (
   { kind, force }: OperationVariant,
   machine: { readonly policy: RunPolicy; readonly phase: MachinePhase },
 ): Applicable => {
+  if (!allowsPolicy(kind, machine.policy)) return 'not-for-run-policy'
   const rule = applicability[kind]
-  if (!rule.policies.includes(machine.policy)) return 'not-for-run-policy'
   const phases = force ? [...rule.phases, ...(rule.forcedPhases ?? [])] : rule.phases
   return phases.includes(machine.phase) ? 'yes' : 'not-for-phase'
 }
+
+/** Whether who decides about the machine's power leaves room for it. */
+export const allowsPolicy = (kind: OperationKind, policy: RunPolicy): boolean =>
+  applicability[kind].policies.includes(policy)

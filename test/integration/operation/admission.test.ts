@@ -5,6 +5,7 @@ import { type OperationVariant, operationKinds, variantText } from '../../../src
 import { operationMatrix } from '../../../src/domain/operation/matrix.ts'
 import { DroverError } from '../../../src/errors.ts'
 import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
@@ -120,4 +121,19 @@ test('what is queued stands in order, has no job yet, and says how many are befo
     message: '1 operation is before it.',
   })
   expect(third.operation).toMatchObject({ state: 'queued', message: '2 operations are before it.' })
+})
+
+test('a turn that the run policy no longer leaves room for goes to the next', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const first = await ask(machine, { kind: 'snapshot', force: false })
+  const second = await ask(machine, { kind: 'stop', force: false }, 'queue')
+  const third = await ask(machine, { kind: 'clone', force: false }, 'queue')
+  await db`update machine set run_policy = 'always-on' where id = ${machine}::uuid`
+  await db.begin((tx) => cancelOperation(tx, { id: first.operation.id, by: 'test' }))
+  expect(await findOperation(db, second.operation.id)).toMatchObject({
+    ...{ state: 'failed', reason: 'not-for-run-policy', startedAt: null },
+    message: 'The run policy of the machine leaves no room for it. It is always-on by now.',
+    settledAt: expect.any(Date),
+  })
+  expect(await findOperation(db, third.operation.id)).toMatchObject({ state: 'pending' })
 })

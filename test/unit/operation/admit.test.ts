@@ -7,7 +7,7 @@ import {
   decideAdmission,
   queueMost,
 } from '../../../src/domain/operation/admit.ts'
-import { isApplicable, runPolicies } from '../../../src/domain/operation/applicability.ts'
+import { applicability, isApplicable, runPolicies } from '../../../src/domain/operation/applicability.ts'
 import { operationVariants } from '../../../src/domain/operation/kinds.ts'
 import { supersedes } from '../../../src/domain/operation/matrix.ts'
 import { phaseAfterSupersede, phaseOf } from '../../../src/domain/operation/phase.ts'
@@ -96,6 +96,17 @@ test('who asks to queue stands behind all others, up to a bound', () => {
   expect(decideAdmission(full, queue)).toMatchObject({ admitted: false, reason: 'queue-full' })
 })
 
+test('what the run policy forbids cannot stand in line either', () => {
+  const facts = { ...idle, active: active(stop, true) }
+  const queue = { ...start, onConflict: 'queue' } as const
+  expect(decideAdmission({ ...facts, policy: 'always-off' }, queue)).toMatchObject({
+    reason: 'not-for-run-policy',
+  })
+  expect(decideAdmission({ ...facts, policy: 'always-off' }, { ...queue, cause: 'policy' })).toMatchObject({
+    state: 'queued',
+  })
+})
+
 const variant = fc.constantFrom(...operationVariants)
 const anyFacts = fc.record({
   seen: fc.record({
@@ -123,6 +134,7 @@ test('never two at one machine, never a supersede beside the matrix or for what 
       if (answer.state === 'queued') {
         expect(asked.onConflict).toBe('queue')
         expect(answer.supersedes).toBeNull()
+        expect(applicability[asked.kind].policies).toContain(facts.policy)
         return
       }
       if (facts.active === null) {
