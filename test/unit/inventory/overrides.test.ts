@@ -233,7 +233,7 @@ describe('where a network lands', () => {
     [{ nictype: 'bridged', network: 'br0', vlan_id: '1,20-30' }, []],
     [{ nictype: 'physical' }, []],
     [{}, []],
-  ])('%o is refused in %s', (overrides, fields) => {
+  ])('of a network %o is wrong in %s', (overrides, fields) => {
     const issues = networkOverridesSchema.safeParse(overrides).error?.issues ?? []
     expect(issues.map(({ path }) => path.join('.'))).toEqual(fields)
   })
