@@ -30,7 +30,9 @@ export interface PowerTask {
   readonly site: SiteRow
   readonly platform: Platform
   readonly ref: string
-  readonly asked: PowerAsked
+  readonly asked: Omit<PowerAsked, 'booting'>
+  /** Whether the machine was started lately; asked when its guest cannot be asked. */
+  readonly isBooting?: () => Promise<boolean>
   /** Tells this power change from another one of the same job; part of every name. */
   readonly part: string
   /**
@@ -50,12 +52,13 @@ const storedProgress = z.object({
   waitedMs: z.number(),
   bootId: z.string(),
   deaf: z.boolean(),
+  wasReset: z.boolean().default(false),
   /** Tasks that failed: each is begun anew under another name. */
   failed: z.number(),
 })
 type Stored = z.infer<typeof storedProgress>
 
-const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, failed: 0 }
+const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false, failed: 0 }
 /** A task that an earlier turn or this one has begun. */
 interface Begun {
   readonly name: string
@@ -74,18 +77,23 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
   let progress = readProgress(task)
   // What a crash has cut between its record and the call is done now; what is done is only recognised.
   const last = progress.steps.at(-1)
+  const { failed } = progress
   if (last) progress = await take(task, progress, last)
   for (;;) {
     turn.safePoint()
+    // It was in the middle of something: what that comes to decides what is asked for instead.
+    if (progress.failed > failed)
+      return { type: 'wait', forMs: lookMs, forWhat: 'the machine to come to rest' }
     const seen = await look(task)
-    const decision = nextPowerStep(asked, progress, seen)
+    const booting = progress.deaf && (await task.isBooting?.()) === true
+    const decision = nextPowerStep({ ...asked, booting }, progress, seen)
     if (decision.type === 'done') return { type: 'done', seen }
     if (decision.type === 'refuse') throw refused(decision)
     if (decision.type === 'wait') {
       await record(task, { ...progress, waitedMs: progress.waitedMs + lookMs })
       return { type: 'wait', forMs: lookMs, forWhat: decision.forWhat }
     }
-    const first = progress.steps.length === 0
+    const first = progress.steps.length === 0 && progress.failed === 0
     const bootId = first ? seen.boot_id : progress.bootId
     progress = { ...progress, steps: [...progress.steps, decision.step], waitedMs: 0, bootId }
     await record(task, progress)
@@ -141,8 +149,11 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       act: () => begin(task, step, name),
     })
     begun = { name, taskId: externalId }
-    await settleTask(task, begun)
-    return progress
+    const wasReset = (await settleTask(task, begun)) && step === 'reset'
+    // It could not be reset when it was asked to be: it was on its way off, or on.
+    if (step === 'reset' && externalId === null && !(await hasHappened(task, step, progress)))
+      return progress.failed < missesMost ? missed(task, progress) : progress
+    return { ...progress, wasReset, deaf: false }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (step === 'shutdown' && (error.failure === 'refused' || error.failure === 'unsupported')) {
@@ -151,10 +162,22 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       return deaf
     }
     // What was refused at once has left nothing behind: it is asked again under the same name.
-    if (begun && (await hasFailed(task, begun)))
+    if (begun && (await hasFailed(task, begun))) {
+      if (error.code === 'platform-wrong-state' && progress.failed < missesMost) return missed(task, progress)
       await record(task, { ...progress, failed: progress.failed + 1 })
+    }
     throw error
   }
+}
+
+/** A platform that says one thing of a machine and another to who asks it for something is not believed for ever. */
+const missesMost = 5
+
+/** The machine was not as it was seen by the time it was to be done: the step is taken back, and it is looked at anew. */
+const missed = async (task: PowerTask, progress: Stored): Promise<Stored> => {
+  const next = { ...progress, steps: progress.steps.slice(0, -1), failed: progress.failed + 1 }
+  await record(task, next)
+  return next
 }
 
 const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
@@ -199,16 +222,21 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
   }
 }
 
-/** Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. */
-const settleTask = async (task: PowerTask, { name, taskId }: Begun): Promise<void> => {
-  if (taskId === null) return
+/**
+ * Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. True:
+ * it is done, by the word of the very task that was begun.
+ */
+const settleTask = async (task: PowerTask, { name, taskId }: Begun): Promise<boolean> => {
+  if (taskId === null) return false
   const call = callOf(task, name)
   const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref })
-  if (!found.found) return
+  if (!found.found) return false
   try {
     await found.value.wait({ ...call, timeoutMs: lookMs * 2 })
+    return found.value.id === taskId
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'platform-timeout') throw error
+    return false
   }
 }
 

@@ -8,6 +8,8 @@ export interface PowerAsked {
   readonly verb: PowerVerb
   readonly force: boolean
   readonly timeoutMs: number
+  /** It was started lately: a guest that cannot be asked may be about to come up, and is asked again. */
+  readonly booting: boolean
 }
 
 /** How far it has come; kept from turn to turn. */
@@ -19,10 +21,14 @@ export interface PowerProgress {
   readonly bootId: string
   /** The guest cannot be asked. */
   readonly deaf: boolean
+  /** The platform says that its reset is done. */
+  readonly wasReset: boolean
 }
 
 /** What a wait for a guest that was asked is for. */
 export const forGuest = 'the guest to shut itself down'
+/** The same of one that cannot be asked yet. */
+export const forGuestToHear = 'the guest to have come up far enough to be asked'
 
 export type PowerDecision =
   | { readonly type: 'done' }
@@ -83,6 +89,8 @@ const goDown = (asked: PowerAsked, progress: PowerProgress, seen: PowerFacts): P
     if (progress.waitedMs < asked.timeoutMs) return { type: 'wait', forWhat: forGuest }
   }
   if (asked.force) return act('stop')
+  if (progress.deaf && asked.booting && progress.waitedMs < asked.timeoutMs)
+    return { type: 'wait', forWhat: forGuestToHear }
   const seconds = Math.round(asked.timeoutMs / 1_000)
   return {
     type: 'refuse',
@@ -97,8 +105,10 @@ const restart = (asked: PowerAsked, progress: PowerProgress, seen: PowerFacts): 
   const { steps } = progress
   if (steps.includes('start')) return reach('on', 'start', asked, progress, seen)
   if (steps.includes('reset')) {
+    // Not every platform counts a reset as another run: then its own word has to do.
     const isNew = progress.bootId === '' || seen.boot_id === '' || seen.boot_id !== progress.bootId
-    return seen.state === 'on' && isNew ? done : { type: 'wait', forWhat: 'the machine to have started anew' }
+    if (seen.state === 'on' && (isNew || progress.wasReset)) return done
+    return { type: 'wait', forWhat: 'the machine to have started anew' }
   }
   if (seen.state === 'off') return act('start')
   // A reset at once only when that was asked for: everything else gives the guest its time.

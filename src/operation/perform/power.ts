@@ -1,8 +1,9 @@
 import type { Db } from '../../../db/client.ts'
+import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
 import { failedTasks, powerMachine } from '../../inventory/power-machine.ts'
-import { forGuest } from '../../inventory/power-step.ts'
+import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
@@ -16,6 +17,10 @@ import { letSavedGo } from './saved-state.ts'
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
 export const operationPowerKind = 'operation-power'
 
+const guestWaits: readonly string[] = [forGuest, forGuestToHear]
+/** Whoever was started so lately may have no agent yet that hears. */
+const bootSeconds = 300
+
 /** Brings the machine's power to where it was asked to be, as one part of an operation. */
 export const powerPart = async (
   performance: Performance,
@@ -25,6 +30,8 @@ export const powerPart = async (
   const outcome = await powerMachine({
     ...{ turn, site: target, platform, ref: machine.ref, part },
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
+    isBooting: () =>
+      wasStartedLately(turn.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
     undo: {
       kind: operationPowerKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id },
@@ -37,7 +44,7 @@ export const powerPart = async (
   if (outcome.type === 'done') return outcome
   return {
     type: 'wait',
-    reason: outcome.forWhat === forGuest ? 'waiting-for-guest' : 'in-progress',
+    reason: guestWaits.includes(outcome.forWhat) ? 'waiting-for-guest' : 'in-progress',
     detail: `${machine.name} of ${target.name}: waits for ${outcome.forWhat}.`,
     forMs: outcome.forMs,
   }

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { nextPowerStep, type PowerProgress } from '../../../src/inventory/power-step.ts'
+import { forGuestToHear, nextPowerStep, type PowerProgress } from '../../../src/inventory/power-step.ts'
 import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { addMigrated } from '../../api/inventory-rows.ts'
@@ -154,9 +154,9 @@ describe('tracking', () => {
   })
 })
 
-const progress: PowerProgress = { steps: [], waitedMs: 0, bootId: '', deaf: false }
+const progress: PowerProgress = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false }
 const seen = (state: 'on' | 'off' | 'suspended', boot = 'b1') => ({ state, host: 'h', boot_id: boot })
-const asked = { verb: 'restart' as const, force: false, timeoutMs: 10_000 }
+const asked = { verb: 'restart' as const, force: false, timeoutMs: 10_000, booting: false }
 
 test('a restart gives the guest its time, then starts it; with force it is one reset', () => {
   expect(nextPowerStep(asked, progress, seen('on'))).toEqual({ type: 'act', step: 'shutdown' })
@@ -172,15 +172,26 @@ test('a restart gives the guest its time, then starts it; with force it is one r
   const reset = { ...progress, steps: ['reset' as const], bootId: 'b1' }
   expect(nextPowerStep(forced, reset, seen('on', 'b1')).type).toBe('wait')
   expect(nextPowerStep(forced, reset, seen('on', 'b2'))).toEqual({ type: 'done' })
+  const said = { ...reset, wasReset: true }
+  expect(nextPowerStep(forced, said, seen('on', 'b1'))).toEqual({ type: 'done' })
+  expect(nextPowerStep(forced, said, seen('off', 'b1')).type).toBe('wait')
 })
 
 test('a guest that cannot be asked is not waited for', () => {
   const deaf = { ...progress, steps: ['shutdown' as const], deaf: true }
-  const shutdown = { verb: 'shutdown' as const, force: false, timeoutMs: 10_000 }
+  const shutdown = { ...asked, verb: 'shutdown' as const }
   expect(nextPowerStep(shutdown, deaf, seen('on'))).toMatchObject({
     type: 'refuse',
     code: 'guest-keeps-running',
   })
   expect(nextPowerStep({ ...shutdown, force: true }, deaf, seen('on'))).toEqual({ type: 'act', step: 'stop' })
   expect(nextPowerStep(shutdown, progress, seen('suspended'))).toMatchObject({ code: 'guest-suspended' })
+})
+
+test('a guest that is about to come up is asked again, as long as there is time', () => {
+  const deaf = { ...progress, steps: ['shutdown' as const], deaf: true }
+  const booting = { ...asked, verb: 'shutdown' as const, booting: true }
+  expect(nextPowerStep(booting, deaf, seen('on'))).toEqual({ type: 'wait', forWhat: forGuestToHear })
+  expect(nextPowerStep(booting, { ...deaf, waitedMs: 10_000 }, seen('on')).type).toBe('refuse')
+  expect(nextPowerStep({ ...booting, force: true }, deaf, seen('on'))).toEqual({ type: 'act', step: 'stop' })
 })
