@@ -24,6 +24,7 @@ const noteEnd = async (tx: Tx, ended: OperationRow, actor: string): Promise<void
     kind: ended.kind as EndedOperation['kind'],
     cause: ended.cause as EndedOperation['cause'],
     state: ended.state as EndedOperation['state'],
+    begun: ended.startedAt !== null,
     standsDown: ended.standsDown,
     failures: machine?.policyFailures ?? ended.failures,
   })

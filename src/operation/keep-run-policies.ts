@@ -1,7 +1,7 @@
 import type { Db, Tx } from '../../db/client.ts'
 import { notePolicyEnd } from '../../db/queries/after-end.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
-import { countPolicyOperations, findPolicyMachines } from '../../db/queries/policy-machines.ts'
+import { findPolicyMachines } from '../../db/queries/policy-machines.ts'
 import type { RunPolicy } from '../domain/operation/applicability.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { restSeconds, wantedByPolicy } from '../domain/operation/run-policy.ts'
@@ -12,7 +12,7 @@ import { askOperation, type OperationAsk } from './ask-operation.ts'
 import { recordRefusal } from './record-refusal.ts'
 
 /** A target that comes back after an outage may show a thousand machines off: not all of them are started at once. */
-const openMost = 50
+const openPerTarget = 50
 const roundMost = 20
 const waitSeconds = 600
 const deadlineSeconds = 900
@@ -20,9 +20,7 @@ const by = 'run-policy'
 
 /** One round: machines that are not as their run policy wants them get an operation. True: there may be more. */
 export const keepRunPolicies = async (db: Db, log?: Logger): Promise<boolean> => {
-  const room = Math.min(roundMost, openMost - (await countPolicyOperations(db)))
-  if (room <= 0) return false
-  const machines = await findPolicyMachines(db, room)
+  const machines = await findPolicyMachines(db, { limit: roundMost, openPerTarget })
   for (const id of machines) await keepPolicy(db, id, log)
   if (machines.length > 0) nudge(db)
   return machines.length === roundMost

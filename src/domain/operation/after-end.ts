@@ -6,6 +6,8 @@ export interface EndedOperation {
   readonly kind: OperationKind
   readonly cause: 'person' | 'evacuation' | 'policy'
   readonly state: OperationState
+  /** It has begun: the platform may have been asked. */
+  readonly begun: boolean
   /** An evacuation wants it: it comes back. */
   readonly standsDown: boolean
   /** Failures in a row before this end: of those it came back for, or of its machine's policy. */
@@ -44,8 +46,9 @@ export const afterEnd = (ended: EndedOperation): AfterEnd => {
   }
 }
 
-const afterPerson = ({ kind, state }: EndedOperation): AfterEnd => {
-  if (kind === 'stop' && state === 'completed') return { stopped: true }
+const afterPerson = ({ kind, state, begun }: EndedOperation): AfterEnd => {
+  // Also when the guest took too long: off is where they want it, and it may go off yet.
+  if (kind === 'stop' && (state === 'completed' || (state === 'failed' && begun))) return { stopped: true }
   // Also when it failed: on is where they want it.
   return startKinds.includes(kind) && (state === 'completed' || state === 'failed') ? { stopped: false } : {}
 }

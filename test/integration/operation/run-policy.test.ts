@@ -2,6 +2,7 @@ import { afterEach, expect, test } from 'vitest'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { keepRunPolicies } from '../../../src/operation/keep-run-policies.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
+import { makeSite } from '../../support/inventory.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 
@@ -127,6 +128,27 @@ test('nothing is done to what nobody can tell, or what others have', async () =>
   await keepRunPolicies(db)
   expect(await askedOf(away)).toEqual([])
   await db`update site set connectivity = 'ok' where id = ${target.id}::uuid`
+})
+
+test('a machine that no reading has found changed for hours is kept all the same', async () => {
+  const machine = await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })
+  await db`update machine set seen_at = now() - interval '2 hours' where id = ${machine}::uuid`
+  await keepRunPolicies(db)
+  expect(await askedOf(machine)).toEqual([])
+  await db`update site set synced_at = now() where id = ${target.id}::uuid`
+  await keepRunPolicies(db)
+  expect(await askedOf(machine)).toMatchObject([{ kind: 'start' }])
+  await db`update site set synced_at = null where id = ${target.id}::uuid`
+})
+
+test('a target at which nothing comes to an end keeps no other from its turn', async () => {
+  const other = await makeSite(db, { role: 'target', name: 'other', connectivity: 'ok', quiet: true })
+  for (let made = 0; made < 60; made += 1)
+    await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })
+  for (let round = 0; round < 4; round += 1) await keepRunPolicies(db)
+  const machine = await addMachine(db, { targetId: other.id, power: 'off', runPolicy: 'always-on' })
+  await keepRunPolicies(db)
+  expect(await askedOf(machine)).toMatchObject([{ kind: 'start' }])
 })
 
 test('after an outage not everything is started at once', async () => {

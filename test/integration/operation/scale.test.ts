@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Queryable } from '../../../db/client.ts'
 import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
 import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
-import { countPolicyOperations, findPolicyMachines } from '../../../db/queries/policy-machines.ts'
+import { findPolicyMachines } from '../../../db/queries/policy-machines.ts'
 import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
 import { findComingBack } from '../../../db/queries/standing-down.ts'
 import { makeSite } from '../../support/inventory.ts'
@@ -58,8 +58,11 @@ const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
 test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
   ['machines to look at', 5 * open, (read) => findMachinesToLookAt(read, look)],
   ['open operations, for the metrics', 3 * open, measureOpenOperations],
-  ['operations of policies', 3 * open, countPolicyOperations],
-  ['machines that are not as their policy wants them', 2_000, (read) => findPolicyMachines(read, 20)],
+  [
+    'machines that are not as their policy wants them',
+    5 * open,
+    (read) => findPolicyMachines(read, { limit: 20, openPerTarget: 50 }),
+  ],
   ['evacuations that come back', 3_000, (read) => findComingBack(read, 50)],
   [
     'a batch of what is old, at the end of a long history',

@@ -32,12 +32,14 @@ test('rests grow from two seconds to five minutes', () => {
 })
 
 const ended: EndedOperation = {
-  ...{ kind: 'stop', cause: 'person', state: 'completed', standsDown: false, failures: 2 },
+  ...{ kind: 'stop', cause: 'person', state: 'completed', begun: true, standsDown: false, failures: 2 },
 }
 
 test('a person who stops a machine is remembered until a person starts it', () => {
   expect(afterEnd(ended)).toEqual({ stopped: true })
-  expect(afterEnd({ ...ended, state: 'failed' })).toEqual({})
+  // The guest took too long; it may go off yet, and is to stay so then.
+  expect(afterEnd({ ...ended, state: 'failed' })).toEqual({ stopped: true })
+  expect(afterEnd({ ...ended, state: 'failed', begun: false })).toEqual({})
   for (const kind of ['start', 'restart', 'wake'] as const)
     for (const state of ['completed', 'failed'] as const)
       expect(afterEnd({ ...ended, kind, state })).toEqual({ stopped: false })
