@@ -57,6 +57,7 @@ import { workers } from './resources/workers.ts'
 import { requireRole } from './route.ts'
 import { routeTable } from './route-table.ts'
 import { securityHeaders } from './security-headers.ts'
+import { speakPlainly } from './words.ts'
 
 const resources = [
   jobs,
@@ -107,6 +108,7 @@ const resources = [
 
 /** The whole HTTP side of Drover. Opens nothing and starts nothing: tests call `app.request()`. */
 export const createApi = (deps: ApiDeps): OpenAPIHono<ApiEnv> => {
+  speakPlainly()
   const app = new OpenAPIHono<ApiEnv>()
   const authenticator = new Authenticator(deps)
   app.onError(answerError)

@@ -80,11 +80,15 @@ export const defineRoute = <P extends string, R extends RouteSpec & { path: P }>
   const { role, tag, ...config } = spec
   const post = spec.method === 'post'
   const headers = spec.request?.headers ?? (post ? idempotencyHeaders : undefined)
+  // A misspelt filter would choose everything.
+  const query = spec.request?.query instanceof z.ZodObject ? { query: spec.request.query.strict() } : {}
   const body = spec.request?.body
   const byVersion = spec.request?.headers === ifMatchHeaders
   const route = createRoute({
     ...config,
-    ...(spec.request || headers ? { request: { ...spec.request, ...(headers ? { headers } : {}) } } : {}),
+    ...(spec.request || headers
+      ? { request: { ...spec.request, ...query, ...(headers ? { headers } : {}) } }
+      : {}),
     tags: [tag],
     security: [{ bearer: [] }, { session: [] }],
     'x-role': role,

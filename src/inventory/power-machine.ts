@@ -66,6 +66,9 @@ interface Begun {
 }
 
 const lookMs = 2_000
+const slowestLookMs = 10_000
+/** A guest that takes its time is looked at less often; what is noticed late is a tenth of the time that it took. */
+const pauseMs = (waitedMs: number): number => Math.min(slowestLookMs, Math.max(lookMs, waitedMs / 10))
 const callMs = 30_000
 
 /**
@@ -90,8 +93,9 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
     if (decision.type === 'done') return { type: 'done', seen }
     if (decision.type === 'refuse') throw refused(decision)
     if (decision.type === 'wait') {
-      await record(task, { ...progress, waitedMs: progress.waitedMs + lookMs })
-      return { type: 'wait', forMs: lookMs, forWhat: decision.forWhat }
+      const forMs = pauseMs(progress.waitedMs)
+      await record(task, { ...progress, waitedMs: progress.waitedMs + forMs })
+      return { type: 'wait', forMs, forWhat: decision.forWhat }
     }
     const first = progress.steps.length === 0 && progress.failed === 0
     const bootId = first ? seen.boot_id : progress.bootId

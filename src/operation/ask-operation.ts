@@ -14,19 +14,17 @@ import {
   type AdmissionFacts,
   type ConflictRule,
   decideAdmission,
-  phaseToJudge,
-  type Refusal,
 } from '../domain/operation/admit.ts'
 import type { RunPolicy } from '../domain/operation/applicability.ts'
 import { type OperationKind, variantText } from '../domain/operation/kinds.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { activeStates, isActive, type OperationState } from '../domain/operation/state.ts'
-import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
 import { moveToEnd } from './after-end.ts'
+import { machineGone, refused } from './refuse-operation.ts'
 import { sendOperation } from './send-operation.ts'
 
 export interface OperationAsk {
@@ -51,16 +49,6 @@ export interface AskedOperation {
   readonly admission: Extract<Admission, { admitted: true }>
   /** To be told to workers after the commit. */
   readonly canceled: readonly CancelOutcome[]
-}
-
-/** What `detail` of a refusal holds, for who answers it, counts it or writes it down. */
-export interface RefusalDetail extends Record<string, unknown> {
-  readonly machine_id: string
-  readonly machine: string
-  readonly kind: OperationKind
-  readonly force: boolean
-  /** The operation or the entry that is in the way. */
-  readonly blocker: string | null
 }
 
 /**
@@ -161,57 +149,4 @@ const giveWay = async (
   if (outcome.outcome === 'requested') by.canceled.push(outcome)
   else await settleOperations(tx, [older.id])
   return moved ?? null
-}
-
-const machineGone = (ask: OperationAsk, machine: MachineRow | undefined): DroverError =>
-  new DroverError({
-    code: 'machine-gone',
-    class: 'conflict',
-    message: machine
-      ? `${variantText(ask)} of ${machine.name}: it is gone from its target.`
-      : `There is no machine ${ask.machineId}.`,
-    remedy: operationReasons['machine-gone'].remedy,
-    field: 'machine',
-    detail: {
-      ...{ machine_id: ask.machineId, machine: machine?.name ?? ask.machineId },
-      ...{ kind: ask.kind, force: ask.force, blocker: null },
-    } satisfies RefusalDetail,
-  })
-
-const fieldOf: Partial<Record<Refusal, string>> = { 'not-for-run-policy': 'kind', 'not-for-phase': 'kind' }
-
-interface Refused {
-  readonly machine: MachineRow
-  readonly ask: OperationAsk
-  readonly refusal: Extract<Admission, { admitted: false }>
-  readonly open: readonly OpenOperation[]
-  readonly facts: AdmissionFacts
-}
-
-const refused = ({ machine, ask, refusal, open, facts }: Refused): DroverError => {
-  const { reason, blocker } = refusal
-  const text = operationReasons[reason]
-  const field = fieldOf[reason]
-  const detail: RefusalDetail = {
-    ...{ machine_id: machine.id, machine: machine.name },
-    ...{ kind: ask.kind, force: ask.force, blocker },
-  }
-  return new DroverError({
-    code: reason,
-    class: 'conflict',
-    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${whyRefused({ refusal, open, facts })}`,
-    remedy: text.remedy,
-    detail,
-    ...(field === undefined ? {} : { field }),
-  })
-}
-
-const whyRefused = ({ refusal, open, facts }: Pick<Refused, 'refusal' | 'open' | 'facts'>): string => {
-  const { reason, blocker } = refusal
-  if (reason === 'not-for-phase') return ` It is ${phaseToJudge(facts)}.`
-  if (reason === 'not-for-run-policy') return ` Its run policy is ${facts.policy}.`
-  const other = open.find(({ id }) => id === blocker)
-  if (other)
-    return ` ${variantText({ kind: other.kind as OperationKind, force: other.force })} ${other.id} is ${other.state}.`
-  return blocker === null ? '' : ` See ${blocker}.`
 }

@@ -4,7 +4,6 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
-import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded, type OperationState } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
@@ -34,7 +33,7 @@ export const cancelOperation = async (
     from: ['queued', 'pending', 'running'],
     to: 'canceled',
     reason: 'canceled',
-    message: `${operationReasons.canceled.title}.`,
+    message: `${by} gave it up.`,
     actor: by,
   } as const
   const outcome =

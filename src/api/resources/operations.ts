@@ -108,10 +108,7 @@ export const readSlots = async (db: Queryable, line: OperationLine): Promise<Slo
   if (line.shownReason !== 'awaiting-slot' || line.jobId === null) return null
   const lines = await explainTokenWait(db, line.jobId)
   const limits = await readAdmissionLimits(db)
-  const holders = await findOperationsOfJobs(
-    db,
-    lines.flatMap((one) => one.holders),
-  )
+  const holders = await findOperationsOfJobs(db, [...new Set(lines.flatMap((one) => one.holders))])
   return lines.map(({ holders: jobs, ...one }) => ({
     ...one,
     limit: tokenLimit(one.token, limits),

@@ -3,6 +3,7 @@ import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { EventView } from '../../api/resources/event-view.ts'
 import type { OperationView } from '../../api/resources/operation-view.ts'
+import { nothingToDo } from '../../domain/operation/reasons.ts'
 import {
   isLettingGo,
   linkedText,
@@ -99,7 +100,7 @@ const errorHtml = ({ error, message, waits }: OperationView): Html => {
 
 /** Only where there is something to do. */
 const remedyHtml = ({ state, remedy, retryable }: OperationView): Html =>
-  state === 'completed' || state === 'running' || remedy === ''
+  state === 'completed' || remedy === '' || remedy === nothingToDo
     ? html``
     : html`<p><strong>What to do:</strong> ${visible(remedy)}${retryable ? html` <span class="dim">Asked again later, it may well succeed.</span>` : ''}</p>`
 

@@ -5,7 +5,8 @@ export interface ReasonText {
   readonly remedy: string
 }
 
-const nothing = 'Nothing is to be done.'
+/** The remedy of what needs none. */
+export const nothingToDo = 'Nothing is to be done.'
 
 export const operationReasons = {
   queued: {
@@ -31,12 +32,13 @@ export const operationReasons = {
   'awaiting-slot': {
     title: 'Others hold what it needs: a host or the target does only so many at once',
     retryable: false,
-    remedy: 'See who holds it; wait, cancel one of them, or raise the limit (PUT /v1/limits/{name}).',
+    remedy:
+      'See who holds it; wait, cancel one of them, or raise the limit (`drover limits set`, PUT /v1/limits/{name}).',
   },
   paused: {
     title: 'Work of this kind or lane is paused',
     retryable: false,
-    remedy: 'See the pauses, and resume it (DELETE /v1/pauses/{scope}/{name}).',
+    remedy: 'See the pauses, and resume it (`drover resume`, DELETE /v1/pauses/{scope}/{name}).',
   },
   'no-worker': {
     title: 'No worker that can do it is alive',
@@ -51,7 +53,7 @@ export const operationReasons = {
   'host-full': {
     title: 'No host or storage has room for it',
     retryable: true,
-    remedy: 'Make room, or cancel it and choose another host. It is tried again until its deadline.',
+    remedy: 'Make room: move or stop others, or free storage. It is tried again until its deadline.',
   },
   'target-busy': {
     title: 'Something else is at work on the machine',
@@ -68,14 +70,14 @@ export const operationReasons = {
     retryable: true,
     remedy: 'See the message and the log of the target. It is tried again until its deadline.',
   },
-  'in-progress': { title: 'It is under way', retryable: false, remedy: nothing },
-  completed: { title: 'It is done', retryable: false, remedy: nothing },
+  'in-progress': { title: 'It is under way', retryable: false, remedy: nothingToDo },
+  completed: { title: 'It is done', retryable: false, remedy: nothingToDo },
   superseded: {
     title: 'A newer operation took its place',
     retryable: true,
     remedy: 'Ask again when the newer one has ended.',
   },
-  canceled: { title: 'A person gave it up', retryable: true, remedy: 'Ask again.' },
+  canceled: { title: 'It was given up', retryable: true, remedy: 'Ask again.' },
   'machine-gone': {
     title: 'The machine is gone from its target',
     retryable: false,
@@ -90,17 +92,17 @@ export const operationReasons = {
     title: 'It makes no sense for what the machine is doing now',
     retryable: true,
     remedy:
-      'Look at the machine, then ask for what leads from there to where you want it: a hibernated one is woken, not started.',
+      'Look at the machine, then ask for what leads from there to where you want it. Sync its target when that is not how it is.',
   },
   blocked: {
     title: 'Another operation has to end first',
     retryable: true,
-    remedy: 'Wait for it, cancel it, or ask with on_conflict: queue.',
+    remedy: 'Wait for it, cancel it, or ask again to queue behind it (on_conflict: queue).',
   },
   'past-return': {
     title: 'The other operation can no longer be taken back',
     retryable: true,
-    remedy: 'Wait for it to end, or ask with on_conflict: queue.',
+    remedy: 'Wait for it to end, or ask again to queue behind it (on_conflict: queue).',
   },
   'queue-full': {
     title: 'Too many operations wait for the machine',
@@ -169,14 +171,18 @@ export const operationReasons = {
     retryable: true,
     remedy: 'Wait for the end of that move, or abort it at the target.',
   },
-  'move-scheduling': { title: 'The move is about to begin', retryable: false, remedy: nothing },
-  'move-preparing': { title: 'The other host gets ready for the machine', retryable: false, remedy: nothing },
+  'move-scheduling': { title: 'The move is about to begin', retryable: false, remedy: nothingToDo },
+  'move-preparing': {
+    title: 'The other host gets ready for the machine',
+    retryable: false,
+    remedy: nothingToDo,
+  },
   'move-prepare-stalled': {
     title: 'The other host did not get ready for the machine',
     retryable: true,
     remedy: 'Look at that host and at the task at the target, then ask again, or name another host.',
   },
-  'move-syncing': { title: 'The memory of the machine is copied', retryable: false, remedy: nothing },
+  'move-syncing': { title: 'The memory of the machine is copied', retryable: false, remedy: nothingToDo },
   'not-converging': {
     title: 'The guest writes to its memory faster than it is copied',
     retryable: true,
@@ -185,7 +191,7 @@ export const operationReasons = {
   'move-switching': {
     title: 'The machine switches over to the other host',
     retryable: false,
-    remedy: nothing,
+    remedy: nothingToDo,
   },
   'move-aborted': {
     title: 'Somebody aborted the move at the target',
