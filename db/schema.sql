@@ -4,6 +4,8 @@ create sequence public.event_id_seq as bigint increment 1 cache 100;
 
 create sequence public.operation_end_id_seq as bigint increment 1 cache 1;
 
+create sequence public.operation_seq_seq as bigint increment 1 cache 1;
+
 create sequence self_test.call_id_seq as bigint increment 1 cache 1;
 
 create table public.access_token (
@@ -426,6 +428,7 @@ create table public.network (
 
 create table public.operation (
   id uuid not null,
+  seq bigint not null generated always as identity,
   machine_id uuid not null,
   kind text not null,
   force boolean not null default false,
@@ -467,7 +470,6 @@ create table public.operation_end (
   force boolean not null,
   outcome text not null,
   reason text not null,
-  times integer not null default 1,
   waited_seconds double precision not null default 0,
   ran_seconds double precision not null default 0,
   constraint operation_end_pkey PRIMARY KEY (id)
@@ -803,15 +805,23 @@ CREATE UNIQUE INDEX network_ref ON public.network USING btree (site_id, ref) WHE
 
 CREATE UNIQUE INDEX operation_active ON public.operation USING btree (machine_id) WHERE (state = ANY (ARRAY['pending'::text, 'running'::text]));
 
+CREATE INDEX operation_cause ON public.operation USING btree (cause, id) WHERE (cause <> 'person'::text);
+
 CREATE INDEX operation_comes_back ON public.operation USING btree (come_back_at) WHERE (come_back_at IS NOT NULL);
 
 CREATE INDEX operation_finished ON public.operation USING btree (finished_at, id) WHERE (finished_at IS NOT NULL);
 
 CREATE INDEX operation_job ON public.operation USING btree (job_id) WHERE (job_id IS NOT NULL);
 
-CREATE INDEX operation_machine ON public.operation USING btree (machine_id, created_at);
+CREATE INDEX operation_kind ON public.operation USING btree (kind, id);
 
-CREATE INDEX operation_open ON public.operation USING btree (machine_id, id) WHERE (settled_at IS NULL);
+CREATE INDEX operation_machine ON public.operation USING btree (machine_id, id);
+
+CREATE INDEX operation_open ON public.operation USING btree (machine_id, seq) WHERE (settled_at IS NULL);
+
+CREATE INDEX operation_rare ON public.operation USING btree (state, id) WHERE (state = ANY (ARRAY['failed'::text, 'canceled'::text, 'superseded'::text]));
+
+CREATE INDEX operation_reason ON public.operation USING btree (reason, id) WHERE (settled_at IS NOT NULL);
 
 CREATE INDEX operation_refusal_since ON public.operation_refusal USING btree (since);
 

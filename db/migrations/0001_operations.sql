@@ -4,7 +4,6 @@ CREATE TABLE "operation_end" (
 	"force" boolean NOT NULL,
 	"outcome" text NOT NULL,
 	"reason" text NOT NULL,
-	"times" integer DEFAULT 1 NOT NULL,
 	"waited_seconds" double precision DEFAULT 0 NOT NULL,
 	"ran_seconds" double precision DEFAULT 0 NOT NULL
 );
@@ -62,6 +61,7 @@ CREATE TABLE "machine" (
 --> statement-breakpoint
 CREATE TABLE "operation" (
 	"id" uuid PRIMARY KEY NOT NULL,
+	"seq" bigint GENERATED ALWAYS AS IDENTITY (sequence name "operation_seq_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
 	"machine_id" uuid NOT NULL,
 	"kind" text NOT NULL,
 	"force" boolean DEFAULT false NOT NULL,
@@ -105,10 +105,14 @@ CREATE INDEX "machine_gone" ON "machine" USING btree ("gone_at") WHERE "machine"
 CREATE INDEX "machine_policy_due" ON "machine" USING btree ("policy_next_at","id") WHERE "machine"."gone_at" is null and "machine"."run_policy" <> 'manual'
         and (case "machine"."run_policy" when 'always-off' then "machine"."power" = 'on' else "machine"."power" = 'off' end);--> statement-breakpoint
 CREATE UNIQUE INDEX "operation_active" ON "operation" USING btree ("machine_id") WHERE "operation"."state" in ('pending', 'running');--> statement-breakpoint
-CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","created_at");--> statement-breakpoint
-CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","id") WHERE "operation"."settled_at" is null;--> statement-breakpoint
+CREATE INDEX "operation_machine" ON "operation" USING btree ("machine_id","id");--> statement-breakpoint
+CREATE INDEX "operation_open" ON "operation" USING btree ("machine_id","seq") WHERE "operation"."settled_at" is null;--> statement-breakpoint
 CREATE INDEX "operation_job" ON "operation" USING btree ("job_id") WHERE "operation"."job_id" is not null;--> statement-breakpoint
 CREATE INDEX "operation_finished" ON "operation" USING btree ("finished_at","id") WHERE "operation"."finished_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_comes_back" ON "operation" USING btree ("come_back_at") WHERE "operation"."come_back_at" is not null;--> statement-breakpoint
+CREATE INDEX "operation_rare" ON "operation" USING btree ("state","id") WHERE "operation"."state" in ('failed', 'canceled', 'superseded');--> statement-breakpoint
+CREATE INDEX "operation_cause" ON "operation" USING btree ("cause","id") WHERE "operation"."cause" <> 'person';--> statement-breakpoint
+CREATE INDEX "operation_kind" ON "operation" USING btree ("kind","id");--> statement-breakpoint
+CREATE INDEX "operation_reason" ON "operation" USING btree ("reason","id") WHERE "operation"."settled_at" is not null;--> statement-breakpoint
 CREATE INDEX "operation_superseded" ON "operation" USING btree ("superseded_by") WHERE "operation"."superseded_by" is not null;--> statement-breakpoint
 CREATE INDEX "entry_machine" ON "entry" USING btree ("target_id","machine_ref") WHERE "entry"."machine_ref" is not null;

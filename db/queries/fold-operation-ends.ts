@@ -11,7 +11,7 @@ export const foldOperationEnds = async (db: Db, limit: number): Promise<number> 
         select id from operation_end order by id limit ${limit} for update skip locked)
       returning *
     ), summed as (
-      select kind, force, outcome, reason, sum(times)::bigint as times, sum(waited_seconds) as waited_seconds,
+      select kind, force, outcome, reason, count(*) as times, sum(waited_seconds) as waited_seconds,
         sum(ran_seconds) as ran_seconds
       from taken group by kind, force, outcome, reason
     ), folded as (

@@ -1,5 +1,5 @@
 import { type OperationReason, operationReasons } from '../../src/domain/operation/reasons.ts'
-import { activeStates, endedStates } from '../../src/domain/operation/state.ts'
+import { activeStates, endedStates, type OperationState } from '../../src/domain/operation/state.ts'
 import type { JobOfOperation } from '../../src/domain/operation/why-it-waits.ts'
 import type { Queryable } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
@@ -33,6 +33,9 @@ export interface OperationFilter {
   readonly since?: Date | undefined
 }
 
+/** A piece of a statement. */
+type Sql = ReturnType<typeof withJob>
+
 /** The only kind of job that operations have. */
 const jobKind = 'operate-machine'
 
@@ -58,25 +61,31 @@ const columns = (db: Queryable, silentMs: number) => db`
   j.state as job_state, j.error as job_error, j.wait_detail as job_wait_detail, j.wait_since as job_wait_since,
   j.wait_until as job_wait_until, j.run_after as job_run_after, p.paused_by, p.paused_at,
   p.scope || ' ' || p.name || ': ' || p.reason as paused_what,
-  array(select older.id from operation older where older.superseded_by = o.id order by older.id) as supersedes,
+  array(select older.id from operation older where older.superseded_by = o.id order by older.seq) as supersedes,
   case when o.finished_at is null then array(select older.id from operation older where older.machine_id = o.machine_id
-    and older.settled_at is null and older.finished_at is not null order by older.id) else '{}' end as older,
+    and older.settled_at is null and older.finished_at is not null order by older.seq) else '{}' end as older,
   case when o.state = 'queued' then (select count(*)::int from operation before
     where before.machine_id = o.machine_id and before.settled_at is null and before.finished_at is null
-      and before.id < o.id) end as position,
+      and before.seq < o.seq) end as position,
   case when o.state = 'queued' then (select active.id from operation active where active.machine_id = o.machine_id
-    and active.state in ('pending', 'running')) end as blocker
-  from operation o left join machine m on m.id = o.machine_id left join site s on s.id = m.target_id
-    left join job j on j.id = o.job_id and o.finished_at is null
-    left join lateral (select * from pause where (scope = 'kind' and name = j.kind) or (scope = 'lane' and name = j.lane)
-      order by scope limit 1) p on true`
+    and active.state in ('pending', 'running')) end as blocker`
+
+/** An operation's job while it is open, and the pause that keeps that back. */
+const withJob = (db: Queryable) => db`
+  left join job j on j.id = o.job_id and o.finished_at is null
+  left join lateral (select * from pause where (scope = 'kind' and name = j.kind) or (scope = 'lane' and name = j.lane)
+    order by scope limit 1) p on true`
+
+const joined = (db: Queryable, operations: Sql) => db`
+  from ${operations} o left join machine m on m.id = o.machine_id left join site s on s.id = m.target_id ${withJob(db)}`
 
 export const readOperation = async (
   db: Queryable,
   id: string,
   silentMs: number,
 ): Promise<OperationLine | undefined> => {
-  const [row] = await db<OperationLine[]>`select ${columns(db, silentMs)} where o.id = ${id}::uuid`
+  const [row] = await db<OperationLine[]>`
+    select ${columns(db, silentMs)} ${joined(db, db`operation`)} where o.id = ${id}::uuid`
   return row
 }
 
@@ -87,39 +96,74 @@ const ofMachine = (db: Queryable, machine: string) =>
     ? db`o.machine_id = ${machine}::uuid`
     : db`o.machine_id in (select id from machine where name = ${machine})`
 
-/** Says of states that are not ended in the words of the index of open ones. */
+/** One value as itself: only then does an index give its rows in their order. */
+const isOneOf = (db: Queryable, column: Sql, values: readonly string[]) =>
+  values.length === 1
+    ? db`${column} = ${values[0] ?? ''}`
+    : db`${column} = any(${values as string[]}::text[])`
+
+const isAmong = (values: readonly string[], some: readonly string[]): boolean =>
+  values.every((value) => some.includes(value))
+
+/** Few there are of these, among all that have ended: their index holds nothing else. */
+const rareStates: readonly string[] = ['failed', 'canceled', 'superseded'] satisfies OperationState[]
+
+/** Says of states in the words of the index that holds them: a plan that is made for any value knows nothing else. */
 const inState = (db: Queryable, states: readonly string[]) => db`
-  o.state = any(${states as string[]}::text[]) and ${
-    states.some((state) => (endedStates as readonly string[]).includes(state))
-      ? db`true`
-      : db`o.settled_at is null`
+  ${isOneOf(db, db`o.state`, states)} and ${
+    isAmong(states, rareStates)
+      ? db`o.state in ('failed', 'canceled', 'superseded')`
+      : states.some((state) => (endedStates as readonly string[]).includes(state))
+        ? db`true`
+        : db`o.settled_at is null`
   }`
 
-/** Of one that is not active the stored word is the shown one: only of the few that are is their job asked. */
-const forReason = (db: Queryable, reason: string, silentMs: number) => db`
-  (o.reason = ${reason} or (o.settled_at is null and o.state = any(${activeStates as unknown as string[]}::text[])))
-  and ${shownReason(db, silentMs)} = ${reason}`
+/** The same for who wants it: nearly all is wanted by persons. */
+const forCause = (db: Queryable, cause: string) => db`
+  o.cause = ${cause} and ${cause === 'person' ? db`true` : db`o.cause <> 'person'`}`
 
 /** An id holds the millisecond of its making: this bounds what is read. */
 const slackMs = 3_600_000
 
-/** Operations, the newest first. */
-export const listOperations = async (
-  db: Queryable,
-  filter: OperationFilter,
-  page: { readonly before: string | undefined; readonly limit: number; readonly silentMs: number },
-): Promise<OperationLine[]> => db<OperationLine[]>`
-  select ${columns(db, page.silentMs)}
-  where ${filter.machine === undefined ? db`true` : ofMachine(db, filter.machine)}
+export interface OperationPage {
+  readonly before: string | undefined
+  readonly limit: number
+  readonly silentMs: number
+}
+
+const fits = (db: Queryable, filter: OperationFilter, before: string | undefined) => db`
+  ${filter.machine === undefined ? db`true` : ofMachine(db, filter.machine)}
     and ${filter.ids === undefined ? db`true` : db`o.id = any(${filter.ids as string[]}::uuid[])`}
-    and ${filter.kind === undefined ? db`true` : db`o.kind = any(${filter.kind as string[]}::text[])`}
+    and ${filter.kind === undefined ? db`true` : isOneOf(db, db`o.kind`, filter.kind)}
     and ${filter.state === undefined ? db`true` : inState(db, filter.state)}
-    and ${filter.reason === undefined ? db`true` : forReason(db, filter.reason, page.silentMs)}
-    and ${filter.cause === undefined ? db`true` : db`o.cause = ${filter.cause}`}
+    and ${filter.cause === undefined ? db`true` : forCause(db, filter.cause)}
     and ${
       filter.since === undefined
         ? db`true`
         : db`o.created_at >= ${filter.since} and o.id >= ${idAt(filter.since, -slackMs)}::uuid`
     }
-    and ${page.before === undefined ? db`true` : db`o.id < ${page.before}::uuid`}
+    and ${before === undefined ? db`true` : db`o.id < ${before}::uuid`}`
+
+/**
+ * The rows of a page, and no more: what goes beside each is looked up for them alone. What has settled has its reason
+ * stored; of what is open, which is few, the job may say another, so each of them is asked. Both are cut apart:
+ * together they could not be read in the order of an index.
+ */
+const pageRows = (db: Queryable, filter: OperationFilter, { before, limit, silentMs }: OperationPage) =>
+  filter.reason === undefined
+    ? db`(select o.* from operation o where ${fits(db, filter, before)} order by o.id desc limit ${limit})`
+    : db`(
+      (select o.* from operation o where o.settled_at is not null and o.reason = ${filter.reason}
+        and ${fits(db, filter, before)} order by o.id desc limit ${limit})
+      union all (select o.* from operation o ${withJob(db)} where o.settled_at is null
+        and ${shownReason(db, silentMs)} = ${filter.reason}
+        and ${fits(db, filter, before)} order by o.id desc limit ${limit}))`
+
+/** Operations, the newest first. */
+export const listOperations = async (
+  db: Queryable,
+  filter: OperationFilter,
+  page: OperationPage,
+): Promise<OperationLine[]> => db<OperationLine[]>`
+  select ${columns(db, page.silentMs)} ${joined(db, pageRows(db, filter, page))}
   order by o.id desc limit ${page.limit}`

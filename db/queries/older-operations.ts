@@ -29,7 +29,7 @@ export const findLettingGo = async (tx: Tx, machineId: string): Promise<LettingG
       from effect e where e.job_id = o.job_id and ${isMachineDebt(tx)}) d
   where o.machine_id = ${machineId}::uuid and o.settled_at is null and o.finished_at is not null
     and (j.finished_at is null or d.debts > 0)
-  order by o.id`
+  order by o.seq`
 
 /** Debts that somebody waits for are tried again at least this often, however often they have failed. */
 export const hastenDebts = async (tx: Tx, jobIds: readonly string[], everySeconds: number): Promise<void> => {

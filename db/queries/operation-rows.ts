@@ -30,7 +30,7 @@ export const findOpenOperations = async (db: Queryable, machineId: string): Prom
       o.expires_at <= now() as expired, ${owes(db)} as owes,
       case when o.deadline_at <= now() then extract(epoch from now() - o.deadline_at)::float8 end as overdue_seconds
     from operation o left join job j on j.id = o.job_id
-    where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.id`
+    where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.seq`
 
 export const findOperation = async (db: Queryable, id: string): Promise<OperationRow | undefined> => {
   const [row] = await db<OperationRow[]>`select * from operation where id = ${id}::uuid`

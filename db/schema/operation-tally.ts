@@ -22,7 +22,6 @@ export const operationEnd = pgTable('operation_end', {
   /** `completed`, `failed`, `canceled`, `superseded`, `refused`. */
   outcome: text('outcome').notNull(),
   reason: text('reason').notNull(),
-  times: integer('times').notNull().default(1),
   /** Until it began, or ended without having begun. */
   waitedSeconds: doublePrecision('waited_seconds').notNull().default(0),
   /** From its beginning to its end. */

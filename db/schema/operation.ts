@@ -80,6 +80,8 @@ export const operation = pgTable(
   'operation',
   {
     id: uuid('id').primaryKey(),
+    /** The order of asking. Drawn under the machine's lock: ids go by the clocks of the processes that make them. */
+    seq: bigint('seq', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     machineId: uuid('machine_id').notNull(),
     kind: text('kind').notNull(),
     force: boolean('force').notNull().default(false),
@@ -126,11 +128,17 @@ export const operation = pgTable(
   (t) => [
     // The law: at most one at a machine.
     uniqueIndex('operation_active').on(t.machineId).where(sql`${t.state} in ('pending', 'running')`),
-    index('operation_machine').on(t.machineId, t.createdAt),
-    index('operation_open').on(t.machineId, t.id).where(sql`${t.settledAt} is null`),
+    index('operation_machine').on(t.machineId, t.id),
+    index('operation_open').on(t.machineId, t.seq).where(sql`${t.settledAt} is null`),
     index('operation_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('operation_finished').on(t.finishedAt, t.id).where(sql`${t.finishedAt} is not null`),
     index('operation_comes_back').on(t.comeBackAt).where(sql`${t.comeBackAt} is not null`),
+    // A page of few among very many reads few. An index that holds nearly nothing costs nearly nothing to keep.
+    index('operation_rare').on(t.state, t.id).where(sql`${t.state} in ('failed', 'canceled', 'superseded')`),
+    index('operation_cause').on(t.cause, t.id).where(sql`${t.cause} <> 'person'`),
+    index('operation_kind').on(t.kind, t.id),
+    // Once in the life of each: its word changes while it is open.
+    index('operation_reason').on(t.reason, t.id).where(sql`${t.settledAt} is not null`),
     index('operation_superseded').on(t.supersededBy).where(sql`${t.supersededBy} is not null`),
     check(
       'operation_state',

@@ -46,7 +46,7 @@ const links = (db: Queryable): Promise<string[]> =>
         case when newer.id is null then 'does not exist' when newer.machine_id <> o.machine_id then 'is of another machine'
           else 'is not newer' end)
       from operation o left join operation newer on newer.id = o.superseded_by
-      where o.superseded_by is not null and (newer.id is null or newer.machine_id <> o.machine_id or newer.id <= o.id)
+      where o.superseded_by is not null and (newer.id is null or newer.machine_id <> o.machine_id or newer.seq <= o.seq)
     union all select format('links: two operations were superseded by %s', superseded_by)
       from operation where superseded_by is not null group by superseded_by having count(*) > 1
     union all select format('links: %s %s is %s, with finished_at %s, settled_at %s, started_at %s, progress %s', kind, id, state,

@@ -45,7 +45,8 @@ export const machinePage =
       wakesOn: (event) =>
         known.has(event.subject.id) ||
         event.detail?.machine === machine.id ||
-        /^(target|machine)\./.test(event.type),
+        // Others of the same target are of no matter here, and there may be thousands.
+        (event.subject.type === 'target' && event.subject.id === machine.target),
       parts: [
         { id: 'state', html: stateHtml(context, machine, full) },
         { id: 'queue', title: 'Queue', html: queueHtml(open.items, shown) },
@@ -87,7 +88,9 @@ const queueHtml = (open: readonly OperationView[], shown: Shown): Html =>
   openOperations({
     ...shown,
     // As their turns come.
-    operations: open.filter(({ state }) => state === 'queued').toReversed(),
+    operations: open
+      .filter(({ state }) => state === 'queued')
+      .toSorted((a, b) => (a.position ?? 0) - (b.position ?? 0)),
     label: 'Queued operations',
     empty: 'Nothing waits for its turn.',
   })

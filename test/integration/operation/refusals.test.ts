@@ -24,8 +24,7 @@ const toldOf = (machine: string) => db<{ actor: string; reason: string; detail: 
     and subject_id = ${machine} order by xid, id`
 
 const counted = async (): Promise<number> => {
-  const [row] =
-    await db`select coalesce(sum(times), 0)::int as times from operation_end where outcome = 'refused'`
+  const [row] = await db`select count(*)::int as times from operation_end where outcome = 'refused'`
   return row?.times as number
 }
 

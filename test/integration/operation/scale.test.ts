@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Queryable } from '../../../db/client.ts'
 import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
+import { listOperations, type OperationFilter } from '../../../db/queries/list-operations.ts'
 import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
 import { findPolicyMachines } from '../../../db/queries/policy-machines.ts'
 import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
@@ -10,7 +11,7 @@ import { readingOf } from '../../support/plans.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 // What the conductor does twice a second must cost what is open, not what there has ever been: on 10,000 machines with
-// 100,000 ended operations, what Postgres reads for it is counted.
+// 100,000 ended operations, what Postgres reads for it is counted. So is a page of what people look for among them.
 
 const { db } = await createDatabase()
 const open = 1_000
@@ -22,13 +23,23 @@ await db`
   select md5(i::text)::uuid, ${target}::uuid, 'vm-' || i, 'vm-' || i, md5(i::text), 'default', 'node-' || i % 50,
     case when i % 100 = 0 then 'off' else 'on' end, 1, 1073741824, case when i % 2 = 0 then 'always-on' else 'manual' end,
     'adopted' from generate_series(1, 10000) i`
-await db`
-  insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at, created_by,
-    finished_at, settled_at, stands_down, leaves, come_back_at)
-  select gen_random_uuid(), md5((i % 10000)::text)::uuid, 'evict', 'completed', 'completed', 'It is done.', 'reject', 60,
-    now(), 'test', now() - i * interval '1 second', now(), i % 200 = 0, 'node-x',
-    case when i % 200 = 0 then now() end
-  from generate_series(1, 100000) i`
+// Ids fall with age. What is rare lies half-way down, and so do all of one machine: nothing near the top fits.
+// A statement has fifteen seconds, and machines that run tests have much to do.
+for (let first = 1; first <= 100_000; first += 10_000)
+  await db`
+    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at, created_by,
+      finished_at, settled_at, stands_down, leaves, come_back_at, cause)
+    select (lpad(to_hex(100000 - i), 12, '0') || '7000' || '8000' || lpad('', 12, '0'))::uuid,
+      md5((case when i between 50001 and 51000 then 77 when i % 10000 = 77 then 78 else i % 10000 end)::text)::uuid,
+      case when i between 50001 and 50100 then 'migrate' else 'evict' end,
+      case when i between 50101 and 50200 then 'failed' when i between 50201 and 50300 then 'canceled'
+        else 'completed' end,
+      case when i between 50101 and 50200 then 'host-full' when i between 50201 and 50300 then 'canceled'
+        else 'completed' end,
+      'It is done.', 'reject', 60, now(), 'test', now() - i * interval '1 second', now(), i % 200 = 0, 'node-x',
+      case when i % 200 = 0 then now() end, case when i between 50301 and 50400 then 'policy' else 'person' end
+    from generate_series(${first}::int, ${first + 9_999}::int) i`
+const [{ id: machine = '' } = {}] = await db<{ id: string }[]>`select md5('77')::uuid as id`
 await db`
   with made as (
     insert into job (id, kind, subject_type, subject_id, payload, payload_version, state, bell, lane, created_by,
@@ -38,9 +49,10 @@ await db`
     returning id, subject_id::int as i
   )
   insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
-    created_by, started_at, deadline_at, job_id)
+    created_by, started_at, deadline_at, job_id, cause)
   select gen_random_uuid(), md5((i * 7)::text)::uuid, 'stop', 'running', 'in-progress', 'It is under way.', 'reject', 60,
-    now() + interval '1 hour', 'test', now(), now() + interval '1 hour', id from made`
+    now() + interval '1 hour', 'test', now(), now() + interval '1 hour', id,
+    case when i = 1 then 'policy' else 'person' end from made`
 // And what waits behind them, for a turn that comes late.
 await db`
   insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
@@ -52,6 +64,11 @@ await db`
   select gen_random_uuid(), 'operate-machine', 'operation', i::text, '{}', 1, 'succeeded', 'due', 'machines/person',
     'test', now() from generate_series(1, 50000) i`
 await db`analyze`
+
+/** A page of what fits. */
+const list = (filter: OperationFilter) => (read: Queryable) =>
+  listOperations(read, filter, { before: undefined, limit: 26, silentMs: 1_000 })
+const ended = ['completed', 'failed', 'canceled', 'superseded']
 
 const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
 
@@ -69,6 +86,19 @@ test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
     5_000,
     (read) => pruneOperations(read, { days: 0, keep: 10, limit: 100, after: pruneStart }),
   ],
+  // A row is read with its machine and its target, and those it looks for beside it.
+  ['the newest operations', 400, list({})],
+  ['operations of a machine', 400, list({ machine })],
+  ['ended operations of a machine', 400, list({ machine, state: ended })],
+  ['failed operations', 400, list({ state: ['failed'] })],
+  ['operations that failed or were canceled', 400, list({ state: ['failed', 'canceled'] })],
+  ['completed operations, below those that are open', 3 * open, list({ state: ['completed'] })],
+  ['operations of a kind', 400, list({ kind: ['migrate'] })],
+  ['ended operations of a kind', 400, list({ kind: ['migrate'], state: ended })],
+  ['operations that policies asked for', 400, list({ cause: 'policy' })],
+  ['operations that persons asked for', 400, list({ cause: 'person' })],
+  ['operations that ended with a rare reason', 6 * open, list({ reason: 'host-full' })],
+  ['operations that ended with the usual reason', 6 * open, list({ reason: 'completed' })],
 ])('%s: no more than %i rows are read', async (_what, most, ask) => {
   const { rows, scans } = await readingOf(db, ask)
   expect(rows).toBeGreaterThan(0)
