@@ -1,6 +1,11 @@
 import type { JobState } from '../../src/domain/job/state.ts'
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
-import type { OperationState } from '../../src/domain/operation/state.ts'
+import {
+  hasEnded,
+  type OperationEvent,
+  type OperationState,
+  transitionOf,
+} from '../../src/domain/operation/state.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import { storableText } from '../../src/storable.ts'
 import type { Queryable, Tx } from '../client.ts'
@@ -86,9 +91,10 @@ export const insertOperation = async (tx: Tx, made: NewOperation): Promise<Opera
 
 export interface OperationMove {
   readonly id: string
-  /** The states it may be in; in any other nothing happens. */
-  readonly from: readonly OperationState[]
-  readonly to: OperationState
+  /** What happens to it: the table says where that may find it, and where it leads. Elsewhere nothing happens. */
+  readonly event: OperationEvent
+  /** Only while it is in this state still. */
+  readonly seen?: OperationState
   readonly reason: OperationReason
   readonly message: string
   readonly actor: string
@@ -102,21 +108,21 @@ export interface OperationMove {
 
 /** Moves it and tells of it; undefined: it was not there any more. */
 export const moveOperation = async (tx: Tx, move: OperationMove): Promise<OperationRow | undefined> => {
-  const ended = ['completed', 'failed', 'canceled', 'superseded'].includes(move.to)
+  const { from, to } = transitionOf(move.event, move.seen)
   const [row] = await tx<OperationRow[]>`
     with before as (
-      select id, state from operation where id = ${move.id}::uuid and state = any(${move.from as string[]}::text[]) for update
+      select id, state from operation where id = ${move.id}::uuid and state = any(${from as string[]}::text[]) for update
     ), moved as (
-      update operation o set state = ${move.to}, reason = ${move.reason}, message = ${storableText(move.message)},
+      update operation o set state = ${to}, reason = ${move.reason}, message = ${storableText(move.message)},
         error = ${move.error ? tx.json(move.error as never) : null},
         superseded_by = coalesce(${move.supersededBy ?? null}::uuid, superseded_by),
         job_id = coalesce(${move.jobId ?? null}::uuid, job_id),
         result = ${move.result ? tx.json(move.result as never) : null},
-        progress = case when ${move.to === 'completed'} then 100 else progress end,
-        started_at = case when ${move.to === 'running'} then coalesce(started_at, now()) else started_at end,
-        deadline_at = case when ${move.to === 'running'}
+        progress = case when ${to === 'completed'} then 100 else progress end,
+        started_at = case when ${to === 'running'} then coalesce(started_at, now()) else started_at end,
+        deadline_at = case when ${to === 'running'}
           then coalesce(deadline_at, now() + deadline_seconds * interval '1 second') else deadline_at end,
-        finished_at = case when ${ended} then now() end,
+        finished_at = case when ${hasEnded(to)} then now() end,
         settled_at = case when ${move.settled ?? false} and not ${owes(tx)} then now() end, updated_at = now()
       from before where o.id = before.id returning o.*
     ), told as (

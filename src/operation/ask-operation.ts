@@ -19,7 +19,7 @@ import type { RunPolicy } from '../domain/operation/applicability.ts'
 import { type OperationKind, variantText } from '../domain/operation/kinds.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
-import { activeStates, isActive, type OperationState } from '../domain/operation/state.ts'
+import { isActive, type OperationState } from '../domain/operation/state.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
@@ -133,8 +133,7 @@ const giveWay = async (
   const newer = variantText(by.ask)
   const moved = await moveToEnd(tx, {
     id: older.id,
-    from: activeStates,
-    to: 'superseded',
+    event: 'supersede',
     reason: 'superseded',
     message: `${newer} ${by.id} took its place.`,
     actor: by.ask.by,

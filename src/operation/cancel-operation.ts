@@ -30,8 +30,7 @@ export const cancelOperation = async (
   if (now.pastReturn) throw pastReturn(now)
   const move = {
     id,
-    from: ['queued', 'pending', 'running'],
-    to: 'canceled',
+    event: 'cancel',
     reason: 'canceled',
     message: `${by} gave it up.`,
     actor: by,

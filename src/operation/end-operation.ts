@@ -45,7 +45,7 @@ const promoteNext = async (tx: Tx, machineId: string): Promise<void> => {
     const why = whyNotPromoted(asAsked(next), policy)
     if (why === undefined) return promote(tx, next)
     await moveToEnd(tx, {
-      ...{ id: next.id, from: ['queued'], to: 'failed', reason: why, actor: 'conductor', settled: true },
+      ...{ id: next.id, event: 'fail', seen: 'queued', reason: why, actor: 'conductor', settled: true },
       message: `${operationReasons[why].title}. It is ${policy} by now.`,
     })
   }
@@ -59,8 +59,7 @@ const asAsked = ({ kind, cause }: OpenOperation) => ({
 const promote = async (tx: Tx, next: OpenOperation): Promise<void> => {
   const promoted = await moveOperation(tx, {
     id: next.id,
-    from: ['queued'],
-    to: 'pending',
+    event: 'promote',
     reason: 'admitted',
     message: `${operationReasons.admitted.title}.`,
     actor: 'conductor',

@@ -3,8 +3,7 @@ import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-ro
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { overdueReason } from '../domain/operation/decide-tick.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
-import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
-import { activeStates } from '../domain/operation/state.ts'
+import { operationReasons } from '../domain/operation/reasons.ts'
 import { DroverError } from '../errors.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
@@ -39,7 +38,6 @@ export const operate = async (
   crashPoint('operation-entered')
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
     const performer = performers[entered.operation.kind as OperationKind]
-    if (!performer) throw unsupported(entered)
     const asked: Performance = { ...entered, platform }
     if (performer.prepare && entered.operation.state === 'pending') {
       const prepared = await performer.prepare(asked)
@@ -63,8 +61,7 @@ const begin = ({ turn, operation, machine }: Entered): Promise<Entered['operatio
     }
     const begun = await moveOperation(tx, {
       id: mine.id,
-      from: ['pending'],
-      to: 'running',
+      event: 'begin',
       reason: 'in-progress',
       message: `${operationReasons['in-progress'].title}.`,
       actor: actorOf(turn),
@@ -84,27 +81,19 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Opera
       // A newer one took its place at the last moment: that one says where the machine goes.
       if (!mine) throw movedOn(operation.id)
       await noteMachine(tx, machine.id, seen)
-      await endOperation(tx, machine.id, {
+      const ended = await endOperation(tx, machine.id, {
         id: operation.id,
-        from: activeStates,
-        to: 'completed',
+        event: 'complete',
         reason: 'completed',
         message: `${operationReasons.completed.title}.`,
         actor: actorOf(turn),
         result,
       })
+      if (!ended) throw movedOn(operation.id)
       crashPoint('operation-ends')
     },
   }
 }
-
-const unsupported = ({ operation, target }: Entered): DroverError =>
-  new DroverError({
-    code: 'unsupported' satisfies OperationReason,
-    class: 'permanent',
-    message: `${operation.kind}: ${target.name} cannot do that.`,
-    remedy: operationReasons.unsupported.remedy,
-  })
 
 /** With what it waited for last: that is what has to be mended. */
 const overdue = ({ kind, reason, message, deadlineSeconds }: OperationRow, machine: string): DroverError => {

@@ -21,7 +21,7 @@ import { awaitOperationWake, operationWakeKind, wakeMachine } from './perform/wa
 import type { Performer } from './performer.ts'
 
 /** How each kind is done. */
-export const performers: Readonly<Partial<Record<OperationKind, Performer>>> = {
+export const performers: Readonly<Record<OperationKind, Performer>> = {
   start: startMachine,
   stop: stopMachine,
   restart: restartMachine,

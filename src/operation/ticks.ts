@@ -117,8 +117,8 @@ const carryOut = async (
   const move = {
     id,
     // As it was seen: one that has had its turn since, in this very round, is looked at in the next.
-    from: [operation.state as OperationState],
-    to: step.to,
+    seen: operation.state as OperationState,
+    event: step.event,
     reason,
     message: messageOf(reason, operation),
     error: jobError,

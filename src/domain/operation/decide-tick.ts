@@ -23,9 +23,9 @@ export type TickStep =
   | { readonly do: 'rest' }
   /** Nothing of it is under way any more. */
   | { readonly do: 'settle' }
-  | { readonly do: 'end'; readonly to: 'failed' | 'canceled'; readonly reason: OperationReason }
+  | { readonly do: 'end'; readonly event: 'fail' | 'expire' | 'cancel'; readonly reason: OperationReason }
   /** It ends, and its job is called off first. */
-  | { readonly do: 'call-off'; readonly to: 'failed'; readonly reason: OperationReason }
+  | { readonly do: 'call-off'; readonly event: 'expire'; readonly reason: OperationReason }
 
 /** Its own job looks at its deadline too, and says best what was left to do: it has this long for it. */
 export const overdueGraceSeconds = 3
@@ -42,14 +42,14 @@ export const decideTick = (facts: TickFacts): TickStep => {
   const jobEnded = jobState === null || isTerminal(jobState)
   if (hasEnded(state)) return jobEnded ? { do: 'settle' } : { do: 'rest' }
   if (state === 'queued')
-    return expired ? { do: 'end', to: 'failed', reason: 'wait-expired' } : { do: 'rest' }
+    return expired ? { do: 'end', event: 'expire', reason: 'wait-expired' } : { do: 'rest' }
   if (jobEnded && jobId !== null)
     return jobState === 'canceled'
-      ? { do: 'end', to: 'canceled', reason: 'canceled' }
-      : { do: 'end', to: 'failed', reason: 'failed' }
-  if (isOverdue(facts)) return { do: 'call-off', to: 'failed', reason: overdueReason(facts.reason) }
+      ? { do: 'end', event: 'cancel', reason: 'canceled' }
+      : { do: 'end', event: 'fail', reason: 'failed' }
+  if (isOverdue(facts)) return { do: 'call-off', event: 'expire', reason: overdueReason(facts.reason) }
   if (expired && !started)
-    return { do: 'call-off', to: 'failed', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
+    return { do: 'call-off', event: 'expire', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
   return { do: 'rest' }
 }
 

@@ -49,6 +49,24 @@ export const operationTable: Readonly<
   superseded: {},
 }
 
+/** Where an event finds an operation, and where it leads. */
+export interface Transition {
+  readonly from: readonly OperationState[]
+  readonly to: OperationState
+}
+
+/**
+ * What the table says of an event; `seen`: of an operation in that state alone. What the table does not have is a
+ * mistake of whoever asks for it.
+ */
+export const transitionOf = (event: OperationEvent, seen?: OperationState): Transition => {
+  const from = operationStates.filter((state) => operationTable[state][event] && (seen ?? state) === state)
+  const [to, ...others] = new Set(from.map((state) => operationTable[state][event]))
+  if (to === undefined || others.length > 0)
+    throw new Error(`No operation ${seen === undefined ? '' : `that is ${seen} `}can ${event}.`)
+  return { from, to }
+}
+
 /** At most one operation of a machine is active; any number may be queued behind it. */
 export const activeStates = ['pending', 'running'] as const satisfies readonly OperationState[]
 export const endedStates = [

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { moveOperation } from '../../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
@@ -30,11 +31,15 @@ const restart = { kind: 'restart', force: true } as const
 /** As its job ends it. */
 const end = async ({ id, machineId, jobId }: OperationRow, to: 'completed' | 'failed'): Promise<void> => {
   await db`update job set state = 'canceled', finished_at = now() where id = ${jobId}::uuid`
-  await db.begin((tx) =>
-    endOperation(tx, machineId, {
-      ...{ id, to, from: ['pending', 'running'], reason: to, message: 'The test ended it.', actor: 'test' },
-    }),
-  )
+  const told = { id, message: 'The test did it.', actor: 'test' }
+  await db.begin(async (tx) => {
+    await moveOperation(tx, { ...told, event: 'begin', reason: 'in-progress' })
+    await endOperation(tx, machineId, {
+      ...told,
+      event: to === 'completed' ? 'complete' : 'fail',
+      reason: to,
+    })
+  })
 }
 
 const evictsOf = (machine: string): Promise<OperationRow[]> => db<OperationRow[]>`

@@ -1,0 +1,97 @@
+import { v7 as uuidv7 } from 'uuid'
+import { expect, test } from 'vitest'
+import { violatedConstraint } from '../../../db/client.ts'
+import { readOperation } from '../../../db/queries/list-operations.ts'
+import {
+  findOpenOperations,
+  findOperation,
+  insertOperation,
+  moveOperation,
+} from '../../../db/queries/operation-rows.ts'
+import type { OperationRow } from '../../../db/schema/operation.ts'
+import {
+  activeStates,
+  type OperationState,
+  operationEvents,
+  operationStates,
+  operationTable,
+} from '../../../src/domain/operation/state.ts'
+import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+import { addMachine } from '../../support/machines.ts'
+import { createDatabase } from '../../support/postgres.ts'
+
+const { db } = await createDatabase()
+
+/** Past all that is asked before it, as one that two processes store at once would be. */
+const insert = (machineId: string, state: OperationState, id = uuidv7()): Promise<OperationRow> =>
+  db.begin((tx) =>
+    insertOperation(tx, {
+      ...{ id, machineId, kind: 'stop', force: false, params: {}, onConflict: 'queue', cause: 'person' },
+      ...{ standsDown: false, resumes: null, deadlineSeconds: 60, waitSeconds: 600, createdBy: 'test' },
+      ...{ state, reason: 'admitted', message: 'It may begin.' },
+    }),
+  ) as Promise<OperationRow>
+
+const stateOf = async (id: string): Promise<string | undefined> => (await findOperation(db, id))?.state
+
+test('an operation moves along the edges of its table, and along no other', async () => {
+  const wrong: string[] = []
+  for (const state of operationStates)
+    for (const event of operationEvents) {
+      const { id } = await insert(await addMachine(db), state)
+      const moved = await db.begin((tx) =>
+        moveOperation(tx, { id, event, reason: 'failed', message: 'The test did it.', actor: 'test' }),
+      )
+      const to = operationTable[state][event]
+      const now = await stateOf(id)
+      if ((moved === undefined) !== (to === undefined) || now !== (to ?? state))
+        wrong.push(`${state}, ${event}: ${now}`)
+    }
+  expect(wrong).toEqual([])
+})
+
+test('what was seen in another state than it is in stays as it is', async () => {
+  const { id } = await insert(await addMachine(db), 'pending')
+  const told = { id, reason: 'failed', message: 'The test did it.', actor: 'test' } as const
+  const moved = await db.begin((tx) => moveOperation(tx, { ...told, event: 'expire', seen: 'queued' }))
+  expect(moved).toBeUndefined()
+  expect(await stateOf(id)).toBe('pending')
+  // There is no such edge: whoever asks for it is wrong about the table, not about the row.
+  await expect(
+    db.begin((tx) => moveOperation(tx, { ...told, event: 'complete', seen: 'pending' })),
+  ).rejects.toThrow('No operation that is pending can complete.')
+})
+
+test('a second operation at a machine is refused by Postgres itself, whoever stores it', async () => {
+  for (const first of activeStates)
+    for (const second of activeStates) {
+      const machine = await addMachine(db)
+      await insert(machine, first)
+      const error = await insert(machine, second).catch((refused: unknown) => refused)
+      expect(error).toMatchObject({ code: '23505' })
+      expect(violatedConstraint(error)).toBe('operation_active')
+      // Any number may stand behind it, or have been there.
+      for (const state of operationStates.filter((one) => one !== 'pending' && one !== 'running'))
+        await insert(machine, state)
+    }
+})
+
+test('turns come in the order of asking, also where the clocks of those who ask do not agree', async () => {
+  const machine = await addMachine(db)
+  const active = await insert(machine, 'pending')
+  // The later one asks, the farther its clock is behind.
+  const ids = Array.from({ length: 4 }, (_, place) => uuidv7({ msecs: Date.now() - place * 60_000 }))
+  for (const id of ids) await insert(machine, 'queued', id)
+  expect(ids.toSorted()).toEqual(ids.toReversed())
+  expect((await findOpenOperations(db, machine)).map(({ id }) => id)).toEqual([active.id, ...ids])
+  const positions = await Promise.all(ids.map(async (id) => (await readOperation(db, id, 1_000))?.position))
+  expect(positions).toEqual([1, 2, 3, 4])
+  const turns: string[] = []
+  for (let at = active.id; turns.length < ids.length; at = turns.at(-1) ?? '') {
+    await db.begin((tx) => cancelOperation(tx, { id: at, by: 'test' }))
+    const [now] = await db<{ id: string }[]>`
+      select id from operation where machine_id = ${machine}::uuid and state = 'pending'`
+    turns.push(now?.id ?? 'nobody')
+  }
+  expect(turns).toEqual(ids)
+})
