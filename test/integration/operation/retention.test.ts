@@ -6,13 +6,13 @@ import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 
-/** Ended operations of a machine, one an hour, the newest `days` days ago. */
-const addEnded = async (machine: string, count: number, days: number): Promise<void> => {
+/** Ended operations of a machine, one an hour, the newest `days` days ago; asked for so many days before they ended. */
+const addEnded = async (machine: string, count: number, days: number, lasted = 0): Promise<void> => {
   await db`
     insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
       created_by, created_at, finished_at, settled_at)
     select gen_random_uuid(), ${machine}::uuid, 'stop', 'completed', 'completed', 'It is done.', 'reject', 60, t.at,
-      'test', t.at, t.at, t.at
+      'test', t.at - ${lasted} * interval '1 day', t.at, t.at
     from (select now() - ${days} * interval '1 day' - i * interval '1 hour' as at from generate_series(1, ${count}::int) i) t`
 }
 
@@ -41,6 +41,18 @@ test('old operations go by the time they ended, and the newest ten of each machi
   expect(await countOf(busy)).toBe(10)
   expect(await countOf(quiet)).toBe(5)
   expect(await countOf(young)).toBe(40)
+})
+
+test('how long ago an operation was asked for does not count, only how long ago it ended', async () => {
+  const [waited, quick] = await Promise.all([addMachine(db), addMachine(db)])
+  // A hundred days in a queue, and ended yesterday; beside them, what was asked for later and ended before.
+  await addEnded(waited, 30, 1, 100)
+  await addEnded(waited, 15, 31)
+  await addEnded(quick, 15, 31)
+  await addEnded(quick, 12, 29, 100)
+  await pass()
+  expect(await countOf(waited)).toBe(30)
+  expect(await countOf(quick)).toBe(12)
 })
 
 test('what has not settled and what comes back stay, however old', async () => {
