@@ -6,7 +6,7 @@ export interface MoveTrack {
   readonly phase: MovePhase | null
   /** The farthest it was within that phase, by whatever its platform counts. */
   readonly best: number
-  /** Looks in a row that saw it no further, as time. */
+  /** Looks in a row that saw it no further, as time; none of it while the platform has it in its own queue. */
   readonly stuckMs: number
   /** For the rate: what had been copied at the last look, and when that was. */
   readonly copiedBytes: number
@@ -38,7 +38,7 @@ export interface MoveVerdict {
 
 export interface MoveLook {
   readonly seen: MoveSeen
-  /** Accepted, and nothing of it done. */
+  /** Accepted, and nothing of it done: the platform has not taken it up. */
   readonly queued: boolean
   /** The guest may be slowed down. */
   readonly force: boolean
@@ -57,11 +57,11 @@ export const judgeMove = (before: MoveTrack, look: MoveLook): MoveVerdict => {
   const phase = seen.phase ?? ((seen.percent ?? 0) > 0 ? 'bulk-copy' : 'preparing')
   switch (phase) {
     case 'preparing': {
+      // What stands in a queue cannot come further: it is not stuck.
+      if (queued) return { ...said, reason: 'move-scheduling', progress: 2 }
       const giveUp = stuckMs >= movePatience.prepareMs
       if (giveUp) return { ...said, reason: 'move-prepare-stalled', progress: 3, giveUp }
-      return queued
-        ? { ...said, reason: 'move-scheduling', progress: 2 }
-        : { ...said, reason: 'move-preparing', progress: (seen.percent ?? 0) > 0 ? 4 : 3 }
+      return { ...said, reason: 'move-preparing', progress: (seen.percent ?? 0) > 0 ? 4 : 3 }
     }
     case 'bulk-copy':
     case 'iterative-copy': {
@@ -83,13 +83,13 @@ const copyProgress = ({ phase, percent }: MoveSeen): number => {
   return Math.min(90, of100)
 }
 
-const follow = (before: MoveTrack, { seen, atMs, lookMs }: MoveLook): MoveTrack => {
+const follow = (before: MoveTrack, { seen, queued, atMs, lookMs }: MoveLook): MoveTrack => {
   const now = seen.percent ?? seen.copiedBytes ?? 0
   const further = seen.phase !== before.phase || now > before.best
   return {
     phase: seen.phase,
     best: further ? now : before.best,
-    stuckMs: further ? 0 : before.stuckMs + lookMs,
+    stuckMs: further || queued ? 0 : before.stuckMs + lookMs,
     copiedBytes: seen.copiedBytes ?? 0,
     atMs,
   }

@@ -68,7 +68,7 @@ test('it is past the return when the platform says that it cannot be aborted, an
 const looks = (
   over: Partial<MoveSeen>,
   times: number,
-  options: { force?: boolean; queued?: boolean } = {},
+  options: { track?: MoveTrack; force?: boolean; queued?: boolean } = {},
 ) => {
   let verdict = judge(over, options)
   for (let more = 0; more < times; more += 1) verdict = judge(over, { ...options, track: verdict.track })
@@ -96,6 +96,21 @@ test('preparing is given up after five minutes, forced or not; a phase later not
   expect(stuck).toMatchObject({ reason: 'move-prepare-stalled', giveUp: true })
   expect(judge({ phase: 'bulk-copy', percent: 2 }, { track: stuck.track })).toMatchObject({
     ...{ reason: 'move-syncing', giveUp: false, track: { stuckMs: 0 } },
+  })
+})
+
+test('what the platform has in its own queue is never stuck: its five minutes begin when it is taken up', () => {
+  const still = { phase: 'preparing', percent: 0 } as const
+  const queued = looks(still, 600, { queued: true })
+  expect(queued).toMatchObject({ reason: 'move-scheduling', giveUp: false, track: { stuckMs: 0 } })
+  const end = movePatience.prepareMs / lookMs
+  expect(looks(still, end - 2, { track: queued.track })).toMatchObject({
+    reason: 'move-preparing',
+    giveUp: false,
+  })
+  expect(looks(still, end - 1, { track: queued.track })).toMatchObject({
+    reason: 'move-prepare-stalled',
+    giveUp: true,
   })
 })
 
