@@ -447,6 +447,8 @@ create table public.operation (
   deadline_seconds integer not null,
   deadline_at timestamp(3) with time zone,
   expires_at timestamp(3) with time zone not null,
+  in_line_since timestamp(3) with time zone,
+  let_in_at timestamp(3) with time zone,
   progress integer not null default 0,
   past_return boolean not null default false,
   superseded_by uuid,

@@ -80,6 +80,8 @@ CREATE TABLE "operation" (
 	"deadline_seconds" integer NOT NULL,
 	"deadline_at" timestamp (3) with time zone,
 	"expires_at" timestamp (3) with time zone NOT NULL,
+	"in_line_since" timestamp (3) with time zone,
+	"let_in_at" timestamp (3) with time zone,
 	"progress" integer DEFAULT 0 NOT NULL,
 	"past_return" boolean DEFAULT false NOT NULL,
 	"superseded_by" uuid,

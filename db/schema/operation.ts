@@ -108,8 +108,12 @@ export const operation = pgTable(
     /** How long it may take once it has begun; waiting for its turn does not count. */
     deadlineSeconds: integer('deadline_seconds').notNull(),
     deadlineAt: moment('deadline_at'),
-    /** How long it may wait for its turn. */
+    /** How long it may wait for its turn; of one that stands in line again: until when it may. */
     expiresAt: moment('expires_at').notNull(),
+    /** Begun, and held back by us since then: until it is let in its deadline stands still, and `expires_at` counts. */
+    inLineSince: moment('in_line_since'),
+    /** When it was let in again last. */
+    letInAt: moment('let_in_at'),
     progress: integer('progress').notNull().default(0),
     /** From here on it can only be ended, not taken back. */
     pastReturn: boolean('past_return').notNull().default(false),
