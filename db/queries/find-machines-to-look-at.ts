@@ -16,7 +16,7 @@ export interface LookFor {
 export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promise<string[]> => {
   const rows = await db<{ machineId: string }[]>`
     with open as materialized (
-      select machine_id, state, reason, job_id, started_at, finished_at, expires_at, deadline_at
+      select machine_id, state, reason, job_id, started_at, finished_at, expires_at, deadline_at, in_line_since
       from operation where settled_at is null
     )
     select distinct o.machine_id from open o
@@ -25,8 +25,9 @@ export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promis
     left join lateral (select true as owes from effect e where o.finished_at is not null and e.job_id = o.job_id
       and ${isMachineDebt(db)} limit 1) debt on true
     where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and debt.owes is null)
-      or (o.started_at is null and o.finished_at is null and o.expires_at <= now())
-      or (o.finished_at is null and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
+      or (o.finished_at is null and (o.started_at is null or o.in_line_since is not null) and o.expires_at <= now())
+      or (o.finished_at is null and o.in_line_since is null
+        and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
       or (o.state = 'queued' and not exists (
         select from operation at_it where at_it.machine_id = o.machine_id and at_it.state in ('pending', 'running')))
       or (o.state = 'pending' and o.reason <> 'older-keeps-on' and exists (

@@ -19,7 +19,7 @@ export type OpenOperation = OperationRow & {
   /** The platform was asked for something. */
   readonly acted: boolean
   readonly expired: boolean
-  /** For how long it has taken more than it was given; null: it has not. */
+  /** For how long it has taken more than it was given, time in line apart; null: it has not. */
   readonly overdueSeconds: number | null
   /** Its job has ended, and nobody knows yet whether what it began has. */
   readonly owes: boolean
@@ -33,7 +33,8 @@ export const findOpenOperations = async (db: Queryable, machineId: string): Prom
   await db<OpenOperation[]>`
     select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
       o.expires_at <= now() as expired, ${owes(db)} as owes,
-      case when o.deadline_at <= now() then extract(epoch from now() - o.deadline_at)::float8 end as overdue_seconds
+      case when o.deadline_at <= now() and o.in_line_since is null
+        then extract(epoch from now() - o.deadline_at)::float8 end as overdue_seconds
     from operation o left join job j on j.id = o.job_id
     where o.machine_id = ${machineId}::uuid and o.settled_at is null order by o.seq`
 
@@ -147,8 +148,15 @@ export const settleOperations = async (tx: Tx, ids: readonly string[]): Promise<
     where id = any(${ids as string[]}::uuid[]) and settled_at is null and not ${owes(tx)}`
 }
 
-/** An operation with whether its time is over. */
-export type OperationAtWork = OperationRow & { readonly overdue: boolean }
+/** An operation with how its time stands, by the database's clock: a worker's own has no say in it. */
+export type OperationAtWork = OperationRow & {
+  /** Its time is over. */
+  readonly overdue: boolean
+  /** Until its deadline; in line it stays the same. Null: it has not begun. */
+  readonly leftMs: number | null
+  /** Since it has begun. */
+  readonly ranMs: number
+}
 
 /** How it goes, of one that runs. Its progress never goes back. */
 export const noteOperation = async (
@@ -175,7 +183,10 @@ export const lockOperationOfJob = async (
   of: { readonly operationId: string; readonly jobId: string },
 ): Promise<OperationAtWork | undefined> => {
   const [row] = await tx<OperationAtWork[]>`
-    select *, coalesce(deadline_at <= now(), false) as overdue from operation where id = ${of.operationId}::uuid and job_id = ${of.jobId}::uuid
+    select *, coalesce(deadline_at <= coalesce(in_line_since, now()), false) as overdue,
+      (extract(epoch from deadline_at - coalesce(in_line_since, now())) * 1000)::float8 as left_ms,
+      coalesce(extract(epoch from now() - started_at) * 1000, 0)::float8 as ran_ms
+    from operation where id = ${of.operationId}::uuid and job_id = ${of.jobId}::uuid
       and state in ('pending', 'running') for no key update`
   return row
 }

@@ -4,10 +4,11 @@ import {
   findOpenOperations,
   findOperation,
   lockOperationOfJob,
+  type OperationAtWork,
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
-import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import type { MachineRow } from '../../db/schema/operation.ts'
 import type { OlderWait } from '../domain/operation/older.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded, type OperationState } from '../domain/operation/state.ts'
@@ -20,7 +21,7 @@ import { awaitOlder, letGoSignal } from './await-older.ts'
 
 export interface Entered {
   readonly turn: ActingTurn
-  readonly operation: OperationRow
+  readonly operation: OperationAtWork
   readonly machine: MachineRow
   readonly target: SiteRow
 }

@@ -67,7 +67,7 @@ const begin = ({ turn, operation, machine }: Entered): Promise<Entered['operatio
       actor: actorOf(turn),
     })
     if (!begun) throw movedOn(operation.id)
-    return begun
+    return { ...begun, overdue: false, leftMs: begun.deadlineSeconds * 1_000, ranMs: 0 }
   })
 
 const finish = (entered: Entered, { result, machine: seen }: PerformDone): OperateOutcome => {

@@ -1,5 +1,6 @@
+import type { OperationAtWork } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
-import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
+import type { MachineRow } from '../../db/schema/operation.ts'
 import type { OperationReason } from '../domain/operation/reasons.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { Platform } from '../platforms/ports.ts'
@@ -7,13 +8,16 @@ import type { Platform } from '../platforms/ports.ts'
 /** All that a kind needs to act on its machine. */
 export interface Performance {
   readonly turn: ActingTurn
-  readonly operation: OperationRow
+  readonly operation: OperationAtWork
   readonly machine: MachineRow
   readonly target: SiteRow
   readonly platform: Platform
 }
 
-/** Look again after this long, or earlier when the signal comes. */
+/**
+ * Look again after this long, or earlier when the signal comes. The reason tells whether the deadline runs meanwhile:
+ * in-line.ts.
+ */
 export interface PerformWait {
   readonly type: 'wait'
   readonly reason: OperationReason

@@ -75,6 +75,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
       jobId: operation.jobId,
       expired: operation.expired,
       started: operation.acted,
+      inLine: operation.inLineSince !== null,
       overdueSeconds: operation.overdueSeconds,
       reason: operation.reason,
       awaitsOlder,

@@ -110,7 +110,7 @@ const attended = (db: Queryable): Promise<string[]> => {
         where other.machine_id = o.machine_id and other.id <> o.id
           and (other.settled_at is null and other.state <> 'queued' or other.settled_at >= ${late}))
     union all select format('attended: %s %s is %s, although its turn had to come by %s', kind, id, state, expires_at)
-      from operation where started_at is null and finished_at is null and expires_at < ${late}
+      from operation where (started_at is null or in_line_since is not null) and finished_at is null and expires_at < ${late}
     union all select format('attended: job %s works for %s operations', job_id, count(*))
       from operation where job_id is not null group by job_id having count(*) > 1`)
 }
@@ -215,7 +215,8 @@ export const watchOperations = async (db: Db): Promise<void> => {
           or new.reason <> old.reason), 'it changed after its end'),
         (old.settled_at is not null and new.settled_at is distinct from old.settled_at, 'it was settled twice'),
         (old.started_at is not null and new.started_at is distinct from old.started_at, 'it began twice'),
-        (old.deadline_at is not null and new.deadline_at is distinct from old.deadline_at, 'its deadline moved'),
+        (old.deadline_at is not null and new.deadline_at is distinct from old.deadline_at
+          and (old.in_line_since is null or new.in_line_since is not null), 'its deadline moved while it ran'),
         (old.job_id is not null and new.job_id is distinct from old.job_id, 'it has another job'),
         (new.state <> old.state and new.state in ('canceled', 'superseded') and old.past_return, 'it was past its return'),
         (new.state <> old.state and not (old.state || '>' || new.state) = any('{${edges.join(',')}}'::text[]),

@@ -81,7 +81,12 @@ export const operationSchema = z
     result: anything.nullable(),
     deadline_seconds: z.int(),
     deadline_at: timestamp.nullable(),
-    expires_at: timestamp.openapi({ description: 'Until when it waits for its turn.' }),
+    expires_at: timestamp.openapi({
+      description: 'Until when it waits for its turn, or in line once it has begun.',
+    }),
+    in_line_since: timestamp.nullable().openapi({
+      description: 'It has begun and stands in line: until it is let in, `deadline_at` does not count.',
+    }),
     created_by: z.string(),
     created_at: timestamp,
     started_at: timestamp.nullable(),
@@ -145,6 +150,7 @@ export const viewOperation = (
     deadline_seconds: line.deadlineSeconds,
     deadline_at: momentOrNull(line.deadlineAt),
     expires_at: moment(line.expiresAt),
+    in_line_since: line.finishedAt === null ? momentOrNull(line.inLineSince) : null,
     created_by: line.createdBy,
     created_at: moment(line.createdAt),
     started_at: momentOrNull(line.startedAt),

@@ -81,6 +81,7 @@ const printOperation = ({ output }: Call, operation: Json): void => {
       'deadline',
       `${operation.deadline_seconds} s from its beginning: ${operation.deadline_at ?? 'not begun'}`,
     ],
+    ['in line since', operation.in_line_since],
     ['created', operation.created_at],
     ['started', operation.started_at],
     ['finished', operation.finished_at],

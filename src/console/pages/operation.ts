@@ -130,9 +130,11 @@ const factsHtml = (operation: OperationView, nowMs: number): Html => html`${defi
     'Deadline',
     operation.deadline_at === null || operation.finished_at !== null
       ? `${seconds(operation.deadline_seconds)} from its beginning; waiting does not count`
-      : html`${ago(operation.deadline_at, nowMs)}, ${seconds(operation.deadline_seconds)} from its beginning`,
+      : operation.in_line_since !== null
+        ? html`stands still since it stands in line, ${ago(operation.in_line_since, nowMs)}`
+        : html`${ago(operation.deadline_at, nowMs)}, ${seconds(operation.deadline_seconds)} from its beginning`,
   ],
-  ...(operation.started_at === null && operation.finished_at === null
+  ...(operation.finished_at === null && (operation.started_at === null || operation.in_line_since !== null)
     ? ([['Waits until', ago(operation.expires_at, nowMs)]] as const)
     : []),
   ['Ended', operation.finished_at === null ? 'not yet' : ago(operation.finished_at, nowMs)],

@@ -42,6 +42,7 @@ export interface MoveLook {
   readonly queued: boolean
   /** The guest may be slowed down. */
   readonly force: boolean
+  /** Since its beginning: looks are of many workers, and their clocks differ. */
   readonly atMs: number
   /** What one look stands for. */
   readonly lookMs: number

@@ -40,6 +40,8 @@ export interface WaitingOperation extends JobOfOperation {
   readonly finishedAt: Date | null
   readonly expiresAt: Date
   readonly deadlineAt: Date | null
+  /** Since when its deadline stands still; null: it has not begun, or goes on. */
+  readonly inLineSince: Date | null
   /** How many are before it, and who is at the machine: of one that queues. */
   readonly position: number | null
   readonly blocker: string | null
@@ -54,8 +56,11 @@ export const whyItWaits = (operation: WaitingOperation): OperationWait | null =>
   return {
     reason: operation.shownReason,
     since: operation.jobWaitSince ?? operation.startedAt ?? operation.createdAt,
-    // Until it has begun its turn has to come in time; then its deadline counts.
-    until: operation.startedAt === null ? operation.expiresAt : operation.deadlineAt,
+    // Before it has begun, and whenever it stands in line, its turn has to come in time; else its deadline counts.
+    until:
+      operation.startedAt === null || operation.inLineSince !== null
+        ? operation.expiresAt
+        : operation.deadlineAt,
     error: null,
     ...explain(operation),
   }

@@ -2,6 +2,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { listMovesUnderWay, lockMovesOf } from '../../../db/queries/list-moves-under-way.ts'
 import { listSiteThings } from '../../../db/queries/list-site-things.ts'
 import { setJobTokens } from '../../../db/queries/set-job-tokens.ts'
+import { standInLine } from '../../../db/queries/stand-in-line.ts'
 import { readAdmissionLimits } from '../../../db/queries/tokens.ts'
 import { thingOf, tokenLimit } from '../../domain/job/token.ts'
 import { readParams } from '../../domain/operation/params.ts'
@@ -15,6 +16,7 @@ import {
 } from '../../domain/operation/pick-move-host.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
+import { releaseAndAdmit } from '../../ledger/admission.ts'
 import { isAbsent, PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformWait } from '../performer.ts'
@@ -91,14 +93,27 @@ const pick = (
   plan: MovePlan,
   but: readonly string[],
 ): Promise<Picked | { readonly why: string }> => {
-  const { turn, target } = performance
+  const { turn, operation, target } = performance
   return turn.transaction(async (tx) => {
     await lockMovesOf(tx, target.id)
     const host = await choose(tx, performance, plan, but)
     if ('why' in host) return host
     const held = !(await setJobTokens(tx, turn.job.id, moveTokens(target.name, plan.from, host)))
+    if (!held) await lineUp(tx, { jobId: turn.job.id, operationId: operation.id })
     return { host, held }
   })
+}
+
+/**
+ * What it held for another host is given back: all of it, because who is let in gets all or nothing, and one that held
+ * what it also waits for would stand in its own way. Its deadline stands still from this very change on.
+ */
+const lineUp = async (
+  tx: Tx,
+  { jobId, operationId }: { readonly jobId: string; readonly operationId: string },
+): Promise<void> => {
+  await releaseAndAdmit(tx, [jobId])
+  await standInLine(tx, operationId, true)
 }
 
 const choose = async (
@@ -206,6 +221,14 @@ const unsuitable = ({ machine, target }: Performance, why: string): DroverError 
 /** It neither holds slots nor stands in line for any. */
 export const dropSlots = async ({ turn }: Performance): Promise<void> => {
   await turn.transaction((tx) => setJobTokens(tx, turn.job.id, []))
+}
+
+/** The same of one that has begun and meets with other trouble: that counts against its deadline. */
+export const leaveLine = async ({ turn, operation }: Performance): Promise<void> => {
+  await turn.transaction(async (tx) => {
+    await setJobTokens(tx, turn.job.id, [])
+    await standInLine(tx, operation.id, false)
+  })
 }
 
 /** None now: it holds nothing meanwhile, says why, and looks again, ever later. */

@@ -1,4 +1,3 @@
-import { systemClock } from '../../clock.ts'
 import { judgeMove, moveText } from '../../domain/operation/judge-move.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
@@ -8,7 +7,7 @@ import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { callOf, notForPhase, requirePower } from './look-at-machine.ts'
-import { dropSlots, namedHost, seeHosts, takeHost } from './move-host.ts'
+import { dropSlots, leaveLine, namedHost, seeHosts, takeHost } from './move-host.ts'
 import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
 import { operationMoveKind } from './move-undo.ts'
 import { note, outlast, patient } from './patient.ts'
@@ -120,10 +119,10 @@ const follow = async (
   const status = await handle.status(callOf(performance, 'look'))
   if (status.state === 'succeeded') return arrived(performance, plan, await requirePower(performance))
   if (status.state === 'failed') return afterFailure(performance, plan, status)
-  const { force } = performance.operation
+  const { force, ranMs: atMs } = performance.operation
   const verdict = judgeMove(plan.track, {
     ...{ seen: status.move, queued: status.state === 'queued', force },
-    ...{ atMs: systemClock.now(), lookMs },
+    ...{ atMs, lookMs },
   })
   const { reason, progress, pastReturn } = verdict
   const detail = moveText({ seen: status.move, rate: verdict.rate }, plan.to.name)
@@ -200,7 +199,13 @@ const again = async (performance: Performance, plan: Going, why: string): Promis
 /** Another host than the one that was chosen, now that the move has begun: its slots are asked for first. */
 const elsewhere = async (performance: Performance, plan: MovePlan): Promise<PerformWait> => {
   const spent = plan.to && namedHost(performance) === null ? [...plan.spent, plan.to.ref] : plan.spent
-  const taken = await takeHost(performance, { ...plan, to: null, spent })
+  // From here on the one that refused is not asked any more, whatever happens before there is another.
+  const open = { ...plan, to: null, spent }
+  await storePlan(performance, open)
+  const taken = await takeHost(performance, open).catch(async (error: unknown) => {
+    await leaveLine(performance)
+    throw error
+  })
   if (taken.type === 'wait') return taken
   const detail = `To ${taken.plan.to?.name}: the target is asked again.`
   return { type: 'wait', reason: 'move-scheduling', detail, forMs: lookMs }

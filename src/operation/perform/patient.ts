@@ -1,5 +1,6 @@
 import { lockOperationOfJob, noteOperation } from '../../../db/queries/operation-rows.ts'
-import { systemClock } from '../../clock.ts'
+import { standInLine } from '../../../db/queries/stand-in-line.ts'
+import { standsInLineFor } from '../../domain/operation/in-line.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent, type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
@@ -39,7 +40,7 @@ export const patient = (
     const outcome = await perform(performance).catch((error: unknown) => outlast(performance, error))
     if (outcome.type === 'done') return outcome
     await noteWait(performance, outcome)
-    return { ...outcome, forMs: untilDeadline(performance, outcome.forMs) }
+    return { ...outcome, forMs: untilDeadline(performance, outcome) }
   },
 })
 
@@ -68,35 +69,38 @@ const shortestMs = 1_000
 const longestMs = 10_000
 
 /** The longer it has gone on, the longer the pauses; trouble that was short costs little. */
-const pauseMs = ({ operation }: Performance): number => {
-  const ranMs = systemClock.now() - (operation.startedAt?.getTime() ?? systemClock.now())
-  return Math.min(longestMs, Math.max(shortestMs, ranMs / 4))
-}
+const pauseMs = ({ operation }: Performance): number =>
+  Math.min(longestMs, Math.max(shortestMs, operation.ranMs / 4))
 
 const leastMs = 200
 
-/** No wait goes beyond the deadline: somebody has to be there to say that it has passed. */
-const untilDeadline = ({ operation }: Performance, forMs: number): number => {
-  if (operation.deadlineAt === null) return forMs
-  return Math.max(leastMs, Math.min(forMs, operation.deadlineAt.getTime() - systemClock.now() + leastMs))
+/** No wait goes beyond a deadline that runs: somebody has to be there to say that it has passed. */
+const untilDeadline = ({ operation }: Performance, { reason, forMs }: PerformWait): number => {
+  if (operation.leftMs === null || standsInLineFor(reason)) return forMs
+  return Math.max(leastMs, Math.min(forMs, operation.leftMs + leastMs))
 }
 
 const noteWait = async (performance: Performance, wait: PerformWait): Promise<void> => {
   const { operation } = performance
   const { reason, detail: message, progress = 0 } = wait
-  if (operation.reason === reason && operation.message === message && operation.progress >= progress) return
-  await note(performance, { reason, message, progress })
+  const inLine = standsInLineFor(reason)
+  const same = operation.reason === reason && operation.message === message && operation.progress >= progress
+  if (same && inLine === (operation.inLineSince !== null)) return
+  await note(performance, { reason, message, progress, inLine })
+}
+
+type Noted = Parameters<typeof noteOperation>[2] & {
+  /** Whether it stands in line from now on; not given: that stays. */
+  readonly inLine?: boolean
 }
 
 /** Tells how it goes; throws when the operation is not this job's any more. */
-export const note = (
-  { turn, operation }: Performance,
-  noted: Parameters<typeof noteOperation>[2],
-): Promise<void> =>
+export const note = ({ turn, operation }: Performance, { inLine, ...noted }: Noted): Promise<void> =>
   turn.transaction(async (tx) => {
     const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
     if (!mine) throw movedOn(operation.id)
     await noteOperation(tx, operation.id, noted)
+    if (inLine !== undefined) await standInLine(tx, operation.id, inLine)
   })
 
 /** What a target takes on and fails at so often is no trouble that passes; each leaves an effect to look after. */

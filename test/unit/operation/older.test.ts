@@ -29,7 +29,7 @@ test('what could not be undone is counted with its tries and its last error', ()
 
 const pending: TickFacts = {
   ...{ state: 'pending', jobId: 'job-1', jobState: 'waiting', expired: true, started: false },
-  ...{ overdueSeconds: null, reason: 'in-progress', awaitsOlder: false },
+  ...{ inLine: false, overdueSeconds: null, reason: 'in-progress', awaitsOlder: false },
 }
 
 test('who waited in vain says for what: for its turn, or for one that did not let go', () => {
