@@ -124,6 +124,7 @@ create table public.effect (
   waived_reason text,
   created_at timestamp(3) with time zone not null default now(),
   updated_at timestamp(3) with time zone not null default now(),
+  done_at timestamp(3) with time zone,
   constraint effect_pkey PRIMARY KEY (id),
   constraint effect_state CHECK ((state = ANY (ARRAY['intended'::text, 'done'::text, 'undone'::text, 'debt'::text, 'waived'::text])))
 );

@@ -98,6 +98,7 @@ CREATE TABLE "operation" (
 	CONSTRAINT "operation_progress" CHECK ("operation"."progress" between 0 and 100)
 );
 --> statement-breakpoint
+ALTER TABLE "effect" ADD COLUMN "done_at" timestamp (3) with time zone;--> statement-breakpoint
 CREATE INDEX "operation_refusal_since" ON "operation_refusal" USING btree ("since");--> statement-breakpoint
 CREATE UNIQUE INDEX "machine_ref" ON "machine" USING btree ("target_id","ref");--> statement-breakpoint
 CREATE INDEX "machine_name" ON "machine" USING btree ("name","id");--> statement-breakpoint

@@ -53,7 +53,8 @@ export const markEffectDone = async (
       select 1 from job where id = ${effect.jobId}::uuid and lease_epoch = ${effect.epoch} and state = 'running' for share
     )
     update effect e set state = 'done', external_id = ${effect.externalId}, epoch = ${effect.epoch},
-      undo = coalesce(${effect.undo}::text::jsonb, e.undo), error = null, updated_at = now()
+      undo = coalesce(${effect.undo}::text::jsonb, e.undo), error = null, done_at = coalesce(e.done_at, now()),
+      updated_at = now()
     from held where e.id = ${effect.id}::uuid and e.state in ('intended', 'done') returning 1`
   return rows.length === 1
 }

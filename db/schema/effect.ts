@@ -23,6 +23,8 @@ export const effect = pgTable(
     nextTryAt: moment('next_try_at'),
     waivedBy: text('waived_by'),
     waivedReason: text('waived_reason'),
+    /** When it came about for the first time: stays when it is undone. */
+    doneAt: moment('done_at'),
     createdAt: moment('created_at').notNull().defaultNow(),
     updatedAt: moment('updated_at').notNull().defaultNow(),
   },

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { OperationLine } from '../../../db/queries/list-operations.ts'
 import { conflictRules } from '../../domain/operation/admit.ts'
-import { conditionsView } from '../../domain/operation/conditions.ts'
+import { conditionsView, type SignalSeen } from '../../domain/operation/conditions.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { type OperationState, operationStates } from '../../domain/operation/state.ts'
@@ -99,6 +99,7 @@ export const conditionsSchema = z
   .object({
     id: z.uuid(),
     phase: z.enum(['Pending', 'InProgress', 'Completed', 'Failed']),
+    progress: z.string().nullable().openapi({ description: '`45%`; null: it is no move.' }),
     conditions: z.array(
       z.object({
         type: z.enum(['Completed', 'SignalSent']),
@@ -174,11 +175,18 @@ const viewWait = (line: OperationLine, slots: readonly SlotView[] | null): Opera
   }
 }
 
-export const viewConditions = (line: OperationLine): z.infer<typeof conditionsSchema> => {
-  const { phase, conditions } = conditionsView({
+/** `signal`: what its effects tell; null: they are forgotten. */
+export const viewConditions = (
+  line: OperationLine,
+  signal: SignalSeen | null,
+): z.infer<typeof conditionsSchema> => {
+  const { phase, progress, conditions } = conditionsView({
     ...line,
+    kind: line.kind as z.infer<typeof operationKind>,
     state: line.state as OperationState,
     reason: line.shownReason,
+    stored: line.reason as OperationReason,
+    signal,
   })
-  return { id: line.id, phase, conditions: [...conditions] }
+  return { id: line.id, phase, progress, conditions: [...conditions] }
 }

@@ -3,6 +3,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { explainTokenWait } from '../../../db/queries/explain-token-wait.ts'
 import { listOperations, type OperationLine, readOperation } from '../../../db/queries/list-operations.ts'
 import { findOperationsOfJobs } from '../../../db/queries/operations-of-jobs.ts'
+import { readSignals } from '../../../db/queries/read-signals.ts'
 import { readAdmissionLimits } from '../../../db/queries/tokens.ts'
 import { tokenLimit } from '../../domain/job/token.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
@@ -118,6 +119,16 @@ export const readSlots = async (db: Queryable, line: OperationLine): Promise<Slo
   }))
 }
 
+/** As tools read them that know conditions: what they want to know beside the row is read for them alone. */
+const readConditions = async (db: Queryable, lines: readonly OperationLine[]) => {
+  const jobs = lines.map(({ jobId }) => jobId).filter((id) => id !== null)
+  const signals = await readSignals(db, jobs)
+  return (line: OperationLine) =>
+    viewConditions(line, line.jobId === null ? nothingAsked : (signals.get(line.jobId) ?? null))
+}
+
+const nothingAsked = { attempted: false, acceptedAt: null }
+
 /** `/operations` as they are read; what makes and ends them is in files of its own. */
 export const operations = (deps: ApiDeps) =>
   newResource()
@@ -133,11 +144,15 @@ export const operations = (deps: ApiDeps) =>
         { before, limit: limit + 1, silentMs: deps.leaseMs },
       )
       const page = { list: 'operations', limit, key: (row: OperationLine) => row.id }
-      if (view === 'conditions') return c.json(toPage(rows, { ...page, item: viewConditions }), 200)
+      if (view === 'conditions')
+        return c.json(toPage(rows, { ...page, item: await readConditions(deps.db, rows) }), 200)
       return c.json(toPage(rows, { ...page, item: (row) => viewOperation(row) }), 200)
     })
     .openapi(show, async (c) => {
       const line = await requireOperation(deps.db, c.req.valid('param').id, deps.leaseMs)
-      if (c.req.valid('query').view === 'conditions') return c.json(viewConditions(line), 200)
+      if (c.req.valid('query').view === 'conditions') {
+        const view = await readConditions(deps.db, [line])
+        return c.json(view(line), 200)
+      }
       return c.json(viewOperation(line, await readSlots(deps.db, line)), 200)
     })

@@ -2,10 +2,19 @@ import { z } from 'zod'
 import { fillPage } from '../fill-page.ts'
 import { tokenClasses } from '../job/token.ts'
 import { applicability, type RunPolicy, runPolicies } from './applicability.ts'
+import {
+  type CompatibleWord,
+  compatibleWord,
+  compatibleWords,
+  inProgress,
+  moveKinds,
+  otherKinds,
+  progressWords,
+} from './compatible-words.ts'
 import { type OperationVariant, operationKinds, operationVariants, variantText } from './kinds.ts'
 import { supersedes } from './matrix.ts'
 import { operationParams } from './params.ts'
-import { operationReasons, type ReasonText } from './reasons.ts'
+import { type OperationReason, operationReasons, type ReasonText } from './reasons.ts'
 import { operationStates, operationTable } from './state.ts'
 import { usualTimes } from './times.ts'
 
@@ -52,6 +61,15 @@ const applicabilityRows = operationKinds.map((kind) => {
 
 const reasons: Readonly<Record<string, ReasonText>> = operationReasons
 
+/** What a reason is called in an open one of these kinds, and in one that has failed with it. */
+const wordCells = (reason: OperationReason, family: 'moves' | 'others'): string[] => {
+  const word: CompatibleWord | typeof inProgress = compatibleWords[reason][family]
+  const [kind = 'start'] = family === 'moves' ? moveKinds : otherKinds
+  const shown =
+    word === inProgress && family === 'others' ? 'that of its kind' : code(compatibleWord(kind, reason))
+  return [shown, code(compatibleWord(kind, reason, true))]
+}
+
 const slotClasses = ['host-outbound-moves', 'host-inbound-moves', 'host-move-syncs', 'target-moves'] as const
 
 /** The parts of docs/operations.md that are made of the tables, by name. */
@@ -89,6 +107,20 @@ export const operationTables = (): Readonly<Record<string, string>> => ({
       retryable ? 'yes' : '',
     ]),
   ),
+  words: [
+    table(
+      ['Reason', 'A move', 'A move that failed with it', 'Any other', 'Any other that failed with it'],
+      (Object.keys(operationReasons) as OperationReason[]).map((reason) => [
+        code(reason),
+        ...wordCells(reason, 'moves'),
+        ...wordCells(reason, 'others'),
+      ]),
+    ),
+    '',
+    `The word of its kind: ${otherKinds
+      .map((kind) => `${code(kind)} ${code(progressWords[kind])}`)
+      .join(', ')}.`,
+  ].join('\n'),
   slots: table(
     ['Slot', 'What it bounds', 'How many'],
     slotClasses.map((name) => [

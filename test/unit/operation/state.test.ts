@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { conditionsView } from '../../../src/domain/operation/conditions.ts'
 import {
   hasEnded,
   isActive,
@@ -28,25 +27,4 @@ test('every state is reached, and every event leads somewhere', () => {
   expect([...reached].sort()).toEqual(operationStates.filter((state) => state !== 'queued').sort())
   const used = new Set(operationStates.flatMap((state) => Object.keys(operationTable[state])))
   expect([...used].sort()).toEqual([...operationEvents].sort())
-})
-
-const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1_000)
-const seen = { reason: 'host-full', message: 'No host has room.', createdAt: at(0) }
-
-test('tools that know conditions read a superseded operation as completed, and why', () => {
-  const view = conditionsView({ ...seen, state: 'superseded', startedAt: at(1), finishedAt: at(2) })
-  expect(view.phase).toBe('Completed')
-  expect(view.conditions).toMatchObject([
-    { type: 'Completed', status: 'True', reason: 'Superseded', last_transition_time: at(2).toISOString() },
-    { type: 'SignalSent', status: 'True', reason: 'SignalSentSuccess' },
-  ])
-})
-
-test('a failure before anything was asked of the platform says so', () => {
-  const view = conditionsView({ ...seen, state: 'failed', startedAt: null, finishedAt: at(3) })
-  expect(view.phase).toBe('Failed')
-  expect(view.conditions).toMatchObject([
-    { status: 'False', reason: 'HostFull', message: 'No host has room.' },
-    { status: 'False', reason: 'SignalSentError' },
-  ])
 })
