@@ -135,6 +135,7 @@ export interface DueDebt {
   readonly id: string
   readonly jobId: string
   readonly attempts: number
+  readonly platform: string
 }
 
 /**
@@ -150,7 +151,7 @@ export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): 
           and not exists (select from job j where j.id = effect.job_id and j.finished_at is null)
           and not ${openJobAbout(tx, 'effect', tx`effect.id::text`)}
         order by next_try_at limit ${limit} for update skip locked) due
-  where e.id = due.id returning e.id, e.job_id, e.attempts`
+  where e.id = due.id returning e.id, e.job_id, e.attempts, e.platform`
 
 /** A person takes the responsibility for what is left outside. */
 export const waiveOpenEffect = async (

@@ -20,3 +20,11 @@ export const findMachineById = async (db: Queryable, id: string): Promise<NamedM
     from machine m left join site s on s.id = m.target_id where m.id = ${id}::uuid`
   return row
 }
+
+/** What the target of a machine is called; its id, where there is none any more. */
+export const findTargetName = async (db: Queryable, machineId: string): Promise<string> => {
+  const [row] = await db<{ target: string }[]>`
+    select coalesce(s.name, m.target_id::text) as target
+    from machine m left join site s on s.id = m.target_id where m.id = ${machineId}::uuid`
+  return row?.target ?? ''
+}

@@ -6,6 +6,7 @@ import { readSettingRows } from '../../db/queries/settings.ts'
 import { countSlots } from '../../db/queries/workers.ts'
 import type { Clock } from '../clock.ts'
 import { limits } from '../config.ts'
+import { findKind } from '../domain/job/registry.ts'
 import { settingValue } from '../domain/settings.ts'
 import type { Logger } from '../log.ts'
 import type { Bell, Ring } from './bell.ts'
@@ -78,7 +79,8 @@ export class Relay implements Service {
   async runOnce(): Promise<boolean | number> {
     const windows = await this.#windows()
     if (windows.length === 0) return false
-    const due = await findDueJobs(this.#options.db, windows)
+    const { db, silentMs } = this.#options
+    const due = await findDueJobs(db, { windows, silentMs })
     if (due.length > 0) {
       this.#idleRounds = 0
       for (let at = 0; at < due.length; at += limits.relayBatch)
@@ -120,6 +122,7 @@ export class Relay implements Service {
       .map(([kind, slots]) => ({
         kind,
         window: windowFor(slots, this.#rates.get(kind) ?? 0, this.#windowMax),
+        slots: findKind(kind)?.lanesLeaveRoom ? slots : null,
       }))
       .filter(({ window }) => window > 0)
   }

@@ -86,7 +86,8 @@ export const sweepDebts = async (db: Db): Promise<number> =>
         kind: 'settle-debt',
         payload: { effect_id: debt.id },
         subject: { type: 'effect', id: debt.id },
-        lane: 'debts',
+        // What hangs hangs on its platform, and takes no more than that platform's share.
+        lane: `debts/${debt.platform}`,
         priority: -10,
         idempotencyKey: `settle-debt/${debt.id}/${debt.attempts}`,
         createdBy: 'conductor',

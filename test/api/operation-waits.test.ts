@@ -25,7 +25,7 @@ const jobOf = (operation: Body) => String(operation.job_id)
 
 test('without a worker that can do it, it says so; with one it waits for that', async () => {
   const made = await ask({ machine: await addMachine(db), kind: 'stop' })
-  expect(made).toMatchObject({ reason: 'admitted', waits: { ends_when: 'A worker is free.' } })
+  expect(made).toMatchObject({ reason: 'admitted', waits: { ends_when: 'A worker is free for its target.' } })
   await db`update worker set heartbeat_at = now() - interval '1 hour'`
   expect(await look(made.id)).toMatchObject({
     ...{ state: 'pending', reason: 'no-worker', remedy: 'Start a worker.' },
@@ -82,13 +82,14 @@ test('one that waits for a slot says for which, how many there are, who has them
 })
 
 test('one whose kind or lane is paused says by whom and why', async () => {
-  const made = await ask({ machine: await addMachine(db), kind: 'stop' })
-  const pause = { scope: 'lane', name: 'machines/person', reason: 'storage is being mended' }
+  const targetId = uuidv7()
+  const made = await ask({ machine: await addMachine(db, { targetId }), kind: 'stop' })
+  const pause = { scope: 'lane', name: `machines/${targetId}`, reason: 'storage is being mended' }
   expect((await call('POST', '/v1/pauses', { json: pause })).status).toBeLessThan(300)
   const now = await look(made.id)
   expect(now).toMatchObject({ reason: 'paused', waits: { reason: 'paused' } })
   expect((now.waits as { detail: string }).detail).toBe(
-    'local paused the lane machines/person: storage is being mended',
+    `local paused the lane machines/${targetId}: storage is being mended`,
   )
 })
 

@@ -83,7 +83,7 @@ test('every wait has a reason, a since and what ends it', () => {
     waitUntil: null,
     waitSignal: null,
   }
-  const idle = { pauses: [], serving: 0, able: 0, slots: 0, running: 0 }
+  const idle = { pauses: [], serving: 0, able: 0, slots: 0, running: 0, inLane: 0 }
   const waits = [
     explainReady(job, idle),
     explainReady({ ...job, notDue: true }, idle),

@@ -22,6 +22,11 @@ export interface JobKind<Payload = unknown> {
    * them until it ends or asks for others. Those of other kinds are for one turn.
    */
   readonly keepsTokens: boolean
+  /**
+   * A lane never has more of its slots than it leaves free: where a turn may hang on something that is dead, and a lane
+   * is all that hangs on the same. Bells are then not rung ahead: not for kinds whose jobs are short and many.
+   */
+  readonly lanesLeaveRoom: boolean
 }
 
 export interface JobKindOptions<Payload> {
@@ -33,6 +38,7 @@ export interface JobKindOptions<Payload> {
   retry?: Partial<RetryPolicy>
   concurrency?: number
   keepsTokens?: boolean
+  lanesLeaveRoom?: boolean
 }
 
 const kindName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
@@ -51,6 +57,7 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
     retry: { ...defaultRetryPolicy, ...options.retry },
     concurrency: options.concurrency ?? 4,
     keepsTokens: options.keepsTokens ?? false,
+    lanesLeaveRoom: options.lanesLeaveRoom ?? false,
   }
 }
 

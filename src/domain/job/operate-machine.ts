@@ -8,6 +8,9 @@ export const operateMachine = defineKind({
   version: 1,
   payload: z.strictObject({ operation_id: z.uuid() }),
   retry: { environmentMax: 20 },
-  concurrency: 16,
+  // Twice as many as one target gets: its turns only wait for what it answers.
+  concurrency: 32,
   keepsTokens: true,
+  // A lane is a target.
+  lanesLeaveRoom: true,
 })

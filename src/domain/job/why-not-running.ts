@@ -1,3 +1,4 @@
+import { findKind } from './registry.ts'
 import type { JobState } from './state.ts'
 
 /** Why a job does not run now, as a person reads it. Law: every wait has a reason, a since and an end. */
@@ -45,6 +46,7 @@ export interface FleetFacts {
   readonly able: number
   readonly slots: number
   readonly running: number
+  readonly inLane: number
 }
 
 /** The stored wait of a `waiting` job, with the lines that it stands in. Pure. */
@@ -105,9 +107,12 @@ export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
     }
   return {
     reason: 'worker-slot',
-    detail: `${fleet.running} ${job.kind} jobs run on ${fleet.able} workers with ${fleet.slots} slots in all.`,
+    detail: `${fleet.running} ${job.kind} jobs run on ${fleet.able} workers with ${fleet.slots} slots in all.${share(job, fleet)}`,
     since: dueSince,
     until: job.deadline,
     endsWhen: 'A slot is free and its turn has come: priority first, then a fair share for each lane.',
   }
 }
+
+const share = ({ kind }: WaitingFacts, { inLane }: FleetFacts): string =>
+  findKind(kind)?.lanesLeaveRoom ? ` ${inLane} are of its lane, which leaves as many to others.` : ''

@@ -113,4 +113,4 @@ const atItsPlatform = ({ jobState, jobWaitDetail, jobWaitUntil, message }: Waiti
         until: jobWaitUntil,
         endsWhen: 'It is looked at again then, or earlier when there is news.',
       }
-    : { detail: message, endsWhen: 'A worker is free.' }
+    : { detail: message, endsWhen: 'A worker is free for its target.' }

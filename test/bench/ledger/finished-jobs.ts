@@ -118,7 +118,9 @@ const liveThrough = async (db: Db, group: number): Promise<Record<Step, number>>
     createdBy: 'bench',
   }))
   await timed('enqueue', () => db.begin((tx) => enqueue(tx, jobs)))
-  const due = await timed('find due', () => findDueJobs(db, [{ kind: 'self-test', window: 400 }]))
+  const due = await timed('find due', () =>
+    findDueJobs(db, { windows: [{ kind: 'self-test', window: 400, slots: null }], silentMs: 10_000 }),
+  )
   await timed('mark rung', () => markRung(db, due))
   const asks = due.map((job) => ({ id: job.id, generation: job.generation, version: 1 }))
   const claimed = await timed('claim', () => claimJobs(db, asks, { workerId, leaseMs: 15_000 }))
