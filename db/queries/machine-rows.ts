@@ -16,6 +16,16 @@ export const lockMachine = async (tx: Tx, id: string): Promise<MachineRow | unde
   return row
 }
 
+/**
+ * The same without waiting for whoever has it: `busy`. For rounds over many machines, in which the others are not to
+ * wait for one and it comes again in the next.
+ */
+export const tryLockMachine = async (tx: Tx, id: string): Promise<MachineRow | 'busy' | undefined> => {
+  const [row] = await tx<MachineRow[]>`
+    select * from machine where id = ${id}::uuid for no key update skip locked`
+  return row ?? ((await findMachine(tx, id)) ? 'busy' : undefined)
+}
+
 /** The same by where it is. The lock comes before that of its entry, as everywhere. */
 export const lockMachinesAt = async (
   tx: Tx,

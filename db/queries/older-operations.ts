@@ -1,6 +1,6 @@
 import type { JobState } from '../../src/domain/job/state.ts'
 import { storableText } from '../../src/storable.ts'
-import type { Tx } from '../client.ts'
+import type { Queryable, Tx } from '../client.ts'
 import { isMachineDebt } from './machine-debts.ts'
 
 /** One that has ended and whose effects have not stopped: why not. */
@@ -63,13 +63,14 @@ export const noteOlderKeepsOn = async (
 
 /** Warnings about machines whose cause is over: nothing keeps on there any more, or its run policy is kept again. */
 export const findHealedMachines = async (
-  tx: Tx,
+  db: Queryable,
   limit: number,
-): Promise<{ machine: string; type: 'older-keeps-on' | 'policy-fails' }[]> => tx<
+): Promise<{ machine: string; type: 'older-keeps-on' | 'policy-fails' }[]> => db<
   { machine: string; type: 'older-keeps-on' | 'policy-fails' }[]
 >`
   select w.entity_id as machine, w.type from warning w left join machine m on m.id = w.entity_id::uuid
-  where w.entity_type = 'machine' and case w.type
+  -- By its types first: that is what the index begins with.
+  where w.type in ('older-keeps-on', 'policy-fails') and w.entity_type = 'machine' and case w.type
     when 'older-keeps-on' then not exists (select from operation o where o.machine_id = w.entity_id::uuid
       and o.settled_at is null and o.finished_at is not null)
     when 'policy-fails' then m.id is null or m.gone_at is not null or m.policy_failures = 0

@@ -4,6 +4,7 @@ import type { Queryable } from '../client.ts'
  * Machines that are not as their run policy wants them, the longest due first: seen lately, on a target that answers,
  * with nothing done to them and no migration that has them. Of each target as many as may be asked for at once beside
  * what is under way there; one that does not get on takes no other's turn. The first lines are those of the index.
+ * One that somebody has locked comes in a later round, and takes no other's place in this one.
  */
 export const findPolicyMachines = async (
   db: Queryable,
@@ -28,6 +29,7 @@ export const findPolicyMachines = async (
         and not exists (select from entry e where e.state <> 'finished'
           and (e.id = m.entry_id or (e.target_id = m.target_id and e.machine_ref = m.ref)))
     )
-    select id from due where place <= ${most.openPerTarget} order by policy_next_at, id limit ${most.limit}`
+    select m.id from due join machine m on m.id = due.id where due.place <= ${most.openPerTarget}
+    order by due.policy_next_at, m.id limit ${most.limit} for share of m skip locked`
   return rows.map(({ id }) => id)
 }

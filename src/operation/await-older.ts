@@ -1,5 +1,5 @@
-import type { Queryable, Tx } from '../../db/client.ts'
-import { lockMachine } from '../../db/queries/machine-rows.ts'
+import type { Db, Queryable, Tx } from '../../db/client.ts'
+import { tryLockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findHealedMachines,
   findLettingGo,
@@ -12,6 +12,7 @@ import type { MachineRow } from '../../db/schema/operation.ts'
 import { decideOlderWait, type OlderWait } from '../domain/operation/older.ts'
 import { settingValue } from '../domain/settings.ts'
 import { mergeWarnings } from '../inventory/warnings.ts'
+import type { Logger } from '../log.ts'
 
 const boundSetting = 'older-keeps-on-seconds'
 const warningTypes = ['older-keeps-on'] as const
@@ -55,13 +56,26 @@ export const awaitOlder = async (
   return wait
 }
 
-/** Takes back the warnings about machines whose cause is over. True: there may be more. */
-export const clearHealed = async (tx: Tx, limit: number, actor: string): Promise<boolean> => {
-  const healed = await findHealedMachines(tx, limit)
+/** Takes back the warnings about machines whose cause is over, each by itself. True: there may be more. */
+export const clearHealed = async (
+  { db, log }: { readonly db: Db; readonly log: Logger },
+  { limit, actor }: { readonly limit: number; readonly actor: string },
+): Promise<boolean> => {
+  const healed = await findHealedMachines(db, limit)
+  let cleared = 0
   for (const { machine: id, type } of healed) {
-    const machine = await lockMachine(tx, id)
-    const place = { entityType: 'machine', entityId: id, entityName: machine?.name ?? id }
-    await mergeWarnings(tx, place, { types: [type], said: {}, actor })
+    try {
+      const done = await db.begin(async (tx) => {
+        const machine = await tryLockMachine(tx, id)
+        if (machine === 'busy') return false
+        const place = { entityType: 'machine', entityId: id, entityName: machine?.name ?? id }
+        await mergeWarnings(tx, place, { types: [type], said: {}, actor })
+        return true
+      })
+      if (done) cleared += 1
+    } catch (error) {
+      log.warn({ err: error, machine: id }, 'a warning of a machine could not be taken back')
+    }
   }
-  return healed.length === limit
+  return cleared === limit
 }

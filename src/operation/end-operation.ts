@@ -33,22 +33,33 @@ export const settleAndPromote = async (tx: Tx, machineId: string, ids: readonly 
   await promoteNext(tx, machineId)
 }
 
-/** The first of the queue, once nobody is at the machine and nothing of anybody is under way there. */
-const promoteNext = async (tx: Tx, machineId: string): Promise<void> => {
-  const open = await findOpenOperations(tx, machineId)
-  if (open.some(({ state }) => isActive(state as OperationState))) return
+/**
+ * The first of the queue, once nobody is at the machine and nothing of anybody is under way there. What is open at the
+ * machine is looked up, unless the caller has just seen it under the machine's lock. False: nothing was changed.
+ */
+export const promoteNext = async (
+  tx: Tx,
+  machineId: string,
+  seen?: readonly OpenOperation[],
+): Promise<boolean> => {
+  const open = seen ?? (await findOpenOperations(tx, machineId))
+  if (open.some(({ state }) => isActive(state as OperationState))) return false
   const queue = open.filter(({ state }) => state === 'queued')
-  if (queue.length === 0) return
+  if (queue.length === 0) return false
   const machine = await findMachine(tx, machineId)
   const policy = (machine?.runPolicy ?? 'manual') as RunPolicy
   for (const next of queue) {
     const why = whyNotPromoted(asAsked(next), policy)
-    if (why === undefined) return promote(tx, next)
+    if (why === undefined) {
+      await promote(tx, next)
+      return true
+    }
     await moveToEnd(tx, {
       ...{ id: next.id, event: 'fail', seen: 'queued', reason: why, actor: 'conductor', settled: true },
       message: `${operationReasons[why].title}. It is ${policy} by now.`,
     })
   }
+  return true
 }
 
 const asAsked = ({ kind, cause }: OpenOperation) => ({

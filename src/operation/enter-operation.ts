@@ -47,10 +47,11 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) =>
       hasEnded(state as OperationState),
     )
-    await settleOperations(
-      tx,
-      over.map(({ id }) => id),
-    )
+    if (over.length > 0)
+      await settleOperations(
+        tx,
+        over.map(({ id }) => id),
+      )
     const target = await loadSiteById(tx, machine.targetId)
     if (!target || machine.goneAt !== null) throw gone(machine)
     requireTrusted(target)

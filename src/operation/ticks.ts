@@ -1,6 +1,6 @@
 import type { Db, Tx } from '../../db/client.ts'
 import { findMachinesToLookAt } from '../../db/queries/find-machines-to-look-at.ts'
-import { lockMachine } from '../../db/queries/machine-rows.ts'
+import { tryLockMachine } from '../../db/queries/machine-rows.ts'
 import { findOpenOperations, type OpenOperation } from '../../db/queries/operation-rows.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
 import type { Clock } from '../clock.ts'
@@ -17,7 +17,7 @@ import { sendSignal } from '../ledger/signals.ts'
 import type { Logger } from '../log.ts'
 import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from './await-older.ts'
 import { bringBack } from './come-back.ts'
-import { endOperation, leaveOperation, settleAndPromote } from './end-operation.ts'
+import { endOperation, leaveOperation, promoteNext, settleAndPromote } from './end-operation.ts'
 import { keepRunPolicies } from './keep-run-policies.ts'
 
 export interface OperationTicksOptions {
@@ -41,7 +41,7 @@ export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop 
   })
 
 /** One round. True: there is more. */
-export const tickOperations = async (db: Db, log?: Logger): Promise<boolean> => {
+export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
   const machines = await findMachinesToLookAt(db, {
     limit: roundMost,
     olderKeepsOnSeconds: await olderBoundSeconds(db),
@@ -53,21 +53,38 @@ export const tickOperations = async (db: Db, log?: Logger): Promise<boolean> => 
       for (const outcome of canceled) nudgeCancel(db, outcome)
     } catch (error) {
       // The others do not wait for the one that cannot be looked at.
-      if (!log) throw error
       log.warn({ err: error, machine: machineId }, 'the operations of a machine could not be looked at')
     }
   }
   if (machines.length > 0) nudge(db)
-  const more = [await bringBack(db, log), await keepRunPolicies(db, log)].includes(true)
-  const healed = (await db.begin((tx) => clearHealed(tx, roundMost, actor))) as boolean
-  return machines.length === roundMost || healed || more
+  const parts = [
+    () => bringBack(db, log),
+    () => keepRunPolicies(db, log),
+    () => clearHealed({ db, log }, { limit: roundMost, actor }),
+  ]
+  let more = machines.length === roundMost
+  for (const part of parts) if (await apart(log, part)) more = true
+  return more
+}
+
+/** What one part of a round fails at keeps no other part from its own. */
+const apart = async (log: Logger, part: () => Promise<boolean>): Promise<boolean> => {
+  try {
+    return await part()
+  } catch (error) {
+    log.warn({ err: error }, 'a part of a round of the operations failed; it comes again')
+    return false
+  }
 }
 
 const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> => {
   const canceled: CancelOutcome[] = []
-  const machine = await lockMachine(tx, machineId)
+  const machine = await tryLockMachine(tx, machineId)
+  // Whoever has it changes it: it is looked at in the next round, and the others in this one.
+  if (machine === 'busy') return canceled
   const open = await findOpenOperations(tx, machineId)
   const awaitsOlder = open.some(keepsOn)
+  let isAsSeen = true
   for (const operation of open) {
     const step = decideTick({
       state: operation.state as OperationState,
@@ -80,12 +97,14 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
       reason: operation.reason,
       awaitsOlder,
     })
+    if (step.do === 'rest') continue
+    isAsSeen = false
     const outcome = await carryOut(tx, operation, step)
     if (outcome) canceled.push(outcome)
   }
   // Also when nothing has ended here: its turn may have come in a round that was cut off.
-  await settleAndPromote(tx, machineId, [])
-  if (machine) await wakeOrTell(tx, machine)
+  if (await promoteNext(tx, machineId, isAsSeen ? open : undefined)) isAsSeen = false
+  if (machine) await wakeOrTell(tx, machine, isAsSeen ? open : await findOpenOperations(tx, machineId))
   crashPoint('operation-tick')
   return canceled
 }
@@ -95,8 +114,7 @@ const keepsOn = ({ state, jobState, owes }: OpenOperation): boolean =>
   hasEnded(state as OperationState) && (owes || (jobState !== null && !isTerminal(jobState)))
 
 /** Whoever waits for an older one goes on as soon as that has let go; until then it says what that is at. */
-const wakeOrTell = async (tx: Tx, machine: MachineRow): Promise<void> => {
-  const open = await findOpenOperations(tx, machine.id)
+const wakeOrTell = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]): Promise<void> => {
   const waits = open.find(({ state }) => state === 'pending')
   if (!waits) return
   const still = await awaitOlder(tx, { operationId: waits.id, machine, actor })
@@ -106,9 +124,8 @@ const wakeOrTell = async (tx: Tx, machine: MachineRow): Promise<void> => {
 const carryOut = async (
   tx: Tx,
   operation: OpenOperation,
-  step: TickStep,
+  step: Exclude<TickStep, { do: 'rest' }>,
 ): Promise<CancelOutcome | undefined> => {
-  if (step.do === 'rest') return undefined
   if (step.do === 'settle') {
     await settleAndPromote(tx, operation.machineId, [operation.id])
     return undefined

@@ -6,6 +6,7 @@ import { tickOperations } from '../../src/operation/ticks.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
 import { createInventoryWorker } from './inventory.ts'
 import { createOperatingWorld, type OperatingWorld } from './operating.ts'
+import { strictLog } from './strict-log.ts'
 
 export const GiB = 1024 ** 3
 
@@ -124,11 +125,11 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
         where id = (select job_id from operation where id = ${id}::uuid)`),
     endOf: async (operation) => {
       for (let turns = 0; turns < 1_000; turns += 1) {
-        await tickOperations(db)
+        await tickOperations(db, strictLog)
         await world.turn(operation)
         const { state } = await moving.jobOf(operation)
         if (!['succeeded', 'failed', 'canceled'].includes(state)) continue
-        await tickOperations(db)
+        await tickOperations(db, strictLog)
         return world.operation(operation.id)
       }
       throw new Error(`Operation ${operation.id} did not end.`)

@@ -21,6 +21,7 @@ import { createLab, type SiteClient, type TestLab } from './lab.ts'
 import { jobOf } from './ledger.ts'
 import { addMachine } from './machines.ts'
 import { createDatabase } from './postgres.ts'
+import { strictLog } from './strict-log.ts'
 
 export interface Asking {
   readonly force?: boolean
@@ -94,7 +95,7 @@ export const createOperators = (parts: {
     },
     finish: async ({ id }) => {
       await worker.finish(await jobIdOf(id))
-      await tickOperations(db)
+      await tickOperations(db, strictLog)
       return operation(id)
     },
     done: async (machineId, kind, asking) => operators.finish(await operators.ask(machineId, kind, asking)),

@@ -8,6 +8,7 @@ import { bringBack } from '../../../src/operation/come-back.ts'
 import { endOperation } from '../../../src/operation/end-operation.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const { db } = await createDatabase()
 
@@ -56,11 +57,11 @@ test('it gives way to a person, and comes back when that has ended, whatever bec
     const first = await ask(machine, evict, 'evacuation')
     expect(first).toMatchObject({ standsDown: true, leaves: 'node-1', resumes: null })
     const restarting = await ask(machine, restart)
-    await bringBack(db)
+    await bringBack(db, strictLog)
     expect(await evictsOf(machine)).toMatchObject([{ state: 'superseded', comeBackAt: expect.any(Date) }])
     await end(restarting, to)
-    await bringBack(db)
-    await bringBack(db)
+    await bringBack(db, strictLog)
+    await bringBack(db, strictLog)
     expect(await evictsOf(machine)).toMatchObject([
       { state: 'superseded', comeBackAt: null },
       {
@@ -79,13 +80,13 @@ test('it stays down while the machine is off or elsewhere, and comes back when i
   await ask(machine, evict, 'evacuation')
   await end(await ask(machine, { kind: 'stop', force: true }), 'completed')
   await db`update machine set power = 'off' where id = ${machine}::uuid`
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(1)
   await db`update machine set power = 'on', host = 'node-2' where id = ${machine}::uuid`
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(1)
   await db`update machine set host = 'node-1' where id = ${machine}::uuid`
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(2)
 })
 
@@ -94,14 +95,14 @@ test('after failures it comes back, each time after a longer rest, and counts th
   let evicting = await ask(machine, evict, 'evacuation')
   for (const failures of [1, 2, 3]) {
     await end(evicting, 'failed')
-    await bringBack(db)
+    await bringBack(db, strictLog)
     expect(await evictsOf(machine)).toHaveLength(failures)
     const [rest] = await db`
       select failures, ceil(extract(epoch from come_back_at - finished_at))::int as seconds from operation
       where id = ${evicting.id}::uuid`
     expect(rest).toMatchObject({ failures, seconds: 2 ** failures })
     await dueNow(machine)
-    await bringBack(db)
+    await bringBack(db, strictLog)
     const next = (await evictsOf(machine)).at(-1)
     expect(next).toMatchObject({ state: 'pending', resumes: evicting.id, failures })
     evicting = next as OperationRow
@@ -115,8 +116,8 @@ test('while it is denied it rests longer each time, and tells of it no more than
   await db`update machine set run_policy = 'always-off' where id = ${machine}::uuid`
   for (let round = 0; round < 5; round += 1) {
     await dueNow(machine)
-    await bringBack(db)
-    await bringBack(db)
+    await bringBack(db, strictLog)
+    await bringBack(db, strictLog)
   }
   expect(await evictsOf(machine)).toMatchObject([{ id: first.id, failures: 5 }])
   const told = await db`select detail from event where type = 'operation.refused' and subject_id = ${machine}`
@@ -127,13 +128,13 @@ test('a person who cancels it has the machine stay, also when it only waits to c
   const machine = await addMachine(db, { power: 'on' })
   const active = await ask(machine, evict, 'evacuation')
   await cancel(active.id)
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toMatchObject([{ state: 'canceled', comeBackAt: null }])
 
   const waiting = await ask(machine, evict, 'evacuation')
   await end(await ask(machine, restart), 'completed')
   await cancel(waiting.id)
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect((await evictsOf(machine)).slice(1)).toMatchObject([{ state: 'superseded', comeBackAt: null }])
   await expect(cancel(waiting.id)).rejects.toMatchObject({ code: 'operation-ended' })
   const told =
@@ -147,6 +148,6 @@ test('a new wish of an evacuation takes the place of the one that waits to come 
   await end(await ask(machine, restart), 'completed')
   const anew = await ask(machine, evict, 'evacuation')
   await end(anew, 'completed')
-  await bringBack(db)
+  await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toMatchObject([{ comeBackAt: null }, { state: 'completed' }])
 })

@@ -6,6 +6,7 @@ import { DroverError } from '../../../src/errors.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
+import { strictLog } from '../../support/strict-log.ts'
 import { until } from '../../support/wait.ts'
 
 const percentMs = 600_000
@@ -101,7 +102,7 @@ test('a person gives a move up, and it is aborted', async () => {
   const { machine, move } = await moving(50)
   await world.cancel(move)
   await world.worker.finish(move.jobId ?? '')
-  await tickOperations(world.db)
+  await tickOperations(world.db, strictLog)
   expect(await world.operation(move.id)).toMatchObject({ state: 'canceled', settledAt: expect.any(Date) })
   expect(await world.tasks(machine.ref, 'move')).toMatchObject([{ state: 'failed' }])
   expect(await effectsOf(world.db, move.jobId ?? '')).toMatchObject([

@@ -7,6 +7,7 @@ import { checkInvariants } from '../../support/invariants.ts'
 import { expire, holdsOf, jobOf } from '../../support/ledger.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const percentMs = 600_000
 const world = await createMovingWorld()
@@ -45,7 +46,7 @@ const finishAll = async (
     await Promise.all(open.map((one) => followUnlessInLine(one)))
     await look()
     await lab.pass(40 * percentMs)
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
   }
   throw new Error('They did not end.')
 }
@@ -99,7 +100,7 @@ test('who stands in line says for what, who has it and where it stands; and its 
   expect(line).toMatchObject({ holders: [goes.jobId], holds: 1, waiters: 2, position: 2 })
   // An hour in line, with thirty seconds to do it in.
   await db`update operation set created_at = created_at - interval '1 hour' where id = any(${[waits.id, last.id]}::uuid[])`
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await world.operation(waits.id)).toMatchObject({
     state: 'pending',
     deadlineAt: null,

@@ -13,6 +13,7 @@ import { createJourneyWorker } from '../../support/journeys.ts'
 import { expire, jobOf, mustClaim } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const { db, lab, site, target, power } = await createOperatingWorld()
 const { use } = createInventoryWorker(db, openLab)
@@ -84,10 +85,10 @@ test('whoever waits for an older one is woken when that has let go, and not befo
     reason: 'awaiting-older',
     message: expect.stringContaining(`stop ${idOf(polite)} (superseded) has not let go: its job is ready.`),
   })
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect((await jobOf(db, workOf(forced))).state).toBe('waiting')
   await worker.finish(workOf(polite))
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect((await jobOf(db, workOf(forced))).state).toBe('ready')
   await worker.finish(workOf(forced))
   expect(await powerOf('vm-101')).toBe('off')
@@ -98,7 +99,7 @@ test('an effect that could not be undone keeps the machine until it is, and ever
   const { machine, polite, forced } = await hangingStop('vm-102')
   world.answers = false
   expect((await worker.follow(workOf(polite))).state).toBe('canceled')
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(polite))).toMatchObject({ state: 'superseded', settledAt: null })
   expect((await worker.follow(workOf(forced))).waitReason).toBe('awaiting-older')
   expect(await findOperation(db, idOf(forced))).toMatchObject({
@@ -106,8 +107,8 @@ test('an effect that could not be undone keeps the machine until it is, and ever
   })
   // Too long now: people hear of it, once, and it goes on waiting.
   await endedAgo(idOf(polite), 121)
-  await tickOperations(db)
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(forced))).toMatchObject({ state: 'pending', reason: 'older-keeps-on' })
   expect((await lookAgain(workOf(forced))).waitReason).toBe('older-keeps-on')
   expect((await eventsOf(idOf(forced))).filter((type) => type === 'operation.older-keeps-on')).toHaveLength(1)
@@ -127,7 +128,7 @@ test('an effect that could not be undone keeps the machine until it is, and ever
     { id: string }[]
   >`select id from job where kind = 'settle-debt' and state = 'ready'`
   await worker.finish(settling?.id ?? '')
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(polite))).toMatchObject({ settledAt: expect.any(Date) })
   expect(await warningsOf(machine)).toEqual([])
   await worker.finish(workOf(forced))
@@ -139,7 +140,7 @@ test('one whose older does not let go until its own time is over fails with that
   const { polite, forced } = await hangingStop('vm-103')
   await worker.follow(workOf(forced))
   await db`update operation set expires_at = now() where id = ${idOf(forced)}::uuid`
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(forced))).toMatchObject({
     ...{ state: 'failed', reason: 'older-keeps-on', startedAt: null, settledAt: expect.any(Date) },
   })
@@ -161,7 +162,7 @@ test('the job of an older one that died with its worker is taken up by another, 
   await expire(db, workOf(polite))
   await sweepLeases(db)
   expect((await worker.finish(workOf(polite))).state).toBe('canceled')
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   await worker.finish(workOf(forced))
   expect(await powerOf('vm-105')).toBe('off')
 })
@@ -174,17 +175,17 @@ test('one that is overdue while its job rests is ended, and called off', async (
   const machine = await addMachine(db, { targetId: target.id, ref: 'vm-106', power: 'off' })
   const start = await ask(machine, { kind: 'start', force: false })
   expect((await worker.follow(workOf(start))).finishedAt).toBeNull()
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(start))).toMatchObject({ state: 'running' })
   await db`update operation set deadline_at = now() - interval '4 seconds' where id = ${idOf(start)}::uuid`
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(start))).toMatchObject({
     ...{ state: 'failed', reason: 'deadline-exceeded', settledAt: null },
     message: expect.stringContaining('It took longer than it was given.'),
   })
   await lab.admin('DELETE /lab/faults')
   await worker.finish(workOf(start))
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, idOf(start))).toMatchObject({ settledAt: expect.any(Date) })
   expect(await powerOf('vm-106')).toBe('off')
 })

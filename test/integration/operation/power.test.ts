@@ -12,6 +12,7 @@ import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
@@ -116,7 +117,7 @@ test('one that its job could not do fails, with why, and lets the next one have 
   const next = await ask(machine, { kind: 'restart', force: true }, 'queue')
   const job = await worker.finish(jobOf(stop))
   expect(job.state).toBe('failed')
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, stop.operation.id)).toMatchObject({
     ...{ state: 'failed', reason: 'failed', error: expect.objectContaining({ code: expect.any(String) }) },
   })
@@ -129,7 +130,7 @@ test('who waits in vain ends in time, and nothing is left of it', async () => {
   await ask(machine, { kind: 'snapshot', force: false })
   const queued = await ask(machine, { kind: 'stop', force: false }, 'queue')
   await db`update operation set expires_at = now() where id = ${queued.operation.id}::uuid`
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await findOperation(db, queued.operation.id)).toMatchObject({
     state: 'failed',
     reason: 'wait-expired',

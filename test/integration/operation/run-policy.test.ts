@@ -5,6 +5,7 @@ import { tickOperations } from '../../../src/operation/ticks.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const world = await createOperatingWorld()
 const { db, target } = world
@@ -36,21 +37,21 @@ const latest = async (machine: string): Promise<OperationRow> => {
 test('a machine that is always to be on is started when it is seen off, and left alone then', async () => {
   await world.site.done('POST /instances/vm-101/power', { verb: 'stop' })
   const machine = await addKept('vm-101', 'always-on', 'off')
-  await keepRunPolicies(db)
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
+  await keepRunPolicies(db, strictLog)
   const asked = await askedOf(machine)
   expect(asked).toMatchObject([{ kind: 'start', force: false, createdBy: 'run-policy', standsDown: false }])
   expect(await world.finish(await latest(machine))).toMatchObject({ state: 'completed' })
   expect((await world.power('vm-101')).state).toBe('on')
   await due(machine)
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(machine)).toHaveLength(1)
 })
 
 test('a start of a machine that is on already does nothing to it', async () => {
   const before = await world.power('vm-102')
   const machine = await addKept('vm-102', 'always-on', 'off')
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await world.finish(await latest(machine))).toMatchObject({ state: 'completed' })
   expect((await world.power('vm-102')).boot_id).toBe(before.boot_id)
   expect((await world.row(machine)).power).toBe('on')
@@ -60,13 +61,13 @@ test('what a person stops stays off until a person starts it', async () => {
   const machine = await addKept('vm-103', 'always-on-unless-stopped', 'on')
   await world.done(machine, 'stop', { force: true })
   expect((await world.row(machine)).stoppedAt).toBeInstanceOf(Date)
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(machine)).toEqual([])
   await world.done(machine, 'start')
   expect((await world.row(machine)).stoppedAt).toBeNull()
   await world.site.done('POST /instances/vm-103/power', { verb: 'stop' })
   await db`update machine set power = 'off' where id = ${machine}::uuid`
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await latest(machine)).toMatchObject({ kind: 'start', state: 'pending' })
   // And it gives way to a person at once.
   const stop = await world.ask(machine, 'stop')
@@ -75,7 +76,7 @@ test('what a person stops stays off until a person starts it', async () => {
 
 test('a machine that is always to be off is stopped politely', async () => {
   const machine = await addKept('vm-105', 'always-off', 'on')
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await latest(machine)).toMatchObject({ kind: 'stop', force: false })
   expect(await world.finish(await latest(machine))).toMatchObject({ state: 'completed' })
   expect((await world.power('vm-105')).state).toBe('off')
@@ -87,7 +88,7 @@ test('failures make the rests longer, people hear of the third, and a success en
   await world.site.done('POST /instances/vm-106/power', { verb: 'stop' })
   await world.fault({ kind: 'error', code: 'platform-unsupported', failure: 'unsupported', call: 'start' })
   for (const failures of [1, 2, 3]) {
-    await keepRunPolicies(db)
+    await keepRunPolicies(db, strictLog)
     expect(await world.finish(await latest(machine))).toMatchObject({ state: 'failed' })
     const [rest] = await db`
       select policy_failures as failures, ceil(extract(epoch from policy_next_at - now()))::int as seconds
@@ -95,16 +96,16 @@ test('failures make the rests longer, people hear of the third, and a success en
     expect(rest?.failures).toBe(failures)
     expect(rest?.seconds).toBeGreaterThan(0)
     expect(rest?.seconds).toBeLessThanOrEqual(2 ** failures)
-    await keepRunPolicies(db)
+    await keepRunPolicies(db, strictLog)
     expect(await askedOf(machine)).toHaveLength(failures)
     const warnings = await db`select 1 from warning where type = 'policy-fails' and entity_id = ${machine}`
     expect(warnings).toHaveLength(failures < 3 ? 0 : 1)
     await due(machine)
   }
   await world.clearFaults()
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await world.finish(await latest(machine))).toMatchObject({ state: 'completed' })
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await db`select 1 from warning where entity_id = ${machine}`).toHaveLength(0)
 })
 
@@ -121,11 +122,11 @@ test('nothing is done to what nobody can tell, or what others have', async () =>
   await db`update machine set seen_at = now() - interval '2 hours' where id = ${stale}::uuid`
   await db`update machine set policy_next_at = now() + interval '1 minute' where id = ${resting}::uuid`
   await world.ask(busy, 'snapshot')
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   for (const machine of [unknown, stale, busy, elsewhere, resting]) expect(await askedOf(machine)).toEqual([])
   const away = await off()
   await db`update site set connectivity = 'unknown' where id = ${target.id}::uuid`
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(away)).toEqual([])
   await db`update site set connectivity = 'ok' where id = ${target.id}::uuid`
 })
@@ -154,8 +155,8 @@ test('a target at which nothing comes to an end keeps no other from its turn', a
 test('after an outage not everything is started at once', async () => {
   for (let made = 0; made < 70; made += 1)
     await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })
-  expect(await keepRunPolicies(db)).toBe(true)
-  for (let round = 0; round < 10; round += 1) await keepRunPolicies(db)
+  expect(await keepRunPolicies(db, strictLog)).toBe(true)
+  for (let round = 0; round < 10; round += 1) await keepRunPolicies(db, strictLog)
   const [row] =
     await db`select count(*)::int as open from operation where settled_at is null and cause = 'policy'`
   expect(row?.open).toBe(50)

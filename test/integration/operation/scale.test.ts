@@ -3,6 +3,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { findMachinesToLookAt } from '../../../db/queries/find-machines-to-look-at.ts'
 import { listOperations, type OperationFilter } from '../../../db/queries/list-operations.ts'
 import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
+import { findHealedMachines } from '../../../db/queries/older-operations.ts'
 import { findPolicyMachines } from '../../../db/queries/policy-machines.ts'
 import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
 import { findComingBack } from '../../../db/queries/standing-down.ts'
@@ -63,6 +64,11 @@ await db`
   insert into job (id, kind, subject_type, subject_id, payload, payload_version, state, bell, lane, created_by, finished_at)
   select gen_random_uuid(), 'operate-machine', 'operation', i::text, '{}', 1, 'succeeded', 'due', 'machines/person',
     'test', now() from generate_series(1, 50000) i`
+// Warnings about machines that nothing here has to do with, and a few of ours.
+await db`
+  insert into warning (id, type, entity_type, entity_id, entity_name, messages, status)
+  select gen_random_uuid(), case when i % 1000 = 0 then 'policy-fails' else 'other-' || i % 7 end, 'machine',
+    md5(i::text)::uuid::text, 'vm-' || i, '{}', 'new' from generate_series(1, 10000) i`
 await db`analyze`
 
 /** A page of what fits. */
@@ -80,6 +86,7 @@ test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
     5 * open,
     (read) => findPolicyMachines(read, { limit: 20, openPerTarget: 50 }),
   ],
+  ['warnings whose cause is over', 100, (read) => findHealedMachines(read, 200)],
   ['evacuations that come back', 3_000, (read) => findComingBack(read, 50)],
   [
     'a batch of what is old, at the end of a long history',

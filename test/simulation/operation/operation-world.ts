@@ -17,6 +17,7 @@ import { Runner } from '../../../workers/runner.ts'
 import { quietLog } from '../../support/events.ts'
 import { expire, leaseMs } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
+import { strictLog } from '../../support/strict-log.ts'
 import { type Guest, ImaginedCloud } from './imagined-cloud.ts'
 import { Dead, type Fate, Life, mortalDb } from './life.ts'
 
@@ -108,7 +109,7 @@ export class OperationWorld {
       case 'lose':
         return this.#lose()
       case 'tick':
-        await tickOperations(this.#db)
+        await tickOperations(this.#db, strictLog)
         return
       case 'debts':
         await this.#db`update effect set next_try_at = now() where state = 'debt'`
@@ -143,7 +144,7 @@ export class OperationWorld {
       while (this.#frozen.length > 0) await this.#thaw(round, round % 2 === 0)
       this.#dice = round * 7 + 1
       for (const ref of this.#refs) if (round % 2 === 1) this.cloud.comeAbout(ref)
-      await tickOperations(this.#db)
+      await tickOperations(this.#db, strictLog)
       await this.take({ do: 'debts' })
       await this.#wake()
       for (const job of await this.#openJobs()) await this.work(job, noFate)
