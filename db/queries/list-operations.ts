@@ -26,6 +26,7 @@ export interface OperationFilter {
   readonly ids?: readonly string[] | undefined
   /** An id, or a name: then all machines that are called so. */
   readonly machine?: string | undefined
+  readonly target?: string | undefined
   readonly kind?: readonly string[] | undefined
   readonly state?: readonly string[] | undefined
   readonly reason?: string | undefined
@@ -133,6 +134,12 @@ export interface OperationPage {
 
 const fits = (db: Queryable, filter: OperationFilter, before: string | undefined) => db`
   ${filter.machine === undefined ? db`true` : ofMachine(db, filter.machine)}
+    and ${
+      filter.target === undefined
+        ? db`true`
+        : db`o.machine_id in (select m.id from machine m join site s on s.id = m.target_id
+            where s.role = 'target' and s.name = ${filter.target})`
+    }
     and ${filter.ids === undefined ? db`true` : db`o.id = any(${filter.ids as string[]}::uuid[])`}
     and ${filter.kind === undefined ? db`true` : isOneOf(db, db`o.kind`, filter.kind)}
     and ${filter.state === undefined ? db`true` : inState(db, filter.state)}

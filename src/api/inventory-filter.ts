@@ -1,6 +1,7 @@
 import type { JudgedEntry } from '../../db/queries/entries-for-filter.ts'
 import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
 import { type MachineLine, phaseOfLine } from '../../db/queries/list-machines.ts'
+import type { OperationLine } from '../../db/queries/list-operations.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
 import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
@@ -11,9 +12,11 @@ import {
   instanceView,
   machineView,
   networkView,
+  operationView,
 } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type InstanceOverrides } from '../domain/inventory/overrides.ts'
 import { problem } from './problem.ts'
+import { viewOperation } from './resources/operation-view.ts'
 
 /** Says of a row whether it fits; throws where it cannot be judged. */
 export type RowTest<Row> = (row: Row) => boolean
@@ -128,3 +131,31 @@ export const machineFilter = (text: string | undefined): RowTest<MachineLine> | 
           operation: line.operationKind ?? '',
         }),
       )
+
+/** Asks about an operation as its answer shows it. */
+export const operationFilter = (text: string | undefined): RowTest<OperationLine> | undefined =>
+  text === undefined
+    ? undefined
+    : testOf(compile(text, 'operation'), (line) => {
+        const shown = viewOperation(line)
+        return operationView({
+          machine: shown.machine,
+          target: shown.target,
+          kind: shown.kind,
+          force: shown.force,
+          state: shown.state,
+          reason: shown.reason,
+          retryable: shown.retryable,
+          message: shown.message,
+          cause: shown.cause,
+          on_conflict: shown.on_conflict,
+          progress: shown.progress,
+          past_return: shown.past_return,
+          settled: shown.settled_at !== null,
+          superseded_by: shown.superseded_by ?? '',
+          created_by: shown.created_by,
+          created_at: shown.created_at,
+          started_at: shown.started_at ?? '',
+          finished_at: shown.finished_at ?? '',
+        })
+      })

@@ -91,6 +91,25 @@ test('an operation that gave way and the one that took its place lead to each ot
   expect(history).toContain(`href="/operations/${newer}"`)
 })
 
+test('operations are narrowed down by a filter and a target, and a mistake in the filter is shown in it', async () => {
+  const [one, two] = [await add('web-01'), await add('web-02')]
+  const stop = await ask({ machine: one, kind: 'stop' })
+  const start = await ask({ machine: two, kind: 'restart' })
+  const shown = async (query: string) => {
+    const page = await see(`/operations?${query}`)
+    return [stop, start].filter((id) => page.includes(`href="/operations/${id}"`))
+  }
+  expect(await shown('target=oslo')).toEqual([stop, start])
+  expect(await shown('target=nowhere')).toEqual([])
+  expect(await shown(`filter=${encodeURIComponent('kind == "stop"')}`)).toEqual([stop])
+  expect(await see('/operations?filter=timestamp(started_at)+%3E+timestamp(created_at)')).toContain(
+    'The filter could not judge 2 operations',
+  )
+  const wrong = await see('/operations?filter=kin+%3D%3D+1')
+  expect(wrong).toContain('Did you mean kind?')
+  expect(wrong).toContain('aria-invalid="true"')
+})
+
 test('past its return an operation says so, and offers no cancel', async () => {
   const machine = await add('web-01')
   const id = await ask({ machine, kind: 'migrate' })

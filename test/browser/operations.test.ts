@@ -209,6 +209,7 @@ const pages = async (): Promise<readonly string[]> => {
     '/machines?filter=nothing_known',
     `/machines/${first?.id}`,
     '/operations',
+    '/operations?filter=nothing_known',
     `/operations/${superseded?.id}`,
   ]
 }

@@ -1,18 +1,28 @@
 import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../db/client.ts'
 import { explainTokenWait } from '../../../db/queries/explain-token-wait.ts'
-import { listOperations, type OperationLine, readOperation } from '../../../db/queries/list-operations.ts'
+import {
+  listOperations,
+  type OperationFilter,
+  type OperationLine,
+  readOperation,
+} from '../../../db/queries/list-operations.ts'
 import { findOperationsOfJobs } from '../../../db/queries/operations-of-jobs.ts'
 import { readSignals } from '../../../db/queries/read-signals.ts'
 import { readAdmissionLimits } from '../../../db/queries/tokens.ts'
+import { limits } from '../../config.ts'
+import { nameSchema } from '../../domain/job/kind.ts'
 import { tokenLimit } from '../../domain/job/token.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
 import { operationMatrix } from '../../domain/operation/matrix.ts'
 import { operationStates } from '../../domain/operation/state.ts'
 import type { ApiDeps } from '../env.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
+import { operationFilter } from '../inventory-filter.ts'
+import { pageOf, pageQuery } from '../page.ts'
 import { problem } from '../problem.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { wholePage } from '../whole-page.ts'
+import { scanFields, scanShape } from './instances.ts'
 import {
   conditionsSchema,
   operationCause,
@@ -32,28 +42,48 @@ const viewQuery = z
   .optional()
   .openapi({ description: '`conditions`: as tools read it that know a phase and conditions.' })
 
+/** As many as a page holds, and as an address has room for. */
+const idsQuery = z
+  .string()
+  .max(limits.pageMax * 37)
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.uuid()).max(limits.pageMax))
+  .optional()
+  .openapi({ type: 'string', description: `Exactly these, comma-separated: at most ${limits.pageMax}.` })
+
 const list = defineRoute({
   method: 'get',
   path: '/operations',
   role: 'viewer',
   tag: operationTag,
   summary: 'List operations, the newest first',
+  description:
+    'With a filter a page may hold fewer than `limit`, or none, while `next_cursor` is not null: the time of the ' +
+    'request was over; go on with the cursor.',
   request: {
     query: pageQuery.extend({
       machine: z.string().min(1).max(255).optional().openapi({ description: 'An id or a name.' }),
+      target: nameSchema.optional(),
+      ids: idsQuery,
       kind: listQuery(operationKinds),
       state: listQuery(operationStates),
       reason: operationReason.optional(),
       cause: operationCause.optional(),
       since: z.iso.datetime({ offset: true }).optional().openapi({ description: 'Made then or later.' }),
+      filter: z.string().max(4_096).optional().openapi({
+        description: 'CEL over the fields of an operation.',
+        example: 'state == "failed" && retryable',
+      }),
       view: viewQuery,
     }),
   },
   responses: {
     200: json(
       z.union([
-        pageOf(operationSchema, 'OperationPage'),
-        pageOf(conditionsSchema, 'OperationConditionsPage'),
+        pageOf(operationSchema, 'OperationPage').extend(scanShape).openapi('OperationPage'),
+        pageOf(conditionsSchema, 'OperationConditionsPage')
+          .extend(scanShape)
+          .openapi('OperationConditionsPage'),
       ]),
       'A page',
     ),
@@ -128,6 +158,28 @@ const readConditions = async (db: Queryable, lines: readonly OperationLine[]) =>
 }
 
 const nothingAsked = { attempted: false, acceptedAt: null }
+interface ListAsk extends Omit<OperationFilter, 'since'> {
+  readonly limit: number
+  readonly cursor?: string | undefined
+  readonly since?: string | undefined
+  readonly filter?: string | undefined
+}
+
+const operationPage = async (deps: ApiDeps, { limit, cursor, since, filter, ...asked }: ListAsk) => {
+  const choice = { ...asked, since: since === undefined ? undefined : new Date(since) }
+  const { outcome, ...page } = await wholePage<OperationLine, OperationLine>(
+    deps,
+    { limit, cursor },
+    {
+      name: 'operations',
+      read: (before, rows) =>
+        listOperations(deps.db, choice, { before, limit: rows, silentMs: deps.leaseMs }),
+      test: operationFilter(filter),
+      item: (line) => line,
+    },
+  )
+  return { ...page, ...scanFields(outcome) }
+}
 
 /** `/operations` as they are read; what makes and ends them is in files of its own. */
 export const operations = (deps: ApiDeps) =>
@@ -136,17 +188,12 @@ export const operations = (deps: ApiDeps) =>
       c.json({ pairs: operationMatrix.map(({ older, newer, outcome }) => ({ older, newer, outcome })) }, 200),
     )
     .openapi(list, async (c) => {
-      const { limit, cursor, view, since, ...filter } = c.req.valid('query')
-      const before = readCursor('operations', uuidKey, cursor)
-      const rows = await listOperations(
-        deps.db,
-        { ...filter, since: since === undefined ? undefined : new Date(since) },
-        { before, limit: limit + 1, silentMs: deps.leaseMs },
-      )
-      const page = { list: 'operations', limit, key: (row: OperationLine) => row.id }
-      if (view === 'conditions')
-        return c.json(toPage(rows, { ...page, item: await readConditions(deps.db, rows) }), 200)
-      return c.json(toPage(rows, { ...page, item: (row) => viewOperation(row) }), 200)
+      const { view, ...query } = c.req.valid('query')
+      const page = await operationPage(deps, query)
+      if (view !== 'conditions')
+        return c.json({ ...page, items: page.items.map((line) => viewOperation(line)) }, 200)
+      const asConditions = await readConditions(deps.db, page.items)
+      return c.json({ ...page, items: page.items.map(asConditions) }, 200)
     })
     .openapi(show, async (c) => {
       const line = await requireOperation(deps.db, c.req.valid('param').id, deps.leaseMs)

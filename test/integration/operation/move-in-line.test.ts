@@ -64,7 +64,7 @@ test('a move that was refused once stands in line past its deadline, and gets do
   // While it only stands there it holds nothing that others could use.
   expect(await holdsOf(db, 'host-outbound-moves/vc.node-1')).toEqual([])
   await pass(waits, 50)
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   const line = await readOperation(db, waits.id, 60_000)
   expect(line).toMatchObject({ state: 'running', shownReason: 'awaiting-slot' })
   expect(line?.deadlineAt?.getTime()).toBeLessThan(Date.now())
@@ -108,7 +108,7 @@ test('a move that was refused once and finds no host any more waits for one past
   const waits = await world.until(asked, 'no-host-fits')
   expect(waits).toMatchObject({ state: 'running', inLineSince: expect.any(Date) })
   await pass(waits, 20)
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   expect(await world.turn(waits)).toMatchObject({ state: 'running', reason: 'no-host-fits' })
   await world.fault({ kind: 'error', code: 'platform-unreachable', call: 'power', machine: machine.ref })
   // That the target does not answer is no line: its deadline goes on, from where it stood.

@@ -134,10 +134,10 @@ test('nothing is done to what nobody can tell, or what others have', async () =>
 test('a machine that no reading has found changed for hours is kept all the same', async () => {
   const machine = await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })
   await db`update machine set seen_at = now() - interval '2 hours' where id = ${machine}::uuid`
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(machine)).toEqual([])
   await db`update site set synced_at = now() where id = ${target.id}::uuid`
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(machine)).toMatchObject([{ kind: 'start' }])
   await db`update site set synced_at = null where id = ${target.id}::uuid`
 })
@@ -146,9 +146,9 @@ test('a target at which nothing comes to an end keeps no other from its turn', a
   const other = await makeSite(db, { role: 'target', name: 'other', connectivity: 'ok', quiet: true })
   for (let made = 0; made < 60; made += 1)
     await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })
-  for (let round = 0; round < 4; round += 1) await keepRunPolicies(db)
+  for (let round = 0; round < 4; round += 1) await keepRunPolicies(db, strictLog)
   const machine = await addMachine(db, { targetId: other.id, power: 'off', runPolicy: 'always-on' })
-  await keepRunPolicies(db)
+  await keepRunPolicies(db, strictLog)
   expect(await askedOf(machine)).toMatchObject([{ kind: 'start' }])
 })
 

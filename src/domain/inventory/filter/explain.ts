@@ -1,4 +1,4 @@
-import { type FilterKind, filterFields, itemTypes } from './fields.ts'
+import { type FilterKind, filterFields, hasTags, itemTypes } from './fields.ts'
 import { FilterError } from './filter-error.ts'
 import { allowedFunctions, safeMatches } from './language.ts'
 import { nearestName } from './nearest-name.ts'
@@ -101,7 +101,7 @@ const wordAt = (text: string, position: number): string => /^[\w]*/.exec(text.sl
 type Described = { summary: string; expected: string; remedy: string }
 
 const functionProblem = (kind: FilterKind, name: string): Described => {
-  const known = allowedFunctions.filter((each) => kind !== 'network' || !each.endsWith('_tag'))
+  const known = allowedFunctions.filter((each) => hasTags(kind) || !each.endsWith('_tag'))
   return unknownName(name, known, 'function')
 }
 
@@ -122,7 +122,7 @@ const describe = (text: string, kind: FilterKind, error: LibraryError, position:
     case 'no_matching_overload': {
       const called = /'(?:[^'(]*\.)?([\w]+)\(/.exec(summary)?.[1] ?? ''
       if (!(allowedFunctions as readonly string[]).includes(called)) return functionProblem(kind, called)
-      if (kind === 'network' && called.endsWith('_tag')) return functionProblem(kind, called)
+      if (!hasTags(kind) && called.endsWith('_tag')) return functionProblem(kind, called)
       return {
         summary: `${called} does not take that: ${summary}`,
         expected: '',

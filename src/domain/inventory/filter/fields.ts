@@ -1,6 +1,10 @@
 import { entryStages, entryStates } from '../../migration/entry.ts'
+import { conflictRules } from '../../operation/admit.ts'
 import { runPolicies } from '../../operation/applicability.ts'
+import { operationKinds } from '../../operation/kinds.ts'
 import { machinePhases } from '../../operation/phase.ts'
+import { operationReasons } from '../../operation/reasons.ts'
+import { operationStates } from '../../operation/state.ts'
 import { distributions, osTypes } from '../os.ts'
 import { rules } from '../rules/catalogue.ts'
 import { readinesses } from '../rules/evaluate.ts'
@@ -185,15 +189,43 @@ const machineFields = {
   queued: int('operations that wait behind it'),
 } as const satisfies Fields
 
+const operationFields = {
+  machine: text('name of the machine'),
+  target: text('name of the target'),
+  kind: oneOf(operationKinds),
+  force: flag(),
+  state: oneOf(operationStates),
+  reason: {
+    ...text('why it is where it is: the [reasons](operations.md#states-and-reasons)'),
+    values: Object.keys(operationReasons),
+  },
+  retryable: flag('asked again later, it may succeed'),
+  message: text(),
+  cause: oneOf(['person', 'evacuation', 'policy'], 'who wants it'),
+  on_conflict: oneOf(conflictRules),
+  progress: int('percent'),
+  past_return: flag('it can no longer be taken back'),
+  settled: flag('the last of what it had begun has ended'),
+  superseded_by: text('id of the one that took its place; empty: none'),
+  created_by: text(),
+  created_at: text('ISO'),
+  started_at: text('ISO; empty: the platform was asked for nothing yet'),
+  finished_at: text('ISO; empty: it is open'),
+} as const satisfies Fields
+
 /** Every name that a filter may use, by what it looks at. */
 export const filterFields = {
   instance: instanceFields,
   network: networkFields,
   entry: entryFields,
   machine: machineFields,
+  operation: operationFields,
 } as const
 
 export type FilterKind = keyof typeof filterFields
+
+/** What has tags: the functions that ask for them are there for these alone. */
+export const hasTags = (kind: FilterKind): boolean => kind === 'instance' || kind === 'entry'
 
 /** A field whose name the language has for itself takes another of the same length there. */
 export const renamedFields: ReadonlyMap<string, string> = new Map([['type', 'typ_']])

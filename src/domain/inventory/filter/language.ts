@@ -1,6 +1,6 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { RE2JS } from 're2js'
-import { type FilterKind, filterFields, itemTypes, renamedFields } from './fields.ts'
+import { type FilterKind, filterFields, hasTags, itemTypes, renamedFields } from './fields.ts'
 import { itemClasses } from './view.ts'
 
 /** Bounds on what a filter may be. Its text is at most {@link maxFilterLength} long. */
@@ -119,7 +119,7 @@ const register = (kind: FilterKind): Environment => {
       if (!compiled) throw new Error('This pattern was not written out.')
       return compiled.test(text)
     })
-  if (kind === 'network' || kind === 'machine') return environment
+  if (!hasTags(kind)) return environment
   return environment
     .registerFunction('has_tag(string, string): bool', (category: string, tag: string) =>
       anyTag(category, (name) => name === tag),
@@ -134,4 +134,5 @@ export const languages: Readonly<Record<FilterKind, Environment>> = {
   network: register('network'),
   entry: register('entry'),
   machine: register('machine'),
+  operation: register('operation'),
 }

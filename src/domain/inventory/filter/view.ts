@@ -43,6 +43,7 @@ const conversions: Readonly<Record<string, (value: unknown) => unknown>> = {
   memory: big,
   retries: big,
   queued: big,
+  progress: big,
   nics: makeItems('Nic'),
   disks: (list) =>
     makeItems('Disk')(
@@ -169,5 +170,34 @@ export const machineView = (machine: MachineFilterInput): FilterView => ({
   kind: 'machine',
   values: new FilterValues(machine, {}),
   facts: machine,
+  tags: {},
+})
+
+/** What was asked of a machine. */
+export interface OperationFilterInput {
+  readonly machine: string
+  readonly target: string
+  readonly kind: string
+  readonly force: boolean
+  readonly state: string
+  readonly reason: string
+  readonly retryable: boolean
+  readonly message: string
+  readonly cause: string
+  readonly on_conflict: string
+  readonly progress: number
+  readonly past_return: boolean
+  readonly settled: boolean
+  readonly superseded_by: string
+  readonly created_by: string
+  readonly created_at: string
+  readonly started_at: string
+  readonly finished_at: string
+}
+
+export const operationView = (operation: OperationFilterInput): FilterView => ({
+  kind: 'operation',
+  values: new FilterValues(operation, {}),
+  facts: operation,
   tags: {},
 })
