@@ -2,9 +2,13 @@ import { ApiRefusal, type Json } from './client.ts'
 import { type Call, exitCodes, type Option } from './command.ts'
 import { followOperations, statusOf } from './watch-operation.ts'
 
-export const waitForEnd: Option = {
-  type: 'boolean',
-  summary: 'wait for the end; exit code 1 when it was not done',
+export const waitOptions: Readonly<Record<string, Option>> = {
+  wait: { type: 'boolean', summary: 'wait for the end; exit code 1 when it was not done' },
+  timeout: {
+    type: 'string',
+    value: 'seconds',
+    summary: 'with --wait: for so long at most; what is open then goes on, and the exit code is 1',
+  },
 }
 
 /** What a dry run found, in a sentence. */

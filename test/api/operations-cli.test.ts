@@ -1,9 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
+import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import { runApi } from '../../src/api/serve.ts'
+import { Client } from '../../src/cli/client.ts'
+import { readConnection } from '../../src/cli/connection.ts'
+import { Output } from '../../src/cli/output.ts'
 import { runCli } from '../../src/cli/run.ts'
+import { followOperations } from '../../src/cli/watch-operation.ts'
 import { readConfig } from '../../src/config.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { addMachine } from '../support/machines.ts'
@@ -141,4 +146,55 @@ test('one is shown with what it waits for, and canceled until its return', async
   expect(await run('operations', 'cancel', id)).toMatchObject({ code: 1 })
   const missing = await run('clone', 'shown')
   expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('params.name')])
+})
+
+/** How often the API was asked for a single operation. */
+const singleLooks = async (): Promise<number> => {
+  const text = await (await fetch(`http://127.0.0.1:${api.port}/metrics`)).text()
+  return text
+    .split('\n')
+    .filter((line) => /^drover_api_requests_total\{method="GET",route="\/v1\/operations\/:id"/.test(line))
+    .reduce((sum, line) => sum + Number(line.split(' ').at(-1)), 0)
+}
+
+test('--wait of very many asks for two hundred of them at a time, not for each', async () => {
+  const machine = await add('crowded')
+  const ids = Array.from({ length: 205 }, () => uuidv7())
+  await db`
+    insert into operation (id, machine_id, kind, state, reason, message, on_conflict, deadline_seconds, expires_at,
+      created_by, finished_at, settled_at)
+    select id, ${machine}::uuid, 'stop', 'completed', 'completed', 'It is done.', 'queue', 60, now(), 'ada', now(), now()
+    from unnest(${ids}::uuid[]) id`
+  const before = await singleLooks()
+  expect((await run('operations', 'show', ids[0] ?? '')).code).toBe(0)
+  const [stdout, stderr] = [new PassThrough(), new PassThrough()]
+  const { signal } = new AbortController()
+  const io = { env: { DROVER_URL: `http://127.0.0.1:${api.port}` }, stdout, stderr, signal }
+  const client = new Client(readConnection(io.env), signal)
+  const call = { args: [], values: {}, client, output: new Output(io, false), io }
+  const begun = [...ids, uuidv7()].map((id) => ({ id }))
+  expect(await followOperations(call, begun)).toBe(1)
+  const said = String(stdout.read())
+  expect(said.match(/is done\./g)).toHaveLength(ids.length)
+  expect(said).toContain('It is no longer kept.')
+  expect((await singleLooks()) - before).toBe(1)
+})
+
+test('--timeout ends the waiting and nothing else', async () => {
+  const machine = await add('patient')
+  const waited = await run('stop', 'patient', '--wait', '--timeout', '0.3')
+  expect([waited.code, waited.stderr]).toEqual([1, expect.stringContaining('1 of 1 are open and go on')])
+  const open = await findOpen(machine)
+  expect(open).toBeDefined()
+  const shown = await run('operations', 'show', open?.id ?? '', '--wait', '--timeout', '0', '--json')
+  expect([shown.code, JSON.parse(shown.stdout)]).toMatchObject([1, { items: [{ state: 'pending' }] }])
+})
+
+test('operations are listed by their target and by a filter, as the API does', async () => {
+  await add('listed')
+  await run('snapshot', 'listed', '--name', 'before')
+  const listed = await run('operations', 'list', '--target', 'cloud', '--filter', 'machine == "listed"')
+  expect([listed.code, listed.stdout]).toEqual([0, expect.stringMatching(/listed\s+snapshot/)])
+  const wrong = await run('operations', 'list', '--filter', 'machin == "listed"')
+  expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('Did you mean machine?')])
 })

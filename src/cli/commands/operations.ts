@@ -1,12 +1,13 @@
 import { type OperationKind, operationKinds } from '../../domain/operation/kinds.ts'
 import { operationStates } from '../../domain/operation/state.ts'
-import { askEach, waitForEnd } from '../ask-machines.ts'
+import { askEach, waitOptions } from '../ask-machines.ts'
 import { askMany, manyOptions, meansMany } from '../ask-many-machines.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, jsonOf, type Option, UsageError } from '../command.ts'
 import { askOf, askOptions, optionsOfKind, paramsOf } from '../operation-options.ts'
 import { field, since } from '../output.ts'
 import { followOperations, statusOf } from '../watch-operation.ts'
+import { noteErrors } from './instances.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const idArg = { name: 'id', summary: 'the id of an operation' }
@@ -36,7 +37,7 @@ const verbOf = (kind: OperationKind): Command => ({
   summary: summaries[kind],
   covers: ['POST /v1/operations', 'POST /v1/operations/:bulk'],
   args: [machinesArg],
-  options: { ...optionsOfKind(kind), ...manyOptions, wait: waitForEnd },
+  options: { ...optionsOfKind(kind), ...manyOptions, ...waitOptions },
   run: (call) => askNamedOrMany(call, call.args, askOf(call.values, kind, paramsOf(call.values, kind))),
 })
 
@@ -116,6 +117,7 @@ const plainCommands: readonly Command[] = [
     empty: 'No operation fits.',
     filters: {
       machine: { type: 'string', value: 'machine', summary: 'only of this one: an id or a name' },
+      target: { type: 'string', value: 'name', summary: 'only of machines of this target' },
       kind: { type: 'string', value: 'kind,kind', summary: 'only of these kinds' },
       state: { type: 'string', value: 'state,state', summary: `some of ${operationStates.join(', ')}` },
       reason: { type: 'string', value: 'reason', summary: 'only with this reason: docs/operations.md' },
@@ -126,7 +128,10 @@ const plainCommands: readonly Command[] = [
         summary: 'only what they want',
       },
       since: { type: 'string', value: 'time', summary: 'made then or later, such as 2026-11-18T00:00:00Z' },
+      ids: { type: 'string', value: 'id,id', summary: 'exactly these, at most 200' },
+      filter: { type: 'string', value: 'filter', summary: 'CEL, such as \'state == "failed" && retryable\'' },
     },
+    note: noteErrors,
     columns: [
       field('id'),
       field('machine'),
@@ -145,7 +150,7 @@ const plainCommands: readonly Command[] = [
     args: [idArg],
     options: {
       conditions: { type: 'boolean', summary: 'as a phase and conditions' },
-      wait: waitForEnd,
+      ...waitOptions,
     },
     run: async (call) => {
       const { client, output, args, values } = call
@@ -166,7 +171,7 @@ const plainCommands: readonly Command[] = [
       { name: 'kind', summary: operationKinds.join(', ') },
       { name: 'machine', summary: 'an id, or a name that only one machine has' },
     ],
-    options: { ...anyOptions, wait: waitForEnd },
+    options: { ...anyOptions, ...waitOptions },
     run: (call) => askEach(call, call.args.slice(1), anyAsk(call)),
   },
   {
@@ -174,7 +179,7 @@ const plainCommands: readonly Command[] = [
     summary: 'Ask the same of all machines that fit',
     covers: ['POST /v1/operations/:bulk'],
     args: [{ name: 'kind', summary: operationKinds.join(', ') }],
-    options: { ...anyOptions, ...manyOptions, wait: waitForEnd },
+    options: { ...anyOptions, ...manyOptions, ...waitOptions },
     run: (call) => askMany(call, anyAsk(call)),
   },
   {
