@@ -15,7 +15,7 @@ import { type OperationVariant, operationKinds, operationVariants, variantText }
 import { supersedes } from './matrix.ts'
 import { operationParams } from './params.ts'
 import { type OperationReason, operationReasons, type ReasonText } from './reasons.ts'
-import { operationStates, operationTable } from './state.ts'
+import { hasEnded, operationStates, operationTable } from './state.ts'
 import { usualTimes } from './times.ts'
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`
@@ -72,6 +72,22 @@ const wordCells = (reason: OperationReason, family: 'moves' | 'others'): string[
 
 const slotClasses = ['host-outbound-moves', 'host-inbound-moves', 'host-move-syncs', 'target-moves'] as const
 
+const drawStates = (): string[] => {
+  const edges = new Map<string, string[]>()
+  for (const from of operationStates)
+    for (const [event, to] of Object.entries(operationTable[from]))
+      edges.set(`${from} --> ${to}`, [...(edges.get(`${from} --> ${to}`) ?? []), event])
+  return [
+    '```mermaid',
+    'stateDiagram-v2',
+    '  [*] --> pending',
+    '  [*] --> queued',
+    ...[...edges].map(([edge, events]) => `  ${edge}: ${events.join(', ')}`),
+    ...operationStates.filter(hasEnded).map((state) => `  ${state} --> [*]`),
+    '```',
+  ]
+}
+
 /** The parts of docs/operations.md that are made of the tables, by name. */
 export const operationTables = (): Readonly<Record<string, string>> => ({
   kinds: table(['Kind', '`force`', '`params`', 'Usual deadline', 'Usual wait'], kindRows),
@@ -93,13 +109,17 @@ export const operationTables = (): Readonly<Record<string, string>> => ({
     ['Kind', 'The machine is', ...runPolicies.map((policy) => code(policy))],
     applicabilityRows,
   ),
-  states: table(
-    ['State', 'Goes to'],
-    operationStates.map((state) => [
-      code(state),
-      codes([...new Set(Object.values(operationTable[state]))]) || 'nowhere: it has ended',
-    ]),
-  ),
+  states: [
+    ...drawStates(),
+    '',
+    table(
+      ['State', 'Goes to'],
+      operationStates.map((state) => [
+        code(state),
+        codes([...new Set(Object.values(operationTable[state]))]) || 'nowhere: it has ended',
+      ]),
+    ),
+  ].join('\n'),
   reasons: table(
     ['Reason', 'What it means', 'What ends it, or what to do', 'Asked again later, it may succeed'],
     Object.entries(reasons).map(([reason, { title, remedy, retryable }]) => [
