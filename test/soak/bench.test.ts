@@ -30,15 +30,31 @@ const bench = async (...args: string[]) => {
   return { exit, lines: started.lines, output: started.output }
 }
 
+const barLine = /^BAR [a-z0-9-]+ -?[\d.]+(x|ms|s|\/s)? (>=|<=)[\d.]+(x|ms|s|\/s)? (pass|miss)$/
+
 test('the quick ledger benchmark prints every bar once, and loses and repeats nothing', async () => {
   const { exit, lines, output } = await bench('ledger', '--quick', '--jobs', '200')
   expect(exit.code, output).toBe(0)
   const printed = lines.filter((line) => line.startsWith('BAR '))
-  for (const line of printed)
-    expect(line).toMatch(/^BAR [a-z0-9-]+ -?[\d.]+(x|ms|s)? (>=|<=)[\d.]+(x|ms|s)? (pass|miss)$/)
+  for (const line of printed) expect(line).toMatch(barLine)
   expect(printed.map((line) => line.split(' ')[1]).sort()).toEqual([...bars].sort())
   const countsOnly = printed.filter((line) => /flush-(lost|repeated)/.test(line))
   for (const line of countsOnly) expect(line).toMatch(/pass$/)
+})
+
+test('the quick benchmark of operations prints every bar once, and three in ten meet another one', async () => {
+  const { exit, lines, output } = await bench('operations', '--quick')
+  expect(exit.code, output).toBe(0)
+  const printed = lines.filter((line) => line.startsWith('BAR '))
+  for (const line of printed) expect(line).toMatch(barLine)
+  expect(printed.map((line) => line.split(' ')[1])).toEqual([
+    'operations-rate',
+    'operations-admission-p99',
+    'operations-linear',
+  ])
+  const shares = [...output.matchAll(/conflicting ([\d.]+) %/g)].map(([, share]) => Number(share))
+  expect(shares.length).toBeGreaterThan(0)
+  expect(Math.min(...shares)).toBeGreaterThanOrEqual(25)
 })
 
 test('an unknown suite prints the suites there are and exits with 2', async () => {

@@ -6,10 +6,12 @@ import type { World } from './world.ts'
 export interface Asked {
   /** From the request to its whole answer, of each operation that was asked for. */
   readonly latencies: readonly number[]
-  readonly admitted: number
-  readonly refused: number
+  readonly counts: Readonly<Record<Outcome, number>>
   readonly tookMs: number
 }
+
+/** What became of an ask, by its answer: `admitted` met nobody, and `refused` is what nobody was in the way of. */
+export type Outcome = 'admitted' | 'superseded' | 'queued' | 'blocked' | 'refused'
 
 interface Place {
   readonly machine: string
@@ -29,17 +31,15 @@ export const askAll = async (world: World): Promise<Asked> => {
   const ready: Place[] = world.machines.map((machine) => ({ machine, next: 0 }))
   const busy = new Map<string, Place>()
   const latencies: number[] = []
-  let admitted = 0
-  let refused = 0
+  const counts: Record<Outcome, number> = { admitted: 0, superseded: 0, queued: 0, blocked: 0, refused: 0 }
   let left = world.machines.length
   const began = performance.now()
 
   const askOne = async (token: string, machine: string, step: Step): Promise<void> => {
     const from = performance.now()
-    const took = await ask(world.url, token, machine, step)
+    const outcome = await ask(world.url, token, machine, step)
     latencies.push(performance.now() - from)
-    if (took === 'admitted') admitted += 1
-    else refused += 1
+    counts[outcome] += 1
   }
 
   const client = async (token: string): Promise<void> => {
@@ -82,7 +82,7 @@ export const askAll = async (world: World): Promise<Asked> => {
   }
 
   await Promise.all([settle(), ...world.tokens.map(client)])
-  return { latencies, admitted, refused, tookMs: performance.now() - began }
+  return { latencies, counts, tookMs: performance.now() - began }
 }
 
 const openMachines = async ({ db }: World): Promise<Set<string>> => {
@@ -91,12 +91,29 @@ const openMachines = async ({ db }: World): Promise<Set<string>> => {
   return new Set(rows.map(({ machineId }) => machineId))
 }
 
+interface Admitted {
+  readonly state: string
+  readonly supersedes: readonly string[]
+}
+
+interface Refused {
+  readonly code: string
+}
+
+/** Codes of a refusal because of another operation. */
+const inTheWay: ReadonlySet<string> = new Set(['blocked', 'past-return'])
+
+const admittedAs = ({ state, supersedes }: Admitted): Outcome => {
+  if (state === 'queued') return 'queued'
+  return supersedes.length > 0 ? 'superseded' : 'admitted'
+}
+
 const ask = async (
   url: string,
   token: string,
   machine: string,
   { kind, force, meets }: Step,
-): Promise<'admitted' | 'refused'> => {
+): Promise<Outcome> => {
   const response = await fetch(`${url}/v1/operations`, {
     method: 'POST',
     headers: {
@@ -107,7 +124,7 @@ const ask = async (
     body: JSON.stringify({ machine, kind, force, ...(meets === undefined ? {} : { on_conflict: meets }) }),
   })
   const text = await response.text()
-  if (response.ok) return 'admitted'
-  if (response.status === 409) return 'refused'
+  if (response.ok) return admittedAs(JSON.parse(text) as Admitted)
+  if (response.status === 409) return inTheWay.has((JSON.parse(text) as Refused).code) ? 'blocked' : 'refused'
   throw new Error(`${kind} of ${machine} was answered ${response.status}: ${text}`)
 }

@@ -2,7 +2,7 @@ import type { Db } from '../../../db/client.ts'
 import { say, sayBar, saySection, sayTable, shortNumber } from '../report.ts'
 import { median, percentile, rotated } from '../samples.ts'
 import { sayStatements, takeStatements } from '../statements.ts'
-import { type Asked, askAll } from './clients.ts'
+import { type Asked, askAll, type Outcome } from './clients.ts'
 import { script } from './script.ts'
 import type { OperationsBench } from './suite.ts'
 import { clientsMost, namesOf, openWorld, type World } from './world.ts'
@@ -13,6 +13,9 @@ interface Sample extends Asked {
   readonly states: Readonly<Record<string, number>>
   readonly cpuMs: ReturnType<World['cpu']>
 }
+
+/** Three of ten are meant to; where fewer do, it is another load that was measured. */
+const leastConflicting = 0.25
 
 const parts = ['postgres', 'api', 'workers', 'conductor', 'lab'] as const
 
@@ -45,7 +48,7 @@ export const runFleet = async (bench: OperationsBench): Promise<void> => {
         await postgres.dropDatabase(database)
       }
       samples.push(sample)
-      say(`round ${round + 1}, ${size} machines: ${JSON.stringify(sample.states)}, ${sample.refused} refused`)
+      say(`round ${round + 1}, ${size} machines: ${JSON.stringify(sample.states)}, ${answersText(sample)}`)
     }
   sayTable([heading, ...samples.map(rowOf)])
   if (options.statements) sayStatements()
@@ -61,15 +64,39 @@ const measure = async (world: World): Promise<Sample> => {
   return { ...asked, states, cpuMs, machines: world.machines.length, asked: asked.latencies.length }
 }
 
+const sumOf = (counts: Asked['counts'], outcomes: readonly Outcome[]): number =>
+  outcomes.reduce((sum, outcome) => sum + counts[outcome], 0)
+
+const admittedOf = ({ counts }: Asked): number => sumOf(counts, ['admitted', 'superseded', 'queued'])
+const refusedOf = ({ counts }: Asked): number => sumOf(counts, ['blocked', 'refused'])
+const conflicting = ({ counts, latencies }: Asked): number =>
+  sumOf(counts, ['superseded', 'queued', 'blocked']) / latencies.length
+
+const answersText = (asked: Asked): string => {
+  const { superseded, queued, blocked } = asked.counts
+  return (
+    `conflicting ${(conflicting(asked) * 100).toFixed(1)} % (${superseded} superseded another, ${queued} queued, ` +
+    `${blocked} refused because of another)`
+  )
+}
+
 /** A number counts only when the work was done, and done right. */
-const check = async (db: Db, { admitted, latencies, refused }: Asked): Promise<Sample['states']> => {
+const check = async (db: Db, asked: Asked): Promise<Sample['states']> => {
+  if (conflicting(asked) < leastConflicting)
+    throw new Error(`Too few met another one, so it was not what is to be measured: ${answersText(asked)}.`)
+  const [admitted, refused] = [admittedOf(asked), refusedOf(asked)]
   const rows = await db<{ state: string; operations: number }[]>`
     select state, count(*)::int as operations from operation group by state`
   const states = Object.fromEntries(rows.map(({ state, operations }) => [state, operations]))
   const [machines] = await db<{ off: number }[]>`
     select (count(*) filter (where power <> 'on'))::int as off from machine`
   const made = rows.reduce((sum, { operations }) => sum + operations, 0)
-  if (made !== admitted || admitted + refused !== latencies.length || states.failed || machines?.off !== 0) {
+  if (
+    made !== admitted ||
+    admitted + refused !== asked.latencies.length ||
+    states.failed ||
+    machines?.off !== 0
+  ) {
     const why = await db`select reason, message, count(*)::int as operations from operation
       where state = 'failed' group by 1, 2 order by 3 desc limit 5`
     throw new Error(`It did not go right: ${JSON.stringify({ states, admitted, refused, machines, why })}`)
@@ -78,7 +105,17 @@ const check = async (db: Db, { admitted, latencies, refused }: Asked): Promise<S
 }
 
 const heading = [
-  ...['machines', 'asked', 'seconds', 'asked/s', 'admission p50 ms', 'p99 ms'],
+  ...[
+    'machines',
+    'asked',
+    'admitted',
+    'refused',
+    'seconds',
+    'asked/s',
+    'admitted/s',
+    'POST p50 ms',
+    'p99 ms',
+  ],
   ...['CPU ms an operation: Postgres', ...parts.slice(1), 'all'],
 ]
 
@@ -87,8 +124,11 @@ const cpuOf = ({ cpuMs, asked }: Sample): number => parts.reduce((sum, part) => 
 const rowOf = (sample: Sample): string[] => [
   String(sample.machines),
   String(sample.asked),
+  String(admittedOf(sample)),
+  String(refusedOf(sample)),
   (sample.tookMs / 1_000).toFixed(1),
   ((sample.asked * 1_000) / sample.tookMs).toFixed(1),
+  ((admittedOf(sample) * 1_000) / sample.tookMs).toFixed(1),
   percentile(sample.latencies, 0.5).toFixed(1),
   percentile(sample.latencies, 0.99).toFixed(1),
   ...parts.map((part) => (sample.cpuMs[part] / sample.asked).toFixed(2)),
@@ -104,6 +144,7 @@ const sayBars = (samples: readonly Sample[], [many = 0, few = 0]: readonly numbe
   say(
     `processor time an operation at ${many} machines: ${shortNumber(of(many, cpuOf) / of(few, cpuOf))}x that at ${few}`,
   )
+  say('operations-rate: all that were asked, refusals included, until the last of them had settled')
   sayBar({
     name: 'operations-rate',
     measured: 1_000 / of(many, perOperation),
