@@ -48,7 +48,7 @@ export const faultRule = z.discriminatedUnion('kind', [
   }),
   /** The call is done, then the connection ends without an answer. */
   z.object({ ...which, kind: z.literal('lost-answer') }),
-  /** No answer for so long (left out: for as long as the caller waits), before or after the call is done. */
+  /** No answer for so long (left out: for as long as it is there and the caller waits), before or after the call is done. */
   z.object({
     ...which,
     kind: z.literal('stall'),

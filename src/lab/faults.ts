@@ -11,6 +11,9 @@ export interface FaultTarget {
   readonly caller: string
 }
 
+/** A fault that strikes a call. */
+export type StruckFault = FaultRule & { readonly id: number }
+
 const fits = (rule: FaultRule, target: FaultTarget): boolean => {
   const calls = rule.call === undefined ? undefined : [rule.call].flat()
   return (
@@ -30,14 +33,14 @@ export const strike = async (
   lab: Lab,
   faults: readonly StoredFault[],
   target: FaultTarget,
-): Promise<FaultRule[]> => {
-  const struck: FaultRule[] = []
+): Promise<StruckFault[]> => {
+  const struck: StruckFault[] = []
   for (const { id, rule } of faults) {
     if (!fits(rule, target)) continue
     const count = await countSeen(lab.db, id)
     if (!count || count.nth <= rule.skip) continue
     if (rule.probability < 1 && dice(rule.seed, count.nth) >= rule.probability) continue
-    if (await countStruck(lab.db, id, rule.times)) struck.push(rule)
+    if (await countStruck(lab.db, id, rule.times)) struck.push({ ...rule, id })
   }
   return struck
 }

@@ -24,6 +24,7 @@ import { moveKinds } from './move-tasks.ts'
 import { powerKinds } from './power-tasks.ts'
 import { absent, wireErrorOf } from './refusal.ts'
 import { snapshotKinds } from './snapshot-tasks.ts'
+import { Stalls } from './stalls.ts'
 import { pruneCalls, Recorder } from './store/calls.ts'
 import { migrateLab } from './store/migrate.ts'
 import { ensurePasswords } from './store/sites.ts'
@@ -117,10 +118,11 @@ const listen = async (
 ): Promise<RunningLab> => {
   const recorder = new Recorder(lab.db)
   const tasks = new Tasks(lab, kinds)
+  const stalls = new Stalls(lab.db)
   const adminToken = options.adminToken ?? randomBytes(24).toString('base64url')
   let changeCertificate = async (): Promise<void> => {}
   const on: ActOn = { lab, changeCertificate: () => changeCertificate() }
-  const sites = new SiteServer({ on, tasks, recorder, routes })
+  const sites = new SiteServer({ on, tasks, recorder, stalls, routes })
   const listener = listenerOf({
     lab,
     serveSite: (work) => sites.serve(work.request, work.response, work.url),
@@ -130,6 +132,7 @@ const listen = async (
           on,
           tasks,
           recorder,
+          stalls,
           token: adminToken === '' ? undefined : adminToken,
           password: options.password,
         },

@@ -3,6 +3,7 @@ import { type ActOn, perform } from '../acts.ts'
 import { editMachine, machineEdit, putBack, vanish } from '../edits.ts'
 import { act, faultRule } from '../fault-rule.ts'
 import { absent, invalid } from '../refusal.ts'
+import type { Stalls } from '../stalls.ts'
 import { type Recorder, readCalls } from '../store/calls.ts'
 import { addFault, listFaults, removeFault, removeFaults } from '../store/faults.ts'
 import { findOverlaps, readPowerLog } from '../store/power-log.ts'
@@ -16,6 +17,7 @@ export interface AdminCall {
   readonly on: ActOn
   readonly tasks: Tasks
   readonly recorder: Recorder
+  readonly stalls: Stalls
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams
   readonly body: unknown
@@ -88,9 +90,10 @@ const worldRoutes: readonly AdminRoute[] = [
   {
     method: 'POST',
     path: '/lab/worlds',
-    handle: async ({ on, body, password }) => {
+    handle: async ({ on, stalls, body, password }) => {
       const request = parseAs(worldRequest, body)
       await makeWorld(on.lab, { ...request, password: request.password ?? password })
+      stalls.release()
       return { status: 201, json: { world: request.world } }
     },
   },
@@ -152,16 +155,19 @@ const faultRoutes: readonly AdminRoute[] = [
   {
     method: 'DELETE',
     path: '/lab/faults',
-    handle: async ({ on }) => {
+    handle: async ({ on, stalls }) => {
       await removeFaults(on.lab.db)
+      stalls.release()
       return { status: 204 }
     },
   },
   {
     method: 'DELETE',
     path: '/lab/faults/:id',
-    handle: async ({ on, params }) => {
-      if (!(await removeFault(on.lab.db, Number(params.id) || 0))) throw absent('such fault')
+    handle: async ({ on, stalls, params }) => {
+      const id = Number(params.id) || 0
+      if (!(await removeFault(on.lab.db, id))) throw absent('such fault')
+      stalls.release(id)
       return { status: 204 }
     },
   },

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ActOn } from '../acts.ts'
 import { absent, Refusal, refuse, wireErrorOf } from '../refusal.ts'
+import type { Stalls } from '../stalls.ts'
 import type { Recorder } from '../store/calls.ts'
 import type { Tasks } from '../tasks.ts'
 import { adminRoutes } from './admin-routes.ts'
@@ -13,6 +14,7 @@ export interface AdminOptions {
   readonly on: ActOn
   readonly tasks: Tasks
   readonly recorder: Recorder
+  readonly stalls: Stalls
   /** Undefined: nobody set one, so nobody gets in. */
   readonly token: string | undefined
   readonly password: string

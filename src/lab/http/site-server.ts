@@ -2,8 +2,9 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { headers, statusOf } from '../../platforms/lab/protocol.ts'
 import { type ActOn, perform } from '../acts.ts'
 import type { FaultRule } from '../fault-rule.ts'
-import { ofKind, strike } from '../faults.ts'
+import { ofKind, type StruckFault, strike } from '../faults.ts'
 import { absent, Refusal, refuse, wireErrorOf } from '../refusal.ts'
+import type { Stalls } from '../stalls.ts'
 import type { Recorder } from '../store/calls.ts'
 import { type Prelude, readPrelude } from '../store/sites.ts'
 import type { Tasks } from '../tasks.ts'
@@ -22,7 +23,7 @@ interface Incoming {
   readonly params: Readonly<Record<string, string>>
   readonly call: string
   readonly body: unknown
-  readonly struck: FaultRule[]
+  readonly struck: StruckFault[]
 }
 
 /** Answers the calls of all sites: finds out who asks for what, applies faults, does it, and writes it down. */
@@ -30,12 +31,20 @@ export class SiteServer {
   readonly #on: ActOn
   readonly #tasks: Tasks
   readonly #recorder: Recorder
+  readonly #stalls: Stalls
   readonly #routes: readonly SiteRoute[]
 
-  constructor(options: { on: ActOn; tasks: Tasks; recorder: Recorder; routes: readonly SiteRoute[] }) {
+  constructor(options: {
+    on: ActOn
+    tasks: Tasks
+    recorder: Recorder
+    stalls: Stalls
+    routes: readonly SiteRoute[]
+  }) {
     this.#on = options.on
     this.#tasks = options.tasks
     this.#recorder = options.recorder
+    this.#stalls = options.stalls
     this.#routes = options.routes
   }
 
@@ -125,16 +134,21 @@ export class SiteServer {
     if (hostile) return { kind: 'hostile', fault: hostile }
     for (const fault of struck) {
       if (fault.kind === 'delay') await pause(fault.ms, response)
-      if (fault.kind === 'stall' && !fault.after) await stall(fault.ms, response)
+      if (fault.kind === 'stall' && !fault.after) await this.#stall(fault, response)
       if (fault.kind === 'error' && !fault.after) throw asRefusal(fault)
     }
     const answer = await this.#handle(incoming, prelude)
     for (const fault of struck) {
-      if (fault.kind === 'stall' && fault.after) await stall(fault.ms, response)
+      if (fault.kind === 'stall' && fault.after) await this.#stall(fault, response)
       if (fault.kind === 'error' && fault.after) throw asRefusal(fault)
       if (fault.kind === 'lost-answer') throw cutShort
     }
     return { kind: 'answer', answer }
+  }
+
+  /** Until its time is over, somebody removes the fault, or the caller has gone. */
+  #stall({ id, ms }: Extract<StruckFault, { kind: 'stall' }>, response: ServerResponse): Promise<void> {
+    return this.#stalls.hold(id, (released) => pause(ms ?? foreverMs, response, released))
   }
 
   async #handle(incoming: Incoming, prelude: Prelude): Promise<Answer> {
@@ -219,21 +233,22 @@ const asRefusal = (fault: Extract<FaultRule, { kind: 'error' }>): Refusal =>
     remedy: 'Somebody asked for this fault at the lab.',
   })
 
-/** Resolves after `ms`, or when the caller has gone: then there is nobody left to answer. */
-const pause = (ms: number, response: ServerResponse): Promise<void> =>
-  new Promise((resolve, reject) => {
-    const gone = () => {
-      clearTimeout(timer)
-      reject(cutShort)
-    }
-    const timer = setTimeout(() => {
-      response.off('close', gone)
-      resolve()
-    }, ms)
-    response.once('close', gone)
-  })
-
 const foreverMs = 2 ** 31 - 1
 
-const stall = (ms: number | undefined, response: ServerResponse): Promise<void> =>
-  pause(ms ?? foreverMs, response)
+/** Resolves after `ms` or when `released`; rejects when the caller has gone: then there is nobody left to answer. */
+const pause = (ms: number, response: ServerResponse, released?: AbortSignal): Promise<void> =>
+  new Promise((resolve, reject) => {
+    const end = (settle: () => void) => () => {
+      clearTimeout(timer)
+      response.off('close', gone)
+      released?.removeEventListener('abort', over)
+      settle()
+    }
+    const over = end(resolve)
+    const gone = end(() => reject(cutShort))
+    const timer = setTimeout(over, ms)
+    response.once('close', gone)
+    released?.addEventListener('abort', over)
+    if (released?.aborted) over()
+    if (response.destroyed) gone()
+  })

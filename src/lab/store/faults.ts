@@ -17,6 +17,9 @@ export const addFault = async (db: Queryable, rule: FaultRule): Promise<number> 
 export const listFaults = async (db: Queryable): Promise<StoredFault[]> =>
   await db<StoredFault[]>`select id, rule, seen, struck from lab.fault order by id`
 
+export const hasFault = async (db: Queryable, id: number): Promise<boolean> =>
+  (await db`select from lab.fault where id = ${id}`).length > 0
+
 export const removeFault = async (db: Queryable, id: number): Promise<boolean> =>
   (await db`delete from lab.fault where id = ${id} returning 1`).length > 0
 

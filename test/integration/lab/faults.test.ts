@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { createLab, type LabAnswer, type SiteClient, type TestLab } from '../../support/lab.ts'
+import { until } from '../../support/wait.ts'
 
 const lab = await createLab()
 
@@ -11,6 +12,10 @@ const withFault = async (fault: Record<string, unknown>, work: () => Promise<voi
 }
 
 const codeOf = (answer: LabAnswer) => (answer.json as { code?: string }).code ?? answer.status
+const struckBy = async (id: number) => {
+  const { faults } = (await lab.admin('GET /lab/faults')).json as { faults: { id: number; struck: number }[] }
+  return faults.find((fault) => fault.id === id)?.struck
+}
 const about = (site: SiteClient) => site.call('GET /about')
 const failsToAnswer = async (call: Promise<LabAnswer>) =>
   await call.then(
@@ -92,6 +97,40 @@ test('a stall gives no answer for as long as the caller waits; a delay gives it 
     expect(performance.now() - began).toBeGreaterThanOrEqual(199)
   })
 })
+
+test.each([
+  ['before it is done', false, 'on'],
+  ['after it is done', true, 'off'],
+])(
+  'a call that stalls %s is let go when its fault is removed, and no other',
+  async (_when, after, meanwhile) => {
+    const site = await lab.signIn('vcenter')
+    const power = async (ref: string) =>
+      ((await site.call(`GET /instances/${ref}/power`)).json as { state: string }).state
+    const stall = async (machine: string) => {
+      await site.call(`POST /instances/${machine}/power`, { verb: 'start' })
+      const fault = { kind: 'stall', call: 'stop', machine, after, times: 1 }
+      const { id } = (await lab.admin('POST /lab/faults', fault)).json as { id: number }
+      const answer = { status: 0 }
+      const call = site.call(`POST /instances/${machine}/power`, { verb: 'stop' }).then(({ status }) => {
+        answer.status = status
+      })
+      await until(async () => (await struckBy(id)) === 1, { what: 'the call to be held' })
+      return { id, call, answer }
+    }
+    const first = await stall('vm-108')
+    const second = await stall('vm-109')
+    await lab.admin(`DELETE /lab/faults/${first.id}`)
+    await first.call
+    expect([first.answer.status, second.answer.status]).toEqual([202, 0])
+    await until(async () => (await power('vm-109')) === meanwhile, {
+      what: `it to be ${meanwhile} meanwhile`,
+    })
+    await lab.admin('DELETE /lab/faults')
+    await second.call
+    expect([second.answer.status, await power('vm-108'), await power('vm-109')]).toEqual([202, 'off', 'off'])
+  },
+)
 
 test('a machine that cannot be looked at is a marker in the listing, and the others come', async () => {
   const site = await lab.signIn('vcenter')
