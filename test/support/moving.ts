@@ -24,6 +24,8 @@ export interface MovingWorld extends OperatingWorld {
     readonly moveMs?: number
     readonly stallAt?: number
   }): Promise<MovingMachine>
+  /** So many of them, with one look at the target. */
+  allRunning(machines: readonly NonNullable<Running>[]): Promise<MovingMachine[]>
   /** Reads the target anew. */
   sync(): Promise<void>
   limit(name: string, capacity: number): Promise<void>
@@ -65,16 +67,31 @@ const bootBlock = originalBlock(
 
 type Running = Parameters<MovingWorld['running']>[0]
 
-const makeRunning = async (
-  parts: {
-    readonly world: OperatingWorld
-    readonly sync: () => Promise<void>
-    readonly admin: (request: string, body?: unknown) => Promise<void>
-  },
-  { host = 'node-1', memory = GiB, moveMs, stallAt }: NonNullable<Running> = {},
-): Promise<MovingMachine> => {
-  const { world, sync, admin } = parts
-  const { db, site, target } = world
+interface Parts {
+  readonly world: OperatingWorld
+  readonly sync: () => Promise<void>
+  readonly admin: (request: string, body?: unknown) => Promise<void>
+}
+
+const makeAllRunning = async (
+  parts: Parts,
+  machines: readonly NonNullable<Running>[],
+): Promise<MovingMachine[]> => {
+  const { db, target, machine } = parts.world
+  const refs = await Promise.all(machines.map((one) => runInLab(parts, one)))
+  await parts.sync()
+  const rows = await db<MovingMachine[]>`
+    select id, ref from machine where target_id = ${target.id}::uuid and gone_at is null`
+  const ids = new Map(rows.map(({ id, ref }) => [ref, id]))
+  return Promise.all(refs.map(async (ref) => ({ id: ids.get(ref) ?? (await machine(ref)), ref })))
+}
+
+/** Gives its ref. */
+const runInLab = async (
+  { world, admin }: Parts,
+  { host = 'node-1', memory = GiB, moveMs, stallAt }: NonNullable<Running>,
+): Promise<string> => {
+  const { site } = world
   const task = await site.done('POST /instances', {
     ...{ name: `moving-${made++}`, project: 'default', host, folder: '', cpus: 1, memory, uuid: '' },
     ...{ legacy_boot: true, secure_boot: false, nics: [], owner: {} },
@@ -86,10 +103,7 @@ const makeRunning = async (
   if ((await world.power(ref)).host !== host) await site.done(`POST /instances/${ref}/move`, { host })
   if (moveMs !== undefined || stallAt !== undefined)
     await admin(`PATCH /lab/sites/cloud/instances/${ref}`, { move_ms: moveMs, move_stall_at: stallAt })
-  await sync()
-  const [row] = await db<{ id: string }[]>`
-        select id from machine where target_id = ${target.id}::uuid and ref = ${ref} and gone_at is null`
-  return { id: row?.id ?? (await world.machine(ref)), ref }
+  return ref
 }
 
 /** The three hosts of one CPU class that the lab's cloud has, as a target that machines are moved on. */
@@ -108,7 +122,12 @@ export const createMovingWorld = async (options: Partial<LabOptions> = {}): Prom
   const moving: MovingWorld = {
     ...world,
     sync,
-    running: (machine) => makeRunning({ world, sync, admin }, machine),
+    running: async (machine = {}) => {
+      const [made] = await makeAllRunning({ world, sync, admin }, [machine])
+      if (!made) throw new Error('The machine was not made.')
+      return made
+    },
+    allRunning: (machines) => makeAllRunning({ world, sync, admin }, machines),
     limit: async (name, capacity) =>
       void (await db.begin((tx) => writeLimit(tx, { name, capacity, by: 'test' }))),
     until: async (operation, reason) => {

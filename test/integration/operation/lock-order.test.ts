@@ -68,9 +68,12 @@ test('a worker that takes an operation up waits for its machine with empty hands
 
 test('a worker that ends an operation waits for its machine with empty hands', async () => {
   const asked = await ask('vm-102')
-  await lab.admin('POST /lab/faults', { kind: 'stall', call: 'stop', machine: 'vm-102', ms: 2_000 })
+  await lab.admin('POST /lab/faults', { kind: 'stall', call: 'stop', machine: 'vm-102' })
   const working = worker.follow(asked.jobId)
   await until(async () => (await findOperation(db, asked.id))?.state === 'running', { what: 'it to run' })
-  await callOff(asked, () => undefined)
-  await working
+  let answered: Promise<unknown> | undefined
+  await callOff(asked, () => {
+    answered = lab.admin('DELETE /lab/faults')
+  })
+  await Promise.all([answered, working])
 })
