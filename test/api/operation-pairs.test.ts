@@ -1,5 +1,9 @@
 import { expect, test } from 'vitest'
 import { operationVariants, variantText } from '../../src/domain/operation/kinds.ts'
+import type { Handler } from '../../workers/handler.ts'
+import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
+import { createInventoryWorker } from '../support/inventory.ts'
+import { createJourneyWorker } from '../support/journeys.ts'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { clientOf, depsOver, type Reply } from './setup.ts'
@@ -7,6 +11,10 @@ import { clientOf, depsOver, type Reply } from './setup.ts'
 const { db } = await createDatabase()
 const limits = { requestsPerSecond: 100_000, requestsBurst: 100_000, requestMs: 60_000 }
 const call = clientOf(depsOver(db, { limits }))
+const { use } = createInventoryWorker(db, () => {
+  throw new Error('Nothing here is done to any machine.')
+})
+const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
 
 /** Written down by hand from the published matrix: the older in rows, the newer in columns. */
 const matrix = `
@@ -135,23 +143,38 @@ test('what has begun and is superseded is called off, and not settled before its
       await db`select cancel_requested_at, cancel_reason from job where id = ${String(then.job_id)}::uuid`
     expect(job?.cancelRequestedAt).not.toBeNull()
     expect(job?.cancelReason).toContain(second.body.id)
-    // The newer says whom it waits for as soon as its own job has looked.
-    await db`update job set state = 'waiting', wait_reason = 'awaiting-older', wait_detail = 'it is letting go',
-      wait_since = now(), wait_until = now() + interval '1 second' where id = ${String(second.body.job_id)}::uuid`
+    // The newer says whom it waits for as soon as its own job has looked, and has reached nobody yet.
+    expect(await worker.follow(String(second.body.job_id))).toMatchObject({
+      ...{ state: 'waiting', waitReason: 'awaiting-older', waitSignal: `machine/${machine}/let-go` },
+    })
     const now = await look(second.body.id)
+    expect(now).toMatchObject({ state: 'pending', reason: 'awaiting-older' })
+    expect(now.message).toContain(String(then.id))
     expect(now.waits).toMatchObject({ reason: 'awaiting-older', older: [then.id], until: now.expires_at })
-    expect(now.reason).toBe('awaiting-older')
   }
 })
 
-test('with on_conflict: queue every pair of them queues, and with reject every pair is refused', async () => {
-  for (const { older, newer } of pairs.filter((_, at) => at % 5 === 0)) {
-    const machine = await addMachine(db, fitFor(older))
-    const first = await ask(machine, older)
-    const refused = await ask(machine, newer, { on_conflict: 'reject' })
-    expect([refused.status, refused.body.code, refused.body.blocker]).toEqual([409, 'blocked', first.body.id])
-    const queued = await ask(machine, newer, { on_conflict: 'queue' })
-    expect(queued.body).toMatchObject({ state: 'queued', position: 1, blocker: first.body.id, job_id: null })
-    expect((await look(first.body.id)).state).toBe('pending')
-  }
+/** Asks for the newer of a pair to be refused, then to queue. */
+const tryRules = async ({ older, newer }: Pair): Promise<unknown[]> => {
+  const machine = await addMachine(db, fitFor(older))
+  const { id } = (await ask(machine, older)).body
+  const refused = await ask(machine, newer, { on_conflict: 'reject' })
+  const queued = await ask(machine, newer, { on_conflict: 'queue' })
+  const { state, position, blocker, job_id } = queued.body
+  return [
+    ...[older, newer, refused.status, refused.body.code, refused.body.blocker === id],
+    ...[queued.status, state, position, blocker === id, job_id, (await look(id)).state],
+  ]
+}
+
+test('with on_conflict: queue each of the 196 pairs queues, and with reject each is refused', async () => {
+  const ends: unknown[] = []
+  for (let at = 0; at < pairs.length; at += 14)
+    ends.push(...(await Promise.all(pairs.slice(at, at + 14).map(tryRules))))
+  expect(ends).toEqual(
+    pairs.map(({ older, newer }) => [
+      ...[older, newer, 409, 'blocked', true],
+      ...[202, 'queued', 1, true, null, 'pending'],
+    ]),
+  )
 })

@@ -10,6 +10,12 @@ const full = (ref: string) => ({
   ...{ kind: 'error', code: 'platform-no-capacity', failure: 'refused', call: 'start', machine: ref },
 })
 
+/** How often the lab was asked to start the machine, whatever it answered. */
+const startsAsked = async (ref: string): Promise<number> => {
+  const { json } = await lab.admin(`GET /lab/calls?call=start&machine=${ref}`)
+  return (json as { calls: unknown[] }).calls.length
+}
+
 test('a start waits for room on a host, and goes on when there is some', async () => {
   await off('vm-101')
   const machine = await world.machine('vm-101', 'off')
@@ -171,10 +177,16 @@ test('a chain of three ends where the last one leads: a start without room, a st
   const stop = await world.ask(machine, 'stop')
   const plug = await world.ask(machine, 'stop', { force: true })
   await world.clearFaults()
+  const asked = await startsAsked('vm-109')
+  expect(asked).toBeGreaterThan(0)
   for (const one of [start, stop, plug])
     if ((await world.operation(one.id)).settledAt === null) await world.finish(one)
   expect(await world.operation(start.id)).toMatchObject({ state: 'superseded', supersededBy: stop.id })
   expect(await world.operation(stop.id)).toMatchObject({ state: 'superseded', supersededBy: plug.id })
   expect(await world.operation(plug.id)).toMatchObject({ state: 'completed' })
+  // There is room again, and nobody asks for it: the start's request was withdrawn, and nothing is left of it.
+  expect(await world.tasks('vm-109', 'start')).toEqual([])
+  expect(await effectsOf(db, start.jobId ?? '')).toMatchObject([{ kind: 'operation-power', state: 'undone' }])
+  expect(await startsAsked('vm-109')).toBe(asked)
   expect((await world.power('vm-109')).state).toBe('off')
 })

@@ -10,6 +10,7 @@ import { createOperateMachine } from '../../../workers/handlers/operate-machine.
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
 import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
+import { effectsOf } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { strictLog } from '../../support/strict-log.ts'
@@ -26,6 +27,16 @@ const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as re
 
 const powerOf = async (ref: string): Promise<string> =>
   ((await site.call(`GET /instances/${ref}/power`)).json as { state: string }).state
+
+const startsAsked = async (ref: string): Promise<number> => {
+  const { json } = await lab.admin(`GET /lab/calls?call=start&machine=${ref}`)
+  return (json as { calls: unknown[] }).calls.length
+}
+
+const startTasks = async (ref: string): Promise<string[]> => {
+  const { tasks } = (await site.call(`GET /tasks?machine=${ref}`)).json as { tasks: { kind: string }[] }
+  return tasks.map(({ kind }) => kind).filter((kind) => kind === 'start')
+}
 
 const ask = (
   machineId: string,
@@ -79,8 +90,14 @@ test('a start that its host has no room for gives way to a stop, and the machine
   // The start's own job is called off before the stop acts.
   const early = await worker.follow(jobOf(stop))
   expect(early).toMatchObject({ state: 'waiting', waitReason: 'awaiting-older' })
+  const asked = await startsAsked('vm-103')
+  expect(asked).toBeGreaterThan(0)
   await worker.finish(jobOf(start))
   await worker.finish(jobOf(stop))
+  // It was off before as well: what proves it is that nobody has asked for a start again, and that none was taken on.
+  expect(await startsAsked('vm-103')).toBe(asked)
+  expect(await startTasks('vm-103')).toEqual([])
+  expect(await effectsOf(db, jobOf(start))).toMatchObject([{ kind: 'operation-power', state: 'undone' }])
   expect(await powerOf('vm-103')).toBe('off')
   expect(await findOperation(db, start.operation.id)).toMatchObject({
     state: 'superseded',
