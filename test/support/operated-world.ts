@@ -27,6 +27,8 @@ interface Asked {
   readonly kind: OperationKind
   readonly force?: boolean
   readonly onConflict?: 'supersede' | 'queue' | 'reject'
+  /** An evacuation: what it asks for comes back when it had to give way. */
+  readonly cause?: 'person' | 'evacuation'
 }
 
 /** Machines of a lab that the ledger operates, as real processes reach them. */
@@ -41,6 +43,8 @@ export interface OperatedWorld {
   cancel(operationId: string): Promise<void>
   read(operationId: string): Promise<OperationRow>
   power(machine: OperatedMachine): Promise<string>
+  /** Where the lab has it. */
+  host(machine: OperatedMachine): Promise<string>
   /** Waits until every operation has ended and let go. */
   settled(withinMs?: number): Promise<void>
   /** Nothing is under way, and no law was broken. */
@@ -50,9 +54,17 @@ export interface OperatedWorld {
 export const createOperatedWorld = async (
   db: Db,
   lab: TestLab,
-  options: { readonly deadlineSeconds?: number } = {},
+  options: {
+    readonly deadlineSeconds?: number
+    /** All hosts are of one cluster: machines are moved between any two. */
+    readonly oneCluster?: boolean
+  } = {},
 ): Promise<OperatedWorld> => {
   await watchOperations(db)
+  if (options.oneCluster)
+    await lab.database.db`
+      update lab.entity set data = (data::jsonb || '{"cluster": "cluster-0"}')::json
+      where site = 'vcenter' and type = 'host'`
   const sealer = createSealer('5e'.repeat(32))
   await makeSite(db, {
     ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true, sealer },
@@ -84,6 +96,7 @@ export const createOperatedWorld = async (
       return row
     },
     power: async ({ ref }) => (await readLabLog(lab, 'vcenter')).power.get(ref) ?? '',
+    host: async ({ ref }) => (await readLabLog(lab, 'vcenter')).hosts.get(ref) ?? '',
     settled: (withinMs = 120_000) => settled(db, withinMs),
     expectWhole: async () => {
       expect(await checkOperations(db, { atRest: true })).toEqual([])
@@ -96,11 +109,11 @@ export const createOperatedWorld = async (
 const ask = async (
   { db, deadlineSeconds }: { readonly db: Db; readonly deadlineSeconds: number },
   machine: OperatedMachine,
-  { kind, force = false, onConflict = 'supersede' }: Asked,
+  { kind, force = false, onConflict = 'supersede', cause = 'person' }: Asked,
 ): Promise<OperationRow | DroverError> => {
   const asked: OperationAsk = {
     ...{ machineId: machine.id, kind, force: force && mayForce(kind), onConflict, params: {} },
-    ...{ cause: 'person', by: 'test', deadlineSeconds, waitSeconds: 3_600 },
+    ...{ cause, by: 'test', deadlineSeconds, waitSeconds: 3_600 },
   }
   try {
     const { operation, canceled } = (await db.begin((tx) => askOperation(tx, asked))) as AskedOperation
@@ -122,12 +135,16 @@ const settled = async (db: Db, withinMs: number): Promise<void> => {
   const debts = async () => db<{ id: string }[]>`
     select id, name, error from effect where state in ('intended', 'debt')`
   const jobs = async () => db<{ id: string }[]>`select id, kind, state from job where finished_at is null`
+  const standing = async () => db<{ id: string }[]>`
+    select o.id from operation o join machine m on m.id = o.machine_id
+    where o.come_back_at is not null and m.power = 'on' and m.host = o.leaves`
   await until(
     async () => {
       // Nobody waits out the pauses between tries.
       await db`update job set run_after = now(), bell = 'due' where state = 'ready' and bell = 'held' and run_after > now()`
       await db`update effect set next_try_at = now() where state = 'debt' and next_try_at > now()`
-      return (await open()).length + (await jobs()).length === 0
+      await db`update operation set come_back_at = now() where come_back_at > now()`
+      return (await open()).length + (await jobs()).length + (await standing()).length === 0
     },
     { what: 'all operations to settle', withinMs, everyMs: 100 },
   ).catch(async (error: Error) => {

@@ -28,6 +28,7 @@ export interface Asking {
   readonly params?: Record<string, unknown>
   readonly onConflict?: ConflictRule
   readonly deadlineSeconds?: number
+  readonly cause?: 'person' | 'evacuation'
 }
 
 /** Machines of a target that operations are done to, by a worker of this process that the test leads turn by turn. */
@@ -80,9 +81,10 @@ export const createOperators = (parts: {
     machine: (ref, power = 'on') => addMachine(db, { targetId: target.id, ref, power }),
     ask: async (machineId, kind, asking = {}) => {
       const { force = false, params = {}, onConflict = 'supersede', deadlineSeconds = 600 } = asking
+      const { cause = 'person' } = asking
       const asked = (await db.begin((tx) =>
         askOperation(tx, {
-          ...{ machineId, kind, force, onConflict, deadlineSeconds, cause: 'person', by: 'test' },
+          ...{ machineId, kind, force, onConflict, deadlineSeconds, cause, by: 'test' },
           ...{ params: operationParams[kind].parse(params), waitSeconds: 3_600 },
         }),
       )) as AskedOperation

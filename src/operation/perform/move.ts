@@ -28,7 +28,8 @@ const prepareMove = async (performance: Performance): Promise<PerformWait | { re
 const planOf = async (performance: Performance, seen: PowerFacts): Promise<MovePlan> => {
   const kept = readPlan(performance)
   if (kept) return kept
-  const plan = newPlan(await nameOf(performance, seen.host), seen.boot_id)
+  // What an evacuation is to leave it may have left by now: nobody moves it on from there, let alone back.
+  const plan = newPlan(await nameOf(performance, performance.operation.leaves ?? seen.host), seen.boot_id)
   await storePlan(performance, plan)
   return plan
 }
