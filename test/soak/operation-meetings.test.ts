@@ -3,10 +3,12 @@ import { simulateMeetings } from '../simulation/operation/meetings.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const { db } = await createDatabase()
+const runs = Number(process.env.RUNS ?? 5_000)
 const seed = process.env.SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.SEED)
 
 test(`thousands of meetings at a machine, and the last to survive has its way each time (SEED=${seed})`, async () => {
-  const ends = await simulateMeetings(db, { seed, runs: 5_000, limitMs: 1_200_000 })
+  const { ends, told } = await simulateMeetings(db, { seed, runs, floor: 20, limitMs: 1_200_000 })
+  console.info(told)
   for (const state of ['completed', 'superseded', 'canceled', 'failed'])
     expect(ends.get(state) ?? 0, state).toBeGreaterThan(0)
 })

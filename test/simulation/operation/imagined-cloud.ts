@@ -1,101 +1,179 @@
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import type {
+  HibernatePort,
+  LiveMovePort,
+  MoveHandle,
+  MoveStatus,
+} from '../../../src/platforms/ports/hibernate.ts'
+import type { MachinesPort } from '../../../src/platforms/ports/machines.ts'
 import type { PowerFacts, PowerPort } from '../../../src/platforms/ports/power.ts'
-import type { TaskHandle, TaskStatus } from '../../../src/platforms/ports/task.ts'
+import type { Found, TaskTrace } from '../../../src/platforms/ports/task.ts'
 import type { Platform } from '../../../src/platforms/ports.ts'
 import type { PlatformLog } from '../../support/operated-machines.ts'
+import { CloudState } from './cloud-state.ts'
+import { type CloudAsk, type CloudTask, moveSteps, problem } from './cloud-things.ts'
 import type { Life } from './life.ts'
 
-export type Guest = 'obeys' | 'hangs' | 'deaf'
-type Verb = 'start' | 'shutdown' | 'stop' | 'restart'
-
-interface CloudMachine {
-  power: 'on' | 'off'
-  /** Of this run of it. */
-  boot: string
-  readonly guest: Guest
-  /** The run that was asked to shut itself down, and has not yet. */
-  goesDown: string | null
-  full: boolean
-}
-
-interface CloudTask {
-  readonly id: string
-  readonly name: string
-  readonly machine: string
-  readonly kind: Verb
-  readonly begunAt: number
-  endedAt: number | null
-  state: TaskStatus['state']
-  error: PlatformError | null
-}
-
-const problem = (
-  code: ConstructorParameters<typeof PlatformError>[0]['code'],
-  failure: 'refused' | 'unknown',
-): PlatformError =>
-  new PlatformError({ code, failure, message: `It answers ${code}.`, remedy: 'Look at the platform.' })
+const digest = `sha256:${'5e'.repeat(32)}`
+const GiB = 1024 ** 3
 
 /**
- * A platform in memory that does everything in two steps: a call is accepted, and its task comes about later. It does
- * not remember names as the lab does: the same call twice is done twice.
+ * A platform in memory that does everything in two steps or more: a call is accepted, and its task comes about later. It
+ * does not remember names as the lab does: the same call twice is done twice.
  */
 export class ImaginedCloud {
-  readonly machines = new Map<string, CloudMachine>()
+  readonly state = new CloudState()
   /** Nobody reaches it. */
   away = false
   /** The next call that changes something is done, and its answer lost. */
   losesAnswer = false
-  /** Whether who waits for a task sees its end. */
+  /** Whether a task goes on while somebody looks at it, and whether who waits for one sees its end. */
   patience: () => boolean = () => true
   /** Asked before a call is carried out. */
-  onAct: (name: string) => Promise<void> = () => Promise.resolve()
-  readonly #tasks: CloudTask[] = []
-  #moment = 0
-
-  put(ref: string, power: 'on' | 'off', guest: Guest): void {
-    this.machines.set(ref, { power, boot: this.#newBoot(), guest, goesDown: null, full: false })
-  }
+  onAct: (name: string, ref: string) => Promise<void> = () => Promise.resolve()
 
   log(): PlatformLog {
+    const { tasks, machines, saved, lost } = this.state
+    const worth = [...saved].filter(([, memory]) => this.state.isWorth(memory))
     return {
-      tasks: this.#tasks.map((task) => ({ ...task, failed: task.state === 'failed', at: null })),
-      power: new Map([...this.machines].map(([ref, { power }]) => [ref, power])),
+      tasks: tasks.map(({ ref, name, kind, begunAt, endedAt, state, wentOver }) => ({
+        ...{ machine: ref, name, kind, begunAt, endedAt, at: null },
+        failed: state === 'failed' && !wentOver,
+      })),
+      power: new Map([...machines].map(([ref, { power }]) => [ref, power])),
+      hosts: new Map([...machines].map(([ref, { host }]) => [ref, host])),
+      crashed: new Set([...machines].flatMap(([ref, { crashed }]) => (crashed ? [ref] : []))),
+      memory: { kept: worth.map(([state, { machine }]) => ({ machine, state })), lost },
+      snapshots: [...machines].flatMap(([machine, { snapshots }]) =>
+        [...snapshots.keys()].map((snapshot) => ({ machine, snapshot })),
+      ),
     }
   }
 
-  /** What was begun at a machine comes about, and what its guest was asked for. */
+  /** What was begun at a machine comes about, a step of it, and what its guest was asked for. */
   comeAbout(ref: string): void {
-    for (const task of this.#tasks) if (task.machine === ref && task.state === 'running') this.#finish(task)
-    const machine = this.#machine(ref)
-    if (machine.goesDown !== null && machine.goesDown === machine.boot && machine.power === 'on')
-      machine.power = 'off'
-    machine.goesDown = null
+    const task = this.state.running(ref)
+    if (task) this.state.advance(task)
+    this.state.goDown(this.state.machine(ref))
   }
 
   /** As a process reaches it. */
   reachedBy(life: Life): Platform {
-    const power: PowerPort = {
+    return {
+      kind: 'imagined',
+      capabilities: new Set(['power', 'guest-shutdown', 'live-move', 'hibernate', 'snapshots']),
+      ports: {
+        power: this.#power(life),
+        liveMove: this.#liveMove(life),
+        hibernate: this.#hibernate(life),
+        machines: this.#machines(life) as MachinesPort,
+      },
+      probe: () => Promise.reject(problem('platform-refused', 'refused')),
+      close: () => Promise.resolve(),
+    }
+  }
+
+  #power(life: Life): PowerPort {
+    return {
       power: (_call, ref) => this.#look(life, () => ({ found: true as const, value: this.#facts(ref) })),
-      findTask: (_call, { taskId, name }) =>
-        this.#look(life, () => {
-          const found = this.#tasks.findLast((task) => (taskId ? task.id === taskId : task.name === name))
-          return found
-            ? { found: true as const, value: this.#handle(life, found) }
-            : { found: false as const }
-        }),
+      findTask: (_call, trace) => this.#find(life, trace, (task) => this.#handle(life, task)),
       start: ({ name }, ref) => this.#act(life, { name, ref, kind: 'start' }),
       shutdownGuest: ({ name }, ref) => this.#act(life, { name, ref, kind: 'shutdown' }),
       stop: ({ name }, ref) => this.#act(life, { name, ref, kind: 'stop' }),
       restart: ({ name }, ref) => this.#act(life, { name, ref, kind: 'restart' }),
       suspend: () => Promise.reject(problem('platform-refused', 'refused')),
     }
+  }
+
+  #liveMove(life: Life): LiveMovePort {
+    const find = ({ taskId, name, machine }: TaskTrace) =>
+      this.state.tasks.findLast((task) =>
+        taskId !== undefined
+          ? task.id === taskId
+          : name !== undefined
+            ? task.name === name
+            : task.ref === machine && task.kind === 'move',
+      )
     return {
-      kind: 'imagined',
-      capabilities: new Set(['power', 'guest-shutdown']),
-      ports: { power },
-      probe: () => Promise.reject(problem('platform-refused', 'refused')),
-      close: () => Promise.resolve(),
+      checkMove: ({ name }, ref, { host, force }) =>
+        this.#look(life, () => this.state.admit({ name, ref, kind: 'move', host, force })),
+      move: async ({ name }, ref, { host, force }) => {
+        const { id } = await this.#act(life, { name, ref, kind: 'move', host, force })
+        return this.#handle(life, find({ taskId: id }) as CloudTask)
+      },
+      findTask: (_call, trace) =>
+        this.#look(life, () => {
+          const found = find(trace)
+          return found
+            ? { found: true as const, value: this.#handle(life, found) }
+            : { found: false as const }
+        }),
+      abort: async ({ name }, trace) => {
+        life.pass()
+        await this.onAct(name, trace.machine ?? '')
+        if (this.away) throw problem('platform-unreachable', 'unknown')
+        const answer = this.state.abort(find(trace))
+        await life.rest()
+        this.#answer()
+        return answer
+      },
     }
+  }
+
+  #hibernate(life: Life): HibernatePort {
+    return {
+      findTask: (_call, trace) => this.#find(life, trace, (task) => this.#handle(life, task)),
+      save: ({ name }, ref) => this.#act(life, { name, ref, kind: 'save' }),
+      saved: (_call, ref) =>
+        this.#look(life, () => {
+          const memory = this.state.saved.get(ref)
+          if (!memory) return { found: false as const }
+          return {
+            found: true as const,
+            value: { ref, machine: memory.machine, size: GiB, digest, complete: true },
+          }
+        }),
+      restore: ({ name }, state, { host }) => {
+        const memory = this.state.saved.get(state)
+        if (!memory) return Promise.reject(problem('platform-absent', 'absent'))
+        return this.#act(life, { name, ref: memory.machine, kind: 'wake', host, what: state })
+      },
+      dropSaved: async (_call, ref) => {
+        life.pass()
+        if (this.away) throw problem('platform-unreachable', 'unknown')
+        this.state.drop(ref)
+        await life.rest()
+        this.#answer()
+      },
+    }
+  }
+
+  /** As far as snapshots go: it makes no machines. */
+  #machines(life: Life): Partial<MachinesPort> {
+    return {
+      findTask: (_call, trace) => this.#find(life, trace, (task) => this.#handle(life, task)),
+      snapshots: (_call, ref) =>
+        this.#look(life, () => ({
+          found: true as const,
+          value: [...this.state.machine(ref).snapshots].map(([snapshot, name]) => ({
+            ...{ ref: snapshot, name, parent: null },
+          })),
+        })),
+      createSnapshot: ({ name }, ref, { snapshotName }) =>
+        this.#act(life, { name, ref, kind: 'snapshot', what: snapshotName }),
+      revertToSnapshot: ({ name }, ref, what) => this.#act(life, { name, ref, kind: 'revert', what }),
+      removeSnapshot: ({ name }, ref, what) => this.#act(life, { name, ref, kind: 'remove', what }),
+    }
+  }
+
+  #find<Handle>(
+    life: Life,
+    { taskId, name }: TaskTrace,
+    as: (task: CloudTask) => Handle,
+  ): Promise<Found<Handle>> {
+    return this.#look(life, () => {
+      const found = this.state.tasks.findLast((task) => (taskId ? task.id === taskId : task.name === name))
+      return found ? { found: true as const, value: as(found) } : { found: false as const }
+    })
   }
 
   async #look<Seen>(life: Life, look: () => Seen): Promise<Seen> {
@@ -106,98 +184,56 @@ export class ImaginedCloud {
     return seen
   }
 
-  async #act(
-    life: Life,
-    { name, ref, kind }: { name: string; ref: string; kind: Verb },
-  ): Promise<TaskHandle> {
+  async #act(life: Life, ask: CloudAsk): Promise<MoveHandle> {
     // Dead it may be here, but not frozen: nobody can fence what is on the wire already.
     life.pass()
-    await this.onAct(name)
+    await this.onAct(ask.name, ask.ref)
     if (this.away) throw problem('platform-unreachable', 'unknown')
-    this.#admit(ref, kind)
-    const task: CloudTask = {
-      ...{ id: `task-${this.#tasks.length + 1}`, name, machine: ref, kind },
-      ...{ begunAt: this.#next(), endedAt: null, state: 'running', error: null },
-    }
-    this.#tasks.push(task)
+    const task = this.state.begin(ask)
     await life.rest()
-    if (this.losesAnswer) {
-      this.losesAnswer = false
-      throw problem('platform-timeout', 'unknown')
-    }
+    this.#answer()
     return this.#handle(life, task)
   }
 
-  #admit(ref: string, kind: Verb): void {
-    const machine = this.#machine(ref)
-    if (this.#tasks.some((task) => task.machine === ref && task.state === 'running'))
-      throw problem('platform-busy', 'refused')
-    if (machine.power !== (kind === 'start' ? 'off' : 'on')) throw problem('platform-wrong-state', 'refused')
-    if (kind === 'start' && machine.full) throw problem('platform-no-capacity', 'refused')
-    if (kind === 'shutdown' && machine.guest === 'deaf') throw problem('platform-refused', 'refused')
+  #answer(): void {
+    if (!this.losesAnswer) return
+    this.losesAnswer = false
+    throw problem('platform-timeout', 'unknown')
   }
 
-  #handle(life: Life, task: CloudTask): TaskHandle {
-    const status = () =>
-      this.#look(life, () => ({
-        ...{ id: task.id, state: task.state, percent: null, result: null, error: task.error },
-      }))
+  #handle(life: Life, task: CloudTask): MoveHandle {
     return {
       id: task.id,
-      status,
+      status: () => this.#status(life, task),
       wait: async () => {
         await life.rest()
         if (this.away) throw problem('platform-unreachable', 'unknown')
-        if (task.state === 'running' && this.patience()) this.#finish(task)
+        if (task.state === 'running' && this.patience()) this.state.advance(task)
         if (task.state === 'running') throw problem('platform-timeout', 'unknown')
         if (task.error) throw task.error
         await life.rest()
-        return null
+        return task.result
       },
     }
   }
 
-  #finish(task: CloudTask): void {
-    const machine = this.#machine(task.machine)
-    task.state = 'succeeded'
-    task.endedAt = this.#next()
-    switch (task.kind) {
-      case 'shutdown':
-        if (machine.guest === 'obeys') machine.goesDown = machine.boot
-        return
-      case 'stop':
-        machine.power = 'off'
-        return
-      case 'start':
-      case 'restart':
-        // Its guest was quicker: there is nothing to start anew.
-        if (task.kind === 'restart' && machine.power === 'off') {
-          task.state = 'failed'
-          task.error = problem('platform-wrong-state', 'refused')
-          return
-        }
-        machine.power = 'on'
-        machine.boot = this.#newBoot()
-    }
+  /** As it is; it goes on when it was looked at. */
+  async #status(life: Life, task: CloudTask): Promise<MoveStatus> {
+    const seen = await this.#look(life, () => {
+      const { id, state, result, error, step } = task
+      const move = {
+        ...{ phase: moveSteps[Math.min(step, 3)] ?? null, percent: step * 30 },
+        ...{ copiedBytes: step, totalBytes: 4, iteration: step, throttlePercent: 0, converging: null },
+        abortable: step < 3,
+      }
+      return { id, state, percent: null, result, error, move }
+    })
+    if (this.patience()) this.state.advance(task)
+    return seen
   }
 
   #facts(ref: string): PowerFacts {
-    const { power, boot } = this.#machine(ref)
-    return { state: power, host: 'node-1', boot_id: power === 'on' ? boot : '' }
-  }
-
-  #machine(ref: string): CloudMachine {
-    const machine = this.machines.get(ref)
-    if (!machine) throw new Error(`There is no machine ${ref}.`)
-    return machine
-  }
-
-  #newBoot(): string {
-    return `boot-${this.#next()}`
-  }
-
-  #next(): number {
-    this.#moment += 1
-    return this.#moment
+    const { power, boot, host } = this.state.machine(ref)
+    return { state: power, host, boot_id: power === 'on' ? boot : '' }
   }
 }

@@ -1,0 +1,72 @@
+import type { Db } from '../../../db/client.ts'
+import { mayForce, type OperationKind } from '../../../src/domain/operation/kinds.ts'
+import { operationParams } from '../../../src/domain/operation/params.ts'
+import { operationReasons } from '../../../src/domain/operation/reasons.ts'
+import { DroverError } from '../../../src/errors.ts'
+import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+
+export interface Ask {
+  readonly kind: OperationKind
+  readonly force: boolean
+  readonly onConflict: 'supersede' | 'queue' | 'reject'
+  /** Of an eviction: an evacuation wants it. */
+  readonly evacuates: boolean
+  /** Which of what the kind can be given. */
+  readonly twist: number
+}
+
+const snapshot = 'taken'
+
+const paramsOf = ({ kind, twist }: Ask): Record<string, unknown> => {
+  switch (kind) {
+    case 'migrate':
+      return twist < 2 ? {} : { host: `node-${twist}` }
+    case 'wake':
+      return { cold: twist === 0 }
+    case 'snapshot':
+      return twist === 0 ? { name: snapshot } : {}
+    case 'restore':
+      return { snapshot }
+    case 'clone':
+      return { name: 'copy' }
+    default:
+      return {}
+  }
+}
+
+/** Asks as the API does; a refusal is an answer. Gives what was wrong with the answer. */
+export const askFor = async (db: Db, machineId: string, ask: Ask): Promise<string[]> => {
+  const { kind, force, onConflict } = ask
+  const evacuates = ask.evacuates && kind === 'evict'
+  try {
+    const { operation, superseded } = (await db.begin((tx) =>
+      askOperation(tx, {
+        ...{ machineId, kind, force: force && mayForce(kind), onConflict },
+        params: operationParams[kind].parse(paramsOf(ask)),
+        ...{ cause: evacuates ? 'evacuation' : 'person', by: evacuates ? 'drain' : 'test' },
+        ...{ deadlineSeconds: 20, waitSeconds: 3_600 },
+      }),
+    )) as AskedOperation
+    return [
+      ...(superseded && onConflict !== 'supersede' ? [`${operation.id} was not to supersede`] : []),
+      ...(superseded && superseded.supersededBy !== operation.id
+        ? [`${superseded.id} does not say who took its place`]
+        : []),
+    ]
+  } catch (error) {
+    if (!(error instanceof DroverError) || !Object.hasOwn(operationReasons, error.code)) throw error
+    return []
+  }
+}
+
+/** A person gives it up. True: it is given up. */
+export const giveUp = async (db: Db, id: string): Promise<boolean> => {
+  try {
+    await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))
+    return true
+  } catch (error) {
+    if (!(error instanceof DroverError)) throw error
+    return false
+  }
+}
