@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import type { WishBounds } from './end-wishes.ts'
 
 /**
  * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is
@@ -7,9 +8,10 @@ import type { Queryable } from '../client.ts'
  */
 export const findComingBack = async (
   db: Queryable,
-  limit: number,
+  { bounds, limit }: { readonly bounds: WishBounds; readonly limit: number },
 ): Promise<{ id: string; machineId: string }[]> => db<{ id: string; machineId: string }[]>`
   select o.id, o.machine_id from operation o join machine m on m.id = o.machine_id
   where o.come_back_at <= now() and m.gone_at is null and m.power = 'on' and m.host = o.leaves
+    and o.finished_at > now() - ${bounds.days} * interval '1 day' and o.failures < ${bounds.failures}
     and not exists (select from operation other where other.machine_id = o.machine_id and other.settled_at is null)
   order by o.come_back_at limit ${limit} for share of m skip locked`

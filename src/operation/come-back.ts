@@ -2,6 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { noteComeBack } from '../../db/queries/after-end.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import { findComingBack } from '../../db/queries/standing-down.ts'
+import { wishBounds } from '../domain/operation/after-end.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
 import { restSeconds } from '../domain/operation/run-policy.ts'
 import type { Logger } from '../log.ts'
@@ -15,7 +16,7 @@ const waitSeconds = 3_600
  * True: there may be more.
  */
 export const bringBack = async (db: Db, log: Logger): Promise<boolean> => {
-  const standing = await findComingBack(db, roundMost)
+  const standing = await findComingBack(db, { bounds: wishBounds, limit: roundMost })
   await askEach({ db, log }, standing, onceMore)
   return standing.length === roundMost
 }

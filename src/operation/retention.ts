@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.ts'
+import { endWishes } from '../../db/queries/end-wishes.ts'
 import {
   type PruneCursor,
   pruneGoneMachines,
@@ -8,6 +9,7 @@ import {
 } from '../../db/queries/prune-operations.ts'
 import { readSettingRows } from '../../db/queries/settings.ts'
 import type { Clock } from '../clock.ts'
+import { wishBounds } from '../domain/operation/after-end.ts'
 import { settingValue } from '../domain/settings.ts'
 import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
@@ -16,6 +18,8 @@ export interface PrunedRound {
   readonly operations: number
   readonly machines: number
   readonly refusals: number
+  /** Wishes of evacuations that have come to their end. */
+  readonly wishes: number
   /** Where this pass goes on; null: it is over. */
   readonly next: PruneCursor | null
 }
@@ -35,7 +39,7 @@ export const operationRetention = ({ db, clock, log }: { db: Db; clock: Clock; l
     runOnce: async () => {
       const { next, ...pruned } = await pruneOperationsOnce(db, { after })
       if (Object.values(pruned).some((count) => count > 0))
-        log.debug({ pruned }, 'old operations were removed')
+        log.debug({ pruned }, 'old operations were removed, and wishes ended')
       after = next ?? pruneStart
       return next === null ? false : pauseMs
     },
@@ -48,6 +52,7 @@ export const pruneOperationsOnce = async (
   { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
 ): Promise<PrunedRound> => {
   const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
+  const wishes = await endWishes(db, { bounds: wishBounds, limit, actor: 'conductor' })
   const { operations, next } = await pruneOperations(db, {
     days: settingValue(stored, 'retention-operations-days'),
     keep: settingValue(stored, 'operations-kept-per-machine'),
@@ -56,5 +61,5 @@ export const pruneOperationsOnce = async (
   })
   const refusals = await pruneRefusals(db, { hours: refusalHours, limit })
   const machines = await pruneGoneMachines(db, { days: settingValue(stored, 'retention-events-days'), limit })
-  return { operations, machines, refusals, next }
+  return { operations, machines, refusals, wishes, next }
 }

@@ -241,8 +241,13 @@ describe('a cancel', () => {
       state: 'superseded',
       cause: 'evacuation',
       comes_back_at: expect.any(String),
+      comes_back_until: new Date(Date.parse(String(waiting.finished_at)) + 7 * 86_400_000).toISOString(),
     })
-    expect((await cancel(id)).body).toMatchObject({ state: 'superseded', comes_back_at: null })
+    expect((await cancel(id)).body).toMatchObject({
+      state: 'superseded',
+      comes_back_at: null,
+      comes_back_until: null,
+    })
     expect((await cancel(id)).status).toBe(409)
   })
 

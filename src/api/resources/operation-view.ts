@@ -1,6 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { OperationLine } from '../../../db/queries/list-operations.ts'
 import { conflictRules } from '../../domain/operation/admit.ts'
+import { comesBackUntil } from '../../domain/operation/after-end.ts'
 import { conditionsView, type SignalSeen } from '../../domain/operation/conditions.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
@@ -71,6 +72,9 @@ export const operationSchema = z
     comes_back_at: timestamp.nullable().openapi({
       description: 'Of an evacuation, and wanted still: when it is looked at whether it can come back.',
     }),
+    comes_back_until: timestamp.nullable().openapi({
+      description: 'Of one that is wanted still: it comes back until then, or not at all.',
+    }),
     progress: z.int(),
     past_return: z.boolean().openapi({ description: 'It can only be ended now, not taken back.' }),
     position: z.int().nullable().openapi({ description: 'How many are before it; null: it does not queue.' }),
@@ -140,6 +144,9 @@ export const viewOperation = (
     cause: line.cause as z.infer<typeof operationCause>,
     resumes: line.resumes,
     comes_back_at: momentOrNull(line.comeBackAt),
+    comes_back_until: momentOrNull(
+      line.comeBackAt && line.finishedAt ? comesBackUntil(line.finishedAt) : null,
+    ),
     progress: line.progress,
     past_return: line.pastReturn,
     position: line.position,

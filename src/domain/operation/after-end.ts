@@ -30,6 +30,16 @@ export interface AfterEnd {
   readonly comeBack?: Again
 }
 
+/**
+ * For how long an evacuation's wish stands after the end of the operation that it comes back for, and how often it may fail
+ * in a row: about as long, at the longest rest. A machine is not moved for what somebody wanted last year.
+ */
+export const wishBounds = { days: 7, failures: 2_000 } as const
+
+/** Until when an ended one can come back. */
+export const comesBackUntil = (finishedAt: Date): Date =>
+  new Date(finishedAt.getTime() + wishBounds.days * 86_400_000)
+
 const startKinds: readonly OperationKind[] = ['start', 'restart', 'wake']
 /** A machine that does not stay as its policy wants it is not asked again at once. */
 const settledRestSeconds = 10

@@ -1,11 +1,13 @@
 import { expect, test } from 'vitest'
 import { moveOperation } from '../../../db/queries/operation-rows.ts'
+import { pruneStart } from '../../../db/queries/prune-operations.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
 import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
 import { bringBack } from '../../../src/operation/come-back.ts'
 import { endOperation } from '../../../src/operation/end-operation.ts'
+import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { strictLog } from '../../support/strict-log.ts'
@@ -150,4 +152,56 @@ test('a new wish of an evacuation takes the place of the one that waits to come 
   await end(anew, 'completed')
   await bringBack(db, strictLog)
   expect(await evictsOf(machine)).toMatchObject([{ comeBackAt: null }, { state: 'completed' }])
+})
+
+/** One that waits to come back, because a person's has ended meanwhile. */
+const addWaiting = async (): Promise<{ machine: string; id: string }> => {
+  const machine = await addMachine(db, { power: 'on' })
+  const { id } = await ask(machine, evict, 'evacuation')
+  await end(await ask(machine, restart), 'completed')
+  return { machine, id }
+}
+
+const whyItStays = async (id: string): Promise<string[]> => {
+  const rows = await db<{ reason: string }[]>`
+    select reason from event where type = 'operation.stays-down' and subject_id = ${id}`
+  return rows.map(({ reason }) => reason)
+}
+
+test('a wish ends with its machine, with a move elsewhere, after a week and after very many failures', async () => {
+  const [stays, gone, moved, old, failed] = await Promise.all(Array.from({ length: 5 }, addWaiting))
+  if (!stays || !gone || !moved || !old || !failed) throw new Error('They were not made.')
+  await db`update machine set gone_at = now() where id = ${gone.machine}::uuid`
+  await end(await ask(moved.machine, { kind: 'migrate', force: false }), 'completed')
+  await db`update machine set host = 'node-2' where id = ${moved.machine}::uuid`
+  await db`update operation set finished_at = now() - interval '169 hours' where id = ${old.id}::uuid`
+  await db`update operation set failures = 2000 where id = ${failed.id}::uuid`
+  expect(await pruneOperationsOnce(db, { after: pruneStart })).toMatchObject({ wishes: 4 })
+  const told = await Promise.all([gone, moved, old, failed].map(({ id }) => whyItStays(id)))
+  expect(told).toEqual([
+    ['It does not come back. The machine is gone from its target.'],
+    ['It does not come back. The machine was moved to another host.'],
+    ['It does not come back. It could not come back for 7 days.'],
+    ['It does not come back. It has failed 2000 times in a row.'],
+  ])
+  expect(await whyItStays(stays.id)).toEqual([])
+  expect(await evictsOf(stays.machine)).toMatchObject([{ comeBackAt: expect.any(Date) }])
+  expect(await evictsOf(gone.machine)).toMatchObject([{ comeBackAt: null }])
+})
+
+test('what was wanted last year moves nothing, also before anybody has ended the wish', async () => {
+  const { machine, id } = await addWaiting()
+  await db`update operation set finished_at = now() - interval '1 year' where id = ${id}::uuid`
+  await bringBack(db, strictLog)
+  expect(await evictsOf(machine)).toHaveLength(1)
+})
+
+test('a machine that is gone is removed in the end, whatever an evacuation wanted of it', async () => {
+  const { machine, id } = await addWaiting()
+  await db`update operation set finished_at = now() - interval '400 days' where machine_id = ${machine}::uuid`
+  await db`update machine set gone_at = now() - interval '399 days' where id = ${machine}::uuid`
+  await pruneOperationsOnce(db, { after: pruneStart })
+  await pruneOperationsOnce(db, { after: pruneStart })
+  expect(await db`select from operation where id = ${id}::uuid`).toHaveLength(0)
+  expect(await db`select from machine where id = ${machine}::uuid`).toHaveLength(0)
 })

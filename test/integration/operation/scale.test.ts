@@ -7,6 +7,7 @@ import { findHealedMachines } from '../../../db/queries/older-operations.ts'
 import { findPolicyMachines } from '../../../db/queries/policy-machines.ts'
 import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
 import { findComingBack } from '../../../db/queries/standing-down.ts'
+import { wishBounds } from '../../../src/domain/operation/after-end.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { readingOf } from '../../support/plans.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -87,7 +88,7 @@ test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
     (read) => findPolicyMachines(read, { limit: 20, openPerTarget: 50 }),
   ],
   ['warnings whose cause is over', 100, (read) => findHealedMachines(read, 200)],
-  ['evacuations that come back', 3_000, (read) => findComingBack(read, 50)],
+  ['evacuations that come back', 3_000, (read) => findComingBack(read, { bounds: wishBounds, limit: 50 })],
   [
     'a batch of what is old, at the end of a long history',
     5_000,
