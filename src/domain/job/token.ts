@@ -10,8 +10,12 @@ export const tokenClasses: Readonly<Record<string, { readonly title: string; rea
   'target-imports': { title: 'Imports at once into one target', limit: 8 },
   'target-creates': { title: 'Machines created at once on one target', limit: 4 },
   'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
-  'host-outbound-moves': { title: 'Moves at once out of one host', limit: 2 },
-  'host-move-syncs': { title: 'Memory copies at once out of one host', limit: 1 },
+  // All moves that there are copy memory: as long as that is so, one limit above the other would never be reached.
+  'host-outbound-moves': { title: 'Moves of any sort at once out of one host', limit: 1 },
+  'host-move-syncs': {
+    title: 'Moves that copy memory at once out of one host, from asking to end',
+    limit: 1,
+  },
   'target-moves': { title: 'Moves at once between the hosts of one target', limit: 5 },
   // No job asks for it yet: no platform says which link a copy takes.
   link: { title: 'Copies at once over one link (not used yet)', limit: 16 },

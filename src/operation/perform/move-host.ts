@@ -54,7 +54,10 @@ export const seeHosts = async (db: Queryable, { operation, target }: Performance
 
 const inboundToken = (target: string, host: string): string => `host-inbound-moves/${thingOf(target, host)}`
 
-/** What a move holds for as long as it goes on. */
+/**
+ * What a move holds for as long as it goes on; that of the memory copy too, because no platform lets a move be held
+ * between its preparing and its copying.
+ */
 export const moveTokens = (target: string, from: HostName, to: HostName): string[] => [
   inboundToken(target, to.name),
   `host-outbound-moves/${thingOf(target, from.name)}`,
