@@ -146,10 +146,16 @@ export const createOperatingWorld = async (
   }
 }
 
-/** A wait of a job is over. */
+/** A wait of a job is over, and told to be, as the conductor does it. */
 const makeReady = async (db: Db, jobId: string): Promise<void> => {
-  await db`update job set state = 'ready', bell = 'due', run_after = now(), wait_reason = null, wait_since = null,
-    wait_until = null, wait_signal = null where id = ${jobId}::uuid and state = 'waiting'`
+  await db`
+    with woken as (
+      update job set state = 'ready', bell = 'due', run_after = now(), wait_reason = null, wait_since = null,
+        wait_until = null, wait_signal = null
+      where id = ${jobId}::uuid and state = 'waiting' returning id, subject_type, subject_id
+    )
+    insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
+    select 'job.woken', subject_type, subject_id, id, 'test', 'waiting', 'ready', 'wait-deadline' from woken`
 }
 
 /** When the job of an operation that waits looks again, from now; null: it does not wait. */

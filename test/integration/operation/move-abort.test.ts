@@ -16,11 +16,14 @@ afterEach(() => world.clearFaults())
 
 const to = { params: { host: 'node-2' } }
 /** A move at so many percent, on a clock that only the test winds. */
-const moving = async (percent: number): Promise<{ machine: MovingMachine; move: OperationRow }> => {
+const moving = async (
+  percent: number,
+  { kind, force }: OperationVariant = { kind: 'migrate', force: false },
+): Promise<{ machine: MovingMachine; move: OperationRow }> => {
   await world.pace(0)
   const machine = await world.running({ moveMs: 100 * percentMs })
   await world.pace(1)
-  const asked = await world.ask(machine.id, 'migrate', to)
+  const asked = await world.ask(machine.id, kind, { force, ...(kind === 'migrate' ? to : {}) })
   await world.until(asked, 'move-preparing')
   await lab.pass(percent * percentMs)
   const reason = percent >= 90 ? 'move-switching' : percent < 5 ? 'move-preparing' : 'move-syncing'
@@ -58,6 +61,35 @@ test.each(newer.map((variant) => [variantText(variant), variant] as const))(
     expect(after).toMatchObject({ state: kind === 'stop' ? 'off' : 'on', host: 'node-1' })
     expect(after.boot_id).not.toBe(before.boot_id)
     expect(await world.row(machine.id)).toMatchObject({ host: 'node-1', power: after.state })
+  },
+)
+
+const moves: readonly OperationVariant[] = [
+  { kind: 'migrate', force: false },
+  { kind: 'migrate', force: true },
+  { kind: 'evict', force: false },
+  { kind: 'evict', force: true },
+]
+
+test.each(moves.map((variant) => [variantText(variant), variant] as const))(
+  'a syncing %s gives way to a restart by force: the machine is restarted once, where it was, and nothing is left of the move',
+  async (_text, variant) => {
+    const { machine, move } = await moving(50, variant)
+    const before = await world.power(machine.ref)
+    const asked = await world.ask(machine.id, 'restart', { force: true })
+    await world.worker.finish(move.jobId ?? '')
+    expect(await finish(asked)).toMatchObject({ state: 'completed', supersededBy: null })
+    expect(await world.operation(move.id)).toMatchObject({
+      ...{ state: 'superseded', supersededBy: asked.id, settledAt: expect.any(Date) },
+    })
+    const after = await world.power(machine.ref)
+    expect(after).toMatchObject({ state: 'on', host: 'node-1' })
+    expect(after.boot_id).not.toBe(before.boot_id)
+    expect(await world.tasks(machine.ref, 'restart')).toMatchObject([{ state: 'succeeded' }])
+    expect(await world.tasks(machine.ref, 'move')).toMatchObject([{ state: 'failed' }])
+    expect(await effectsOf(world.db, move.jobId ?? '')).toMatchObject([{ state: 'undone' }])
+    expect(await world.db`select from token_hold where job_id = ${move.jobId}::uuid`).toHaveLength(0)
+    expect(await world.row(machine.id)).toMatchObject({ host: 'node-1', power: 'on' })
   },
 )
 

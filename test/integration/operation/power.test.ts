@@ -119,6 +119,34 @@ test('a stop by force takes the place of one whose guest does not hear', async (
   expect(await findOperation(db, polite.operation.id)).toMatchObject({ state: 'superseded' })
 })
 
+test('a restart by force takes the place of one whose guest does not hear, and the machine is restarted once', async () => {
+  await lab.admin('PATCH /lab/sites/vcenter/instances/vm-110', { shutdown: 'hangs' })
+  const machine = await machineOf('vm-110', 'on')
+  const bootOf = async () =>
+    ((await site.call('GET /instances/vm-110/power')).json as { boot_id: string }).boot_id
+  const before = await bootOf()
+  const polite = await ask(machine, { kind: 'restart', force: false })
+  expect(await worker.follow(jobOf(polite))).toMatchObject({
+    state: 'waiting',
+    waitReason: 'waiting-for-guest',
+  })
+  expect(await bootOf()).toBe(before)
+  const plug = await ask(machine, { kind: 'restart', force: true })
+  await worker.finish(jobOf(polite))
+  await worker.finish(jobOf(plug))
+  expect(await powerOf('vm-110')).toBe('on')
+  expect(await bootOf()).not.toBe(before)
+  expect(await findOperation(db, polite.operation.id)).toMatchObject({
+    state: 'superseded',
+    supersededBy: plug.operation.id,
+    settledAt: expect.any(Date),
+  })
+  expect(await findOperation(db, plug.operation.id)).toMatchObject({ state: 'completed' })
+  const { json } = await site.call('GET /tasks?machine=vm-110')
+  const ends = (json as { tasks: { kind: string }[] }).tasks.filter(({ kind }) => kind !== 'shutdown')
+  expect(ends).toMatchObject([{ kind: 'restart', state: 'succeeded' }])
+})
+
 test('one that its job could not do fails, with why, and lets the next one have its turn', async () => {
   await lab.admin('POST /lab/faults', {
     ...{
