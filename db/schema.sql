@@ -490,14 +490,22 @@ create table public.operation_refusal (
   constraint operation_refusal_machine_id_kind_force_reason_asked_by_pk PRIMARY KEY (machine_id, kind, force, reason, asked_by)
 );
 
+create table public.operation_span (
+  kind text not null,
+  outcome text not null,
+  span text not null,
+  le double precision not null,
+  times bigint not null,
+  seconds double precision not null,
+  constraint operation_span_kind_outcome_span_le_pk PRIMARY KEY (kind, outcome, span, le)
+);
+
 create table public.operation_tally (
   kind text not null,
   force boolean not null,
   outcome text not null,
   reason text not null,
   times bigint not null,
-  waited_seconds double precision not null,
-  ran_seconds double precision not null,
   constraint operation_tally_kind_force_outcome_reason_pk PRIMARY KEY (kind, force, outcome, reason)
 );
 

@@ -20,14 +20,22 @@ CREATE TABLE "operation_refusal" (
 	CONSTRAINT "operation_refusal_machine_id_kind_force_reason_asked_by_pk" PRIMARY KEY("machine_id","kind","force","reason","asked_by")
 );
 --> statement-breakpoint
+CREATE TABLE "operation_span" (
+	"kind" text NOT NULL,
+	"outcome" text NOT NULL,
+	"span" text NOT NULL,
+	"le" double precision NOT NULL,
+	"times" bigint NOT NULL,
+	"seconds" double precision NOT NULL,
+	CONSTRAINT "operation_span_kind_outcome_span_le_pk" PRIMARY KEY("kind","outcome","span","le")
+);
+--> statement-breakpoint
 CREATE TABLE "operation_tally" (
 	"kind" text NOT NULL,
 	"force" boolean NOT NULL,
 	"outcome" text NOT NULL,
 	"reason" text NOT NULL,
 	"times" bigint NOT NULL,
-	"waited_seconds" double precision NOT NULL,
-	"ran_seconds" double precision NOT NULL,
 	CONSTRAINT "operation_tally_kind_force_outcome_reason_pk" PRIMARY KEY("kind","force","outcome","reason")
 );
 --> statement-breakpoint

@@ -1,9 +1,10 @@
-import { type OperationReason, operationReasons } from '../../src/domain/operation/reasons.ts'
-import { activeStates, endedStates, type OperationState } from '../../src/domain/operation/state.ts'
+import type { OperationReason } from '../../src/domain/operation/reasons.ts'
+import { endedStates, type OperationState } from '../../src/domain/operation/state.ts'
 import type { JobOfOperation } from '../../src/domain/operation/why-it-waits.ts'
 import type { Queryable } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
 import { idAt } from './list-jobs.ts'
+import { jobOfOperation, shownReason } from './shown-reason.ts'
 
 /** An operation with what a reader wants beside it. */
 export type OperationLine = OperationRow &
@@ -35,27 +36,7 @@ export interface OperationFilter {
 }
 
 /** A piece of a statement. */
-type Sql = ReturnType<typeof withJob>
-
-/** The only kind of job that operations have. */
-const jobKind = 'operate-machine'
-
-/**
- * What an active operation waits for is told by its job alone, so that it is never out of date; a worker that was
- * silent for `silentMs` does not count.
- */
-const shownReason = (db: Queryable, silentMs: number) => db`
-  case
-    when o.state <> all(${activeStates as unknown as string[]}::text[]) or j.id is null then o.reason
-    when j.state = 'waiting' and j.wait_reason = 'token' then 'awaiting-slot'
-    when j.state = 'waiting' and j.wait_reason = any(${Object.keys(operationReasons)}::text[]) then j.wait_reason
-    when j.state = 'ready' and p.scope is not null then 'paused'
-    when j.state = 'ready' and j.run_after > now() and j.error is not null then 'retrying'
-    when j.state = 'ready' and not exists (select from worker w where w.role = 'worker' and w.state = 'active'
-      and w.kinds ? ${jobKind} and w.heartbeat_at > now() - ${silentMs}::float8 * interval '1 millisecond')
-      then 'no-worker'
-    else o.reason
-  end`
+type Sql = ReturnType<typeof jobOfOperation>
 
 const columns = (db: Queryable, silentMs: number) => db`
   o.*, coalesce(m.name, '') as machine_name, coalesce(s.name, '') as target, ${shownReason(db, silentMs)} as shown_reason,
@@ -71,14 +52,9 @@ const columns = (db: Queryable, silentMs: number) => db`
   case when o.state = 'queued' then (select active.id from operation active where active.machine_id = o.machine_id
     and active.state in ('pending', 'running')) end as blocker`
 
-/** An operation's job while it is open, and the pause that keeps that back. */
-const withJob = (db: Queryable) => db`
-  left join job j on j.id = o.job_id and o.finished_at is null
-  left join lateral (select * from pause where (scope = 'kind' and name = j.kind) or (scope = 'lane' and name = j.lane)
-    order by scope limit 1) p on true`
-
 const joined = (db: Queryable, operations: Sql) => db`
-  from ${operations} o left join machine m on m.id = o.machine_id left join site s on s.id = m.target_id ${withJob(db)}`
+  from ${operations} o left join machine m on m.id = o.machine_id left join site s on s.id = m.target_id
+    ${jobOfOperation(db)}`
 
 export const readOperation = async (
   db: Queryable,
@@ -162,7 +138,7 @@ const pageRows = (db: Queryable, filter: OperationFilter, { before, limit, silen
     : db`(
       (select o.* from operation o where o.settled_at is not null and o.reason = ${filter.reason}
         and ${fits(db, filter, before)} order by o.id desc limit ${limit})
-      union all (select o.* from operation o ${withJob(db)} where o.settled_at is null
+      union all (select o.* from operation o ${jobOfOperation(db)} where o.settled_at is null
         and ${shownReason(db, silentMs)} = ${filter.reason}
         and ${fits(db, filter, before)} order by o.id desc limit ${limit}))`
 

@@ -19,12 +19,12 @@ export const operationEnd = pgTable('operation_end', {
   id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
   kind: text('kind').notNull(),
   force: boolean('force').notNull(),
-  /** `completed`, `failed`, `canceled`, `superseded`, `refused`. */
+  /** `completed`, `failed`, `canceled`, `superseded`, `refused`, `cancel-refused`. */
   outcome: text('outcome').notNull(),
   reason: text('reason').notNull(),
   /** Until it began, or ended without having begun. */
   waitedSeconds: doublePrecision('waited_seconds').notNull().default(0),
-  /** From its beginning to its end. */
+  /** From its beginning to its end; 0: it had not begun. */
   ranSeconds: doublePrecision('ran_seconds').notNull().default(0),
 })
 
@@ -37,10 +37,27 @@ export const operationTally = pgTable(
     outcome: text('outcome').notNull(),
     reason: text('reason').notNull(),
     times: bigint('times', { mode: 'number' }).notNull(),
-    waitedSeconds: doublePrecision('waited_seconds').notNull(),
-    ranSeconds: doublePrecision('ran_seconds').notNull(),
   },
   (t) => [primaryKey({ columns: [t.kind, t.force, t.outcome, t.reason] })],
+)
+
+/**
+ * How long operations waited and ran, in buckets, since there is a ledger. Each row counts what fell between its bound
+ * and the one below: with other bounds some day, what was counted stays true.
+ */
+export const operationSpan = pgTable(
+  'operation_span',
+  {
+    kind: text('kind').notNull(),
+    outcome: text('outcome').notNull(),
+    /** `waited`: until it began, or ended without having begun; `ran`: from its beginning to its end. */
+    span: text('span').notNull(),
+    /** At most so many seconds. */
+    le: doublePrecision('le').notNull(),
+    times: bigint('times', { mode: 'number' }).notNull(),
+    seconds: doublePrecision('seconds').notNull(),
+  },
+  (t) => [primaryKey({ columns: [t.kind, t.outcome, t.span, t.le] })],
 )
 
 /** The same refusal to the same person in a row: told of once in a while, counted always. */

@@ -49,7 +49,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     sweepStage({ db, clock, log }),
     migrationScheduler({ db, clock, log }),
     operationTicks({ db, clock, log }),
-    operationTally({ db, clock, log }),
+    operationTally({ db, clock, log, silentMs: config.leaseMs }),
     operationRetention({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })

@@ -61,13 +61,20 @@ test('docs/configuration.md lists every class of admission tokens with its limit
   expect(named('docs/configuration.md', 'Admission limits').sort()).toEqual(Object.keys(tokenClasses).sort())
 })
 
-test('docs/observability.md lists every metric of ours', () => {
-  const metrics = codeFiles
-    .filter((path) => /^(src|workers)\//.test(path))
-    .flatMap((path) => [...readSource(path).matchAll(/\b(?:counter|gauge|histogram)\(\s*'([a-z_]+)'/g)])
-    .map((match) => `drover_${match[1]}`)
-  expect(metrics.length).toBeGreaterThan(3)
-  expect(named('docs/observability.md', 'Metrics').sort()).toEqual([...new Set(metrics)].sort())
+test('docs/observability.md lists every metric of ours with its labels, and no other', () => {
+  const made =
+    /\b(?:counter|gauge|histogram|storedHistogram)\(\s*'([a-z_]+)',\s*(?:'[^']*'|"[^"]*"|`[^`]*`)(?:,\s*(\[[^\]]*\]))?/g
+  const found = codeFiles
+    .filter((path) => /^(src|workers)\//.test(path) && !/^src\/(telemetry|stored-histogram)\.ts$/.test(path))
+    .flatMap((path) => [...readSource(path).matchAll(made)])
+    .map(([, name, labels = '']) => ({ name: `drover_${name}`, labels: labels.match(/[a-z_]+/g) ?? [] }))
+  expect(found.length).toBeGreaterThan(10)
+  expect(named('docs/observability.md', 'Metrics').sort()).toEqual(found.map(({ name }) => name).sort())
+  const rows = readSource('docs/observability.md').split('\n')
+  for (const { name, labels } of found) {
+    const [, type = ''] = rows.find((row) => row.startsWith(`| \`${name}\` |`))?.split(' | ') ?? []
+    for (const label of labels) expect(`${name}: ${type}`).toContain(`\`${label}\``)
+  }
 })
 
 /** Links of a document to files of ours, as paths from the root. */

@@ -31,3 +31,11 @@ export const timeBounds = {
   deadlineSeconds: { least: 5, most: 7 * 24 * hour },
   waitSeconds: { least: 1, most: 7 * 24 * hour },
 } as const
+
+/**
+ * Bounds of the buckets that waits and runs of operations are counted in, in seconds: from a call that is answered at
+ * once to what goes on for a day. Few: each is a series of every kind and outcome.
+ */
+export const spanBounds = [
+  0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400,
+] as const

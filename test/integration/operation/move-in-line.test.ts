@@ -7,6 +7,7 @@ import { tickOperations } from '../../../src/operation/ticks.ts'
 import { effectsOf, holdsOf } from '../../support/ledger.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const percentMs = 600_000
 const world = await createMovingWorld()

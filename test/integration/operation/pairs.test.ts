@@ -9,6 +9,7 @@ import { jobOf } from '../../support/ledger.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
 import { checkMachines, type PlatformLog, readLabLog } from '../../support/operated-machines.ts'
 import { checkOperations, watchOperations } from '../../support/operation-invariants.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const world = await createMovingWorld()
 const { db, lab } = world
@@ -182,9 +183,9 @@ test.each([
     await world.clearFaults()
     await world.pace(0)
     await Promise.all(meetings.map(({ first }) => finishJob(first)))
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
     await Promise.all(meetings.map(({ second }) => finishJob(second)))
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
     const log = await readLabLog(lab, 'cloud')
     for (const meeting of meetings)
       await expectEnd(log, meeting, underWay ? (begunBy[meeting.older.kind] ?? []) : [])
@@ -237,7 +238,7 @@ test('whatever may not take its place leaves the one under way untouched, and th
   await world.pace(0)
   await lab.pass(20_000 * endlessMs)
   await Promise.all(olders.map(({ first }) => finishJob(first)))
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
   const log = await readLabLog(lab, 'cloud')
   for (const { older, machine, first, begun } of olders) {
     const { state, supersededBy, settledAt } = await world.operation(first.id)

@@ -8,6 +8,7 @@ import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const kind = 'operate-machine'
+const nextOne = { windows: [{ kind, window: 1, slots: null }], silentMs: 60_000 }
 
 const askFor = async (targetId: string, cause: OperationAsk['cause']): Promise<void> => {
   const machineId = await addMachine(db, { targetId })
@@ -22,7 +23,7 @@ const askFor = async (targetId: string, cause: OperationAsk['cause']): Promise<v
 const claimAll = async (): Promise<string[]> => {
   const causes: string[] = []
   for (;;) {
-    const [due] = await findDueJobs(db, [{ kind, window: 1 }])
+    const [due] = await findDueJobs(db, nextOne)
     if (!due) return causes
     await mustClaim(db, due.id)
     const [row] = await db<{ cause: string }[]>`select cause from operation where job_id = ${due.id}::uuid`
@@ -42,7 +43,7 @@ test('of all that is due at one target what a person asked for goes first, then 
 test('a person who asks while others are served is the next', async () => {
   const target = uuidv7()
   for (const cause of ['policy', 'evacuation', 'policy', 'evacuation'] as const) await askFor(target, cause)
-  const [first] = await findDueJobs(db, [{ kind, window: 1 }])
+  const [first] = await findDueJobs(db, nextOne)
   await mustClaim(db, first?.id ?? '')
   await askFor(target, 'person')
   expect(await claimAll()).toEqual(['person', 'evacuation', 'policy', 'policy'])

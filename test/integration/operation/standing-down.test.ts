@@ -4,6 +4,7 @@ import { tickOperations } from '../../../src/operation/ticks.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
 import { checkMachines, readLabLog } from '../../support/operated-machines.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 /** The conductor of these tests is `tickOperations`, the worker takes turns, and nobody touches a row. */
 const percentMs = 600_000
@@ -30,7 +31,7 @@ const letGo = async (older: OperationRow, newer?: OperationRow): Promise<void> =
 }
 
 const rounds = async (): Promise<void> => {
-  for (let round = 0; round < 3; round += 1) await tickOperations(db)
+  for (let round = 0; round < 3; round += 1) await tickOperations(db, strictLog)
 }
 
 const evictsOf = (machine: MovingMachine): Promise<OperationRow[]> => db<OperationRow[]>`

@@ -7,12 +7,14 @@ import { type AskedOperation, askOperation, type OperationAsk } from '../../../s
 import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
 import { recordRefusal } from '../../../src/operation/record-refusal.ts'
 import { operationTally, showOperations } from '../../../src/operation/tally.ts'
+import { metricsText } from '../../../src/telemetry.ts'
 import { quietLog } from '../../support/events.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
 const { db } = await createDatabase()
+const silentMs = 15_000
 
 const ask = (machineId: string, given: Partial<OperationAsk> = {}): OperationAsk => ({
   ...{ machineId, kind: 'stop', force: false, onConflict: 'supersede', params: {}, cause: 'person' },
@@ -46,14 +48,14 @@ test('every end is counted once, however many fold at once, and counts survive w
     expect(operation.state).toBe('pending')
   }
   await Promise.all([foldAll(), foldAll(), foldAll()])
-  await showOperations(db)
+  await showOperations(db, silentMs)
   expect(await metric('operations_total', { kind: 'stop', force: 'false', outcome: 'superseded' })).toBe(20)
   expect(await metric('operations_total', { outcome: 'refused', reason: 'blocked' })).toBe(20)
-  expect(await metric('operations_open', { state: 'pending', reason: 'admitted' })).toBe(20)
+  expect(await metric('operations_open', { state: 'pending', reason: 'no-worker' })).toBe(20)
   expect(await metric('operations_oldest_seconds', { state: 'pending' })).toBeGreaterThan(0)
   await db`delete from operation where finished_at is not null`
   await foldAll()
-  await showOperations(db)
+  await showOperations(db, silentMs)
   expect(await metric('operations_total', { outcome: 'superseded' })).toBe(20)
 })
 
@@ -62,13 +64,52 @@ test('who leads no more shows nothing, and who leads then shows the same', async
   const { operation } = await made(ask(machine))
   await db.begin((tx) => cancelOperation(tx, { id: operation.id, by: 'ann' }))
   await foldAll()
-  await showOperations(db)
+  await showOperations(db, silentMs)
   const before = await metric('operations_total', {})
   expect(before).toBeGreaterThan(0)
-  await operationTally({ db, clock: systemClock, log: quietLog }).stop()
+  await operationTally({ db, clock: systemClock, log: quietLog, silentMs }).stop()
   expect(await metric('operations_total', {})).toBe(0)
-  await showOperations(db)
+  await showOperations(db, silentMs)
   expect(await metric('operations_total', {})).toBe(before)
+})
+
+/** The text of /metrics, as a scraper takes it apart: a bucket, a sum or a count. */
+const spanOf = async (name: string, labels: string): Promise<number | undefined> => {
+  const { body } = await metricsText()
+  const line = body.split('\n').find((one) => one.startsWith(`drover_${name}{${labels}`))
+  return line === undefined ? undefined : Number(line.slice(line.lastIndexOf(' ')))
+}
+
+test('how long operations waited and ran is counted in buckets that survive what is pruned', async () => {
+  const end = (kind: string, outcome: string, waited: number, ranFor: number) => db`
+    insert into operation_end (kind, force, outcome, reason, waited_seconds, ran_seconds)
+    values (${kind}, false, ${outcome}, ${outcome}, ${waited}, ${ranFor})`
+  await end('clone', 'completed', 0.3, 45)
+  await end('clone', 'completed', 2, 200_000)
+  await end('clone', 'failed', 50, 0)
+  await end('clone', 'refused', 0, 0)
+  await end('clone', 'cancel-refused', 0, 0)
+  await Promise.all([foldAll(), foldAll()])
+  await showOperations(db, silentMs)
+  const completed = 'kind="clone",outcome="completed"'
+  const bucket = (name: string, le: string, of: string) =>
+    spanOf(`operation_${name}_seconds_bucket`, `le="${le}",${of}`)
+  expect(await bucket('wait', '0.1', completed)).toBe(0)
+  expect(await bucket('wait', '0.3', completed)).toBe(1)
+  expect(await bucket('wait', '3', completed)).toBe(2)
+  expect(await bucket('wait', '+Inf', completed)).toBe(2)
+  expect(await spanOf('operation_wait_seconds_sum', completed)).toBeCloseTo(2.3)
+  expect(await spanOf('operation_wait_seconds_count', completed)).toBe(2)
+  expect(await bucket('run', '60', completed)).toBe(1)
+  expect(await bucket('run', '86400', completed)).toBe(1)
+  expect(await bucket('run', '+Inf', completed)).toBe(2)
+  expect(await spanOf('operation_wait_seconds_count', 'kind="clone",outcome="failed"')).toBe(1)
+  // What never began has not run, and a refusal has taken no time.
+  expect(await spanOf('operation_run_seconds_count', 'kind="clone",outcome="failed"')).toBeUndefined()
+  expect(await spanOf('operation_wait_seconds_count', 'kind="clone",outcome="refused"')).toBeUndefined()
+  expect(
+    await spanOf('operation_wait_seconds_count', 'kind="clone",outcome="cancel-refused"'),
+  ).toBeUndefined()
 })
 
 test('whoever follows operation.* hears of each step with who, what and why', async () => {
