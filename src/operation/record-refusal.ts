@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.ts'
+import { recordCancelRefusalRow } from '../../db/queries/record-cancel-refusal.ts'
 import { type RefusalRecord, recordRefusalRows } from '../../db/queries/record-refusals.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
 import { DroverError } from '../errors.ts'
@@ -26,6 +27,19 @@ export const recordRefusals = async (db: Db, refused: readonly RefusedAsk[]): Pr
 /** The same for one. */
 export const recordRefusal = (db: Db, ask: RefusedAsk['ask'], error: unknown): Promise<void> =>
   recordRefusals(db, [{ ask, error }])
+
+/** The operation is there, and is not given up for that. */
+const cancelRefusals = ['past-return', 'operation-ended']
+
+/** Writes down that somebody was told that an operation cannot be given up any more; to be called after the rollback. */
+export const recordCancelRefusal = async (
+  db: Db,
+  { id, by, error }: { readonly id: string; readonly by: string; readonly error: unknown },
+): Promise<void> => {
+  if (!(error instanceof DroverError) || !cancelRefusals.includes(error.code)) return
+  const { code: reason, message } = error
+  await recordCancelRefusalRow(db, { operationId: id, reason, message, askedBy: by })
+}
 
 const recordOf = (ask: RefusedAsk['ask'], error: unknown): RefusalRecord | undefined => {
   if (!(error instanceof DroverError) || !Object.hasOwn(operationReasons, error.code)) return undefined

@@ -258,6 +258,9 @@ describe('a cancel', () => {
     const refused = await cancel(id)
     expect([refused.status, refused.body.code]).toEqual([409, 'past-return'])
     expect(refused.body.detail).toContain('only its end is left')
+    const told = await db`
+      select actor, detail ->> 'reason' as reason from event where type = 'operation.cancel-refused' and subject_id = ${id}`
+    expect(told).toEqual([{ actor: 'local', reason: 'past-return' }])
     expect((await get(`/v1/operations/${id}`)).body).toMatchObject({ state: 'running', past_return: true })
     const newer = await ask({ machine, kind: 'stop' })
     expect([newer.status, newer.body.code, newer.body.blocker]).toEqual([409, 'past-return', id])

@@ -8,7 +8,7 @@ import { nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../operation/ask-operation.ts'
 import { cancelOperation } from '../../operation/cancel-operation.ts'
-import { type RefusedAsk, recordRefusals } from '../../operation/record-refusal.ts'
+import { type RefusedAsk, recordCancelRefusal, recordRefusals } from '../../operation/record-refusal.ts'
 import { rehearseOperation } from '../../operation/rehearse.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
 import { once } from '../idempotency.ts'
@@ -89,10 +89,11 @@ export const writeRefusals = async (
   deps: ApiDeps,
   refused: readonly RefusedAsk[],
 ): Promise<void> => {
-  await recordRefusals(deps.db, refused).catch((error: unknown) => {
-    c.get('log').warn({ err: error }, 'refusals were not written down')
-  })
+  await recordRefusals(deps.db, refused).catch(notWritten(c))
 }
+
+const notWritten = (c: Context<ApiEnv>) => (error: unknown) =>
+  c.get('log').warn({ err: error }, 'refusals were not written down')
 
 /** After the commit. */
 export const tellWorkers = (deps: ApiDeps, asked: readonly Pick<AskedOperation, 'canceled'>[]): void => {
@@ -184,6 +185,9 @@ export const operationCreate = (deps: ApiDeps) =>
           body: viewOperation(await requireOperation(tx, id, deps.leaseMs)),
           headers: { Location: `/v1/operations/${id}` },
         }
+      }).catch(async (error: unknown) => {
+        await recordCancelRefusal(deps.db, { id, by, error }).catch(notWritten(c))
+        throw error
       })
       tellWorkers(deps, [{ canceled }])
       return c.json(answer.body, 202)
