@@ -102,7 +102,7 @@ export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string)
       on conflict (target_id, ref) do update set name = excluded.name, uuid = excluded.uuid, project = excluded.project,
         host = excluded.host, power = excluded.power, cpus = excluded.cpus, memory = excluded.memory,
         origin = 'migrated', entry_id = excluded.entry_id, instance_id = excluded.instance_id, seen_at = now(),
-        gone_at = null
+        saved_state = null, gone_at = null
       returning m.*, xmax = 0 as is_new
     )
     insert into event (type, subject_type, subject_id, actor, to_state, detail)

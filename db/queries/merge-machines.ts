@@ -52,7 +52,7 @@ export const mergeMachinePage = async (
   const stranger = tx`(m.gone_at is not null and m.uuid <> p.uuid and m.uuid <> '' and p.uuid <> '')`
   const entryId = tx`
     case when ${stranger} then p.entry_id when m.origin = 'migrated' then m.entry_id else p.entry_id end`
-  // It has run since, or is another one: what was saved fits it no longer.
+  // It has run since, or is another one. What was saved of one that runs is let go of apart.
   const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
   const [row] = await tx<(MergedMachines & { last: string | null })[]>`
     with page as materialized (
@@ -73,7 +73,7 @@ export const mergeMachinePage = async (
       update machine m set name = p.name, uuid = p.uuid, project = p.project, cpus = p.cpus, memory = p.memory,
         host = case when ${newer} then m.host else p.host end,
         power = case when ${newer} then m.power else p.power end,
-        saved_state = case when ${ranSince} or ${stranger} then null else m.saved_state end,
+        saved_state = case when ${stranger} then null else m.saved_state end,
         stopped_at = case when ${ranSince} or ${stranger} then null else m.stopped_at end,
         run_policy = case when ${stranger} then 'manual' else m.run_policy end,
         origin = case when ${stranger} then 'adopted' else m.origin end,

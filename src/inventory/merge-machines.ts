@@ -1,5 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import { analyzeMachines } from '../../db/queries/analyze-inventory.ts'
+import { letStaleStatesGo } from '../../db/queries/let-stale-states-go.ts'
 import {
   loseSight,
   type MachineMerge,
@@ -20,6 +21,7 @@ export const mergeMachines = async (tx: Tx, at: MachineMerge, reading: Reading) 
     total.changed += counts.changed
     total.returned += counts.returned
     if (last === undefined) break
+    await letStaleStatesGo(tx, { targetId: at.siteId, after, last }, at.jobId)
     after = last
   }
   await analyzeMachines(tx, total.appeared)

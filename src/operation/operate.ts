@@ -1,4 +1,4 @@
-import { lockMachine, noteMachine } from '../../db/queries/machine-rows.ts'
+import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { overdueReason } from '../domain/operation/decide-tick.ts'
@@ -12,6 +12,7 @@ import { crashPoint } from '../ledger/crash-point.ts'
 import type { DomainChange } from '../ledger/settle.ts'
 import { endOperation } from './end-operation.ts'
 import { type Entered, enterOperation, movedOn } from './enter-operation.ts'
+import { noteSeen } from './note-seen.ts'
 import type { Performance, PerformDone, PerformWait } from './performer.ts'
 import { performers } from './performers.ts'
 
@@ -80,7 +81,7 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Opera
       const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
       // A newer one took its place at the last moment: that one says where the machine goes.
       if (!mine) throw movedOn(operation.id)
-      await noteMachine(tx, machine.id, seen)
+      await noteSeen(tx, { machineId: machine.id, jobId: turn.job.id }, seen)
       const ended = await endOperation(tx, machine.id, {
         id: operation.id,
         event: 'complete',

@@ -7,6 +7,7 @@ import type { ConflictRule } from '../../src/domain/operation/admit.ts'
 import type { OperationKind } from '../../src/domain/operation/kinds.ts'
 import { operationParams } from '../../src/domain/operation/params.ts'
 import type { LabOptions } from '../../src/lab/lab.ts'
+import { sweepDebts } from '../../src/ledger/sweeps.ts'
 import { type AskedOperation, askOperation } from '../../src/operation/ask-operation.ts'
 import { type CanceledOperation, cancelOperation } from '../../src/operation/cancel-operation.ts'
 import { tickOperations } from '../../src/operation/ticks.ts'
@@ -14,6 +15,7 @@ import { openLab } from '../../src/platforms/lab/lab.ts'
 import type { Platform } from '../../src/platforms/ports.ts'
 import type { Handler } from '../../workers/handler.ts'
 import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
+import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
 import type { OpenPlatform } from '../../workers/platforms.ts'
 import { createInventoryWorker, makeSite } from './inventory.ts'
 import { createJourneyWorker } from './journeys.ts'
@@ -44,6 +46,8 @@ export interface Operators {
   finish(operation: OperationRow): Promise<OperationRow>
   /** Asks, and has it done to its end. */
   done(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
+  /** What is owed and due is tried, once each. */
+  settleDebts(): Promise<void>
   cancel(operation: OperationRow): Promise<CanceledOperation>
   operation(id: string): Promise<OperationRow>
   row(machineId: string): Promise<MachineRow>
@@ -69,7 +73,9 @@ export const createOperators = (parts: {
 }): Operators => {
   const { db, target, open } = parts
   const { use } = createInventoryWorker(db, open)
-  const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+  const operate = createOperateMachine({ db, use })
+  const settle = createSettleDebt(new Map(Object.entries(operate.undoers ?? {})))
+  const worker = createJourneyWorker(db, [operate, settle] as readonly Handler[])
   const operation = async (id: string): Promise<OperationRow> => {
     const row = await findOperation(db, id)
     if (!row) throw new Error(`There is no operation ${id}.`)
@@ -101,6 +107,12 @@ export const createOperators = (parts: {
       return operation(id)
     },
     done: async (machineId, kind, asking) => operators.finish(await operators.ask(machineId, kind, asking)),
+    settleDebts: async () => {
+      await sweepDebts(db)
+      const jobs = await db<{ id: string }[]>`
+        select id from job where kind = 'settle-debt' and finished_at is null order by id`
+      for (const { id } of jobs) await worker.finish(id)
+    },
     cancel: async ({ id }) =>
       (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as CanceledOperation,
     row: async (id) => {

@@ -68,7 +68,7 @@ export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
     const ref = own.value
     const whole = isWhole(await again(call.signal, () => hibernate.saved(call, ref)), undo.ref)
     confirm()
-    await noteAsItIs({ db, platform, call }, undo, (machine, { state }) =>
+    await noteAsItIs({ db, effect, platform, call }, undo, (machine, { state }) =>
       whole && state === 'off' && machine.savedState === null ? { savedState: ref } : {},
     )
   })

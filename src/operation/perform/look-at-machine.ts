@@ -5,6 +5,7 @@ import type { Call } from '../../platforms/call.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found } from '../../platforms/ports/task.ts'
 import { portOf } from '../../platforms/ports.ts'
+import { noteSeen } from '../note-seen.ts'
 import type { Performance } from '../performer.ts'
 
 const callMs = 30_000
@@ -15,14 +16,23 @@ export const callOf = ({ turn }: Performance, name: string): Call => ({
   name,
 })
 
-/** The machine as it is now. What is seen is written down where it is news, so that it holds whatever comes after. */
+/**
+ * The machine as it is now. What is seen is written down where it is news, so that it holds whatever comes after. A
+ * wake lets go of what it wakes from by itself, once it is through.
+ */
 export const lookAtPower = async (performance: Performance): Promise<Found<PowerFacts>> => {
-  const { turn, machine, platform } = performance
+  const { turn, operation, machine, platform } = performance
   const seen = await portOf(platform, 'power').power(callOf(performance, 'look'), machine.ref)
   if (!seen.found) return seen
   const { state: power, host } = seen.value
-  if (machine.power !== power || machine.host !== host)
-    await turn.transaction((tx) => noteMachine(tx, machine.id, { power, host }))
+  const wakes = operation.kind === 'wake'
+  const isStale = power === 'on' && machine.savedState !== null && !wakes
+  if (machine.power !== power || machine.host !== host || isStale)
+    await turn.transaction((tx) =>
+      wakes
+        ? noteMachine(tx, machine.id, { power, host })
+        : noteSeen(tx, { machineId: machine.id, jobId: turn.job.id }, { power, host }),
+    )
   return seen
 }
 

@@ -1,9 +1,8 @@
 import type { Db } from '../../../db/client.ts'
-import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { portOf } from '../../platforms/ports.ts'
-import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 
 /** Effects of this kind are live moves. */
 export const operationMoveKind = 'operation-move'
@@ -22,11 +21,5 @@ export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
     confirm()
     await again(call.signal, () => moves.abort(call, trace))
     await resultOfOwn(moves, call, { effect, machine: undo.ref })
-    const seen = await portOf(platform, 'power').power(call, undo.ref)
-    if (!seen.found) return
-    const { state: power, host } = seen.value
-    await db.begin(async (tx) => {
-      await lockMachine(tx, undo.machine_id)
-      await noteMachine(tx, undo.machine_id, { power, host })
-    })
+    await noteAsItIs({ db, effect, platform, call }, undo)
   })

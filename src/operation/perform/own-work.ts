@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { loadSite } from '../../../db/queries/load-site.ts'
-import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
+import { lockMachine } from '../../../db/queries/machine-rows.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { DroverError } from '../../errors.ts'
@@ -12,6 +12,7 @@ import type { Call } from '../../platforms/call.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found, TasksOf } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
+import { noteSeen } from '../note-seen.ts'
 
 /** How what an operation began is called off when it ends before its time. */
 export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
@@ -67,9 +68,14 @@ export const resultOfOwn = async (
   throw another(machine)
 }
 
+/** Where the work of an effect was, for who looks what has become of it. */
+export interface AtPlatform extends Pick<Undoing<unknown>, 'effect' | 'platform' | 'call'> {
+  readonly db: Db
+}
+
 /** Writes down what has become of the machine, for whoever comes next: that goes by its row. */
 export const noteAsItIs = async (
-  { db, platform, call }: { readonly db: Db; readonly platform: Platform; readonly call: Call },
+  { db, effect, platform, call }: AtPlatform,
   of: { readonly ref: string; readonly machine_id: string },
   also: (machine: MachineRow, seen: PowerFacts) => Pick<Partial<MachineRow>, 'savedState'> = () => ({}),
 ): Promise<void> => {
@@ -78,7 +84,9 @@ export const noteAsItIs = async (
   const { state: power, host } = seen.value
   await db.begin(async (tx) => {
     const machine = await lockMachine(tx, of.machine_id)
-    if (machine) await noteMachine(tx, machine.id, { power, host, ...also(machine, seen.value) })
+    if (!machine) return
+    const at = { machineId: machine.id, jobId: effect.jobId }
+    await noteSeen(tx, at, { power, host, ...also(machine, seen.value) })
   })
 }
 

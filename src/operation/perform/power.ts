@@ -12,7 +12,6 @@ import type { Performance, PerformDone, Performer, PerformWait } from '../perfor
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
 import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient, unlessTooMany } from './patient.ts'
-import { letSavedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
 export const operationPowerKind = 'operation-power'
@@ -79,8 +78,6 @@ const judge = async (performance: Performance): Promise<void> => {
     if (machine.savedState !== null) throw notForPhase(performance, 'is hibernated', wakeIt)
     if (operation.kind === 'restart' && !operation.force) throw notForPhase(performance, 'is off', startIt)
   }
-  // It has run since: nothing can be woken from what was saved before.
-  if (state === 'on' && machine.savedState !== null) await letSavedGo(performance, machine.savedState)
 }
 
 const wakeIt = 'Wake it (`wake`); with `cold` it starts without its memory.'
@@ -105,7 +102,7 @@ export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
     await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, platform, call }, undo)
+    await noteAsItIs({ db, effect, platform, call }, undo)
   })
 
 const needs = ['power'] as const

@@ -119,5 +119,5 @@ export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
     await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, platform, call }, undo)
+    await noteAsItIs({ db, effect, platform, call }, undo)
   })

@@ -104,12 +104,3 @@ const forget = async (db: Db, undo: z.infer<typeof undoSchema>): Promise<void> =
     if (machine?.savedState === undo.state) await noteMachine(tx, machine.id, { savedState: null })
   })
 }
-
-/** Drops a state that its machine was woken from, and that has become useless by that. */
-export const dropWoken = async (
-  { db, platform, call }: { readonly db: Db; readonly platform: Platform; readonly call: Call },
-  undo: z.infer<typeof undoSchema>,
-): Promise<void> => {
-  await forget(db, undo)
-  await drop(platform, call, undo.state)
-}

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { again } from '../../migration/copy/again.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
@@ -11,7 +10,7 @@ import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-w
 import { patient } from './patient.ts'
 import { doWork, hasEndedWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
-import { dropWoken, letSavedGo, requireWhole } from './saved-state.ts'
+import { letSavedGo, requireWhole } from './saved-state.ts'
 
 /** Effects of this kind are machines that an operation wakes from their saved memory. */
 export const operationWakeKind = 'operation-wake'
@@ -53,6 +52,8 @@ const stateOf = async (performance: Performance): Promise<string> => {
   const state = machine.savedState
   if (state === null) throw notForPhase(performance, 'is not hibernated')
   const seen = await requirePower(performance)
+  // It has run since: memory of before would be let loose on disks that have gone on, once it is off again.
+  if (seen.state === 'on') await letSavedGo(performance, state)
   if (seen.state !== 'off') throw notForPhase(performance, `is ${seen.state} already`)
   await turn.checkpoint({ ...turn.checkpointed, state })
   return state
@@ -86,14 +87,10 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
 const startCold = (performance: Performance): Promise<Woken> =>
   powerPart(performance, { part: 'cold', verb: 'start', force: true })
 
-/** Waits until it has come to its end, and lets go of the memory when the machine runs from it. */
+/** Waits until it has come to its end. When the machine runs, its memory of before is let go of by whoever notes that. */
 export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
-    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
-    if (!own.found) return
-    const seen = await again(call.signal, () => portOf(platform, 'power').power(call, undo.ref))
-    if (!seen.found) return
+    await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, platform, call }, undo)
-    if (seen.value.state === 'on') await dropWoken({ db, platform, call }, undo)
+    await noteAsItIs({ db, effect, platform, call }, undo)
   })

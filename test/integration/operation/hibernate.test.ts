@@ -170,6 +170,7 @@ test('memory that was saved before the machine ran again is let go of when it st
   await db`update machine set power = 'on' where id = ${machine}::uuid`
   expect(await world.done(machine, 'stop', { force: true })).toMatchObject({ state: 'completed' })
   expect(await world.row(machine)).toMatchObject({ power: 'off', savedState: null })
+  await world.settleDebts()
   expect(await savedStatus(state)).toBe(404)
 })
 
