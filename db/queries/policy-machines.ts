@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { isSource } from './find-source-entry.ts'
 
 /**
  * Machines that are not as their run policy wants them, the longest due first: seen lately, on a target that answers,
@@ -28,6 +29,7 @@ export const findPolicyMachines = async (
         and not exists (select from operation o where o.machine_id = m.id and o.settled_at is null)
         and not exists (select from entry e where e.state <> 'finished'
           and (e.id = m.entry_id or (e.target_id = m.target_id and e.machine_ref = m.ref)))
+        and not ${isSource(db)}
     )
     select m.id from due join machine m on m.id = due.id where due.place <= ${most.openPerTarget}
     order by due.policy_next_at, m.id limit ${most.limit} for share of m skip locked`

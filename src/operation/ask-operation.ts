@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../db/client.ts'
 import { stopComingBack } from '../../db/queries/after-end.ts'
+import { findSourceEntry } from '../../db/queries/find-source-entry.ts'
 import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
@@ -116,6 +117,7 @@ const factsOf = async (
       : null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
+    source: await findSourceEntry(tx, machine),
   }
 }
 

@@ -1,3 +1,5 @@
+import type { Tx } from '../../db/client.ts'
+import { findSourceEntry } from '../../db/queries/find-source-entry.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
 import {
@@ -9,6 +11,8 @@ import {
 } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
+import { whyNotStarted } from '../domain/operation/admit.ts'
+import type { OperationKind } from '../domain/operation/kinds.ts'
 import type { OlderWait } from '../domain/operation/older.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded, type OperationState } from '../domain/operation/state.ts'
@@ -55,6 +59,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     const target = await loadSiteById(tx, machine.targetId)
     if (!target || machine.goneAt !== null) throw gone(machine)
     requireTrusted(target)
+    await requireMayRun(tx, mine, machine)
     return { turn: atMachine(turn, machine.id), operation: mine, machine, target }
   })
 
@@ -66,6 +71,19 @@ export const movedOn = (operationId: string): DroverError =>
     message: `Operation ${operationId} is not this job's any more.`,
     remedy: 'Nothing is to be done: see the operation.',
   })
+
+/** It was asked for before a migration took the machine: now nobody but that may have it run. */
+const requireMayRun = async (tx: Tx, { kind }: Entered['operation'], machine: MachineRow): Promise<void> => {
+  const source = await findSourceEntry(tx, machine)
+  const code = whyNotStarted(kind as OperationKind, source)
+  if (code === undefined) return
+  const { title, remedy } = operationReasons[code]
+  throw new DroverError({
+    ...{ code, class: 'conflict', remedy },
+    message: `${kind} of ${machine.name}: ${title}. See ${source?.entryId}.`,
+    detail: { blocker: source?.entryId ?? null },
+  })
+}
 
 const gone = ({ id, name }: MachineRow): DroverError =>
   new DroverError({

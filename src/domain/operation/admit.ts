@@ -1,5 +1,5 @@
 import { type Applicable, allowsPolicy, isApplicable, type RunPolicy } from './applicability.ts'
-import type { OperationVariant } from './kinds.ts'
+import type { OperationKind, OperationVariant } from './kinds.ts'
 import { supersedes } from './matrix.ts'
 import { type AtWork, type MachinePhase, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
 
@@ -22,6 +22,8 @@ export interface AdmissionFacts {
   readonly queued: readonly string[]
   /** A migration that has the machine and is not over; committed: it has asked the source to switch off. */
   readonly migrating: { readonly entryId: string; readonly committed: boolean } | null
+  /** The migration that it is the source of; over: it runs elsewhere by now, and here it stays off. */
+  readonly source: { readonly entryId: string; readonly over: boolean } | null
 }
 
 export interface AdmissionAsk extends OperationVariant {
@@ -37,6 +39,7 @@ export type Refusal =
   | 'past-return'
   | 'queue-full'
   | 'in-migration'
+  | 'migrated'
 
 export type Admission =
   | {
@@ -63,9 +66,13 @@ export const queueMost = 10
  * done then: that would destroy the older for nothing.
  */
 export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Admission => {
-  const { active, queued, migrating } = facts
+  const { active, queued, migrating, source } = facts
   const givesUp = migrating?.committed === true && asked.force && asked.kind === 'stop'
   if (migrating && !givesUp) return refuse('in-migration', migrating.entryId)
+  if (source) {
+    const why = whyNotAtSource(asked.kind, source)
+    if (why !== undefined) return refuse(why, source.entryId)
+  }
   const cancelsEntry = migrating?.entryId ?? null
   const policy = asked.cause === 'policy' ? 'manual' : facts.policy
   if (!active && queued.length === 0) {
@@ -95,6 +102,28 @@ export const whyNotPromoted = (
   policy: RunPolicy,
 ): 'not-for-run-policy' | undefined =>
   cause === 'policy' || allowsPolicy(kind, policy) ? undefined : 'not-for-run-policy'
+
+/** What has a machine run that is off. */
+const startingKinds: ReadonlySet<OperationKind> = new Set(['start', 'restart', 'wake'])
+
+/**
+ * Why it may not be done to the source of a migration. While that is under way the machine is its business; once it is
+ * over the copy runs, and two must not.
+ */
+const whyNotAtSource = (
+  kind: OperationKind,
+  { over }: { readonly over: boolean },
+): 'in-migration' | 'migrated' | undefined => {
+  if (!over) return 'in-migration'
+  return startingKinds.has(kind) ? 'migrated' : undefined
+}
+
+/** The same when its turn comes: what was begun before may come to its end, but nothing starts the machine. */
+export const whyNotStarted = (
+  kind: OperationKind,
+  source: AdmissionFacts['source'],
+): 'in-migration' | 'migrated' | undefined =>
+  source && startingKinds.has(kind) ? whyNotAtSource(kind, source) : undefined
 
 /** What the machine would be doing when the one asked for has its turn: now, or once the active one has given way. */
 export const phaseToJudge = ({ active, seen }: Pick<AdmissionFacts, 'active' | 'seen'>): MachinePhase =>

@@ -98,6 +98,7 @@ export const compatibleWords: Readonly<Record<OperationReason, Words>> = {
   'past-return': both('NotReadyToBeExecuted'),
   'queue-full': both('NotReadyToBeExecuted'),
   'in-migration': { moves: 'OtherMigrationInProgress', others: 'NotReadyToBeExecuted' },
+  migrated: both('NotReadyToBeExecuted'),
   unsupported: failed,
   'guest-keeps-running': failed,
   'guest-suspended': failed,

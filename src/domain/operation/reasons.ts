@@ -115,6 +115,11 @@ export const operationReasons = {
     remedy:
       'Wait for its end, or cancel its entry and take it off the queue. Once its source is off, a stop with force gives the migration up first.',
   },
+  migrated: {
+    title: 'The machine was migrated: here it stays off',
+    retryable: false,
+    remedy: 'Work with the machine that it became, on its target. Never run both.',
+  },
   unsupported: {
     title: 'The target cannot do that',
     retryable: false,

@@ -13,6 +13,7 @@ import { tickOperations } from '../../../src/operation/ticks.ts'
 import { metricsText } from '../../../src/telemetry.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const { db } = await createDatabase()
 
@@ -33,7 +34,11 @@ const errorOf = (work: Promise<unknown>): Promise<unknown> =>
 const begin = ({ id }: OperationRow) =>
   db.begin((tx) =>
     moveOperation(tx, {
-      ...{ id, from: ['pending'], to: 'running', reason: 'in-progress', message: 'Under way.', actor: 'w' },
+      id,
+      event: 'begin',
+      reason: 'in-progress',
+      message: 'Under way.',
+      actor: 'w',
     }),
   )
 
@@ -46,7 +51,7 @@ const jobFails: Way = async (machine, reason) => {
   const error = { code: reason, class: 'permanent', message: 'No.', remedy: 'None.' }
   await db`update job set state = 'failed', finished_at = now(), error = ${db.json(error)}
     where id = ${jobId ?? ''}::uuid`
-  await tickOperations(db)
+  await tickOperations(db, strictLog)
 }
 
 const refuses =
@@ -82,20 +87,20 @@ const failures: Partial<Record<OperationReason, Way>> = {
     const asked = await ask(machine)
     await begin(asked)
     await db`update operation set deadline_at = now() - interval '1 hour' where id = ${asked.id}::uuid`
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
   },
   'wait-expired': async (machine) => {
     await ask(machine)
     const { id } = await ask(machine, { onConflict: 'queue' })
     await db`update operation set expires_at = now() where id = ${id}::uuid`
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
   },
   'older-keeps-on': async (machine) => {
     const { jobId } = await ask(machine)
     await db`update job set state = 'running', lease_until = now() + interval '1 hour' where id = ${jobId ?? ''}::uuid`
     const { id } = await ask(machine, { force: true })
     await db`update operation set expires_at = now() where id = ${id}::uuid`
-    await tickOperations(db)
+    await tickOperations(db, strictLog)
   },
   'not-for-run-policy': async (machine) => {
     const { id } = await ask(machine, { kind: 'snapshot' })
@@ -111,7 +116,9 @@ const otherEnds: Partial<Record<OperationReason, Way>> = {
     await begin(asked)
     await db.begin((tx) =>
       endOperation(tx, machine, {
-        ...{ id: asked.id, from: ['running'], to: 'completed', reason: 'completed' },
+        id: asked.id,
+        event: 'complete',
+        reason: 'completed',
         ...{ message: 'It is done.', actor: 'w', result: {} },
       }),
     )
@@ -124,6 +131,12 @@ const otherEnds: Partial<Record<OperationReason, Way>> = {
     const { id } = await ask(machine)
     await db.begin((tx) => cancelOperation(tx, { id, by: 'ann' }))
   },
+}
+
+/** With an entry of a migration behind it, which has tests of its own. */
+const isRefused: Way = async (machine, reason) => {
+  const why = { code: reason, class: 'conflict', message: 'No.', remedy: 'None.' } as const
+  await recordRefusal(db, askOf(machine), new DroverError({ ...why, detail: { blocker: null } }))
 }
 
 const refusals: Partial<Record<OperationReason, Way>> = {
@@ -143,10 +156,8 @@ const refusals: Partial<Record<OperationReason, Way>> = {
     },
     { onConflict: 'queue' },
   ),
-  'in-migration': async (machine) => {
-    const why = { code: 'in-migration', class: 'conflict', message: 'No.', remedy: 'None.' } as const
-    await recordRefusal(db, askOf(machine), new DroverError({ ...why, detail: { blocker: null } }))
-  },
+  'in-migration': (machine, reason) => isRefused(machine, reason),
+  migrated: (machine, reason) => isRefused(machine, reason),
 }
 
 /** The first number of each series of that name and those labels, summed up. */

@@ -18,6 +18,7 @@ const idle: AdmissionFacts = {
   active: null,
   queued: [],
   migrating: null,
+  source: null,
 }
 const start = { kind: 'start', force: false } as const
 const stop = { kind: 'stop', force: false } as const
@@ -121,10 +122,23 @@ const anyFacts = fc.record({
   ),
   queued: fc.array(fc.uuid(), { maxLength: queueMost }),
   migrating: fc.option(fc.record({ entryId: fc.constant('e'), committed: fc.boolean() })),
+  source: fc.option(fc.record({ entryId: fc.constant('s'), over: fc.boolean() })),
 })
 const anyAsk = fc
   .tuple(variant, fc.constantFrom(...conflictRules))
   .map(([asked, onConflict]): AdmissionAsk => ({ ...asked, onConflict }))
+
+test('the source of a migration is left alone while that has it, and is never started after', () => {
+  fc.assert(
+    fc.property(anyFacts, anyAsk, fc.boolean(), (facts, asked, over) => {
+      const answer = decideAdmission({ ...facts, migrating: null, source: { entryId: 's', over } }, asked)
+      if (!over) expect(answer).toEqual({ admitted: false, reason: 'in-migration', blocker: 's' })
+      else if (['start', 'restart', 'wake'].includes(asked.kind))
+        expect(answer).toEqual({ admitted: false, reason: 'migrated', blocker: 's' })
+      else expect(answer).toEqual(decideAdmission({ ...facts, migrating: null, source: null }, asked))
+    }),
+  )
+})
 
 test('never two at one machine, never a supersede beside the matrix or for what does not apply', () => {
   fc.assert(
