@@ -135,7 +135,7 @@ test('tools that know conditions read each operation by them, one or a page', as
   expect(await look(older.id, '?view=conditions')).toMatchObject({
     ...{ id: older.id, phase: 'Pending' },
     conditions: [
-      { type: 'Completed', status: 'False', reason: 'Admitted' },
+      { type: 'Completed', status: 'False', reason: 'Unknown' },
       { type: 'SignalSent', status: 'Unknown' },
     ],
   })
