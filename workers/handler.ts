@@ -1,5 +1,6 @@
 import type { EffectRow } from '../db/schema/effect.ts'
 import type { JobKind } from '../src/domain/job/kind.ts'
+import type { Fenced } from '../src/ledger/effects.ts'
 import type { DomainChange } from '../src/ledger/settle.ts'
 import type { JobContext } from './context.ts'
 
@@ -44,9 +45,15 @@ export const waitFor = (wait: Omit<Extract<Outcome, { type: 'wait' }>, 'type'>):
 
 /**
  * Undoes one effect. Must bear being called for what is gone already, or was never done. `confirm` throws when the
- * lease may be over by the clock: for the line before something is changed outside.
+ * lease may be over by the clock: for the line before something is changed outside. `fenced` is for what is changed in
+ * Postgres: it is refused when the lease was lost, by whoever stood still in the middle.
  */
-export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
+export type Undoer = (
+  effect: EffectRow,
+  signal: AbortSignal,
+  confirm: () => void,
+  fenced: Fenced,
+) => Promise<void>
 
 /**
  * Does the work of one job kind: looks, asks the domain what is next, acts through `ctx.effect`, records. It

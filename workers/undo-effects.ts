@@ -4,7 +4,7 @@ import { holdLease } from '../db/queries/hold-lease.ts'
 import type { EffectRow } from '../db/schema/effect.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
-import type { LeaseHolder } from '../src/ledger/effects.ts'
+import { fencedBy, type LeaseHolder } from '../src/ledger/effects.ts'
 import { debtDelayMs } from '../src/ledger/sweeps.ts'
 import type { Logger } from '../src/log.ts'
 import { storableJson } from '../src/storable.ts'
@@ -48,7 +48,12 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
     crashPoint('before-undo')
     holder.confirm()
     if (effect.undo !== null)
-      await findUndoer(effect, options)(effect, undoSignal(holder.signal), holder.confirm)
+      await findUndoer(effect, options)(
+        effect,
+        undoSignal(holder.signal),
+        holder.confirm,
+        fencedBy(options.db, holder),
+      )
     crashPoint('after-undo')
     await fenced(options, (tx) => settleEffect(tx, { id: effect.id, actor, outcome: 'undone' }))
     return true

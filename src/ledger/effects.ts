@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Db } from '../../db/client.ts'
+import type { Db, Tx } from '../../db/client.ts'
 import { intendEffect, markEffectDone, waiveOpenEffect } from '../../db/queries/effects.ts'
 import { holdLease } from '../../db/queries/hold-lease.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
@@ -41,6 +41,18 @@ export interface LeaseHolder {
    */
   readonly confirm: () => void
 }
+
+/** A transaction that commits only while the lease holds: the proof comes last, after locks that come before the job's. */
+export type Fenced = (change: (tx: Tx) => Promise<void>) => Promise<void>
+
+export const fencedBy =
+  (db: Db, { jobId, epoch }: Pick<LeaseHolder, 'jobId' | 'epoch'>): Fenced =>
+  async (change) => {
+    await db.begin(async (tx) => {
+      await change(tx)
+      if (!(await holdLease(tx, jobId, epoch))) throw new FencedError(jobId, epoch)
+    })
+  }
 
 /**
  * Does a side effect so that a crash at any instant neither loses nor repeats it: intent committed first, then

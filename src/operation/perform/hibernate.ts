@@ -61,14 +61,14 @@ export const hibernateMachine = patient(['hibernate', 'power'], perform)
  * hibernated: otherwise it would be started cold next, and its memory lost.
  */
 export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     const hibernate = portOf(platform, 'hibernate')
     const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref })
     if (!own.found || own.value === null) return
     const ref = own.value
     const whole = isWhole(await again(call.signal, () => hibernate.saved(call, ref)), undo.ref)
     confirm()
-    await noteAsItIs({ db, effect, platform, call }, undo, (machine, { state }) =>
+    await noteAsItIs({ effect, platform, call, fenced }, undo, (machine, { state }) =>
       whole && state === 'off' && machine.savedState === null ? { savedState: ref } : {},
     )
   })

@@ -12,7 +12,7 @@ export const operationMoveKind = 'operation-move'
  * goes on for longer is looked at again later; until then nothing newer acts at the machine.
  */
 export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     const moves = portOf(platform, 'liveMove')
     const trace = {
       ...{ name: effect.name, machine: undo.ref },
@@ -21,5 +21,5 @@ export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
     confirm()
     await again(call.signal, () => moves.abort(call, trace))
     await resultOfOwn(moves, call, { effect, machine: undo.ref })
-    await noteAsItIs({ db, effect, platform, call }, undo)
+    await noteAsItIs({ effect, platform, call, fenced }, undo)
   })

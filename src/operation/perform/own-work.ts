@@ -6,6 +6,7 @@ import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { DroverError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
+import type { Fenced } from '../../ledger/effects.ts'
 import { again } from '../../migration/copy/again.ts'
 import { awaitTasks, begunBy } from '../../migration/under-way.ts'
 import type { Call } from '../../platforms/call.ts'
@@ -15,7 +16,12 @@ import { type Platform, portOf } from '../../platforms/ports.ts'
 import { noteSeen } from '../note-seen.ts'
 
 /** How what an operation began is called off when it ends before its time. */
-export type Undoer = (effect: EffectRow, signal: AbortSignal, confirm: () => void) => Promise<void>
+export type Undoer = (
+  effect: EffectRow,
+  signal: AbortSignal,
+  confirm: () => void,
+  fenced: Fenced,
+) => Promise<void>
 
 export interface Undoing<Undo> {
   readonly effect: EffectRow
@@ -24,6 +30,8 @@ export interface Undoing<Undo> {
   readonly call: Call
   /** Throws when nothing may be changed from here any more. */
   readonly confirm: () => void
+  /** For what is written down: not by who has lost the lease meanwhile. */
+  readonly fenced: Fenced
 }
 
 const callMs = 50_000
@@ -36,13 +44,13 @@ export const undoerOf =
     shape: Shape,
     work: (undoing: Undoing<z.infer<Shape>>) => Promise<void>,
   ): Undoer =>
-  async (effect, signal, confirm) => {
+  async (effect, signal, confirm, fenced) => {
     const undo = shape.parse(effect.undo)
     const site = await loadSite(db, { role: 'target', name: undo.target })
     if (!site) return
     const name = `${effect.id}/undo/${effect.attempts}/${effect.epoch}`
     await use(site, (platform) =>
-      work({ effect, undo, platform, call: { signal, timeoutMs: callMs, name }, confirm }),
+      work({ effect, undo, platform, call: { signal, timeoutMs: callMs, name }, confirm, fenced }),
     )
   }
 
@@ -69,20 +77,18 @@ export const resultOfOwn = async (
 }
 
 /** Where the work of an effect was, for who looks what has become of it. */
-export interface AtPlatform extends Pick<Undoing<unknown>, 'effect' | 'platform' | 'call'> {
-  readonly db: Db
-}
+export type AtPlatform = Pick<Undoing<unknown>, 'effect' | 'platform' | 'call' | 'fenced'>
 
 /** Writes down what has become of the machine, for whoever comes next: that goes by its row. */
 export const noteAsItIs = async (
-  { db, effect, platform, call }: AtPlatform,
+  { effect, platform, call, fenced }: AtPlatform,
   of: { readonly ref: string; readonly machine_id: string },
   also: (machine: MachineRow, seen: PowerFacts) => Pick<Partial<MachineRow>, 'savedState'> = () => ({}),
 ): Promise<void> => {
   const seen = await again(call.signal, () => portOf(platform, 'power').power(call, of.ref))
   if (!seen.found) return
   const { state: power, host } = seen.value
-  await db.begin(async (tx) => {
+  await fenced(async (tx) => {
     const machine = await lockMachine(tx, of.machine_id)
     if (!machine) return
     const at = { machineId: machine.id, jobId: effect.jobId }

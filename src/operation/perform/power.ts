@@ -99,10 +99,10 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
  * comes about after the one that took its place has acted. How it ended is nothing to us: that it has is all.
  */
 export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, effect, platform, call }, undo)
+    await noteAsItIs({ effect, platform, call, fenced }, undo)
   })
 
 const needs = ['power'] as const

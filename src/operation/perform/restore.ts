@@ -116,8 +116,8 @@ export const restoreMachine = patient(['snapshots', 'power'], perform)
 
 /** It cannot be taken back: all that can be done is to wait until it has ended. */
 export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, effect, platform, call }, undo)
+    await noteAsItIs({ effect, platform, call, fenced }, undo)
   })

@@ -7,6 +7,7 @@ import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { actorOf } from '../../inventory/turn.ts'
+import type { Fenced } from '../../ledger/effects.ts'
 import { again } from '../../migration/copy/again.ts'
 import type { Call } from '../../platforms/call.ts'
 import type { SavedState } from '../../platforms/ports/hibernate.ts'
@@ -91,15 +92,15 @@ const oweDrop = async ({ turn }: Performance, thrown: unknown): Promise<void> =>
 
 /** Only what was proven useless has such an effect. */
 export const undoSavedStateDrop = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, undoSchema, async ({ undo, platform, call, confirm, fenced }) => {
     confirm()
-    await forget(db, undo)
+    await forget(fenced, undo)
     await drop(platform, call, undo.state)
   })
 
 /** The machine's row points to it no longer, if it did. */
-const forget = async (db: Db, undo: z.infer<typeof undoSchema>): Promise<void> => {
-  await db.begin(async (tx) => {
+const forget = async (fenced: Fenced, undo: z.infer<typeof undoSchema>): Promise<void> => {
+  await fenced(async (tx) => {
     const machine = await lockMachine(tx, undo.machine_id)
     if (machine?.savedState === undo.state) await noteMachine(tx, machine.id, { savedState: null })
   })

@@ -89,8 +89,8 @@ const startCold = (performance: Performance): Promise<Woken> =>
 
 /** Waits until it has come to its end. When the machine runs, its memory of before is let go of by whoever notes that. */
 export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
+  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
     await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ db, effect, platform, call }, undo)
+    await noteAsItIs({ effect, platform, call, fenced }, undo)
   })
