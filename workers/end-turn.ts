@@ -1,4 +1,5 @@
 import { type Db, isDbAway } from '../db/client.ts'
+import { findCancelRequest } from '../db/queries/find-cancel-request.ts'
 import type { JobSettlement } from '../db/queries/settle-job.ts'
 import { limits } from '../src/config.ts'
 import { decideRetry } from '../src/domain/job/retry.ts'
@@ -56,6 +57,9 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
     })
     return 'released'
   }
+  // Who gave it up may have taken away what the handler was at, before this process heard of that.
+  const canceled = isDbAway(thrown) ? undefined : await findCancelRequest(options.db, ctx.job.id)
+  if (canceled !== undefined) return cancel(ctx, options, canceled)
   const error = isDbAway(thrown) ? databaseAway(thrown) : asDroverError(thrown)
   const decision = decideRetry(error.class, ctx.job, options.handler.kind.retry, Math.random())
   ctx.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
