@@ -68,8 +68,12 @@ interface Operated {
   /** Of the machine, as its row has it. */
   readonly power: string
   readonly host: string
-  readonly savedState: string | null
   readonly settledAt: Date | null
+}
+
+interface MemoryRow {
+  readonly ref: string
+  readonly savedState: string | null
 }
 
 /** Clocks of two processes on one machine, read a moment apart. */
@@ -85,8 +89,9 @@ type TasksOf = (one: Operated) => readonly BegunTask[]
  */
 export const checkMachines = async (db: Db, log: PlatformLog): Promise<string[]> => {
   const operations = await db<Operated[]>`
-    select o.id, o.kind, o.force, o.state, o.job_id, o.params, o.result, m.ref, m.power, m.host, m.saved_state, o.settled_at
+    select o.id, o.kind, o.force, o.state, o.job_id, o.params, o.result, m.ref, m.power, m.host, o.settled_at
     from operation o join machine m on m.id = o.machine_id where o.started_at is not null order by o.started_at, o.id`
+  const rows = await db<MemoryRow[]>`select ref, saved_state from machine where gone_at is null`
   const undone = await db<{ id: string; jobId: string }[]>`
     select e.id, e.job_id from effect e join operation o on o.job_id = e.job_id`
   // What calls off an effect is named after that.
@@ -107,7 +112,7 @@ export const checkMachines = async (db: Db, log: PlatformLog): Promise<string[]>
       ...moved(one, tasksOf(one)),
     ]),
     ...[...byMachine.values()].flatMap((all) => [...overlapping(all, tasksOf), ...astray(all, tasksOf, log)]),
-    ...forgotten(operations, log),
+    ...forgotten(operations, rows, log),
     ...leftBehind(operations, log),
   ]
 }
@@ -190,23 +195,26 @@ const astray = (
 }
 
 /** Memory that was saved is there until its machine was woken from it, or until a person gave it up. */
-const forgotten = (operations: readonly Operated[], { memory, power }: PlatformLog): string[] => {
+const forgotten = (
+  operations: readonly Operated[],
+  rows: readonly MemoryRow[],
+  { memory, power }: PlatformLog,
+): string[] => {
   if (memory === null) return []
-  const rows = new Map(operations.map((one) => [one.ref, one.savedState]))
   const lost = memory.lost.flatMap(({ machine, state, name }) => {
     const by = operations.find(({ jobId }) => jobId === name.slice(0, 36))
     if (by?.kind === 'wake' && by.params.cold === true) return []
     return [`memory: ${state} of ${machine} was lost to ${by ? `${by.kind} ${by.id}` : name}`]
   })
   const unknown = memory.kept.flatMap(({ machine, state }) =>
-    rows.get(machine) === state
+    rows.some(({ ref, savedState }) => ref === machine && savedState === state)
       ? []
       : [`memory: ${machine} could be woken from ${state}, and its row does not say so`],
   )
-  const gone = [...rows].flatMap(([machine, state]) =>
-    state === null || (power.get(machine) === 'off' && memory.kept.some((one) => one.state === state))
+  const gone = rows.flatMap(({ ref, savedState }) =>
+    savedState === null || (power.get(ref) === 'off' && memory.kept.some(({ state }) => state === savedState))
       ? []
-      : [`memory: the row of ${machine} says ${state}, from which it cannot be woken`],
+      : [`memory: the row of ${ref} says ${savedState}, from which it cannot be woken`],
   )
   return [...lost, ...unknown, ...gone]
 }

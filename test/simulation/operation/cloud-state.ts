@@ -147,6 +147,14 @@ export class CloudState {
     this.saved.delete(state)
   }
 
+  /** Its memory as it is, for whoever wakes it. */
+  save(ref: string): string {
+    const { boot, disks } = this.machine(ref)
+    const state = this.newName('state')
+    this.saved.set(state, { machine: ref, boot, disks })
+    return state
+  }
+
   newName(what: string): string {
     return `${what}-${this.next()}`
   }
@@ -188,8 +196,7 @@ export class CloudState {
       case 'move':
         return void this.#goOver(machine, task)
       case 'save':
-        task.result = this.newName('state')
-        this.saved.set(task.result, { machine: task.ref, boot: machine.boot, disks: machine.disks })
+        task.result = this.save(task.ref)
         return void this.#powerOff(machine)
       case 'wake':
         return void this.#wake(machine, host, task)

@@ -4,6 +4,7 @@ import { expect } from 'vitest'
 import type { Db } from '../../../db/client.ts'
 import type { HostFacts } from '../../../src/domain/inventory/facts.ts'
 import { operationKinds } from '../../../src/domain/operation/kinds.ts'
+import { endedStates } from '../../../src/domain/operation/state.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { checkMachines } from '../../support/operated-machines.ts'
@@ -36,11 +37,11 @@ const ask = fc.record({
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   {
-    weight: 8,
+    weight: 10,
     arbitrary: fc.record({ do: fc.constant('ask'), at, asks: fc.array(ask, { minLength: 1, maxLength: 3 }) }),
   },
   { weight: 14, arbitrary: fc.record({ do: fc.constant('work'), pick, fate, patience: fc.nat(1_000) }) },
-  { weight: 2, arbitrary: fc.record({ do: fc.constantFrom('cancel', 'expire', 'overrun'), pick }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('cancel', 'cancel', 'expire', 'overrun'), pick }) },
   { weight: 5, arbitrary: fc.record({ do: fc.constant('thaw'), pick, heard: fc.boolean() }) },
   {
     weight: 9,
@@ -52,7 +53,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 ) as fc.Arbitrary<Step>
 
 const machine: fc.Arbitrary<Setting> = fc.record({
-  power: fc.constantFrom('on', 'off'),
+  power: fc.constantFrom('on', 'on', 'off', 'hibernated'),
   guest: fc.constantFrom('obeys', 'obeys', 'hangs', 'deaf'),
   stalls: fc.constantFrom(false, false, false, true),
   policy: fc.constantFrom('manual', 'manual', 'manual', 'always-on-unless-stopped', 'always-on'),
@@ -62,7 +63,7 @@ export interface Meetings {
   readonly seed: number
   /** No more than this. */
   readonly runs: number
-  /** So many are told, however long that takes. */
+  /** So many are told, however long that takes, and more until operations have ended in every way. */
   readonly floor: number
   /** None begins after this, but for the floor. */
   readonly limitMs: number
@@ -99,11 +100,11 @@ const hostsOf = (db: Db, siteId: string) =>
 
 /** Counts by kind and state. */
 class Tally {
-  stories = 0
   readonly #counts = new Map<string, Map<string, number>>()
+  #stories = 0
 
   async add(db: Db): Promise<void> {
-    this.stories += 1
+    this.#stories += 1
     const rows = await db<{ kind: string; state: string }[]>`select kind, state from operation`
     for (const { kind, state } of rows) {
       const of = this.#counts.get(kind) ?? new Map<string, number>()
@@ -118,7 +119,13 @@ class Tally {
     const lines = [...this.#counts].map(
       ([kind, of]) => `${kind}: ${[...of].map(([state, times]) => `${times} ${state}`).join(', ')}`,
     )
-    return { stories: this.stories, ends, told: [`${this.stories} stories.`, ...lines.sort()].join('\n') }
+    const told = [`${this.#stories} stories.`, ...lines.sort()].join('\n')
+    return { stories: this.#stories, ends, told }
+  }
+
+  hasMet(floor: number): boolean {
+    const { stories, ends } = this.met
+    return stories >= floor && endedStates.every((state) => ends.has(state))
   }
 }
 
@@ -144,7 +151,7 @@ export const simulateMeetings = async (db: Db, meetings: Meetings): Promise<Met>
   }
   let failed = false
   const run = async (machines: readonly Setting[], steps: readonly Step[]): Promise<void> => {
-    if (performance.now() > untilMs && (failed || tally.stories >= meetings.floor)) return
+    if (performance.now() > untilMs && (failed || tally.hasMet(meetings.floor))) return
     await tell(machines, steps).catch((error: unknown) => {
       // Time to find the shortest story that ends so.
       if (!failed) untilMs = performance.now() + meetings.limitMs

@@ -29,7 +29,7 @@ export type Step =
   | { readonly do: 'cut' | 'mend' | 'garble' }
 
 export interface Setting {
-  readonly power: 'on' | 'off'
+  readonly power: 'on' | 'off' | 'hibernated'
   readonly guest: Guest
   /** It writes faster than is copied. */
   readonly stalls: boolean
@@ -64,11 +64,15 @@ export class OperationWorld {
     await this
       .#db`truncate operation, operation_end, machine, job, job_search, event, effect, token_hold, signal, warning`
     await this.#db`delete from watch.broken`
-    for (const { power, guest, stalls, policy } of settings) {
+    for (const setting of settings) {
       const ref = `vm-${this.#refs.length + 1}`
+      const power = setting.power === 'on' ? 'on' : 'off'
+      const { guest, stalls } = setting
+      const { state } = this.cloud
       this.#refs.push(ref)
-      this.cloud.state.put(ref, { power, guest, stalls })
-      const given = { targetId: this.#target.id, ref, power, runPolicy: policy }
+      state.put(ref, { power, guest, stalls })
+      const savedState = setting.power === 'hibernated' ? state.save(ref) : null
+      const given = { targetId: this.#target.id, ref, power, savedState, runPolicy: setting.policy } as const
       this.#machines.push(await addMachine(this.#db, given))
     }
   }
