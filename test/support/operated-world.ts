@@ -61,10 +61,7 @@ export const createOperatedWorld = async (
   } = {},
 ): Promise<OperatedWorld> => {
   await watchOperations(db)
-  if (options.oneCluster)
-    await lab.database.db`
-      update lab.entity set data = (data::jsonb || '{"cluster": "cluster-0"}')::json
-      where site = 'vcenter' and type = 'host'`
+  if (options.oneCluster) await joinClusters(lab)
   const sealer = createSealer('5e'.repeat(32))
   await makeSite(db, {
     ...{ role: 'target', name: 'vc', connectivity: 'ok', quiet: true, sealer },
@@ -104,6 +101,13 @@ export const createOperatedWorld = async (
       expect(await checkInvariants(db)).toEqual([])
     },
   }
+}
+
+const joinClusters = async ({ database: { db } }: TestLab): Promise<void> => {
+  await db`
+    update lab.entity set data = (data::jsonb || '{"cluster": "cluster-0"}')::json
+    where site = 'vcenter' and type = 'host'`
+  await db`update lab.machine set cluster = 'cluster-0' where site = 'vcenter'`
 }
 
 const ask = async (

@@ -12,15 +12,20 @@ import { until } from '../../support/wait.ts'
 /** One after another of each machine: some take the place of the one before, some wait behind it, some are refused. */
 const wishes = [
   { kind: 'restart', force: false, onConflict: 'supersede' },
+  { kind: 'evict', force: false, onConflict: 'queue', cause: 'evacuation' },
   { kind: 'stop', force: true, onConflict: 'supersede' },
   { kind: 'start', force: false, onConflict: 'queue' },
+  { kind: 'migrate', force: false, onConflict: 'queue' },
   { kind: 'stop', force: false, onConflict: 'reject' },
   { kind: 'restart', force: true, onConflict: 'queue' },
 ] as const
+/** Moves stand in line for the few that a host takes part in at once. */
+const movedEvery = 10
 
 /** Everybody asks for the next thing of every machine; a Postgres that is away is asked again. */
 const askAll = async (world: OperatedWorld, wish: (typeof wishes)[number]): Promise<void> => {
-  const left = [...world.machines]
+  const moves = wish.kind === 'evict' || wish.kind === 'migrate'
+  const left = world.machines.filter((_, at) => !moves || at % movedEvery === 0)
   const person = async () => {
     for (let machine = left.shift(); machine; machine = left.shift()) {
       const of = machine
@@ -51,7 +56,7 @@ test.each([
     const db = openDb({ url: postgres.url, max: 6, applicationName: 'drover-test' })
     atEnd(() => db.end({ timeout: 1 }))
     const lab = await createLab({ world: 'large', machines, pace: 0.2 })
-    const world = await createOperatedWorld(db, lab)
+    const world = await createOperatedWorld(db, lab, { oneCluster: true })
     const { conductors, workers } = await startRoles({
       DATABASE_URL: postgres.url,
       ...(redis ? { REDIS_URL: redis.url } : {}),
@@ -65,8 +70,8 @@ test.each([
         what: 'some to be done',
         withinMs: 120_000,
       })
-      if (at === 1) await postgres.restart()
-      if (at === 3) await (redis ? redis.send('FLUSHALL') : dropBellSchema(db))
+      if (at === 2) await postgres.restart()
+      if (at === 5) await (redis ? redis.send('FLUSHALL') : dropBellSchema(db))
     }
     await world.settled(150_000)
     await world.expectWhole()

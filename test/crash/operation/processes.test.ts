@@ -26,8 +26,10 @@ const frozenAt = {
 
 const asks = [
   ...(['start', 'stop', 'restart'] as const).map((kind) => ({ kind, force: false })),
-  ...(['stop', 'restart'] as const).map((kind) => ({ kind, force: true })),
-]
+  ...(['stop', 'restart', 'evict'] as const).map((kind) => ({ kind, force: true })),
+  ...(['migrate', 'evict'] as const).map((kind) => ({ kind, force: false })),
+  { kind: 'evict', force: false, cause: 'evacuation' },
+] as const
 
 interface Armed {
   readonly plan: string
@@ -72,7 +74,7 @@ const wake = async (zombies: readonly TestProcess[]): Promise<void> => {
 await onEachBell('operations meet while processes die and freeze', ({ kind, database, env }) => {
   test('the last of each machine has its way, once, and whoever wakes up too late does nothing', async () => {
     const lab = await createLab({ world: 'large', machines: 24, pace: 0.5 })
-    const world = await createOperatedWorld(database.db, lab)
+    const world = await createOperatedWorld(database.db, lab, { oneCluster: true })
     const role = { ...env, DROVER_LEASE_MS: '3000' }
     const arm = async (plan: string, start: typeof startWorker): Promise<Armed> => ({
       plan,
@@ -103,5 +105,7 @@ await onEachBell('operations meet while processes die and freeze', ({ kind, data
     expectAlive(await successor, heir, ...frozen)
     const superseded = await world.db`select from operation where state = 'superseded'`
     expect(superseded.length, 'the test is about nothing without').toBeGreaterThan(3)
+    const moved = await lab.database.db`select from lab.task where kind = 'move'`
+    expect(moved.length, 'the test is about nothing without').toBeGreaterThan(0)
   })
 })
