@@ -26,6 +26,8 @@ export interface ApiVariables {
   peer: string
   actor: Actor
   log: Logger
+  /** Set when it was answered that there is no answer in time. */
+  late?: boolean
 }
 
 /** The part of node-server's bindings that we read; tests pass their own. */

@@ -32,6 +32,9 @@ export const once = async <Body, Status extends number>(
 ): Promise<Answer<Body, Status>> => {
   const key = requestKey(c)
   const answer = (await deps.db.begin(async (tx) => {
+    // It stood in line for a connection until nobody waited any more, and whoever asks again stands behind it: done
+    // all the same, such work would keep the next ones from being in time, and those the next.
+    if (c.get('late')) throw notBegun()
     if (key === undefined) return await work(tx)
     const request = { actor: c.get('actor').name, key }
     if (!(await tryLockRequest(tx, request))) throw inFlight()
@@ -133,6 +136,8 @@ const replay = <Body, Status extends number>(
   c.header('Idempotency-Replayed', 'true')
   return { status: status as Status, body: JSON.parse(text) as Body, headers: stored.headers ?? {} }
 }
+
+const notBegun = () => problem('deadline-passed', 'It was not begun in time.', { retryAfterSeconds: 2 })
 
 const inFlight = () =>
   problem('idempotency-in-flight', 'The first request with this Idempotency-Key is still running.', {
