@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pruneStart } from '../../../db/queries/prune-operations.ts'
+import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
 import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -55,16 +55,23 @@ test('how long ago an operation was asked for does not count, only how long ago 
   expect(await countOf(quick)).toBe(12)
 })
 
-test('what has not settled and what comes back stay, however old', async () => {
+test('what has not settled stays, however old', async () => {
   const machine = await addMachine(db)
   await addEnded(machine, 12, 100)
   await addEnded(machine, 10, 31)
   await db`update operation set settled_at = null where id = (
     select id from operation where machine_id = ${machine}::uuid order by finished_at limit 1)`
-  await db`update operation set come_back_at = now() where id = (
-    select id from operation where machine_id = ${machine}::uuid order by finished_at offset 1 limit 1)`
   await pass()
-  expect(await countOf(machine)).toBe(12)
+  expect(await countOf(machine)).toBe(11)
+})
+
+test('what can come back stays, however short a time ended ones are kept', async () => {
+  const machine = await addMachine(db)
+  await addEnded(machine, 12, 3)
+  await db`update operation set come_back_at = now() where id = (
+    select id from operation where machine_id = ${machine}::uuid order by finished_at limit 1)`
+  await pruneOperations(db, { days: 1, keep: 10, limit: 1_000, after: pruneStart })
+  expect(await countOf(machine)).toBe(11)
 })
 
 test('a machine that went long ago goes with the last of its operations', async () => {
