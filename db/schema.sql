@@ -437,6 +437,7 @@ create table public.operation (
   state text not null,
   reason text not null,
   message text not null,
+  reason_at timestamp(3) with time zone not null default now(),
   error jsonb,
   on_conflict text not null,
   cause text not null default 'person'::text,

@@ -77,6 +77,7 @@ CREATE TABLE "operation" (
 	"state" text NOT NULL,
 	"reason" text NOT NULL,
 	"message" text NOT NULL,
+	"reason_at" timestamp (3) with time zone DEFAULT now() NOT NULL,
 	"error" jsonb,
 	"on_conflict" text NOT NULL,
 	"cause" text DEFAULT 'person' NOT NULL,

@@ -41,7 +41,7 @@ type Sql = ReturnType<typeof jobOfOperation>
 const columns = (db: Queryable, silentMs: number) => db`
   o.*, coalesce(m.name, '') as machine_name, coalesce(s.name, '') as target, ${shownReason(db, silentMs)} as shown_reason,
   j.state as job_state, j.error as job_error, j.wait_detail as job_wait_detail, j.wait_since as job_wait_since,
-  j.wait_until as job_wait_until, j.run_after as job_run_after, p.paused_by, p.paused_at,
+  j.run_after as job_run_after, p.paused_by, p.paused_at,
   p.scope || ' ' || p.name || ': ' || p.reason as paused_what,
   array(select older.id from operation older where older.superseded_by = o.id order by older.seq) as supersedes,
   case when o.finished_at is null then array(select older.id from operation older where older.machine_id = o.machine_id

@@ -49,7 +49,8 @@ export const noteOlderKeepsOn = async (
     with before as (
       select id, reason from operation where id = ${note.id}::uuid and state = 'pending' for no key update
     ), noted as (
-      update operation o set reason = 'older-keeps-on', message = ${message}, updated_at = now()
+      update operation o set reason = 'older-keeps-on',
+        reason_at = case when o.reason = 'older-keeps-on' then o.reason_at else now() end, message = ${message}, updated_at = now()
       from before where o.id = before.id returning o.*, before.reason <> 'older-keeps-on' as is_news
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason, detail)

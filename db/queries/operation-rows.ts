@@ -114,7 +114,8 @@ export const moveOperation = async (tx: Tx, move: OperationMove): Promise<Operat
     with before as (
       select id, state from operation where id = ${move.id}::uuid and state = any(${from as string[]}::text[]) for update
     ), moved as (
-      update operation o set state = ${to}, reason = ${move.reason}, message = ${storableText(move.message)},
+      update operation o set state = ${to}, reason = ${move.reason},
+        reason_at = case when o.reason = ${move.reason} then o.reason_at else now() end, message = ${storableText(move.message)},
         error = ${move.error ? tx.json(move.error as never) : null},
         superseded_by = coalesce(${move.supersededBy ?? null}::uuid, superseded_by),
         job_id = coalesce(${move.jobId ?? null}::uuid, job_id),
@@ -171,7 +172,8 @@ export const noteOperation = async (
   },
 ): Promise<void> => {
   await tx`
-    update operation set reason = ${note.reason}, message = ${storableText(note.message)},
+    update operation set reason_at = case when reason = ${note.reason} then reason_at else now() end,
+      reason = ${note.reason}, message = ${storableText(note.message)},
       progress = greatest(progress, least(99, ${note.progress ?? 0}::int)),
       past_return = coalesce(${note.pastReturn ?? null}::boolean, past_return), updated_at = now()
     where id = ${id}::uuid and state in ('pending', 'running')`

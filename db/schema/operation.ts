@@ -91,6 +91,8 @@ export const operation = pgTable(
     /** Why it is where it is: a word of the list of reasons, and a sentence. */
     reason: text('reason').notNull(),
     message: text('message').notNull(),
+    /** Since when that is the reason. */
+    reasonAt: moment('reason_at').notNull().defaultNow(),
     error: jsonb('error').$type<RecordedError>(),
     onConflict: text('on_conflict').notNull(),
     /** Who wants it: `person`, `evacuation`, `policy`. */

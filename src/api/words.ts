@@ -27,24 +27,19 @@ const atMost = (issue: { readonly origin: string; readonly maximum: number | big
 
 /** What is wrong with a value, for people; what a schema says of itself goes before. Undefined: the validator's own words. */
 const say: z.core.$ZodErrorMap = (issue) => {
-  switch (issue.code) {
-    case 'invalid_type':
-      if (issue.input === undefined) return 'is missing'
-      return kinds[issue.expected] === undefined ? undefined : `must be ${kinds[issue.expected]}`
-    case 'invalid_value':
-      return issue.values.length === 1
-        ? `must be ${String(issue.values[0])}`
-        : `must be one of ${issue.values.map(String).join(', ')}`
-    case 'too_small':
-      return orMore(issue)
-    case 'too_big':
-      return atMost(issue)
-    case 'invalid_format':
-      if (issue.format === 'uuid') return 'must be an id, such as 0199c0de-0000-7000-8000-000000000000'
-      return issue.format === 'datetime' ? 'must be a time, such as 2026-11-18T00:00:00Z' : undefined
-    default:
-      return undefined
+  if (issue.code === 'invalid_type') {
+    if (issue.input === undefined) return 'is missing'
+    return kinds[issue.expected] === undefined ? undefined : `must be ${kinds[issue.expected]}`
   }
+  if (issue.code === 'invalid_value')
+    return issue.values.length === 1
+      ? `must be ${String(issue.values[0])}`
+      : `must be one of ${issue.values.map(String).join(', ')}`
+  if (issue.code === 'too_small') return orMore(issue)
+  if (issue.code === 'too_big') return atMost(issue)
+  if (issue.code !== 'invalid_format') return undefined
+  if (issue.format === 'uuid') return 'must be an id, such as 0199c0de-0000-7000-8000-000000000000'
+  return issue.format === 'datetime' ? 'must be a time, such as 2026-11-18T00:00:00Z' : undefined
 }
 
 /** Whoever validates in this process says what is wrong in these words. */

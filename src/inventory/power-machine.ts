@@ -156,7 +156,7 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
     const wasReset = (await settleTask(task, begun)) && step === 'reset'
     // It could not be reset when it was asked to be: it was on its way off, or on.
     if (step === 'reset' && externalId === null && !(await hasHappened(task, step, progress)))
-      return progress.failed < missesMost ? missed(task, progress) : progress
+      return progress.failed < missesMost ? await missed(task, progress) : progress
     return { ...progress, wasReset, deaf: false }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
@@ -167,7 +167,8 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
     }
     // What was refused at once has left nothing behind: it is asked again under the same name.
     if (begun && (await hasFailed(task, begun))) {
-      if (error.code === 'platform-wrong-state' && progress.failed < missesMost) return missed(task, progress)
+      if (error.code === 'platform-wrong-state' && progress.failed < missesMost)
+        return await missed(task, progress)
       await record(task, { ...progress, failed: progress.failed + 1 })
     }
     throw error

@@ -25,7 +25,6 @@ export interface JobOfOperation {
   readonly jobError: RecordedTrouble | null
   readonly jobWaitDetail: string | null
   readonly jobWaitSince: Date | null
-  readonly jobWaitUntil: Date | null
   readonly jobRunAfter: Date | null
   readonly pausedBy: string | null
   readonly pausedWhat: string | null
@@ -34,6 +33,9 @@ export interface JobOfOperation {
 
 export interface WaitingOperation extends JobOfOperation {
   readonly shownReason: OperationReason
+  /** As it was noted last, and since when. */
+  readonly reason: string
+  readonly reasonAt: Date
   readonly message: string
   readonly createdAt: Date
   readonly startedAt: Date | null
@@ -55,7 +57,7 @@ export const whyItWaits = (operation: WaitingOperation): OperationWait | null =>
   if (operation.finishedAt !== null || operation.jobState === 'running') return null
   return {
     reason: operation.shownReason,
-    since: operation.jobWaitSince ?? operation.startedAt ?? operation.createdAt,
+    since: sinceWhen(operation),
     // Before it has begun, and whenever it stands in line, its turn has to come in time; else its deadline counts.
     until:
       operation.startedAt === null || operation.inLineSince !== null
@@ -65,6 +67,10 @@ export const whyItWaits = (operation: WaitingOperation): OperationWait | null =>
     ...explain(operation),
   }
 }
+
+/** Its job is looked at again and again; that is no new wait. */
+const sinceWhen = ({ shownReason, reason, reasonAt, jobWaitSince }: WaitingOperation): Date =>
+  shownReason === reason ? reasonAt : (jobWaitSince ?? reasonAt)
 
 const explain = (operation: WaitingOperation): Explained =>
   explanations[operation.shownReason]?.(operation) ?? atItsPlatform(operation)
@@ -106,11 +112,21 @@ const explanations: Readonly<Partial<Record<OperationReason, (operation: Waiting
   'no-worker': () => ({ detail: 'No living worker operates machines.', endsWhen: 'A worker starts.' }),
 }
 
-const atItsPlatform = ({ jobState, jobWaitDetail, jobWaitUntil, message }: WaitingOperation): Explained =>
-  jobState === 'waiting'
-    ? {
-        detail: jobWaitDetail ?? message,
-        until: jobWaitUntil,
-        endsWhen: 'It is looked at again then, or earlier when there is news.',
+/** What ends a wait for a target, beside the deadline. */
+const platformEnds: Readonly<Partial<Record<OperationReason, string>>> = {
+  'waiting-for-guest': 'The guest goes down. The same with force takes its place, and pulls the plug.',
+  'host-full': 'There is room for it.',
+  'target-busy': 'What is at work on the machine has ended.',
+  'target-unreachable': 'The target and the host of the machine answer again.',
+  'target-fails': 'The target does what it is asked for.',
+  'no-host-fits': 'A host can take the machine.',
+  'other-move': 'That move has ended.',
+}
+
+const atItsPlatform = (operation: WaitingOperation): Explained =>
+  operation.startedAt === null && operation.shownReason === 'admitted'
+    ? { detail: operation.message, endsWhen: 'A worker is free for its target.' }
+    : {
+        detail: operation.jobWaitDetail ?? operation.message,
+        endsWhen: platformEnds[operation.shownReason] ?? 'The target has done it.',
       }
-    : { detail: message, endsWhen: 'A worker is free for its target.' }

@@ -19,20 +19,14 @@ export interface Ask {
 const snapshot = 'taken'
 
 const paramsOf = ({ kind, twist }: Ask): Record<string, unknown> => {
-  switch (kind) {
-    case 'migrate':
-      return twist < 2 ? {} : { host: `node-${twist}` }
-    case 'wake':
-      return { cold: twist === 0 }
-    case 'snapshot':
-      return twist === 0 ? { name: snapshot } : {}
-    case 'restore':
-      return { snapshot }
-    case 'clone':
-      return { name: 'copy' }
-    default:
-      return {}
+  const wanted: Partial<Record<OperationKind, Record<string, unknown>>> = {
+    migrate: twist < 2 ? {} : { host: `node-${twist}` },
+    wake: { cold: twist === 0 },
+    snapshot: twist === 0 ? { name: snapshot } : {},
+    restore: { snapshot },
+    clone: { name: 'copy' },
   }
+  return wanted[kind] ?? {}
 }
 
 /** Asks as the API does; a refusal is an answer. Gives what was wrong with the answer. */

@@ -25,7 +25,7 @@ test('one that has begun is ended by its deadline while it is at work, and by it
   expect(decideTick({ ...running, inLine: true, overdueSeconds: 3 })).toEqual({ do: 'rest' })
   expect(decideTick({ ...running, inLine: true, expired: true })).toEqual({
     do: 'call-off',
-    to: 'failed',
+    event: 'expire',
     reason: 'wait-expired',
   })
 })
@@ -33,6 +33,8 @@ test('one that has begun is ended by its deadline while it is at work, and by it
 const at = (minute: number): Date => new Date(Date.UTC(2026, 0, 1, 0, minute))
 const waiting: WaitingOperation = {
   shownReason: 'awaiting-slot',
+  reason: 'admitted',
+  reasonAt: at(0),
   message: 'Others hold it.',
   createdAt: at(0),
   startedAt: null,
@@ -47,7 +49,6 @@ const waiting: WaitingOperation = {
   jobError: null,
   jobWaitDetail: 'waits for target-moves/vc',
   jobWaitSince: at(1),
-  jobWaitUntil: at(11),
   jobRunAfter: null,
   pausedBy: null,
   pausedWhat: null,
@@ -123,4 +124,21 @@ test('no operation reads the clock of its worker', () => {
     /systemClock|Date\.now|new Date\(/.test(readFileSync(join(folder, name), 'utf8')),
   )
   expect(readers).toEqual([])
+})
+
+test('a wait that is looked at again and again is one wait, and names what ends it', () => {
+  const guest: WaitingOperation = {
+    ...waiting,
+    shownReason: 'waiting-for-guest',
+    reason: 'waiting-for-guest',
+    reasonAt: at(5),
+    startedAt: at(4),
+    deadlineAt: at(15),
+    jobWaitSince: at(9),
+  }
+  const said = { since: at(5), until: at(15), endsWhen: expect.stringContaining('force') }
+  expect(whyItWaits(guest)).toMatchObject(said)
+  // Between two looks its job waits for a worker, and it still for the guest.
+  expect(whyItWaits({ ...guest, jobState: 'ready', jobWaitSince: null })).toMatchObject(said)
+  expect(whyItWaits(waiting)?.since).toEqual(at(1))
 })
