@@ -152,7 +152,7 @@ export const problemCodes = {
   'operation-absent': facts(404, 'No such operation', 'Look at the list of operations.'),
   'operation-ended': facts(
     409,
-    'The operation cannot be canceled any more',
+    'The operation has ended',
     'Ask for what leads from here to where you want the machine.',
   ),
   'version-mismatch': facts(

@@ -1,7 +1,13 @@
 import { z } from '@hono/zod-openapi'
+import type { Tx } from '../../../db/client.ts'
+import { findOperation } from '../../../db/queries/operation-rows.ts'
+import { findOperationsOfJobs } from '../../../db/queries/operations-of-jobs.ts'
+import type { OperationRow } from '../../../db/schema/operation.ts'
+import { hasEnded, type OperationState } from '../../domain/operation/state.ts'
 import { cancelInTransaction, nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { type RedriveOutcome, redriveInTransaction } from '../../ledger/redrive.ts'
+import { cancelOperation } from '../../operation/cancel-operation.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { notFound, problem } from '../problem.ts'
@@ -59,6 +65,7 @@ export const jobVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
+        await requireOperationOpen(tx, id)
         const outcome = await redriveInTransaction(tx, id, { by })
         if (outcome.outcome !== 'ready') throw notRetried(id, outcome.outcome)
         return {
@@ -75,7 +82,15 @@ export const jobVerbs = (deps: ApiDeps) =>
       const { reason } = c.req.valid('json')
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
-        const done = await cancelInTransaction(tx, id, { by, reason: reason ?? 'canceled by a person' })
+        const why = reason ?? 'canceled by a person'
+        const operation = await operationOf(tx, id)
+        // It has its own rules for when it may be given up, and its own record of who did.
+        const done =
+          operation && !hasEnded(operation.state as OperationState)
+            ? ((await cancelOperation(tx, { id: operation.id, by })).canceled ?? {
+                outcome: 'canceled' as const,
+              })
+            : await cancelInTransaction(tx, id, { by, reason: why })
         if (done.outcome === 'not-found') throw notFound('job', id)
         if (done.outcome === 'ended')
           throw problem('job-ended', `The job has ended as ${done.state}; there is nothing to cancel.`)
@@ -88,6 +103,22 @@ export const jobVerbs = (deps: ApiDeps) =>
       nudgeCancel(deps.db, answer.body)
       return c.json(answer.body, 202)
     })
+
+/** The operation that a job does, if it does one. */
+const operationOf = async (tx: Tx, jobId: string): Promise<OperationRow | undefined> => {
+  const [held] = await findOperationsOfJobs(tx, [jobId])
+  return held?.operationId == null ? undefined : await findOperation(tx, held.operationId)
+}
+
+/** Its job could only find that it has nothing to do any more, and forget why it failed. */
+const requireOperationOpen = async (tx: Tx, jobId: string): Promise<void> => {
+  const operation = await operationOf(tx, jobId)
+  if (!operation || !hasEnded(operation.state as OperationState)) return
+  throw problem(
+    'operation-ended',
+    `The job did ${operation.kind} ${operation.id}, which is ${operation.state}: it is not run again. Ask for the operation again.`,
+  )
+}
 
 const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>) => {
   switch (why) {
