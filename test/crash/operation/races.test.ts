@@ -142,7 +142,9 @@ const moments = (scene: RaceScene): void => {
     }
     expect(await scene.world.power(machine)).toBe('on')
   })
+}
 
+const interventions = (scene: RaceScene): void => {
   test('one that is canceled while it waits for the older one leaves the machine as that one left it', async () => {
     const machine = scene.machineOf(4)
     await scene.hold(machine, 'shutdown')
@@ -202,6 +204,7 @@ await onEachFleet('what meets at a machine', { workers: 1, conductors: 1, leaseM
   beforeEach(() => scene.lab.admin('DELETE /lab/faults'))
   chains(scene)
   moments(scene)
+  interventions(scene)
 
   test('and after all that nothing is left and no law was broken', async () => {
     await scene.world.settled()
