@@ -1,4 +1,5 @@
 import type { Db, Queryable } from '../../db/client.ts'
+import type { OperationKind } from '../../src/domain/operation/kinds.ts'
 import { operationMatrix } from '../../src/domain/operation/matrix.ts'
 import {
   endedStates,
@@ -192,6 +193,9 @@ const atRest = (db: Queryable): Promise<string[]> =>
     union all select format('rest: %s of an operation is %s', e.name, e.state)
       from effect e join operation o on o.job_id = e.job_id where e.state in ('intended', 'debt')`)
 
+/** What was asked for may be refused, or fail, and nothing has come of it: whoever waits for another try may give it up. */
+const refusable: readonly OperationKind[] = ['hibernate', 'wake', 'restore', 'migrate', 'evict']
+
 /** From now on every single change of an operation is looked at, also those that the next one covers up. */
 export const watchOperations = async (db: Db): Promise<void> => {
   const edges = operationStates.flatMap((from) =>
@@ -210,7 +214,7 @@ export const watchOperations = async (db: Db): Promise<void> => {
         new.progress)
       from (values
         (new.progress < old.progress, 'its progress went back'),
-        (old.past_return and not new.past_return, 'it can be taken back again'),
+        (old.past_return and not new.past_return and not new.kind = any('{${refusable.join(',')}}'), 'it can be taken back again'),
         (old.finished_at is not null and (new.state <> old.state or new.finished_at is distinct from old.finished_at
           or new.reason <> old.reason), 'it changed after its end'),
         (old.settled_at is not null and new.settled_at is distinct from old.settled_at, 'it was settled twice'),

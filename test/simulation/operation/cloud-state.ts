@@ -9,6 +9,9 @@ import {
   switching,
 } from './cloud-things.ts'
 
+/** One that each machine has from before. */
+export const givenSnapshot = 'snapshot-0'
+
 /** What an imagined platform has, and what comes of what it was asked. */
 export class CloudState {
   readonly machines = new Map<string, CloudMachine>()
@@ -36,7 +39,7 @@ export class CloudState {
       stalls: machine.stalls,
       crashed: false,
       disks: 0,
-      snapshots: new Map(),
+      snapshots: new Map([[givenSnapshot, 'taken']]),
     })
   }
 

@@ -9,7 +9,7 @@ import type { PowerFacts, PowerPort } from '../../../src/platforms/ports/power.t
 import type { Found, TaskTrace } from '../../../src/platforms/ports/task.ts'
 import type { Platform } from '../../../src/platforms/ports.ts'
 import type { PlatformLog } from '../../support/operated-machines.ts'
-import { CloudState } from './cloud-state.ts'
+import { CloudState, givenSnapshot } from './cloud-state.ts'
 import { type CloudAsk, type CloudTask, moveSteps, problem } from './cloud-things.ts'
 import type { Life } from './life.ts'
 
@@ -44,7 +44,9 @@ export class ImaginedCloud {
       crashed: new Set([...machines].flatMap(([ref, { crashed }]) => (crashed ? [ref] : []))),
       memory: { kept: worth.map(([state, { machine }]) => ({ machine, state })), lost },
       snapshots: [...machines].flatMap(([machine, { snapshots }]) =>
-        [...snapshots.keys()].map((snapshot) => ({ machine, snapshot })),
+        [...snapshots.keys()]
+          .filter((snapshot) => snapshot !== givenSnapshot)
+          .map((snapshot) => ({ machine, snapshot })),
       ),
     }
   }

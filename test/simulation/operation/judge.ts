@@ -1,4 +1,5 @@
 import type { Db } from '../../../db/client.ts'
+import type { CloudTask } from './cloud-things.ts'
 
 const idLength = 36
 
@@ -29,6 +30,20 @@ const judgeUndo = async (db: Db, name: string): Promise<string | null> => {
   if (!row) return `Nobody's ${name} was called off`
   return row.settled ? `${row.kind} ${row.id} was called off, and it had settled` : null
 }
+
+/** What a platform does that cannot be called off, and that nobody is kept from calling off all the same. */
+export const judgeReturns = async (db: Db, tasks: readonly CloudTask[]): Promise<string[]> => {
+  const jobs = tasks
+    .filter(({ kind, state }) => state === 'running' && endless.includes(kind))
+    .map(({ name }) => name.slice(0, idLength))
+  if (jobs.length === 0) return []
+  const rows = await db<{ what: string }[]>`
+    select format('%s %s is under way, and can be given up', kind, id) as what from operation
+    where job_id = any(${jobs}::uuid[]) and finished_at is null and not past_return`
+  return rows.map(({ what }) => what)
+}
+
+const endless: readonly string[] = ['save', 'wake', 'revert']
 
 /** What evacuations have come to once all is at rest, and what no person's word was heard of. */
 export const checkEvacuations = async (db: Db, givenUp: readonly string[]): Promise<string[]> => {

@@ -8,7 +8,7 @@ import { strictLog } from '../../support/strict-log.ts'
 import { type Ask, askFor, giveUp } from './asks.ts'
 import type { Guest } from './cloud-things.ts'
 import { ImaginedCloud } from './imagined-cloud.ts'
-import { checkEvacuations, judgeCall } from './judge.ts'
+import { checkEvacuations, judgeCall, judgeReturns } from './judge.ts'
 import type { Fate } from './life.ts'
 import { Processes } from './processes.ts'
 
@@ -78,6 +78,11 @@ export class OperationWorld {
   }
 
   async take(step: Step): Promise<void> {
+    await this.#do(step)
+    this.broken.push(...(await judgeReturns(this.#db, this.cloud.state.tasks)))
+  }
+
+  async #do(step: Step): Promise<void> {
     switch (step.do) {
       case 'ask':
         return this.#ask(step.at, step.asks)
