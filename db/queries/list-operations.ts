@@ -1,5 +1,5 @@
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
-import { endedStates, type OperationState } from '../../src/domain/operation/state.ts'
+import { activeStates, endedStates, type OperationState } from '../../src/domain/operation/state.ts'
 import type { JobOfOperation } from '../../src/domain/operation/why-it-waits.ts'
 import type { Queryable } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
@@ -19,6 +19,8 @@ export type OperationLine = OperationRow &
     readonly older: readonly string[]
     /** How many are before it; null: it does not queue. */
     readonly position: number | null
+    /** How many go on when it has ended, of one that is at the machine. */
+    readonly behind: number
     /** Who is at the machine, for one that queues. */
     readonly blocker: string | null
   }
@@ -49,6 +51,8 @@ const columns = (db: Queryable, silentMs: number) => db`
   case when o.state = 'queued' then (select count(*)::int from operation before
     where before.machine_id = o.machine_id and before.settled_at is null and before.finished_at is null
       and before.seq < o.seq) end as position,
+  case when o.state = any(${activeStates as unknown as string[]}::text[]) then (select count(*)::int from operation behind
+    where behind.machine_id = o.machine_id and behind.settled_at is null and behind.state = 'queued') else 0 end as behind,
   case when o.state = 'queued' then (select active.id from operation active where active.machine_id = o.machine_id
     and active.state in ('pending', 'running')) end as blocker`
 

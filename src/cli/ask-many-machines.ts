@@ -89,13 +89,14 @@ const sayOutcome = async (call: Call, last: Json, items: readonly Json[]): Promi
   }
   const wait = values.wait === true && last.dry_run !== true
   const print = () => {
+    if (items.length === 0) return output.line('No machine fits what was chosen.')
     for (const { machine, message } of refused) output.line(`${machine}: ${message}`)
     const said = Object.entries(counts).map(([outcome, count]) => `${count} ${outcome}`)
     output.line(`${last.dry_run === true ? 'It would be: ' : ''}${said.join(', ')}.`)
   }
   if (wait) print()
   else output.show({ ...last, ...counts, matched: items.length, refused: counts.refused, items }, print)
-  const rest = refused.length === 0 ? exitCodes.ok : exitCodes.failed
+  const rest = refused.length === 0 && items.length > 0 ? exitCodes.ok : exitCodes.failed
   if (!wait) return rest
   const begun = items.filter(({ operation_id: id }) => id !== null).map(({ operation_id: id }) => ({ id }))
   return Math.max(rest, await followOperations(call, begun))

@@ -16,9 +16,22 @@ export const statusOf = (operation: Json): string => {
   const title = `${titleOf(operation)} (${id})`
   if (state === 'superseded') return `${title} was superseded by ${operation.superseded_by}: it was not done.`
   if (hasEnded(operation))
-    return state === 'completed' ? `${title} is done.` : `${title}: ${state}. ${message}`
+    return state === 'completed'
+      ? `${title} is done.${cameOf(operation.result as Json | null)}`
+      : `${title}: ${state}. ${message}`
   const waits = operation.waits as Json | null
-  return `${title}: ${state}. ${waits ? waits.detail : message}`
+  const older = operation.supersedes as string[]
+  const instead = older.length === 0 ? '' : ` In the place of ${older.join(', ')}.`
+  const behind = Number(operation.behind)
+  const next = behind === 0 ? '' : ` ${behind} queued behind it: what is asked there goes on afterwards.`
+  return `${title}: ${state}. ${waits ? waits.detail : message}${instead}${next}`
+}
+
+/** What somebody goes on with. */
+const cameOf = (result: Json | null): string => {
+  if (result?.machine_id) return ` The copy is ${result.machine_id}.`
+  if (result?.snapshot) return ` Its ref is ${result.snapshot}.`
+  return result?.to ? ` It runs on ${result.to}.` : ''
 }
 
 const lineOf = (open: readonly Json[], all: number): string => {

@@ -58,16 +58,24 @@ const slotLine = (slot: Json): string => {
 
 const printOperation = ({ output }: Call, operation: Json): void => {
   const waits = operation.waits as Json | null
-  output.line(statusOf(operation))
+  const told = statusOf(operation)
+  const said = (text: unknown): unknown => (told.includes(String(text)) ? null : text)
+  output.line(told)
   const rows: [string, unknown][] = [
-    ['reason', `${operation.reason}: ${operation.message}`],
-    ['remedy', operation.remedy],
+    [
+      'reason',
+      said(operation.message) === null ? operation.reason : `${operation.reason}: ${operation.message}`,
+    ],
+    ['remedy', operation.state === 'completed' ? null : operation.remedy],
     ['progress', `${operation.progress} %${operation.past_return ? ', past its return' : ''}`],
     ...(waits
       ? ([
-          ['waits for', waits.detail],
+          ['waits for', said(waits.detail)],
+          ['since', waits.since],
           ['ends when', waits.ends_when],
           ['at the latest', waits.until],
+          ['trouble', said((waits.error as Json | null)?.message ?? '')],
+          ['letting go', (waits.older as string[]).join(', ')],
           ...((waits.slots as Json[] | null) ?? []).map(
             (slot) => ['slot', slotLine(slot)] as [string, string],
           ),
@@ -83,9 +91,18 @@ const printOperation = ({ output }: Call, operation: Json): void => {
       `${operation.deadline_seconds} s from its beginning: ${operation.deadline_at ?? 'not begun'}`,
     ],
     ['in line since', operation.in_line_since],
+    ['on conflict', operation.on_conflict],
+    ['params', Object.keys(operation.params as Json).length === 0 ? null : operation.params],
     ['created', operation.created_at],
     ['started', operation.started_at],
     ['finished', operation.finished_at],
+    [
+      'let go',
+      operation.finished_at === null
+        ? null
+        : (operation.settled_at ?? 'not yet: what it began has not stopped'),
+    ],
+    ['comes back', operation.comes_back_at],
     ['job', operation.job_id],
     ['result', operation.result],
   ]

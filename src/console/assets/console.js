@@ -4,6 +4,8 @@
 const parts = document.querySelector('[data-live]')
 const connection = document.getElementById('connection')
 const announce = document.getElementById('announce')
+/** What was sent and refused is shown again as it was sent: it is for whoever sent it to mend. */
+const isRefused = document.querySelector('.problem[role=alert]') !== null
 const calmMs = 3_000
 const retryMs = 4_000
 
@@ -36,6 +38,7 @@ const morph = (from, to) => {
   }
   // What somebody types into is theirs until they send it.
   if (from === document.activeElement && from.matches('input, textarea, select')) return
+  if (isRefused && from.nodeName === 'FORM') return
   if (from.isEqualNode(to)) return
   morphAttributes(from, to)
   const keyed = new Map()

@@ -74,12 +74,19 @@ ${mayOperate(context) && finished === null && !past ? html`<div class="buttons">
 }
 
 /** Both ways: who took its place, and whose place it took. */
-const chainHtml = ({ superseded_by: newer, supersedes, resumes, blocker, message }: OperationView): Html =>
+const chainHtml = ({
+  superseded_by: newer,
+  supersedes,
+  resumes,
+  blocker,
+  behind,
+  message,
+}: OperationView): Html =>
   html`${newer === null || message.includes(newer) ? '' : html`<p>${operationIdLink(newer)} took its place.</p>`}${
     supersedes.length === 0 ? '' : html`<p>It took the place of ${operationIdLinks(supersedes)}.</p>`
   }${resumes === null ? '' : html`<p>It comes back for ${operationIdLink(resumes)}.</p>`}${
     blocker === null ? '' : html`<p>At the machine now: ${operationIdLink(blocker)}.</p>`
-  }`
+  }${behind === 0 ? '' : html`<p>${behind} queued behind it: what is asked there goes on afterwards.</p>`}`
 
 const waitHtml = ({ waits, message }: OperationView, nowMs: number): Html => {
   if (waits === null) return html``
