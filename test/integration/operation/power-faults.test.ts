@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { effectsOf } from '../../support/ledger.ts'
 import { createOperatingWorld, nextLookMs } from '../../support/operating.ts'
+import { until } from '../../support/wait.ts'
 
 const world = await createOperatingWorld()
 const { db, site, lab } = world
@@ -15,6 +16,16 @@ const startsAsked = async (ref: string): Promise<number> => {
   const { json } = await lab.admin(`GET /lab/calls?call=start&machine=${ref}`)
   return (json as { calls: unknown[] }).calls.length
 }
+
+/** A call is held back by a fault. */
+const heldBack = () =>
+  until(
+    async () => {
+      const { json } = await lab.admin('GET /lab/faults')
+      return (json as { faults: { struck: number }[] }).faults.some(({ struck }) => struck > 0)
+    },
+    { what: 'a call to be held back' },
+  )
 
 test('a start waits for room on a host, and goes on when there is some', async () => {
   await off('vm-101')
@@ -96,6 +107,33 @@ test('a restart has ended only when the machine runs anew, once', async () => {
   expect(operation).toMatchObject({ state: 'completed', result: { power: 'on' } })
   expect((await world.power('vm-105')).boot_id).not.toBe(before.boot_id)
   expect(await world.tasks('vm-105', 'restart')).toHaveLength(1)
+})
+
+test.each([
+  ['while it is reset', 'vm-111', 600],
+  ['just before it is reset', 'vm-207', 0],
+])('a guest that goes down by itself %s is started all the same', async (_when, ref, pace) => {
+  const machine = await world.machine(ref)
+  // Somebody has asked it to go down, and it takes its time.
+  await world.pace(60)
+  await site.call(`POST /instances/${ref}/power`, { verb: 'shutdown' })
+  await lab.pass(6_000)
+  await world.pace(pace)
+  if (pace === 0) {
+    // It goes between the look at it and the reset: the call finds it off.
+    await world.fault({ kind: 'stall', call: 'restart', machine: ref })
+  }
+  const asked = await world.ask(machine, 'restart', { force: true })
+  const turn = world.turn(asked)
+  if (pace === 0) await heldBack()
+  else await turn
+  expect((await world.power(ref)).state).toBe('on')
+  await lab.pass(3_600_000)
+  await world.pace(0)
+  await world.clearFaults()
+  await turn
+  expect(await world.finish(asked)).toMatchObject({ state: 'completed', result: { power: 'on' } })
+  expect((await world.power(ref)).state).toBe('on')
 })
 
 test('a restart of what is off is a start with force, and refused without', async () => {
