@@ -12,6 +12,7 @@ import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-w
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
+import { startAgain } from './start-again.ts'
 
 /** Effects of this kind are machines that an operation brings back to a snapshot. */
 export const operationRestoreKind = 'operation-restore'
@@ -33,7 +34,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
     tasks: machines,
     undo: {
       kind: operationRestoreKind,
-      with: { target: target.name, ref: machine.ref, machine_id: machine.id },
+      with: { target: target.name, ref: machine.ref, machine_id: machine.id, was: plan.was },
     },
     begin: (call) => machines.revertToSnapshot(call, machine.ref, plan.snapshot),
     // Nothing on a machine tells to what it was brought back last; twice does no harm.
@@ -114,10 +115,18 @@ const notOne = (machine: string, asked: string, some: readonly SnapshotRef[]): D
 
 export const restoreMachine = patient(['snapshots', 'power'], perform)
 
-/** It cannot be taken back: all that can be done is to wait until it has ended. */
+const undoSchema = ownWork.extend({ was: z.enum(['on', 'off']).default('off') })
+
+/**
+ * It cannot be taken back: it is waited for until it has ended. A machine that it has switched off, and that ran before,
+ * is started then: nobody has asked for it to be off.
+ */
 export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
+  undoerOf({ db, use }, undoSchema, async (undoing) => {
+    const { effect, undo, platform, call, confirm } = undoing
+    const own = await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
     confirm()
-    await noteAsItIs({ effect, platform, call, fenced }, undo)
+    // Platforms forget their tasks: that it was taken on is enough where the machine is off.
+    if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain(db, undoing)
+    await noteAsItIs(undoing, undo)
   })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { tickOperations } from '../../../src/operation/ticks.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
+import { strictLog } from '../../support/strict-log.ts'
 
 const world = await createOperatingWorld()
 const { db, site, lab } = world
@@ -111,4 +113,45 @@ test('a hibernated machine keeps its disks as its memory knows them', async () =
   expect(await world.finish(hibernate)).toMatchObject({ state: 'completed' })
   expect(await world.finish(restore)).toMatchObject({ state: 'failed', reason: 'not-for-phase' })
   expect(await world.tasks('vm-109', 'snapshot-revert')).toEqual([])
+})
+
+/** Its memory is gone with the revert, and then there is no room to start it until its time is over. */
+const strand = async (ref: string) => {
+  await snapshot(ref, 'before')
+  const machine = await world.machine(ref)
+  await world.fault({
+    kind: 'error',
+    code: 'platform-no-capacity',
+    failure: 'refused',
+    call: 'start',
+    machine: ref,
+  })
+  const restore = await world.ask(machine, 'restore', { params: { snapshot: 'before' } })
+  expect(await world.turn(restore)).toMatchObject({ state: 'running', reason: 'host-full' })
+  await db`update operation set deadline_at = now() where id = ${restore.id}::uuid`
+  expect(await world.finish(restore)).toMatchObject({ state: 'failed', settledAt: null })
+  expect((await world.power(ref)).state).toBe('off')
+  await world.clearFaults()
+  return { machine, restore }
+}
+
+const settle = async () => {
+  await db`update effect set next_try_at = now() where state = 'debt'`
+  await world.settleDebts()
+  await tickOperations(db, strictLog)
+}
+
+test('a machine that ran and could not be started again in time is started as soon as there is room', async () => {
+  const { machine, restore } = await strand('vm-111')
+  await settle()
+  expect((await world.power('vm-111')).state).toBe('on')
+  expect(await world.row(machine)).toMatchObject({ power: 'on' })
+  expect(await world.operation(restore.id)).toMatchObject({ state: 'failed', settledAt: expect.any(Date) })
+})
+
+test('a machine that ran is not started again when its run policy has it off by then', async () => {
+  const { machine } = await strand('vm-207')
+  await db`update machine set run_policy = 'always-off' where id = ${machine}::uuid`
+  await settle()
+  expect((await world.power('vm-207')).state).toBe('off')
 })

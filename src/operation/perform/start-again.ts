@@ -1,0 +1,45 @@
+import type { Db } from '../../../db/client.ts'
+import { findSourceEntry } from '../../../db/queries/find-source-entry.ts'
+import { findMachine } from '../../../db/queries/machine-rows.ts'
+import { hasNewerOperation } from '../../../db/queries/newer-operation.ts'
+import { again } from '../../migration/copy/again.ts'
+import { PlatformError } from '../../platforms/platform-error.ts'
+import { portOf } from '../../platforms/ports.ts'
+import type { Undoing } from './own-work.ts'
+
+interface OfMachine {
+  readonly ref: string
+  readonly machine_id: string
+}
+
+/**
+ * Starts a machine that an operation has left off though it ran before. Whoever has asked for something since says where
+ * it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
+ */
+export const startAgain = async (
+  db: Db,
+  { effect, undo, platform, call, confirm }: Undoing<OfMachine>,
+): Promise<void> => {
+  if (!(await isWantedOn(db, { machineId: undo.machine_id, jobId: effect.jobId }))) return
+  const power = portOf(platform, 'power')
+  const seen = await again(call.signal, () => power.power(call, undo.ref))
+  if (!seen.found || seen.value.state !== 'off') return
+  confirm()
+  try {
+    const task = await power.start(call, undo.ref)
+    await task.wait(call)
+  } catch (error) {
+    // Somebody was quicker.
+    if (!(error instanceof PlatformError) || error.code !== 'platform-wrong-state') throw error
+  }
+}
+
+const isWantedOn = async (
+  db: Db,
+  of: { readonly machineId: string; readonly jobId: string },
+): Promise<boolean> => {
+  const machine = await findMachine(db, of.machineId)
+  if (!machine || machine.goneAt !== null || machine.runPolicy === 'always-off') return false
+  if (await hasNewerOperation(db, of)) return false
+  return (await db.begin((tx) => findSourceEntry(tx, machine))) === null
+}
