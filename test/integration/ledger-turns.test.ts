@@ -212,17 +212,25 @@ describe('waits', () => {
     expect(event).toEqual({ reason: 'wait-deadline', detail: { waited_for: 'guest' } })
   })
 
-  test('a cancel that comes while the handler decides to wait, or to try again, is carried out next', async () => {
-    for (const ending of [wait('forever'), { type: 'thrown' as const, thrown: failure('environment') }]) {
+  test('a cancel that comes while the handler decides to wait is carried out next', async () => {
+    const id = await addOne(db)
+    const job = await mustClaim(db, id)
+    await requestCancel(db, id, { by: 'test', reason: 'no more' })
+    await end(db, job, wait('forever'))
+    expect(await jobOf(db, id)).toMatchObject({ state: 'ready', bell: 'due' })
+    const next = await mustClaim(db, id)
+    expect(next.cancelRequested).toBe(true)
+    await end(db, next, { type: 'canceled' })
+    expect(await jobOf(db, id)).toMatchObject({ state: 'canceled', cancelReason: 'no more' })
+  })
+
+  test('a cancel that comes before the handler fails is carried out at once, and the failure is none', async () => {
+    for (const kind of ['environment', 'permanent'] as const) {
       const id = await addOne(db)
       const job = await mustClaim(db, id)
       await requestCancel(db, id, { by: 'test', reason: 'no more' })
-      await end(db, job, ending)
-      expect(await jobOf(db, id)).toMatchObject({ state: 'ready', bell: 'due' })
-      const next = await mustClaim(db, id)
-      expect(next.cancelRequested).toBe(true)
-      await end(db, next, { type: 'canceled' })
-      expect(await jobOf(db, id)).toMatchObject({ state: 'canceled', cancelReason: 'no more' })
+      await end(db, job, { type: 'thrown', thrown: failure(kind) })
+      expect(await jobOf(db, id)).toMatchObject({ state: 'canceled', cancelReason: 'no more', error: null })
     }
   })
 })

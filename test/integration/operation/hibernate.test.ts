@@ -55,7 +55,7 @@ test('a hibernated machine is not started: the answer says to wake it', async ()
   const { machine, state } = await hibernated('vm-102')
   await expect(world.ask(machine, 'start')).rejects.toMatchObject({
     code: 'not-for-phase',
-    remedy: expect.stringContaining('woken'),
+    message: expect.stringContaining('wake it'),
   })
   expect(await stateOf(machine)).toBe(state)
 })
