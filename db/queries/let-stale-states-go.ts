@@ -11,17 +11,20 @@ const why = JSON.stringify({
 /** Those of these ids, or those that a page of a target's reading has just written, which leaves out who is being woken. */
 export type StaleScope =
   | { readonly machineId: string }
+  /** It has run from that one, or in spite of it, whether or not it runs now. */
+  | { readonly machineId: string; readonly outlived: string }
   | { readonly targetId: string; readonly after: string; readonly last: string }
 
 const inScope = (tx: Tx, scope: StaleScope) =>
   'machineId' in scope
-    ? tx`m.id = ${scope.machineId}::uuid`
-    : tx`m.target_id = ${scope.targetId}::uuid and m.ref > ${scope.after} and m.ref <= ${scope.last}
+    ? tx`m.id = ${scope.machineId}::uuid
+        and ${'outlived' in scope ? tx`m.saved_state = ${scope.outlived}` : tx`m.power = 'on'`}`
+    : tx`m.power = 'on' and m.target_id = ${scope.targetId}::uuid and m.ref > ${scope.after} and m.ref <= ${scope.last}
         and not exists (select from operation o where o.machine_id = m.id and o.settled_at is null
           and o.kind = 'wake' and o.started_at is not null)`
 
 /**
- * Forgets the saved states of machines that are noted as on: they run on disks that have gone on since, and memory of
+ * Forgets the saved states of machines that have run since, as those that are noted as on: they run on disks that have gone on since, and memory of
  * before would destroy them. That the state is still at the platform is a debt of the job that has seen it. Whoever notes
  * that a machine is on calls this in the same transaction: later nobody can tell that it has run.
  */
@@ -29,7 +32,7 @@ export const letStaleStatesGo = async (tx: Tx, scope: StaleScope, jobId: string)
   await tx`
     with stale as (
       select m.id, m.ref, m.saved_state, s.name as target from machine m left join site s on s.id = m.target_id
-      where m.power = 'on' and m.saved_state is not null and ${inScope(tx, scope)} order by m.id for no key update of m
+      where m.saved_state is not null and ${inScope(tx, scope)} order by m.id for no key update of m
     ), forgotten as (
       update machine m set saved_state = null from stale where m.id = stale.id
     ), owed as (

@@ -1,3 +1,4 @@
+import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
@@ -12,6 +13,7 @@ import type { Performance, PerformDone, Performer, PerformWait } from '../perfor
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
 import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
 import { patient, unlessTooMany } from './patient.ts'
+import { letOutlivedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
 export const operationPowerKind = 'operation-power'
@@ -33,7 +35,7 @@ export const powerPart = async (
       wasStartedLately(turn.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
     undo: {
       kind: operationPowerKind,
-      with: { target: target.name, ref: machine.ref, machine_id: machine.id },
+      with: { target: target.name, ref: machine.ref, machine_id: machine.id, saved: machine.savedState },
     },
   }).catch((error: unknown) => {
     if (!(error instanceof DroverError)) throw error
@@ -94,14 +96,19 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
   }
 }
 
+/** Once a machine has been started cold, what was saved of it before fits its disks no more. */
+const undoSchema = ownWork.extend({ step: z.string().optional(), saved: z.string().nullish() })
+
 /**
  * What an operation began and did not end: it cannot be taken back, but it can be waited for, so that nothing of it
  * comes about after the one that took its place has acted. How it ended is nothing to us: that it has is all.
  */
 export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
+  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
+    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
     confirm()
+    if (own.found && undo.step === 'start' && undo.saved)
+      await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })
     await noteAsItIs({ effect, platform, call, fenced }, undo)
   })
 

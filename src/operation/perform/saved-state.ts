@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
+import { letStaleStatesGo } from '../../../db/queries/let-stale-states-go.ts'
 import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
 import { savedStateDropKind } from '../../domain/operation/beside-machine.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
@@ -16,7 +17,7 @@ import { type Platform, portOf } from '../../platforms/ports.ts'
 import { storableJson } from '../../storable.ts'
 import type { Performance } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
-import { ownWork, type Undoer, undoerOf } from './own-work.ts'
+import { type AtPlatform, ownWork, type Undoer, undoerOf } from './own-work.ts'
 
 const undoSchema = ownWork.extend({ state: z.string() })
 
@@ -96,6 +97,16 @@ export const undoSavedStateDrop = (db: Db, use: UsePlatform): Undoer =>
     confirm()
     await forget(fenced, undo)
     await drop(platform, call, undo.state)
+  })
+
+/** Of a machine that was seen through a start: also when it is off again, it has written to its disks since. */
+export const letOutlivedGo = (
+  { effect, fenced }: Pick<AtPlatform, 'effect' | 'fenced'>,
+  { machine_id: machineId, state }: { readonly machine_id: string; readonly state: string },
+): Promise<void> =>
+  fenced(async (tx) => {
+    if (await lockMachine(tx, machineId))
+      await letStaleStatesGo(tx, { machineId, outlived: state }, effect.jobId)
   })
 
 /** The machine's row points to it no longer, if it did. */

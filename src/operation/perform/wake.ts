@@ -10,7 +10,7 @@ import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-w
 import { patient } from './patient.ts'
 import { doWork, hasEndedWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
-import { letSavedGo, requireWhole } from './saved-state.ts'
+import { letOutlivedGo, letSavedGo, requireWhole } from './saved-state.ts'
 
 /** Effects of this kind are machines that an operation wakes from their saved memory. */
 export const operationWakeKind = 'operation-wake'
@@ -87,10 +87,11 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
 const startCold = (performance: Performance): Promise<Woken> =>
   powerPart(performance, { part: 'cold', verb: 'start', force: true })
 
-/** Waits until it has come to its end. When the machine runs, its memory of before is let go of by whoever notes that. */
+/** Waits until it has come to its end. When the machine has run from its memory, that fits its disks no more. */
 export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
+    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
     confirm()
+    if (own.found) await letOutlivedGo({ effect, fenced }, undo)
     await noteAsItIs({ effect, platform, call, fenced }, undo)
   })

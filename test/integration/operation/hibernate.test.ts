@@ -180,3 +180,21 @@ test('what is off has no memory to save', async () => {
   expect(await world.done(machine, 'hibernate')).toMatchObject({ state: 'failed', reason: 'not-for-phase' })
   expect(await world.row(machine)).toMatchObject({ power: 'off', savedState: null })
 })
+
+test('memory that a machine has run from is nothing to wake from, even when it went off before its wake saw it run', async () => {
+  await site.done('POST /instances/vm-112/power', { verb: 'start' })
+  const { machine, state } = await hibernated('vm-112')
+  await world.pace(60)
+  const asked = await world.ask(machine, 'wake')
+  expect(await world.turn(asked)).toMatchObject({ state: 'running', pastReturn: true })
+  await world.pace(0)
+  await lab.pass(120_000)
+  await site.done('POST /instances/vm-112/power', { verb: 'stop' })
+  expect(await world.turn(asked)).toMatchObject({ state: 'running', pastReturn: true })
+  await db`update operation set deadline_at = now() where id = ${asked.id}::uuid`
+  expect(await world.finish(asked)).toMatchObject({ state: 'failed', reason: 'deadline-exceeded' })
+  expect(await world.row(machine)).toMatchObject({ power: 'off', savedState: null })
+  await world.settleDebts()
+  expect(await savedStatus(state)).toBe(404)
+  expect(await world.done(machine, 'start')).toMatchObject({ state: 'completed' })
+})
