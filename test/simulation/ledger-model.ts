@@ -166,21 +166,21 @@ export class LedgerModel {
 
   finish(at: number, how: Ending): void {
     const job = this.#job(at)
-    const end = how === 'retry' && job.environmentAttempt + 1 >= environmentMax ? 'fail' : how
-    if (how === 'retry') job.environmentAttempt += 1
+    // Of what somebody has given up a failure is no failure, and it is not tried again.
+    const isGivenUp = job.cancelRequested && thrown.has(how)
+    const last = how === 'retry' && job.environmentAttempt + 1 >= environmentMax ? 'fail' : how
+    const end = isGivenUp && how === 'retry' ? 'cancel' : last
+    if (how === 'retry' && !isGivenUp) job.environmentAttempt += 1
     if (end === 'succeed') this.#move(job, 'job.succeeded', 'succeeded')
     else if (end === 'release') this.#toReady(job, 'job.released')
     else if (end === 'retry') {
       this.#toReady(job, 'job.retried')
-      if (!job.cancelRequested) job.bell = 'held'
+      job.bell = 'held'
     } else if (end === 'waitA' || end === 'waitB') this.#wait(job, end)
     else {
       if (job.effect === 'done') job.effect = end === 'failInDebt' ? 'debt' : 'undone'
-      this.#move(
-        job,
-        end === 'cancel' ? 'job.canceled' : 'job.failed',
-        end === 'cancel' ? 'canceled' : 'failed',
-      )
+      const isCanceled = end === 'cancel' || isGivenUp
+      this.#move(job, isCanceled ? 'job.canceled' : 'job.failed', isCanceled ? 'canceled' : 'failed')
     }
     this.#release(job)
   }
@@ -347,5 +347,7 @@ export class LedgerModel {
     return job
   }
 }
+
+const thrown: ReadonlySet<Ending> = new Set(['fail', 'failInDebt', 'retry'])
 
 const isOver = (job: Inner): boolean => ['succeeded', 'failed', 'canceled'].includes(job.state)
