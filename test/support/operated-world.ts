@@ -82,9 +82,9 @@ export const createOperatedWorld = async (
       return made
     },
     cancel: async (id) => {
-      const { canceled } = (await db.begin((tx) => cancelOperation(tx, { id, by: 'test' }))) as Awaited<
-        ReturnType<typeof cancelOperation>
-      >
+      const { canceled } = (await insisting(() =>
+        db.begin((tx) => cancelOperation(tx, { id, by: 'test' })),
+      )) as Awaited<ReturnType<typeof cancelOperation>>
       if (canceled) nudgeCancel(db, canceled)
     },
     read: async (id) => {
@@ -110,6 +110,22 @@ const joinClusters = async ({ database: { db } }: TestLab): Promise<void> => {
   await db`update lab.machine set cluster = 'cluster-0' where site = 'vcenter'`
 }
 
+const statementTimeout = '57014'
+const insistMost = 12
+
+/**
+ * A process that is frozen while it holds a machine keeps it until Postgres gives that connection up. Who asks meanwhile
+ * is answered that it cannot be done now, nothing is changed, and asks again.
+ */
+const insisting = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  for (let times = 1; ; times += 1)
+    try {
+      return await work()
+    } catch (error) {
+      if ((error as { code?: unknown }).code !== statementTimeout || times === insistMost) throw error
+    }
+}
+
 const ask = async (
   { db, deadlineSeconds }: { readonly db: Db; readonly deadlineSeconds: number },
   machine: OperatedMachine,
@@ -120,7 +136,9 @@ const ask = async (
     ...{ cause, by: 'test', deadlineSeconds, waitSeconds: 3_600 },
   }
   try {
-    const { operation, canceled } = (await db.begin((tx) => askOperation(tx, asked))) as AskedOperation
+    const { operation, canceled } = (await insisting(() =>
+      db.begin((tx) => askOperation(tx, asked)),
+    )) as AskedOperation
     for (const outcome of canceled) nudgeCancel(db, outcome)
     nudge(db)
     return operation
