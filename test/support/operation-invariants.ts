@@ -121,7 +121,8 @@ const effects = (db: Queryable): Promise<string[]> =>
   sentences(db<{ what: string }[]>`
     select format('effects: %s %s is settled, and %s is %s (its job: %s)', o.kind, o.id, e.name, e.state, j.state) as what
       from operation o join effect e on e.job_id = o.job_id join job j on j.id = o.job_id
-      where o.settled_at is not null and (e.state in ('intended', 'debt') or (e.state = 'done' and j.state <> 'succeeded'))
+      where o.settled_at is not null and not (e.state = 'debt' and e.kind = 'saved-state-drop')
+        and (e.state in ('intended', 'debt') or (e.state = 'done' and j.state <> 'succeeded'))
     union all select format('effects: %s %s is settled, and its job %s', o.kind, o.id, j.state)
       from operation o join job j on j.id = o.job_id
       where o.settled_at is not null and j.finished_at is null
@@ -228,7 +229,8 @@ export const watchOperations = async (db: Db): Promise<void> => {
         (new.settled_at is not null and old.settled_at is null and exists (select from job j where j.id = new.job_id
           and j.finished_at is null), 'it was settled while its job went on'),
         (new.settled_at is not null and old.settled_at is null and exists (select from effect e join job j on j.id = e.job_id
-          where e.job_id = new.job_id and (e.state in ('intended', 'debt') or (e.state = 'done' and j.state <> 'succeeded'))),
+          where e.job_id = new.job_id and not (e.state = 'debt' and e.kind = 'saved-state-drop')
+            and (e.state in ('intended', 'debt') or (e.state = 'done' and j.state <> 'succeeded'))),
           'it was settled with something outside'),
         (new.state = 'running' and old.state <> 'running' and exists (select from operation o where o.machine_id = new.machine_id
           and o.id <> new.id and o.finished_at is not null and o.settled_at is null), 'it began before an older one had settled')
