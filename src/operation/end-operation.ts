@@ -55,7 +55,12 @@ export const promoteNext = async (
       return true
     }
     await moveToEnd(tx, {
-      ...{ id: next.id, event: 'fail', seen: 'queued', reason: why, actor: 'conductor', settled: true },
+      id: next.id,
+      event: 'fail',
+      seen: 'queued',
+      reason: why,
+      actor: 'conductor',
+      settled: true,
       message: `${operationReasons[why].title}. It is ${policy} by now.`,
     })
   }
