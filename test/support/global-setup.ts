@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node'
+import { buildRoles } from './built-roles.ts'
 import { reapChildren, reapKilledRuns } from './children.ts'
 import { startSharedPostgres } from './shared-postgres.ts'
 
@@ -10,6 +11,8 @@ declare module 'vitest' {
     postgresUrl: string
     /** The migrated database that test databases are copies of. */
     postgresTemplate: string
+    /** The program that is every role. */
+    roles: string
     /** What would do on one bell is tried on both. */
     everyBell: boolean
   }
@@ -19,24 +22,27 @@ declare module 'vitest' {
 interface Shared {
   users: number
   postgres: ReturnType<typeof startSharedPostgres>
+  roles: ReturnType<typeof buildRoles>
 }
 const shared = globalThis as { droverTestServer?: Shared }
 
-/** Before the first test of a suite: one private Postgres for the whole run, with a migrated template database. */
+/** Before the first test of a suite: one private Postgres with a migrated template database, and the roles as programs. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const run = String(process.pid)
   project.provide('run', run)
   reapKilledRuns()
   if (project.name === 'unit') return async () => reportLeft(run)
-  shared.droverTestServer ??= { users: 0, postgres: startSharedPostgres(run) }
+  shared.droverTestServer ??= { users: 0, postgres: startSharedPostgres(run), roles: buildRoles(run) }
   shared.droverTestServer.users += 1
   const postgres = await shared.droverTestServer.postgres
   project.provide('postgresUrl', postgres.url)
   project.provide('postgresTemplate', postgres.template)
+  project.provide('roles', (await shared.droverTestServer.roles).main)
   return async () => {
     const server = shared.droverTestServer
     if (server && --server.users === 0) {
       delete shared.droverTestServer
+      ;(await server.roles).remove()
       await (await server.postgres).stop()
     }
     reportLeft(run)

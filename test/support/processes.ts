@@ -170,20 +170,10 @@ const endProcess = async (ended: TestProcess, run: string): Promise<void> => {
     throw new Error(`Process ${ended.pid} ended but left ${left.join(', ')} running.\n${ended.output}`)
 }
 
-/** Node 22.18 runs TypeScript by itself; before that tsx does. */
-export const nodeTypeScriptArgs = (): string[] => {
-  const [major = 0, minor = 0] = process.versions.node.split('.').map(Number)
-  return major > 22 || (major === 22 && minor >= 18) ? [] : ['--import', 'tsx']
-}
-
-/** Runs one of our TypeScript files, by its path from the root of the repository, as a real process. */
-export const startScript = (
-  file: string,
-  args: readonly string[] = [],
-  env: NodeJS.ProcessEnv = {},
-): Promise<TestProcess> =>
-  startProcess({ command: process.execPath, args: [...nodeTypeScriptArgs(), file, ...args], env })
-
 /** A role of Drover as production runs it. Health and API ports are free ones unless `env` says otherwise. */
 export const startRole = (role: Role, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
-  startScript('src/main.ts', [role], { DROVER_PORT: '0', DROVER_HEALTH_PORT: '0', ...env })
+  startProcess({
+    command: process.execPath,
+    args: [inject('roles'), role],
+    env: { DROVER_PORT: '0', DROVER_HEALTH_PORT: '0', ...env },
+  })
