@@ -18,6 +18,9 @@ const print = (results) => {
     const cells = `${passed.padStart(6)}  ${failed.padStart(6)}  ${seconds.padStart(7)}`
     console.log(`${result.name.padEnd(width)}  ${cells}${result.note ? `  ${result.note}` : ''}`)
   }
+  // Once more at the end: who has only the last lines of a log still reads what failed.
+  for (const failure of results.flatMap((result) => result.failures))
+    console.log(`\nfailed: ${failure.name}\n${failure.message.replaceAll(/^/gm, '  ')}`)
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
   console.log(`\n${total('passed')} passed, ${total('failed')} failed`)
   return total('failed') === 0

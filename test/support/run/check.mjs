@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, readdirSync, rmSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join, relative } from 'node:path'
+import { beginning } from './beginning.mjs'
 import { root } from './root.mjs'
 
 const bin = (name) => `${root}/node_modules/.bin/${name}`
@@ -25,14 +26,15 @@ export const runChecks = async () => {
   console.log('\n--- check')
   const began = performance.now()
   const queue = [...steps]
-  let failed = 0
+  const failures = []
   const work = async () => {
-    for (let step = queue.shift(); step; step = queue.shift()) if (!(await runStep(step))) failed += 1
+    for (let step = queue.shift(); step; step = queue.shift()) failures.push(...(await runStep(step)))
   }
   await Promise.all(Array.from({ length: availableParallelism() }, work))
+  const failed = failures.length
   const note = failed > 0 ? `${failed} of ${steps.length} steps failed` : `${steps.length} steps`
   // Steps are no tests: they count when they fail, so that the last line never hides a failure.
-  return { name: 'check', passed: 0, failed, seconds: (performance.now() - began) / 1000, note }
+  return { name: 'check', passed: 0, failed, failures, seconds: (performance.now() - began) / 1000, note }
 }
 
 const runStep = async (step) => {
@@ -41,7 +43,7 @@ const runStep = async (step) => {
   const seconds = ((performance.now() - began) / 1000).toFixed(1)
   console.log(`${result.ok ? 'ok  ' : 'FAIL'} ${step.name.padEnd(14)} ${seconds} s`)
   if (!result.ok) console.log(result.output)
-  return result.ok
+  return result.ok ? [] : [{ name: `check: ${step.name}`, message: beginning(result.output) }]
 }
 
 const runCommand = (command, args) =>

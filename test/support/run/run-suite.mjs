@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { beginning } from './beginning.mjs'
 import { root } from './root.mjs'
 
 /** Runs one suite with vitest and counts from its report. `args` narrow it down: paths, `-t name`. */
@@ -7,7 +8,7 @@ export const runSuite = async (suite, args) => {
   if (!hasTests(`${root}/test/${suite.name}`)) {
     console.log(`\n${suite.name}: no tests${suite.empty ? ` (${suite.empty})` : ''}`)
     const note = suite.empty ? `no tests: ${suite.empty}` : 'no tests, but this suite must have some'
-    return { name: suite.name, passed: 0, failed: suite.empty ? 0 : 1, seconds: 0, note }
+    return { name: suite.name, passed: 0, failed: suite.empty ? 0 : 1, failures: [], seconds: 0, note }
   }
   console.log(`\n--- ${suite.name}`)
   const report = `${root}/test-results/${suite.name}.json`
@@ -63,7 +64,8 @@ const runVitest = (suite, report, args) =>
  */
 const count = ({ report, ended, whole }) => {
   const how = ended.signal ?? `exit code ${ended.code}`
-  if (!existsSync(report)) return { passed: 0, failed: 1, note: `vitest ended with ${how}, without a report` }
+  if (!existsSync(report))
+    return { passed: 0, failed: 1, failures: [], note: `vitest ended with ${how}, without a report` }
   const result = JSON.parse(readFileSync(report, 'utf8'))
   const brokenFiles = result.testResults.filter(
     (file) =>
@@ -78,5 +80,19 @@ const count = ({ report, ended, whole }) => {
     ended.code !== 0 && failed === 0 && `vitest ended with ${how}`,
   ].filter(Boolean)
   const failedAtLeast = notes.length > 0 || ended.code !== 0 ? Math.max(failed, 1) : failed
-  return { passed: result.numPassedTests, failed: failedAtLeast, note: notes.join(', ') }
+  const failures = result.testResults.flatMap(failuresOf)
+  return { passed: result.numPassedTests, failed: failedAtLeast, failures, note: notes.join(', ') }
+}
+
+/** What failed in a file, by name and with the beginning of its message. */
+const failuresOf = (file) => {
+  const path = file.name.replace(`${root}/`, '')
+  const failed = file.assertionResults
+    .filter((test) => test.status === 'failed')
+    .map((test) => ({
+      name: `${path}: ${test.fullName}`,
+      message: beginning(test.failureMessages.join('\n')),
+    }))
+  if (failed.length > 0 || file.status !== 'failed') return failed
+  return [{ name: path, message: beginning(file.message) }]
 }
