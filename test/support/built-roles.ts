@@ -22,6 +22,11 @@ const whereTheyAre: Plugin = {
   },
 }
 
+/** Packages that look for files beside their own code. The others are taken in: hundreds of files less to open. */
+const readsItsOwnFiles = ['@bull-board/*', '@jitl/*', 'pino', 'piscina', 'quickjs-emscripten-core', 'tsx']
+const requireForPackages =
+  "import { createRequire as requireFrom } from 'node:module'\nconst require = requireFrom(import.meta.url)"
+
 /** What a run that was killed could not take away. */
 const removeLeft = (): void => {
   const left = readdirSync(results, { withFileTypes: true })
@@ -63,7 +68,8 @@ export const buildRoles = async (run: string): Promise<BuiltRoles> => {
     entryNames: 'roles',
     bundle: true,
     splitting: true,
-    packages: 'external',
+    external: readsItsOwnFiles,
+    banner: { js: requireForPackages },
     platform: 'node',
     target: 'node20',
     format: 'esm',
