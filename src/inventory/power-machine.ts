@@ -5,7 +5,7 @@ import type { EffectResult, EffectSpec } from '../ledger/effects.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
-import type { TaskHandle } from '../platforms/ports/task.ts'
+import type { TaskHandle, TaskVerb } from '../platforms/ports/task.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import {
   nextPowerStep,
@@ -192,10 +192,17 @@ const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
   reset: 'on',
 }
 
+const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
+  start: 'start',
+  shutdown: 'shutdown',
+  stop: 'stop',
+  reset: 'restart',
+}
+
 /** Whether an earlier try has begun this: its task is there, or the machine is where the step leads. */
 const observe = async (task: PowerTask, step: PowerStep, name: string, progress: PowerProgress) => {
   const power = portOf(task.platform, 'power')
-  const found = await power.findTask(callOf(task, name), { name, machine: task.ref })
+  const found = await power.findTask(callOf(task, name), { name, machine: task.ref, verb: verbOf[step] })
   if (found.found) return { found: true as const, externalId: found.value.id }
   return (await hasHappened(task, step, progress)) ? { found: true as const } : { found: false as const }
 }

@@ -57,6 +57,13 @@ test('recorded shapes: one task that runs on the machine is found by it; of two,
   const { findTask } = openPower(fake.session)
   const found = await findTask(anyCall(), { name: 'never heard', machine: 'vm-5' })
   expect(found.found && found.value.id).toBe('task-2')
+  // What somebody else has begun there is not taken for ours when it does something else.
+  const stopping = await findTask(anyCall(), { name: 'never heard', machine: 'vm-5', verb: 'stop' })
+  expect(stopping.found && stopping.value.id).toBe('task-2')
+  for (const verb of ['restart', 'start', 'shutdown'] as const)
+    expect(await findTask(anyCall(), { name: 'never heard', machine: 'vm-5', verb })).toEqual({
+      found: false,
+    })
   expect(await findTask(anyCall(), { machine: 'vm-7' })).toEqual({ found: false })
   tasks['Task:task-5'] = info('powerOn', 'vm-5', 'queued')
   expect(await findTask(anyCall(), { machine: 'vm-5' })).toEqual({ found: false })

@@ -37,6 +37,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const work = await doWork(performance, {
     part: 'clone',
     tasks: machines,
+    verb: 'clone',
     undo: { kind: operationCloneKind, with: { target: target.name, ref: machine.ref, owner } },
     begin: async (call) => {
       const beside = folder === '' ? await folderOf(performance, call) : folder

@@ -27,6 +27,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const work = await doWork(performance, {
     part,
     tasks: hibernate,
+    verb: 'save',
     undo: {
       kind: operationSaveKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id },

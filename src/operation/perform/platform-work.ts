@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Call } from '../../platforms/call.ts'
 import { mayHaveHappened, PlatformError } from '../../platforms/platform-error.ts'
-import type { Found, TaskHandle, TasksOf } from '../../platforms/ports/task.ts'
+import type { Found, TaskHandle, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
 import type { Performance, PerformWait } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
 import { note, unlessTooMany } from './patient.ts'
@@ -11,6 +11,7 @@ export interface PlatformWork {
   /** Tells it from what else the operation has done; part of its name. */
   readonly part: string
   readonly tasks: TasksOf
+  readonly verb: TaskVerb
   readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> }
   readonly begin: (call: Call) => Promise<TaskHandle>
   /** What it has made, as the thing itself tells it: platforms forget their tasks. */
@@ -103,7 +104,11 @@ const ask = async (performance: Performance, work: PlatformWork, name: string): 
 /** Whether an earlier try has begun it. */
 const observe = async (performance: Performance, work: PlatformWork, name: string) => {
   const call = callOf(performance, name)
-  const found = await work.tasks.findTask(call, { name, machine: performance.machine.ref })
+  const found = await work.tasks.findTask(call, {
+    name,
+    machine: performance.machine.ref,
+    verb: work.verb,
+  })
   if (found.found && (await found.value.status(call)).state !== 'failed')
     return { found: true as const, externalId: found.value.id }
   return (await work.made(call)).found ? { found: true as const } : { found: false as const }
@@ -122,7 +127,8 @@ interface Asked {
 const follow = async (performance: Performance, work: PlatformWork, asked: Asked): Promise<WorkEnd> => {
   const { name, taskId } = asked
   const call = callOf(performance, name)
-  const trace = { name, machine: performance.machine.ref, ...(taskId === null ? {} : { taskId }) }
+  const { verb } = work
+  const trace = { name, machine: performance.machine.ref, verb, ...(taskId === null ? {} : { taskId }) }
   const found = await work.tasks.findTask(call, trace)
   if (!found.found) return withoutTask(performance, work, asked)
   try {

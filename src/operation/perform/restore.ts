@@ -32,6 +32,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const work = await doWork(performance, {
     part: 'revert',
     tasks: machines,
+    verb: 'revert',
     undo: {
       kind: operationRestoreKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, was: plan.was },

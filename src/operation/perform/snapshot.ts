@@ -31,6 +31,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const work = await doWork(performance, {
     part: 'snapshot',
     tasks: machines,
+    verb: 'snapshot',
     undo: {
       kind: operationSnapshotKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, snapshot: snapshotName },

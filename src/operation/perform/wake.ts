@@ -67,6 +67,7 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
   const work = await doWork(performance, {
     part,
     tasks: hibernate,
+    verb: 'wake',
     undo: {
       kind: operationWakeKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, state },

@@ -4,6 +4,23 @@ import type { PlatformError } from '../platform-error.ts'
 /** A look-up's answer. A look-up that failed throws: unknown is not absent. */
 export type Found<Value> = { readonly found: true; readonly value: Value } | { readonly found: false }
 
+/** What a task does, where platforms tell tasks apart by that only. */
+export type TaskVerb =
+  | 'start'
+  | 'stop'
+  | 'restart'
+  | 'suspend'
+  | 'shutdown'
+  | 'save'
+  | 'wake'
+  | 'snapshot'
+  | 'revert'
+  | 'remove-snapshot'
+  | 'clone'
+  | 'reconfigure'
+  | 'rename'
+  | 'destroy'
+
 /** How a task that may have been started before a crash is found again; what is given is tried in this order. */
 export interface TaskTrace {
   /** What `start…` answered, when it was recorded in time. */
@@ -12,6 +29,8 @@ export interface TaskTrace {
   readonly name?: string
   /** The machine it works on, for platforms that list tasks by machine only. */
   readonly machine?: string
+  /** What it was asked for: another's task on that machine that does something else is not taken for it. */
+  readonly verb?: TaskVerb
 }
 
 export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed'

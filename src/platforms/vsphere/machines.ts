@@ -1,7 +1,7 @@
 import type { Call } from '../call.ts'
 import { PlatformError } from '../platform-error.ts'
 import type { MachineChange, MachinesPort, NewMachine } from '../ports/machines.ts'
-import type { TaskHandle } from '../ports/task.ts'
+import type { TaskHandle, TaskVerb } from '../ports/task.ts'
 import { plainName } from './inventory-tree.ts'
 import { setAttributes } from './machines-attributes.ts'
 import { computeOf } from './machines-compute.ts'
@@ -34,11 +34,19 @@ import { element, refElement, wrap } from './soap-request.ts'
 import { findTask, madeHandle, startTask } from './tasks.ts'
 import { child, isTrue, numberOf, type Ref, refOf } from './xml-node.ts'
 
-const kinds = new Set([
-  ...['rename', 'reconfigure', 'clone', 'destroy', 'createSnapshot'].map((verb) => `VirtualMachine.${verb}`),
-  ...['ManagedEntity.destroy', 'ManagedEntity.rename', 'VirtualMachine.reconfigVm', 'VirtualMachine.cloneVm'],
-  ...['vm.Snapshot.revert', 'vm.Snapshot.remove'],
-])
+const kinds: Readonly<Record<string, TaskVerb>> = {
+  'VirtualMachine.rename': 'rename',
+  'ManagedEntity.rename': 'rename',
+  'VirtualMachine.reconfigure': 'reconfigure',
+  'VirtualMachine.reconfigVm': 'reconfigure',
+  'VirtualMachine.clone': 'clone',
+  'VirtualMachine.cloneVm': 'clone',
+  'VirtualMachine.destroy': 'destroy',
+  'ManagedEntity.destroy': 'destroy',
+  'VirtualMachine.createSnapshot': 'snapshot',
+  'vm.Snapshot.revert': 'revert',
+  'vm.Snapshot.remove': 'remove-snapshot',
+}
 
 export const openMachines = (session: Session): MachinesPort => {
   const snapshots = openSnapshots(session)

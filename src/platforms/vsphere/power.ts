@@ -1,7 +1,7 @@
 import type { PowerState } from '../../domain/inventory/facts.ts'
 import type { Call } from '../call.ts'
 import type { PowerPort } from '../ports/power.ts'
-import type { TaskHandle } from '../ports/task.ts'
+import type { TaskHandle, TaskVerb } from '../ports/task.ts'
 import {
   machineRef,
   powerStateOf,
@@ -16,7 +16,13 @@ import type { SoapRequest } from './soap-request.ts'
 import { findTask, madeHandle, startTask } from './tasks.ts'
 import { isTrue } from './xml-node.ts'
 
-const kinds = new Set(['powerOn', 'powerOff', 'reset', 'suspend'].map((verb) => `VirtualMachine.${verb}`))
+/** A guest is asked to shut down without a task. */
+const kinds: Readonly<Record<string, TaskVerb>> = {
+  'VirtualMachine.powerOn': 'start',
+  'VirtualMachine.powerOff': 'stop',
+  'VirtualMachine.reset': 'restart',
+  'VirtualMachine.suspend': 'suspend',
+}
 
 export const openPower = (session: Session): PowerPort => {
   const verb =

@@ -1,7 +1,7 @@
 import { systemClock } from '../../clock.ts'
 import { type Call, withinCall } from '../call.ts'
 import { PlatformError } from '../platform-error.ts'
-import type { Found, TaskHandle, TaskState, TaskStatus, TaskTrace } from '../ports/task.ts'
+import type { Found, TaskHandle, TaskState, TaskStatus, TaskTrace, TaskVerb } from '../ports/task.ts'
 import { hostOf, readWhole, retold } from './machines-reading.ts'
 import { retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
@@ -158,8 +158,8 @@ export const madeHandle = (ref: string): TaskHandle => {
 }
 
 export interface TaskSearch {
-  /** What the port's tasks are called: `VirtualMachine.powerOn`. */
-  readonly kinds: ReadonlySet<string>
+  /** What the port's tasks are called (`VirtualMachine.powerOn`), and what each does. */
+  readonly kinds: Readonly<Record<string, TaskVerb>>
   /** What an earlier call of that name made, where such a thing carries the name. */
   readonly madeBy?: (name: string, machine: string | undefined) => Promise<string | undefined>
 }
@@ -167,7 +167,7 @@ export interface TaskSearch {
 /**
  * By its id as long as vSphere keeps it (minutes); by name, what carries the name: a machine or a snapshot that
  * was made. A task that makes nothing carries no name of ours: for those, one that runs on the machine now is
- * found; one that has ended is not, and the machine itself has to be looked at.
+ * found, if it does what was asked for; one that has ended is not, and the machine itself has to be looked at.
  */
 export const findTask = async (
   session: Session,
@@ -175,7 +175,7 @@ export const findTask = async (
   trace: TaskTrace,
   search: TaskSearch,
 ): Promise<Found<TaskHandle>> => {
-  const { taskId, name, machine } = trace
+  const { taskId, name, machine, verb } = trace
   if (taskId?.startsWith(madePrefix))
     return { found: true, value: madeHandle(taskId.slice(madePrefix.length)) }
   if (taskId !== undefined) {
@@ -185,15 +185,20 @@ export const findTask = async (
   }
   const made = name === undefined ? undefined : await search.madeBy?.(name, machine)
   if (made !== undefined) return { found: true, value: madeHandle(made) }
-  return machine === undefined ? { found: false } : runningOn(session, call, machine, search.kinds)
+  return machine === undefined ? { found: false } : runningOn(session, call, machine, isOf(search, verb))
 }
+
+const isOf =
+  ({ kinds }: TaskSearch, verb: TaskVerb | undefined) =>
+  (called: string): boolean =>
+    Object.hasOwn(kinds, called) && (verb === undefined || kinds[called] === verb)
 
 /** Two at once cannot be told apart: then none is found. */
 const runningOn = async (
   session: Session,
   call: Call,
   machine: string,
-  kinds: ReadonlySet<string>,
+  isOurs: (called: string) => boolean,
 ): Promise<Found<TaskHandle>> => {
   const manager = await session.manager(call, 'taskManager')
   const recent = await readWhole(session, call, manager, ['recentTask'])
@@ -202,7 +207,7 @@ const runningOn = async (
   const running = tasks.filter((task) => {
     const info = task.properties.get('info')
     const isRunning = ['queued', 'running'].includes(textOf(info, 'state'))
-    return isRunning && textOf(info, 'entity') === machine && kinds.has(textOf(info, 'descriptionId'))
+    return isRunning && textOf(info, 'entity') === machine && isOurs(textOf(info, 'descriptionId'))
   })
   const [only, another] = running
   return only && !another ? { found: true, value: taskHandle(session, only.ref) } : { found: false }

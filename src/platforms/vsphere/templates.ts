@@ -1,5 +1,6 @@
 import type { Connection } from '../connection.ts'
 import type { MachinesPort } from '../ports/machines.ts'
+import type { TaskVerb } from '../ports/task.ts'
 import type { TemplateFacts, TemplatesPort } from '../ports/templates.ts'
 import { plainName } from './inventory-tree.ts'
 import { findFolder, folderPath } from './machines-folder.ts'
@@ -12,9 +13,12 @@ import { importImage } from './templates-import.ts'
 import { markMachine, markTemplate, templatePaths } from './templates-mark.ts'
 import { isTrue, refOf, refsIn } from './xml-node.ts'
 
-const kinds = new Set(
-  ['VirtualMachine', 'ManagedEntity'].flatMap((type) => [`${type}.rename`, `${type}.destroy`]),
-)
+const kinds: Readonly<Record<string, TaskVerb>> = {
+  'VirtualMachine.rename': 'rename',
+  'ManagedEntity.rename': 'rename',
+  'VirtualMachine.destroy': 'destroy',
+  'ManagedEntity.destroy': 'destroy',
+}
 
 export const openTemplates = (
   session: Session,
