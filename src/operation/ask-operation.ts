@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../db/client.ts'
 import { stopComingBack } from '../../db/queries/after-end.ts'
 import { findSourceEntry } from '../../db/queries/find-source-entry.ts'
+import { isHostUnknown } from '../../db/queries/is-host-unknown.ts'
 import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
@@ -60,7 +61,7 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const machine = await lockMachine(tx, ask.machineId)
   if (!machine || machine.goneAt !== null) throw machineGone(ask, machine)
   const open = await findOpenOperations(tx, machine.id)
-  const facts = await factsOf(tx, machine, open)
+  const facts = await factsOf(tx, machine, { open, ask })
   const admission = decideAdmission(facts, ask)
   if (!admission.admitted) throw refused({ machine, ask, refusal: admission, open, facts })
   const id = uuidv7()
@@ -103,8 +104,9 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
 const factsOf = async (
   tx: Tx,
   machine: MachineRow,
-  open: readonly OpenOperation[],
+  { open, ask }: { readonly open: readonly OpenOperation[]; readonly ask: OperationAsk },
 ): Promise<AdmissionFacts> => {
+  const { host } = ask.params
   const active = open.find((one) => isActive(one.state as OperationState))
   return {
     seen: seenOf(machine),
@@ -118,6 +120,7 @@ const factsOf = async (
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
     source: await findSourceEntry(tx, machine),
+    hostUnknown: typeof host === 'string' && (await isHostUnknown(tx, { siteId: machine.targetId, host })),
   }
 }
 

@@ -32,7 +32,11 @@ export const machineGone = (ask: OperationAsk, machine: MachineRow | undefined):
     } satisfies RefusalDetail,
   })
 
-const fieldOf: Partial<Record<Refusal, string>> = { 'not-for-run-policy': 'kind', 'not-for-phase': 'kind' }
+const fieldOf: Partial<Record<Refusal, string>> = {
+  'not-for-run-policy': 'kind',
+  'not-for-phase': 'kind',
+  'host-unknown': 'params.host',
+}
 
 interface Refused {
   readonly machine: MachineRow
@@ -53,7 +57,7 @@ export const refused = ({ machine, ask, refusal, open, facts }: Refused): Drover
   return new DroverError({
     code: reason,
     class: 'conflict',
-    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${whyRefused({ refusal, open, facts })}`,
+    message: `${variantText(ask)} of ${machine.name}: ${text.title}.${whyRefused({ ask, refusal, open, facts })}`,
     remedy: text.remedy,
     detail,
     ...(field === undefined ? {} : { field }),
@@ -73,9 +77,10 @@ const phaseWords: Readonly<Record<MachinePhase, string>> = {
   degraded: 'degraded: when it was last looked at nobody could tell whether it runs. Sync its target',
 }
 
-const whyRefused = ({ refusal, open, facts }: Pick<Refused, 'refusal' | 'open' | 'facts'>): string => {
+const whyRefused = ({ ask, refusal, open, facts }: Omit<Refused, 'machine'>): string => {
   const { reason, blocker } = refusal
   if (reason === 'not-for-phase') return ` It is ${phaseWords[phaseToJudge(facts)]}.`
+  if (reason === 'host-unknown') return ` It was to be ${JSON.stringify(ask.params.host)}.`
   if (reason === 'not-for-run-policy') return ` Its run policy is ${facts.policy}.`
   const other = open.find(({ id }) => id === blocker)
   if (other)

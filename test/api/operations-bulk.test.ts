@@ -45,6 +45,14 @@ test('nothing is asked before the number that fits is confirmed: then the number
   expect(await stored()).toBe(12)
 })
 
+test('copies are not made of many at once: they cannot share one name', async () => {
+  await addMany(2)
+  const asked = await bulk({ kind: 'clone', params: { name: 'copy' }, power: 'on', confirm_count: 2 })
+  expect([asked.status, asked.body.field], asked.text).toEqual([422, 'kind'])
+  expect(asked.text).toContain('each by itself')
+  expect(await stored()).toBe(0)
+})
+
 test('says of each machine what became of it, and counts those that are refused by reason', async () => {
   const [moving = '', saving = '', still = ''] = await addMany(3)
   const [off = ''] = await addMany(1, 'off')
@@ -175,4 +183,27 @@ test('two bulks over the same machines at once: each machine has one of them', a
   expect([one.status, two.status]).toEqual([200, 200])
   expect(Number(one.body.admitted) + Number(two.body.admitted)).toBe(30)
   expect(await stored()).toBe(30)
+})
+
+test('a host that the target does not have is refused for each machine, also when only tried', async () => {
+  await addMany(2)
+  const moving = { kind: 'migrate', params: { host: 'node-9' }, power: 'on' }
+  // Of a target that was never read nobody knows its hosts.
+  expect((await bulk({ ...moving, dry_run: true })).body).toMatchObject({ admitted: 2 })
+  await db`insert into host (id, site_id, ref, name, hash, revision, facts)
+    values (gen_random_uuid(), ${oslo}::uuid, 'host-1', 'node-1', '', 1, '{}')`
+  expect((await bulk({ ...moving, dry_run: true })).body).toMatchObject({
+    ...{ admitted: 0, refused: [{ reason: 'host-unknown', count: 2 }] },
+  })
+  const refused = await ask({ machine: 'many-on-0', kind: 'migrate', params: { host: 'node-9' } })
+  expect([refused.status, refused.body.code, refused.body.field]).toEqual([
+    409,
+    'host-unknown',
+    'params.host',
+  ])
+  expect(refused.body.detail).toContain('"node-9"')
+  expect(await stored()).toBe(0)
+  for (const host of ['node-1', 'host-1'])
+    expect((await bulk({ ...moving, params: { host }, dry_run: true })).body).toMatchObject({ admitted: 2 })
+  await db`delete from host`
 })

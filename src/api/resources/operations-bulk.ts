@@ -111,6 +111,14 @@ interface Chosen {
   readonly scanned: ReturnType<typeof scanFields>
 }
 
+/** Whatever is wrong with it is said before anything is counted. */
+const requireSense = (body: Body): void => {
+  if (body.kind !== 'clone') return
+  const message =
+    'copies of many machines cannot share one name: ask for each by itself (POST /v1/operations)'
+  throw validationProblem([{ field: 'kind', message }])
+}
+
 const requireChoice = (body: Body): void => {
   const names = [...Object.keys(machineChoice), 'ids', 'all'] as (keyof Body)[]
   if (names.some((name) => body[name] !== undefined)) return
@@ -266,7 +274,7 @@ export const operationsBulk = (deps: ApiDeps) =>
     const endMs = deps.clock.monotonicMs() + deps.limits.requestMs * actPart
     const body = c.req.valid('json')
     requireChoice(body)
-    // Whatever is wrong with it is said before anything is counted.
+    requireSense(body)
     readAsk(body, c.get('actor').name)
     const before = await answeredBefore<Answer, 200>(c, deps)
     if (before) return c.json(before.body, 200)

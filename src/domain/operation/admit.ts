@@ -24,6 +24,8 @@ export interface AdmissionFacts {
   readonly migrating: { readonly entryId: string; readonly committed: boolean } | null
   /** The migration that it is the source of; over: it runs elsewhere by now, and here it stays off. */
   readonly source: { readonly entryId: string; readonly over: boolean } | null
+  /** It is to go to a host that its target does not have. */
+  readonly hostUnknown: boolean
 }
 
 export interface AdmissionAsk extends OperationVariant {
@@ -38,6 +40,7 @@ export type Refusal =
   | 'blocked'
   | 'past-return'
   | 'queue-full'
+  | 'host-unknown'
   | 'in-migration'
   | 'migrated'
 
@@ -67,6 +70,7 @@ export const queueMost = 10
  */
 export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Admission => {
   const { active, queued, migrating, source } = facts
+  if (facts.hostUnknown) return refuse('host-unknown')
   const givesUp = migrating?.committed === true && asked.force && asked.kind === 'stop'
   if (migrating && !givesUp) return refuse('in-migration', migrating.entryId)
   if (source) {

@@ -97,6 +97,7 @@ export const compatibleWords: Readonly<Record<OperationReason, Words>> = {
   blocked: both('NotReadyToBeExecuted'),
   'past-return': both('NotReadyToBeExecuted'),
   'queue-full': both('NotReadyToBeExecuted'),
+  'host-unknown': { moves: 'TargetUnschedulable', others: 'OperationFailed' },
   'in-migration': { moves: 'OtherMigrationInProgress', others: 'NotReadyToBeExecuted' },
   migrated: both('NotReadyToBeExecuted'),
   unsupported: failed,

@@ -109,6 +109,12 @@ export const operationReasons = {
     retryable: true,
     remedy: 'Cancel some of them, or wait.',
   },
+  'host-unknown': {
+    title: 'The target has no such host',
+    retryable: false,
+    remedy:
+      'Ask again with the name or ref of one (`drover hosts`, GET /v1/hosts). Sync the target when the host is new.',
+  },
   'in-migration': {
     title: 'The machine belongs to a migration that is under way',
     retryable: true,

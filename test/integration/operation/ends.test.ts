@@ -156,6 +156,14 @@ const refusals: Partial<Record<OperationReason, Way>> = {
     },
     { onConflict: 'queue' },
   ),
+  'host-unknown': refuses(
+    async (id) => {
+      const [machine] = await db<{ targetId: string }[]>`select target_id from machine where id = ${id}::uuid`
+      await db`insert into host (id, site_id, ref, name, hash, revision, facts) values
+        (gen_random_uuid(), ${machine?.targetId ?? ''}::uuid, 'host-9', 'esx-9', '', 1, '{}')`
+    },
+    { kind: 'migrate', params: { host: 'esx-8' } },
+  ),
   'in-migration': (machine, reason) => isRefused(machine, reason),
   migrated: (machine, reason) => isRefused(machine, reason),
 }

@@ -19,6 +19,7 @@ const idle: AdmissionFacts = {
   queued: [],
   migrating: null,
   source: null,
+  hostUnknown: false,
 }
 const start = { kind: 'start', force: false } as const
 const stop = { kind: 'stop', force: false } as const
@@ -123,14 +124,25 @@ const anyFacts = fc.record({
   queued: fc.array(fc.uuid(), { maxLength: queueMost }),
   migrating: fc.option(fc.record({ entryId: fc.constant('e'), committed: fc.boolean() })),
   source: fc.option(fc.record({ entryId: fc.constant('s'), over: fc.boolean() })),
+  hostUnknown: fc.boolean(),
 })
 const anyAsk = fc
   .tuple(variant, fc.constantFrom(...conflictRules))
   .map(([asked, onConflict]): AdmissionAsk => ({ ...asked, onConflict }))
 
+test('a host that its target does not have is said first, and takes the place of nobody', () => {
+  fc.assert(
+    fc.property(anyFacts, anyAsk, (facts, asked) => {
+      const answer = decideAdmission({ ...facts, hostUnknown: true }, asked)
+      expect(answer).toEqual({ admitted: false, reason: 'host-unknown', blocker: null })
+    }),
+  )
+})
+
 test('the source of a migration is left alone while that has it, and is never started after', () => {
   fc.assert(
-    fc.property(anyFacts, anyAsk, fc.boolean(), (facts, asked, over) => {
+    fc.property(anyFacts, anyAsk, fc.boolean(), (any, asked, over) => {
+      const facts = { ...any, hostUnknown: false }
       const answer = decideAdmission({ ...facts, migrating: null, source: { entryId: 's', over } }, asked)
       if (!over) expect(answer).toEqual({ admitted: false, reason: 'in-migration', blocker: 's' })
       else if (['start', 'restart', 'wake'].includes(asked.kind))
