@@ -124,6 +124,28 @@ test('what is queued shows its place and who is in the way, until a person cance
   await page.locator('#state .badge', { hasText: 'canceled' }).waitFor()
 })
 
+test('the overview says what is at machines and why, and what went wrong lately', async () => {
+  const machine = await takeDeaf()
+  const lost = take()
+  const stop = await ask(machine, 'stop')
+  const restore = await ask(lost, 'restore', { params: { snapshot: 'nobody made it' } })
+  await untilState(restore.id, 'failed')
+  const page = await signedIn(browser, fleet, '/')
+  await untilLive(page)
+  await page.locator('#operations tr', { hasText: 'The guest was asked to go down' }).waitFor()
+  const failed = page.locator(`#operations tr[data-key="${restore.id}"]`)
+  expect(await failed.textContent()).toMatch(/restore.*has no .*nobody made it/s)
+  expect(await failed.getByRole('link', { name: lost.name }).count()).toBe(1)
+  await page.screenshot({ path: 'test-results/overview-operations.png', fullPage: true })
+  await fleet.ask('POST', `/v1/operations/${stop.id}/:cancel`)
+  // What has ended goes from there by itself.
+  await page
+    .locator('#operations tr', { hasText: 'The guest was asked to go down' })
+    .waitFor({ state: 'detached' })
+  await page.locator('#operations').getByRole('link', { name: 'Machines' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Machines' }).waitFor()
+})
+
 test('what the matrix refuses is said on the page of the machine, with who is in the way', async () => {
   const machine = await takeDeaf()
   const first = await ask(machine, 'stop')

@@ -26,6 +26,7 @@ import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, tab
 import { type Warning, type WatchedSite, warningsOf } from '../warnings.ts'
 import { inventorySummary } from './inventory-summary.ts'
 import { batchesSummary, readBatchesSeen } from './overview-batches.ts'
+import { operationsSummary, readOperationsSeen } from './overview-operations.ts'
 
 const batchesShown = 6
 /** Of those that are done: enough to see how the last one ended. */
@@ -55,8 +56,9 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       checkReadiness(deps),
       countNeedyEntries(db),
     ])
-  const [migrations, lanes, ready, inventory] = await Promise.all([
+  const [migrations, operations, lanes, ready, inventory] = await Promise.all([
     readBatchesSeen(context),
+    readOperationsSeen(context),
     readLanes(context, openLanes),
     explainReady(context),
     readInventory(context),
@@ -81,6 +83,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
       { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
       { id: 'migrations', title: 'Batches', html: batchesSummary(migrations, nowMs) },
+      { id: 'operations', title: 'Operations', html: operationsSummary(operations, nowMs) },
       { id: 'batches', title: 'Jobs of batches', html: lanesHtml(context, lanes) },
       { id: 'running', title: 'Running now', html: runningHtml(running, counts, nowMs) },
       { id: 'waiting', title: 'What waits, and why', html: waitingHtml({ waits, ready, counts, nowMs }) },
