@@ -119,15 +119,22 @@ export const machineFilter = (text: string | undefined): RowTest<MachineLine> | 
     ? undefined
     : testOf(compile(text, 'machine'), (line) =>
         machineView({
-          ...{ name: line.name, target: line.target, project: line.project, host: line.host, ref: line.ref },
-          ...{
-            uuid: line.uuid,
-            power: line.power,
-            phase: phaseOfLine(line),
-            hibernated: line.savedState !== null,
-          },
-          ...{ cpus: line.cpus, memory: line.memory, run_policy: line.runPolicy, origin: line.origin },
-          ...{ batch: line.batch ?? '', in_migration: line.inMigration, queued: line.queued },
+          name: line.name,
+          target: line.target,
+          project: line.project,
+          host: line.host,
+          ref: line.ref,
+          uuid: line.uuid,
+          power: line.power,
+          phase: phaseOfLine(line),
+          hibernated: line.savedState !== null,
+          cpus: line.cpus,
+          memory: line.memory,
+          run_policy: line.runPolicy,
+          origin: line.origin,
+          batch: line.batch ?? '',
+          in_migration: line.inMigration,
+          queued: line.queued,
           operation: line.operationKind ?? '',
         }),
       )

@@ -68,7 +68,10 @@ const operate = async (ask: Ask, machine: string, form: Fields): Promise<string>
   if (losesSomething(form)) requireSure(form, 'it')
   const conflict = textOf(form, 'on_conflict')
   const body = {
-    ...{ machine, kind, force, params: paramsOf(kind, form) },
+    machine,
+    kind,
+    force,
+    params: paramsOf(kind, form),
     ...(conflict === '' ? {} : { on_conflict: conflict }),
   }
   await ask('POST /v1/operations', { body })
@@ -107,7 +110,10 @@ const addBulkVerb = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     const [cursor, onConflict] = [textOf(form, 'cursor'), textOf(form, 'on_conflict') || 'supersede']
     const body = {
       ...choiceBody(machineChoiceOf(query)),
-      ...{ kind, force, on_conflict: onConflict, confirm_count: Number(textOf(form, 'count')) },
+      kind,
+      force,
+      on_conflict: onConflict,
+      confirm_count: Number(textOf(form, 'count')),
       ...(cursor === '' ? {} : { cursor }),
     }
     return await orFormAgain(c, parts, {

@@ -89,7 +89,11 @@ const addForms = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void 
       act: async () => {
         const { version = '', endpoint, username, password, ca, fingerprint } = values
         const body = {
-          ...{ endpoint, username, ca, fingerprint, settings: settingsOf(values, role) },
+          endpoint,
+          username,
+          ca,
+          fingerprint,
+          settings: settingsOf(values, role),
           ...(password ? { password } : {}),
         }
         await asking(c)(`PATCH /v1/${noun}/${name}`, { body, version })

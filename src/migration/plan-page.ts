@@ -97,7 +97,11 @@ export class PagePlanner {
     return judged.flatMap((one): Subject[] => {
       const existing = entries.get(one.line.id)
       const whole = {
-        ...{ judged: one, facts: one.facts, entryId: '', existing: undefined, fresh: undefined },
+        judged: one,
+        facts: one.facts,
+        entryId: '',
+        existing: undefined,
+        fresh: undefined,
         elsewhere: null,
       }
       if (existing) {

@@ -7,6 +7,7 @@ import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
   findOpenOperations,
   insertOperation,
+  type NewOperation,
   type OpenOperation,
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
@@ -68,37 +69,56 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const canceled: CancelOutcome[] = []
   if (admission.cancelsEntry !== null) {
     const { canceled: outcome } = await actOnEntry(tx, {
-      ...{ id: admission.cancelsEntry, verb: 'cancel', force: true, cleanup: false, by: ask.by },
+      id: admission.cancelsEntry,
+      verb: 'cancel',
+      force: true,
+      cleanup: false,
+      by: ask.by,
     })
     if (outcome) canceled.push(outcome)
   }
   const older = open.find((one) => one.id === admission.supersedes)
   const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
   if (superseded) crashPoint('operation-gives-way')
-  const queued = admission.state === 'queued'
-  const evacuates = ask.cause === 'evacuation'
   // This one is what the evacuation wants of the machine from now on.
-  if (evacuates) await stopComingBack(tx, machine.id)
-  const made = await insertOperation(tx, {
-    ...{ id, machineId: machine.id, kind: ask.kind, force: ask.force, params: { ...ask.params } },
-    ...{
-      onConflict: ask.onConflict,
-      cause: ask.cause,
-      standsDown: evacuates,
-      resumes: ask.resumes?.id ?? null,
-      leaves: evacuates ? (ask.resumes?.leaves ?? machine.host) : null,
-      failures: ask.resumes?.failures ?? 0,
-    },
-    ...{ deadlineSeconds: ask.deadlineSeconds, waitSeconds: ask.waitSeconds, createdBy: ask.by },
-    state: admission.state,
-    reason: queued ? 'queued' : 'admitted',
-    message: queued
-      ? `${admission.before} ${admission.before === 1 ? 'operation is' : 'operations are'} before it.`
-      : `${operationReasons.admitted.title}.`,
-  })
-  const operation = queued ? made : await sendOperation(tx, made)
+  if (ask.cause === 'evacuation') await stopComingBack(tx, machine.id)
+  const made = await insertOperation(tx, asAdmitted(ask, { id, machine, admission }))
+  const operation = admission.state === 'queued' ? made : await sendOperation(tx, made)
   crashPoint('operation-asked')
   return { operation, superseded, admission, canceled }
+}
+
+interface Admitted {
+  readonly id: string
+  readonly machine: MachineRow
+  readonly admission: AskedOperation['admission']
+}
+
+const asAdmitted = (ask: OperationAsk, { id, machine, admission }: Admitted): NewOperation => {
+  const { state, before } = admission
+  const evacuates = ask.cause === 'evacuation'
+  return {
+    id,
+    machineId: machine.id,
+    kind: ask.kind,
+    force: ask.force,
+    params: { ...ask.params },
+    onConflict: ask.onConflict,
+    cause: ask.cause,
+    standsDown: evacuates,
+    resumes: ask.resumes?.id ?? null,
+    leaves: evacuates ? (ask.resumes?.leaves ?? machine.host) : null,
+    failures: ask.resumes?.failures ?? 0,
+    deadlineSeconds: ask.deadlineSeconds,
+    waitSeconds: ask.waitSeconds,
+    createdBy: ask.by,
+    state,
+    reason: state === 'queued' ? 'queued' : 'admitted',
+    message:
+      state === 'queued'
+        ? `${before} ${before === 1 ? 'operation is' : 'operations are'} before it.`
+        : `${operationReasons.admitted.title}.`,
+  }
 }
 
 const factsOf = async (
@@ -113,8 +133,11 @@ const factsOf = async (
     policy: machine.runPolicy as RunPolicy,
     active: active
       ? {
-          ...{ id: active.id, kind: active.kind as OperationKind, force: active.force },
-          ...{ acted: active.acted, pastReturn: active.pastReturn },
+          id: active.id,
+          kind: active.kind as OperationKind,
+          force: active.force,
+          acted: active.acted,
+          pastReturn: active.pastReturn,
         }
       : null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),

@@ -79,7 +79,9 @@ const requireMayRun = async (tx: Tx, { kind }: Entered['operation'], machine: Ma
   if (code === undefined) return
   const { title, remedy } = operationReasons[code]
   throw new DroverError({
-    ...{ code, class: 'conflict', remedy },
+    code,
+    class: 'conflict',
+    remedy,
     message: `${kind} of ${machine.name}: ${title}. See ${source?.entryId}.`,
     detail: { blocker: source?.entryId ?? null },
   })

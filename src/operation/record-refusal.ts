@@ -45,7 +45,11 @@ const recordOf = (ask: RefusedAsk['ask'], error: unknown): RefusalRecord | undef
   if (!(error instanceof DroverError) || !Object.hasOwn(operationReasons, error.code)) return undefined
   const blocker = error.detail?.blocker
   return {
-    ...{ machineId: ask.machineId, kind: ask.kind, force: ask.force, cause: ask.cause, askedBy: ask.by },
+    machineId: ask.machineId,
+    kind: ask.kind,
+    force: ask.force,
+    cause: ask.cause,
+    askedBy: ask.by,
     reason: error.code as OperationReason,
     blocker: typeof blocker === 'string' ? blocker : null,
     message: error.message,

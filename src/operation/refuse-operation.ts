@@ -27,8 +27,11 @@ export const machineGone = (ask: OperationAsk, machine: MachineRow | undefined):
     remedy: operationReasons['machine-gone'].remedy,
     field: 'machine',
     detail: {
-      ...{ machine_id: ask.machineId, machine: machine?.name ?? ask.machineId },
-      ...{ kind: ask.kind, force: ask.force, blocker: null },
+      machine_id: ask.machineId,
+      machine: machine?.name ?? ask.machineId,
+      kind: ask.kind,
+      force: ask.force,
+      blocker: null,
     } satisfies RefusalDetail,
   })
 
@@ -51,8 +54,11 @@ export const refused = ({ machine, ask, refusal, open, facts }: Refused): Drover
   const text = operationReasons[reason]
   const field = fieldOf[reason]
   const detail: RefusalDetail = {
-    ...{ machine_id: machine.id, machine: machine.name },
-    ...{ kind: ask.kind, force: ask.force, blocker },
+    machine_id: machine.id,
+    machine: machine.name,
+    kind: ask.kind,
+    force: ask.force,
+    blocker,
   }
   return new DroverError({
     code: reason,

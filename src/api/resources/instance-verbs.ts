@@ -168,7 +168,11 @@ const giveUpMigration = async (
   const entry = await findEntryOfInstance(tx, asked.id)
   if (!entry || !isCommitted(entry)) return undefined
   const { canceled } = await actOnEntry(tx, {
-    ...{ id: entry.id, verb: 'cancel', force: true, cleanup: false, by: asked.by },
+    id: entry.id,
+    verb: 'cancel',
+    force: true,
+    cleanup: false,
+    by: asked.by,
   })
   return { gaveUp: entry.id, canceled }
 }

@@ -62,8 +62,12 @@ export const readAsk = (
   if (!params.success || errors.length > 0) throw validationProblem(errors)
   const usual = usualTimes[body.kind as OperationKind]
   return {
-    ...{ kind: body.kind, force: body.force, params: params.data as Record<string, unknown> },
-    ...{ onConflict: body.on_conflict, cause: 'person', by },
+    kind: body.kind,
+    force: body.force,
+    params: params.data as Record<string, unknown>,
+    onConflict: body.on_conflict,
+    cause: 'person',
+    by,
     deadlineSeconds: body.deadline_seconds ?? usual.deadlineSeconds,
     waitSeconds: body.wait_seconds ?? usual.waitSeconds,
   }

@@ -127,14 +127,28 @@ const viewRehearsal = (
   const of = { dry_run: true as const, machine_id: machine.id, machine: machine.name }
   if (!found.admitted)
     return {
-      ...{ ...of, admitted: false, state: null, supersedes: null, cancels_entry: null, before: 0 },
-      ...{ reason: found.reason, blocker: found.blocker },
-      ...{ message: found.error?.message ?? null, remedy: found.error?.remedy ?? null },
+      ...of,
+      admitted: false,
+      state: null,
+      supersedes: null,
+      cancels_entry: null,
+      before: 0,
+      reason: found.reason,
+      blocker: found.blocker,
+      message: found.error?.message ?? null,
+      remedy: found.error?.remedy ?? null,
     }
   return {
-    ...{ ...of, admitted: true, state: found.state, supersedes: found.supersedes },
-    ...{ cancels_entry: found.cancelsEntry, before: found.before },
-    ...{ reason: null, message: null, remedy: null, blocker: null },
+    ...of,
+    admitted: true,
+    state: found.state,
+    supersedes: found.supersedes,
+    cancels_entry: found.cancelsEntry,
+    before: found.before,
+    reason: null,
+    message: null,
+    remedy: null,
+    blocker: null,
   }
 }
 

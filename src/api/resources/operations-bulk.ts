@@ -176,8 +176,14 @@ interface Done {
 }
 
 const outcomeOf = (machine: ChosenMachine, part: Partial<Outcome> & Pick<Outcome, 'outcome'>): Outcome => ({
-  ...{ machine_id: machine.id, machine: machine.name, operation_id: null, supersedes: null },
-  ...{ reason: null, message: null, blocker: null, ...part },
+  machine_id: machine.id,
+  machine: machine.name,
+  operation_id: null,
+  supersedes: null,
+  reason: null,
+  message: null,
+  blocker: null,
+  ...part,
 })
 
 const admittedAs = (state: 'pending' | 'queued', supersedes: string | null): Outcome['outcome'] => {
@@ -218,7 +224,9 @@ const refusedByReason = (items: readonly Outcome[]): Answer['refused'] => {
   for (const { reason, machine_id: id } of items)
     if (reason !== null) byReason.set(reason, [...(byReason.get(reason) ?? []), id])
   return [...byReason].map(([reason, ids]) => ({
-    ...{ reason, count: ids.length, machine_ids: ids.slice(0, shownRefused) },
+    reason,
+    count: ids.length,
+    machine_ids: ids.slice(0, shownRefused),
   }))
 }
 
@@ -227,9 +235,13 @@ const summarize = (items: Outcome[], { matched, scanned }: Chosen, dry: boolean)
   const last = items.at(-1)
   const count = (outcome: Outcome['outcome']) => items.filter((item) => item.outcome === outcome).length
   return {
-    ...{ dry_run: dry, matched, left },
+    dry_run: dry,
+    matched,
+    left,
     next_cursor: left > 0 && last ? writeCursor(list, last.machine_id) : null,
-    ...{ admitted: count('admitted'), superseded: count('superseded'), queued: count('queued') },
+    admitted: count('admitted'),
+    superseded: count('superseded'),
+    queued: count('queued'),
     refused: refusedByReason(items),
     items,
     ...scanned,

@@ -125,7 +125,9 @@ const forcedForm = (
   { kind, text, risk }: { readonly kind: OperationKind; readonly text: string; readonly risk: string },
 ): Html =>
   detailed(machine, {
-    ...{ variant: { kind, force: true }, text, danger: true },
+    variant: { kind, force: true },
+    text,
+    danger: true,
     fields: html`${
       machine.in_migration
         ? html`<p>It belongs to a migration that is under way: that is given up first.</p>`
@@ -135,7 +137,8 @@ const forcedForm = (
 
 const wakeForm = (machine: MachineSeen): Html =>
   detailed(machine, {
-    ...{ variant: { kind: 'wake', force: false }, text: 'Wake it otherwise' },
+    variant: { kind: 'wake', force: false },
+    text: 'Wake it otherwise',
     fields: html`${textInput('wake-host', 'host', 'Host', { hint: 'By name. Left empty: where it was.' })}
 ${tick('wake-cold', 'cold', 'Give its saved memory up, and start it as after a power cut')}
 ${tick('sure-wake', 'sure', 'If so, I know that what was in that memory is lost')}`,
@@ -143,7 +146,8 @@ ${tick('sure-wake', 'sure', 'If so, I know that what was in that memory is lost'
 
 const migrateForm = (machine: MachineSeen): Html =>
   detailed(machine, {
-    ...{ variant: { kind: 'migrate', force: false }, text: 'Move to a host' },
+    variant: { kind: 'migrate', force: false },
+    text: 'Move to a host',
     fields: textInput('migrate-host', 'host', 'Host', {
       hint: 'By name. Left empty: the best one is found.',
     }),
@@ -151,21 +155,25 @@ const migrateForm = (machine: MachineSeen): Html =>
 
 const snapshotForm = (machine: MachineSeen): Html =>
   detailed(machine, {
-    ...{ variant: { kind: 'snapshot', force: false }, text: 'Take a snapshot' },
+    variant: { kind: 'snapshot', force: false },
+    text: 'Take a snapshot',
     fields: html`${textInput('snapshot-name', 'name', 'Name', { hint: 'Left empty: one is made up.' })}
 ${tick('snapshot-memory', 'memory', 'With its memory')}${tick('snapshot-quiesce', 'quiesce', 'Have the guest write everything first')}`,
   })
 
 const restoreForm = (machine: MachineSeen): Html =>
   detailed(machine, {
-    ...{ variant: { kind: 'restore', force: false }, text: 'Go back to a snapshot', danger: true },
+    variant: { kind: 'restore', force: false },
+    text: 'Go back to a snapshot',
+    danger: true,
     fields: html`${textInput('restore-snapshot', 'snapshot', 'Snapshot', { required: true, hint: 'By its name or the platform’s id.' })}
 ${tick('sure-restore', 'sure', 'I know that what was written since then is lost', true)}`,
   })
 
 const cloneForm = (machine: MachineSeen): Html =>
   detailed(machine, {
-    ...{ variant: { kind: 'clone', force: false }, text: 'Clone' },
+    variant: { kind: 'clone', force: false },
+    text: 'Clone',
     fields: html`${textInput('clone-name', 'name', 'Name of the clone', { required: true })}
 ${textInput('clone-folder', 'folder', 'Folder', { hint: 'Left empty: beside the original.' })}`,
   })

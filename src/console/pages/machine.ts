@@ -54,7 +54,9 @@ export const machinePage =
           id: 'history',
           title: 'What was asked of it',
           html: html`${endedOperations({
-            ...{ ...shown, operations: ended.items, label: 'Ended operations' },
+            ...shown,
+            operations: ended.items,
+            label: 'Ended operations',
             empty: 'Nothing has ended yet.',
           })}${pager(path, query, ended.next_cursor, onwards)}`,
         },
@@ -101,7 +103,9 @@ const policyHtml = (context: PageContext, machine: MachineSeen, sent: FormState)
   return html`<form method="post" action="/machines/${machine.id}" class="form">
 <input type="hidden" name="version" value="${machine.version}">
 ${selectField(sent, {
-  ...{ name: 'run_policy', label: 'Who decides whether it runs', value: machine.run_policy },
+  name: 'run_policy',
+  label: 'Who decides whether it runs',
+  value: machine.run_policy,
   hint: 'An operation that is under way goes on.',
   choices: runPolicies.map((policy) => [policy, policyTexts[policy]] as const),
 })}<button type="submit">Save</button></form>`

@@ -88,7 +88,9 @@ const read = async (
     ? undefined
     : await ask<Operations>(
         `GET ${withQuery('/v1/operations', {
-          ...{ state: states.join(','), kind: query.get('kind'), machine: query.get('machine') },
+          state: states.join(','),
+          kind: query.get('kind'),
+          machine: query.get('machine'),
           cause: query.get('cause'),
           target: query.get('target'),
           filter: query.get('filter'),
@@ -124,7 +126,9 @@ const endedHtml = (found: Operations | undefined, shown: Shown, query: URLSearch
   found === undefined
     ? html``
     : html`<h2>Ended</h2>${errorsHtml(found)}${endedOperations({
-        ...{ ...shown, operations: found.items, label: 'Ended operations' },
+        ...shown,
+        operations: found.items,
+        label: 'Ended operations',
         empty: 'No operation has ended that fits.',
       })}${pager('/operations', query, found.next_cursor)}`
 

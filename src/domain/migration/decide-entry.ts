@@ -138,7 +138,10 @@ const withdrawAgain = (facts: EntryFacts, job: EntryJob): EntryDecision => {
 }
 
 const withdraw = (facts: EntryFacts, tries: number, message: string): EntryDecision => ({
-  ...{ do: 'start', job: 'withdraw-entry', event: null, tries },
+  do: 'start',
+  job: 'withdraw-entry',
+  event: null,
+  tries,
   reason: lasting(facts, reason('withdraw-entry', message)),
 })
 

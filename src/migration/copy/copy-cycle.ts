@@ -52,7 +52,11 @@ export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle>
 }
 
 const wholeCycle = ({ n, opened_at }: DiskCycle, bytes: number): CopiedCycle => ({
-  ...{ n, takenAt: new Date(opened_at), bytes, tookMs: null, reset: [] },
+  n,
+  takenAt: new Date(opened_at),
+  bytes,
+  tookMs: null,
+  reset: [],
 })
 
 /** Bytes of the disks that an earlier try has copied whole. */

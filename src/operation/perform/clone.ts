@@ -80,8 +80,12 @@ const adopt = async (
   if (ref === undefined || !facts?.found) throw lost(machine.name)
   const id = await turn.transaction((tx) =>
     insertClonedMachine(tx, {
-      ...{ id: uuidv7(), targetId: target.id, target: target.name, actor: actorOf(turn) },
-      ...{ clonedFrom: machine.id, facts: facts.value },
+      id: uuidv7(),
+      targetId: target.id,
+      target: target.name,
+      actor: actorOf(turn),
+      clonedFrom: machine.id,
+      facts: facts.value,
     }),
   )
   return { machine_id: id, machine_ref: ref, name: facts.value.name, power: facts.value.power_state }

@@ -45,7 +45,10 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const { ref, size, digest } = await requireWhole(performance, work.result)
   if (power !== 'off')
     return {
-      ...{ type: 'wait', reason: 'in-progress', forMs: lookMs, progress: 95 },
+      type: 'wait',
+      reason: 'in-progress',
+      forMs: lookMs,
+      progress: 95,
       detail: `The memory of ${machine.name} is saved; waits for it to be off.`,
     }
   return {

@@ -44,7 +44,10 @@ export const seeHosts = async (db: Queryable, { operation, target }: Performance
     const inbound = moves.filter(({ tokens }) => tokens.includes(token))
     const coming = inbound.reduce((sum, { memory }) => sum + memory, 0)
     return {
-      ...{ ref: facts.ref, name: facts.name, cluster: facts.cluster, state: facts.state },
+      ref: facts.ref,
+      name: facts.name,
+      cluster: facts.cluster,
+      state: facts.state,
       cpuClass: facts.cpu_class,
       freeMemory: facts.memory - facts.memory_used - coming,
       slots: tokenLimit(token, limits) - inbound.length,
@@ -239,7 +242,8 @@ const inVain = async (performance: Performance, plan: MovePlan, why: string): Pr
   await storePlan(performance, { ...plan, to: null, spent: [], vain: plan.vain + 1 })
   await dropSlots(performance)
   return {
-    ...{ type: 'wait', reason: 'no-host-fits' },
+    type: 'wait',
+    reason: 'no-host-fits',
     detail: `${operationReasons['no-host-fits'].title}: ${why}`,
     forMs: Math.min(longestMs, shortestMs * 2 ** Math.min(plan.vain, 10)),
   }

@@ -35,17 +35,15 @@ const storedMove = z.object({
 export type MovePlan = z.infer<typeof storedMove>
 
 export const newPlan = (from: HostName, bootId: string): MovePlan => ({
-  ...{
-    from,
-    bootId,
-    to: null,
-    vain: 0,
-    spent: [],
-    asked: false,
-    refused: false,
-    failed: 0,
-    track: freshTrack,
-  },
+  from,
+  bootId,
+  to: null,
+  vain: 0,
+  spent: [],
+  asked: false,
+  refused: false,
+  failed: 0,
+  track: freshTrack,
 })
 
 export const readPlan = ({ turn }: Performance): MovePlan | undefined =>

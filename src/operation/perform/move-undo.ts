@@ -15,7 +15,8 @@ export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     const moves = portOf(platform, 'liveMove')
     const trace = {
-      ...{ name: effect.name, machine: undo.ref },
+      name: effect.name,
+      machine: undo.ref,
       ...(effect.externalId === null ? {} : { taskId: effect.externalId }),
     }
     confirm()

@@ -122,8 +122,11 @@ const follow = async (
   if (status.state === 'failed') return afterFailure(performance, plan, status)
   const { force, ranMs: atMs } = performance.operation
   const verdict = judgeMove(plan.track, {
-    ...{ seen: status.move, queued: status.state === 'queued', force },
-    ...{ atMs, lookMs },
+    seen: status.move,
+    queued: status.state === 'queued',
+    force,
+    atMs,
+    lookMs,
   })
   const { reason, progress, pastReturn } = verdict
   const detail = moveText({ seen: status.move, rate: verdict.rate }, plan.to.name)

@@ -29,7 +29,11 @@ export const powerPart = async (
 ): Promise<PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }> => {
   const { turn, operation, machine, target, platform } = performance
   const outcome = await powerMachine({
-    ...{ turn, site: target, platform, ref: machine.ref, part },
+    turn,
+    site: target,
+    platform,
+    ref: machine.ref,
+    part,
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
     isBooting: () =>
       wasStartedLately(turn.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
@@ -59,7 +63,9 @@ const performPower =
     const { turn, operation } = performance
     if (turn.checkpointed?.[part] === undefined && isInDoubt(performance)) await judge(performance)
     const outcome = await powerPart(performance, {
-      ...{ part, verb: verbOf(operation.force), force: operation.force },
+      part,
+      verb: verbOf(operation.force),
+      force: operation.force,
     })
     if (outcome.type === 'wait') return outcome
     const { state, host } = outcome.seen

@@ -28,7 +28,10 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   const { state: power, host } = woken.seen
   if (power !== 'on')
     return {
-      ...{ type: 'wait', reason: 'in-progress', forMs: lookMs, progress: 90 },
+      type: 'wait',
+      reason: 'in-progress',
+      forMs: lookMs,
+      progress: 90,
       detail: `${performance.machine.name} is to wake, and is ${power}.`,
     }
   // It runs, and what it runs from is its own memory now: the saved one fits nothing any more.
