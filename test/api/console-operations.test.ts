@@ -7,7 +7,7 @@ import { addFleet, emptyMigration, startBatch } from './batch-rows.ts'
 import { clientOf, depsOver, type Reply } from './setup.ts'
 
 const { db } = await createDatabase()
-const limits = { requestsPerSecond: 10_000, requestsBurst: 10_000, requestMs: 60_000 }
+const limits = { requestsPerSecond: 10_000, requestsBurst: 10_000 }
 
 const consoleOver = (overrides: Parameters<typeof depsOver>[1] = {}) => {
   const deps = depsOver(db, { limits, ...overrides })

@@ -126,7 +126,7 @@ describe('a filter', () => {
     // A clock by which every look at an instance takes a millisecond: no answer can be whole.
     let lookedMs = 0
     const clock = { ...systemClock, monotonicMs: () => (lookedMs += 1) }
-    const slow = clientOf(depsOver(db, { clock }))
+    const slow = clientOf(depsOver(db, { clock, limits: { requestMs: 5_000 } }))
     let [matched, scanned, rounds] = [0, 0, 0]
     for (let cursor: string | null = ''; cursor !== null; rounds += 1) {
       const path = `/v1/instances/:count?${filtered('cpus == 3')}${cursor && `&cursor=${cursor}`}`

@@ -5,7 +5,7 @@ import { addSite } from './inventory-rows.ts'
 import { clientOf, depsOver, type Reply } from './setup.ts'
 
 const { db } = await createDatabase()
-const limits = { requestsPerSecond: 10_000, requestsBurst: 10_000, requestMs: 60_000 }
+const limits = { requestsPerSecond: 10_000, requestsBurst: 10_000 }
 const call = clientOf(depsOver(db, { limits }))
 const bulk = (json: Record<string, unknown>, key?: string): Promise<Reply> =>
   call('POST', '/v1/operations/:bulk', { json, ...(key ? { headers: { 'idempotency-key': key } } : {}) })

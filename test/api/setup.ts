@@ -15,9 +15,12 @@ export const log = createLog({ role: 'test-api', level: 'silent' })
 
 export type Overrides = Partial<Omit<ApiDeps, 'limits'>> & { limits?: Partial<ApiLimits> }
 
+/** A machine with much to do is slow, and tests that want a request to end early say so. */
+const patienceMs = 60_000
+
 /** What the API needs, over a test's database. The feed is started by those who stream. */
 export const depsOver = (db: Db, overrides: Overrides = {}): ApiDeps => {
-  const limits = { ...apiLimits, ...overrides.limits }
+  const limits = { ...apiLimits, requestMs: patienceMs, ...overrides.limits }
   return {
     db,
     clock: systemClock,

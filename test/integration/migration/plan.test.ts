@@ -34,7 +34,7 @@ const worker = createJourneyWorker(db, [
   createPlaceInstance({ db, use, cpu }),
   createStartBatch(),
 ] as never)
-const call = clientOf(depsOver(db, { limits: { requestMs: 60_000 } }))
+const call = clientOf(depsOver(db))
 
 const settings = (changes: Record<string, unknown> = {}) => ({
   name: 'planned',
