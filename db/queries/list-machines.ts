@@ -1,6 +1,6 @@
 import type { RunPolicy } from '../../src/domain/operation/applicability.ts'
 import type { OperationKind } from '../../src/domain/operation/kinds.ts'
-import { type MachinePhase, type MachineSeen, phaseOf } from '../../src/domain/operation/phase.ts'
+import { type MachinePhase, phaseOf } from '../../src/domain/operation/phase.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { MachineRow } from '../schema/operation.ts'
 
@@ -79,7 +79,7 @@ export const readMachine = async (db: Queryable, id: string): Promise<MachineLin
 /** What it is doing, by what was seen of it and by the operation that is at it. */
 export const phaseOfLine = (line: MachineLine): MachinePhase =>
   phaseOf(
-    { power: line.power as MachineSeen['power'], hibernated: line.savedState !== null },
+    { power: line.power, hibernated: line.savedState !== null },
     line.operationKind === null
       ? null
       : { kind: line.operationKind, force: line.operationForce ?? false, acted: line.operationActed },

@@ -1,4 +1,6 @@
 import type { JobState } from '../../src/domain/job/state.ts'
+import type { OperationKind } from '../../src/domain/operation/kinds.ts'
+import type { OperationState } from '../../src/domain/operation/state.ts'
 import { storableText } from '../../src/storable.ts'
 import type { Queryable, Tx } from '../client.ts'
 import { isMachineDebt } from './machine-debts.ts'
@@ -6,9 +8,9 @@ import { isMachineDebt } from './machine-debts.ts'
 /** One that has ended and whose effects have not stopped: why not. */
 export interface LettingGoRow {
   readonly id: string
-  readonly kind: string
+  readonly kind: OperationKind
   readonly force: boolean
-  readonly state: string
+  readonly state: OperationState
   readonly endedSeconds: number
   readonly jobId: string
   readonly jobState: JobState

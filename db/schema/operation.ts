@@ -11,6 +11,12 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
+import type { ConflictRule } from '../../src/domain/operation/admit.ts'
+import type { RunPolicy } from '../../src/domain/operation/applicability.ts'
+import type { OperationCause, OperationKind } from '../../src/domain/operation/kinds.ts'
+import type { MachineSeen } from '../../src/domain/operation/phase.ts'
+import type { OperationReason } from '../../src/domain/operation/reasons.ts'
+import type { OperationState } from '../../src/domain/operation/state.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import { moment } from './columns.ts'
 
@@ -27,19 +33,19 @@ export const machine = pgTable(
     project: text('project').notNull(),
     host: text('host').notNull(),
     /** As it was seen last: `on`, `off`, `suspended`, `unknown`. */
-    power: text('power').notNull(),
+    power: text('power').$type<MachineSeen['power']>().notNull(),
     /** The saved state to wake it from; null: none. */
     savedState: text('saved_state'),
     cpus: integer('cpus').notNull(),
     memory: bigint('memory', { mode: 'number' }).notNull(),
-    runPolicy: text('run_policy').notNull().default('manual'),
+    runPolicy: text('run_policy').$type<RunPolicy>().notNull().default('manual'),
     /** Since when it is off because a person wanted it so: what `always-on-unless-stopped` looks at. */
     stoppedAt: moment('stopped_at'),
     /** What its run policy asked for and did not get, in a row: each makes the pause to the next try longer. */
     policyFailures: integer('policy_failures').notNull().default(0),
     policyNextAt: moment('policy_next_at').notNull().defaultNow(),
     /** `migrated`: by an entry of ours. `adopted`: it was there. */
-    origin: text('origin').notNull(),
+    origin: text('origin').$type<'migrated' | 'adopted'>().notNull(),
     /** The entry that made it, while there is one. */
     entryId: uuid('entry_id'),
     /** The instance it was. */
@@ -83,20 +89,20 @@ export const operation = pgTable(
     /** The order of asking. Drawn under the machine's lock: ids go by the clocks of the processes that make them. */
     seq: bigint('seq', { mode: 'number' }).notNull().generatedAlwaysAsIdentity(),
     machineId: uuid('machine_id').notNull(),
-    kind: text('kind').notNull(),
+    kind: text('kind').$type<OperationKind>().notNull(),
     force: boolean('force').notNull().default(false),
     /** What the kind needs: a host, a snapshot, a name. */
     params: jsonb('params').$type<Record<string, unknown>>().notNull().default({}),
-    state: text('state').notNull(),
+    state: text('state').$type<OperationState>().notNull(),
     /** Why it is where it is: a word of the list of reasons, and a sentence. */
-    reason: text('reason').notNull(),
+    reason: text('reason').$type<OperationReason>().notNull(),
     message: text('message').notNull(),
     /** Since when that is the reason. */
     reasonAt: moment('reason_at').notNull().defaultNow(),
     error: jsonb('error').$type<RecordedError>(),
-    onConflict: text('on_conflict').notNull(),
+    onConflict: text('on_conflict').$type<ConflictRule>().notNull(),
     /** Who wants it: `person`, `evacuation`, `policy`. */
-    cause: text('cause').notNull().default('person'),
+    cause: text('cause').$type<OperationCause>().notNull().default('person'),
     /** Of an evacuation: it stands down for a person's operation, and comes back. */
     standsDown: boolean('stands_down').notNull().default(false),
     /** The one that it comes back for. */

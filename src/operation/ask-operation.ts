@@ -18,11 +18,11 @@ import {
   type ConflictRule,
   decideAdmission,
 } from '../domain/operation/admit.ts'
-import type { RunPolicy } from '../domain/operation/applicability.ts'
-import { type OperationKind, variantText } from '../domain/operation/kinds.ts'
+
+import { type OperationCause, type OperationKind, variantText } from '../domain/operation/kinds.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
-import { isActive, type OperationState } from '../domain/operation/state.ts'
+import { isActive } from '../domain/operation/state.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
@@ -36,7 +36,7 @@ export interface OperationAsk {
   readonly force: boolean
   readonly params: Readonly<Record<string, unknown>>
   readonly onConflict: ConflictRule
-  readonly cause: 'person' | 'evacuation' | 'policy'
+  readonly cause: OperationCause
   readonly deadlineSeconds: number
   /** How long it may wait for its turn. */
   readonly waitSeconds: number
@@ -127,14 +127,14 @@ const factsOf = async (
   { open, ask }: { readonly open: readonly OpenOperation[]; readonly ask: OperationAsk },
 ): Promise<AdmissionFacts> => {
   const { host } = ask.params
-  const active = open.find((one) => isActive(one.state as OperationState))
+  const active = open.find((one) => isActive(one.state))
   return {
     seen: seenOf(machine),
-    policy: machine.runPolicy as RunPolicy,
+    policy: machine.runPolicy,
     active: active
       ? {
           id: active.id,
-          kind: active.kind as OperationKind,
+          kind: active.kind,
           force: active.force,
           acted: active.acted,
           pastReturn: active.pastReturn,
@@ -148,7 +148,7 @@ const factsOf = async (
 }
 
 const seenOf = ({ power, savedState }: MachineRow): MachineSeen => ({
-  power: power as MachineSeen['power'],
+  power,
   hibernated: savedState !== null,
 })
 

@@ -4,7 +4,7 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
-import { hasEnded, type OperationState } from '../domain/operation/state.ts'
+import { hasEnded } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { endOperation, leaveOperation } from './end-operation.ts'
@@ -26,7 +26,7 @@ export const cancelOperation = async (
   const now = await findOperation(tx, id)
   if (!now) throw notThere(id)
   if (now.comeBackAt !== null) return { operation: await dropWish(tx, now, by), canceled: undefined }
-  if (hasEnded(now.state as OperationState)) throw tooLate(now, `It is ${now.state} already.`)
+  if (hasEnded(now.state)) throw tooLate(now, `It is ${now.state} already.`)
   if (now.pastReturn) throw pastReturn(now)
   const move = {
     id,

@@ -3,7 +3,7 @@ import { noteComeBack } from '../../db/queries/after-end.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import { findComingBack } from '../../db/queries/standing-down.ts'
 import { wishBounds } from '../domain/operation/after-end.ts'
-import type { OperationKind } from '../domain/operation/kinds.ts'
+
 import { restSeconds } from '../domain/operation/run-policy.ts'
 import type { Logger } from '../log.ts'
 import { askEach, type Wish } from './ask-each.ts'
@@ -28,7 +28,7 @@ const onceMore: Wish<{ readonly id: string; readonly machineId: string }> = {
     if (!older || older.comeBackAt === null) return undefined
     return {
       machineId,
-      kind: older.kind as OperationKind,
+      kind: older.kind,
       force: older.force,
       params: older.params,
       onConflict: 'reject',

@@ -9,10 +9,9 @@ import {
 } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { type AdmissionAsk, whyNotPromoted } from '../domain/operation/admit.ts'
-import type { RunPolicy } from '../domain/operation/applicability.ts'
-import type { OperationKind } from '../domain/operation/kinds.ts'
+
 import { operationReasons } from '../domain/operation/reasons.ts'
-import { isActive, type OperationState } from '../domain/operation/state.ts'
+import { isActive } from '../domain/operation/state.ts'
 import { moveToEnd } from './after-end.ts'
 import { sendOperation } from './send-operation.ts'
 
@@ -43,11 +42,11 @@ export const promoteNext = async (
   seen?: readonly OpenOperation[],
 ): Promise<boolean> => {
   const open = seen ?? (await findOpenOperations(tx, machineId))
-  if (open.some(({ state }) => isActive(state as OperationState))) return false
+  if (open.some(({ state }) => isActive(state))) return false
   const queue = open.filter(({ state }) => state === 'queued')
   if (queue.length === 0) return false
   const machine = await findMachine(tx, machineId)
-  const policy = (machine?.runPolicy ?? 'manual') as RunPolicy
+  const policy = machine?.runPolicy ?? 'manual'
   for (const next of queue) {
     const why = whyNotPromoted(asAsked(next), policy)
     if (why === undefined) {
@@ -68,7 +67,7 @@ export const promoteNext = async (
 }
 
 const asAsked = ({ kind, cause }: OpenOperation) => ({
-  kind: kind as OperationKind,
+  kind,
   cause: cause as NonNullable<AdmissionAsk['cause']>,
 })
 

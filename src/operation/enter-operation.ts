@@ -12,10 +12,10 @@ import {
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
 import { whyNotStarted } from '../domain/operation/admit.ts'
-import type { OperationKind } from '../domain/operation/kinds.ts'
+
 import type { OlderWait } from '../domain/operation/older.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
-import { hasEnded, type OperationState } from '../domain/operation/state.ts'
+import { hasEnded } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
@@ -48,9 +48,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     if (!mine || !machine) throw movedOn(operationId)
     const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(turn) })
     if (older) return { older, signal: letGoSignal(machine.id) }
-    const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) =>
-      hasEnded(state as OperationState),
-    )
+    const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) => hasEnded(state))
     if (over.length > 0)
       await settleOperations(
         tx,
@@ -75,7 +73,7 @@ export const movedOn = (operationId: string): DroverError =>
 /** It was asked for before a migration took the machine: now nobody but that may have it run. */
 const requireMayRun = async (tx: Tx, { kind }: Entered['operation'], machine: MachineRow): Promise<void> => {
   const source = await findSourceEntry(tx, machine)
-  const code = whyNotStarted(kind as OperationKind, source)
+  const code = whyNotStarted(kind, source)
   if (code === undefined) return
   const { title, remedy } = operationReasons[code]
   throw new DroverError({

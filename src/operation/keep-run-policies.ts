@@ -2,8 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { notePolicyEnd } from '../../db/queries/after-end.ts'
 import { findPolicyMachines } from '../../db/queries/policy-machines.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
-import type { RunPolicy } from '../domain/operation/applicability.ts'
-import type { MachineSeen } from '../domain/operation/phase.ts'
+
 import { restSeconds, wantedByPolicy } from '../domain/operation/run-policy.ts'
 import type { Logger } from '../log.ts'
 import { askEach, type Wish } from './ask-each.ts'
@@ -37,8 +36,8 @@ const kept: Wish<{ readonly machineId: string }> = {
 
 const wantedOf = (machine: MachineRow): OperationAsk | undefined => {
   const kind = wantedByPolicy({
-    policy: machine.runPolicy as RunPolicy,
-    power: machine.power as MachineSeen['power'],
+    policy: machine.runPolicy,
+    power: machine.power,
     hibernated: machine.savedState !== null,
     stoppedByPerson: machine.stoppedAt !== null,
   })

@@ -2,7 +2,7 @@ import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { overdueReason } from '../domain/operation/decide-tick.ts'
-import type { OperationKind } from '../domain/operation/kinds.ts'
+
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { DroverError } from '../errors.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
@@ -38,7 +38,7 @@ export const operate = async (
   }
   crashPoint('operation-entered')
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
-    const performer = performers[entered.operation.kind as OperationKind]
+    const performer = performers[entered.operation.kind]
     const asked: Performance = { ...entered, platform }
     if (performer.prepare && entered.operation.state === 'pending') {
       const prepared = await performer.prepare(asked)

@@ -7,7 +7,7 @@ import type { Clock } from '../clock.ts'
 import { isTerminal } from '../domain/job/state.ts'
 import { decideTick, overdueGraceSeconds, type TickStep } from '../domain/operation/decide-tick.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
-import { hasEnded, type OperationState } from '../domain/operation/state.ts'
+import { hasEnded } from '../domain/operation/state.ts'
 import type { RecordedError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
@@ -87,7 +87,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
   let isAsSeen = true
   for (const operation of open) {
     const step = decideTick({
-      state: operation.state as OperationState,
+      state: operation.state,
       jobState: operation.jobState,
       jobId: operation.jobId,
       expired: operation.expired,
@@ -111,7 +111,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
 
 /** It has ended, and something of it may still come about. */
 const keepsOn = ({ state, jobState, owes }: OpenOperation): boolean =>
-  hasEnded(state as OperationState) && (owes || (jobState !== null && !isTerminal(jobState)))
+  hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
 
 /** Whoever waits for an older one goes on as soon as that has let go; until then it says what that is at. */
 const wakeOrTell = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]): Promise<void> => {
@@ -135,7 +135,7 @@ const carryOut = async (
   const move = {
     id,
     // As it was seen: one that has had its turn since, in this very round, is looked at in the next.
-    seen: operation.state as OperationState,
+    seen: operation.state,
     event: step.event,
     reason,
     message: messageOf(reason, operation),

@@ -69,9 +69,9 @@ const look = async (id: unknown) => (await call('GET', `/v1/operations/${String(
 
 /** What a machine has to be for an operation to make sense on it. */
 const fitFor = (text: string) => {
-  if (text === 'start') return { power: 'off' }
-  if (text === 'wake') return { power: 'off', savedState: 'state-1' }
-  return { power: 'on' }
+  if (text === 'start') return { power: 'off' } as const
+  if (text === 'wake') return { power: 'off', savedState: 'state-1' } as const
+  return { power: 'on' } as const
 }
 
 test('the table names all 196 pairs, and the API serves the same', async () => {

@@ -23,7 +23,7 @@ beforeEach(async () => {
   await db`delete from machine`
 })
 
-const addMany = async (count: number, power = 'on'): Promise<string[]> => {
+const addMany = async (count: number, power: 'on' | 'off' = 'on'): Promise<string[]> => {
   const ids: string[] = []
   for (let at = 0; at < count; at += 1)
     ids.push(await addMachine(db, { power, name: `many-${power}-${at}`, targetId: oslo }))

@@ -33,7 +33,8 @@ const run = async (...line: string[]) => {
   return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
 }
 
-const add = async (name: string, power = 'on') => addMachine(db, { name, power, targetId: cloud })
+const add = async (name: string, power: 'on' | 'off' = 'on') =>
+  addMachine(db, { name, power, targetId: cloud })
 
 /** The words of a line of a shell: of what shells know it has single quotes and comments. */
 const wordsOf = (line: string): string[] =>

@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { findOperation } from '../../../db/queries/operation-rows.ts'
 import { findOperationsOfJobs } from '../../../db/queries/operations-of-jobs.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import { hasEnded, type OperationState } from '../../domain/operation/state.ts'
+import { hasEnded } from '../../domain/operation/state.ts'
 import { cancelInTransaction, nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { type RedriveOutcome, redriveInTransaction } from '../../ledger/redrive.ts'
@@ -86,7 +86,7 @@ export const jobVerbs = (deps: ApiDeps) =>
         const operation = await operationOf(tx, id)
         // It has its own rules for when it may be given up, and its own record of who did.
         const done =
-          operation && !hasEnded(operation.state as OperationState)
+          operation && !hasEnded(operation.state)
             ? ((await cancelOperation(tx, { id: operation.id, by })).canceled ?? {
                 outcome: 'canceled' as const,
               })
@@ -113,7 +113,7 @@ const operationOf = async (tx: Tx, jobId: string): Promise<OperationRow | undefi
 /** Its job could only find that it has nothing to do any more, and forget why it failed. */
 const requireOperationOpen = async (tx: Tx, jobId: string): Promise<void> => {
   const operation = await operationOf(tx, jobId)
-  if (!operation || !hasEnded(operation.state as OperationState)) return
+  if (!operation || !hasEnded(operation.state)) return
   throw problem(
     'operation-ended',
     `The job did ${operation.kind} ${operation.id}, which is ${operation.state}: it is not run again. Ask for the operation again.`,

@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import { type MachineLine, phaseOfLine } from '../../../db/queries/list-machines.ts'
-import { type RunPolicy, runPolicies } from '../../domain/operation/applicability.ts'
+import { runPolicies } from '../../domain/operation/applicability.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
 import { machinePhases } from '../../domain/operation/phase.ts'
 import { activeStates } from '../../domain/operation/state.ts'
@@ -74,7 +74,7 @@ export const viewMachine = (line: MachineLine): MachineView => ({
   hibernated: line.savedState !== null,
   cpus: line.cpus,
   memory: line.memory,
-  run_policy: line.runPolicy as RunPolicy,
+  run_policy: line.runPolicy,
   stopped_at: momentOrNull(line.stoppedAt),
   origin: line.origin as z.infer<typeof machineOrigin>,
   instance_id: line.instanceId,

@@ -6,7 +6,7 @@ import {
   type NamedMachine,
 } from '../../../db/queries/find-operated-machine.ts'
 import { conflictRules } from '../../domain/operation/admit.ts'
-import { mayForce, type OperationKind, operationKinds } from '../../domain/operation/kinds.ts'
+import { mayForce, operationKinds } from '../../domain/operation/kinds.ts'
 import { operationParams } from '../../domain/operation/params.ts'
 import { timeBounds, usualTimes } from '../../domain/operation/times.ts'
 import type { OperationAsk } from '../../operation/ask-operation.ts'
@@ -60,7 +60,7 @@ export const readAsk = (
   const params = operationParams[body.kind].safeParse(body.params)
   if (!params.success) errors.push(...fieldErrors(params.error, 'params'))
   if (!params.success || errors.length > 0) throw validationProblem(errors)
-  const usual = usualTimes[body.kind as OperationKind]
+  const usual = usualTimes[body.kind]
   return {
     kind: body.kind,
     force: body.force,

@@ -3,9 +3,9 @@ import type { OperationLine } from '../../../db/queries/list-operations.ts'
 import { conflictRules } from '../../domain/operation/admit.ts'
 import { comesBackUntil } from '../../domain/operation/after-end.ts'
 import { conditionsView, type SignalSeen } from '../../domain/operation/conditions.ts'
-import { operationKinds } from '../../domain/operation/kinds.ts'
+import { operationCauses, operationKinds } from '../../domain/operation/kinds.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
-import { type OperationState, operationStates } from '../../domain/operation/state.ts'
+import { operationStates } from '../../domain/operation/state.ts'
 import { whyItWaits } from '../../domain/operation/why-it-waits.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { anything, timestamp } from './schemas.ts'
@@ -46,7 +46,7 @@ const waitsSchema = z
   })
   .openapi('OperationWait')
 
-export const operationCause = z.enum(['person', 'evacuation', 'policy'])
+export const operationCause = z.enum(operationCauses)
 
 export const operationSchema = z
   .object({
@@ -133,7 +133,7 @@ export const viewOperation = (
     kind: line.kind as z.infer<typeof operationKind>,
     force: line.force,
     params: line.params,
-    state: line.state as OperationState,
+    state: line.state,
     reason,
     retryable: text.retryable,
     // The stored sentence belongs to the stored reason.
@@ -192,9 +192,9 @@ export const viewConditions = (
   const { phase, progress, conditions } = conditionsView({
     ...line,
     kind: line.kind as z.infer<typeof operationKind>,
-    state: line.state as OperationState,
+    state: line.state,
     reason: line.shownReason,
-    stored: line.reason as OperationReason,
+    stored: line.reason,
     signal,
   })
   return { id: line.id, phase, progress, conditions: [...conditions] }

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { ApiError } from '../../api/problem.ts'
 import type { OperationView } from '../../api/resources/operation-view.ts'
-import { operationKinds } from '../../domain/operation/kinds.ts'
+import { operationCauses, operationKinds } from '../../domain/operation/kinds.ts'
 import { endedStates, hasEnded, operationStates } from '../../domain/operation/state.ts'
 import { withQuery } from '../ask.ts'
 import { isAboutOperations } from '../operation-shown.ts'
@@ -137,8 +137,6 @@ const errorsHtml = ({ error_count: count, errors }: Operations): Html =>
     ? html``
     : html`<p class="count-line">The filter could not judge ${many(count, 'operation')}: ${visible(errors[0]?.message ?? '')}</p>`
 
-const causes = ['person', 'evacuation', 'policy'] as const
-
 const filterForm = (query: URLSearchParams, refused: ApiError | undefined): Html => {
   const select = (name: string, label: string, values: readonly string[]) =>
     html`<div><label for="f-${name}">${label}</label><select id="f-${name}" name="${name}"><option value="">any</option>
@@ -152,7 +150,7 @@ ${values.map((value) => html`<option value="${value}"${value === query.get(name)
     label: 'Filter (CEL)',
     placeholder: 'state == "failed" && retryable',
     keep: [],
-    more: html`${select('kind', 'Kind', operationKinds)}${select('state', 'State', operationStates)}${select('cause', 'Wanted by', causes)}
+    more: html`${select('kind', 'Kind', operationKinds)}${select('state', 'State', operationStates)}${select('cause', 'Wanted by', operationCauses)}
 ${word('machine', 'Machine', 255, 'name or id')}${word('target', 'Target', 63, 'name')}`,
   })
 }

@@ -1,5 +1,5 @@
 import { type Applicable, allowsPolicy, isApplicable, type RunPolicy } from './applicability.ts'
-import type { OperationKind, OperationVariant } from './kinds.ts'
+import type { OperationCause, OperationKind, OperationVariant } from './kinds.ts'
 import { supersedes } from './matrix.ts'
 import { type AtWork, type MachinePhase, type MachineSeen, phaseAfterSupersede, phaseOf } from './phase.ts'
 
@@ -31,7 +31,7 @@ export interface AdmissionFacts {
 export interface AdmissionAsk extends OperationVariant {
   readonly onConflict: ConflictRule
   /** A run policy's own wish is not held against that policy. */
-  readonly cause?: 'person' | 'evacuation' | 'policy'
+  readonly cause?: OperationCause
 }
 
 export type Refusal =

@@ -1,10 +1,10 @@
-import type { OperationKind } from './kinds.ts'
+import type { OperationCause, OperationKind } from './kinds.ts'
 import { restSeconds } from './run-policy.ts'
 import type { OperationState } from './state.ts'
 
 export interface EndedOperation {
   readonly kind: OperationKind
-  readonly cause: 'person' | 'evacuation' | 'policy'
+  readonly cause: OperationCause
   readonly state: OperationState
   /** It has begun: the platform may have been asked. */
   readonly begun: boolean

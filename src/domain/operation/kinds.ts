@@ -13,6 +13,10 @@ export const operationKinds = [
 ] as const
 export type OperationKind = (typeof operationKinds)[number]
 
+/** Who wants it: a person, an evacuation of its host, its machine's run policy. */
+export const operationCauses = ['person', 'evacuation', 'policy'] as const
+export type OperationCause = (typeof operationCauses)[number]
+
 const forcedKinds: readonly OperationKind[] = ['stop', 'restart', 'migrate', 'evict']
 
 /** Whether `force` means anything for this kind: a stop that pulls the plug, a move that slows the guest down. */

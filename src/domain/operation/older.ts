@@ -5,7 +5,7 @@ import { type OperationKind, variantText } from './kinds.ts'
 /** An operation that has ended and does not let go of its machine yet. */
 export interface OlderSeen {
   readonly id: string
-  readonly kind: string
+  readonly kind: OperationKind
   readonly force: boolean
   readonly state: string
   readonly endedSeconds: number
@@ -39,7 +39,7 @@ export const decideOlderWait = (older: readonly OlderSeen[], boundSeconds: numbe
 /** What one is at, as a sentence. */
 export const olderText = (older: OlderSeen): string => {
   const { kind, force, id, state, debts, tries, lastError } = older
-  const who = `${variantText({ kind: kind as OperationKind, force })} ${id} (${state}) has not let go`
+  const who = `${variantText({ kind, force })} ${id} (${state}) has not let go`
   const why = lastError === null ? '' : ` The last error: ${lastError}`
   if (debts === 0) return `${who}: its job is ${older.jobState}.${isTerminal(older.jobState) ? '' : why}`
   const effects = debts === 1 ? 'one of its effects is' : `${debts} of its effects are`

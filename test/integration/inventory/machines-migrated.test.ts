@@ -54,7 +54,7 @@ const addEntry = async (
   return { entryId, instanceId }
 }
 
-const seen = { uuid: '', project: 'shop', host: 'esx-1', power: 'on', cpus: 2, memory: 2 ** 31 }
+const seen = { uuid: '', project: 'shop', host: 'esx-1', power: 'on', cpus: 2, memory: 2 ** 31 } as const
 
 const handOver = (
   at: { targetId: string; ref: string; entryId: string; instanceId: string },

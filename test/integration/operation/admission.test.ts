@@ -31,9 +31,9 @@ const outcomeOf = async (asked: Promise<AskedOperation>): Promise<AskedOperation
 
 /** What a machine has to be for an operation to make sense on it. */
 const fitFor = ({ kind }: OperationVariant) => {
-  if (kind === 'start') return { power: 'off' }
-  if (kind === 'wake') return { power: 'off', savedState: 'state-1' }
-  return { power: 'on' }
+  if (kind === 'start') return { power: 'off' } as const
+  if (kind === 'wake') return { power: 'off', savedState: 'state-1' } as const
+  return { power: 'on' } as const
 }
 
 test('each of the 196 pairs ends as the matrix says, for both operations', async () => {

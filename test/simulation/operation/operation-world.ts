@@ -1,6 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { promoteHeldJobs } from '../../../db/queries/promote-held-jobs.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type { RunPolicy } from '../../../src/domain/operation/applicability.ts'
 import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
 import { addMachine } from '../../support/machines.ts'
@@ -33,7 +34,7 @@ export interface Setting {
   readonly guest: Guest
   /** It writes faster than is copied. */
   readonly stalls: boolean
-  readonly policy: string
+  readonly policy: RunPolicy
 }
 
 const noFate: Fate = { diesAfter: null, freezesAfter: null }
