@@ -7,6 +7,8 @@ export interface LookFor {
   readonly olderKeepsOnSeconds: number
   /** For how long one may be overdue before it is ended from outside: its own job looks as well. */
   readonly overdueSeconds: number
+  /** The same for one whose job is at it right now. */
+  readonly runningOverdueSeconds: number
 }
 
 /**
@@ -21,13 +23,14 @@ export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promis
     )
     select distinct o.machine_id from open o
     -- One look by key for each open one: joined as a whole, all jobs there are would be read for a few.
-    left join lateral (select id, finished_at from job where job.id = o.job_id limit 1) j on true
+    left join lateral (select id, state, finished_at from job where job.id = o.job_id limit 1) j on true
     left join lateral (select true as owes from effect e where o.finished_at is not null and e.job_id = o.job_id
       and ${isMachineDebt(db)} limit 1) debt on true
     where (o.state <> 'queued' and (j.id is null or j.finished_at is not null) and debt.owes is null)
       or (o.finished_at is null and (o.started_at is null or o.in_line_since is not null) and o.expires_at <= now())
       or (o.finished_at is null and o.in_line_since is null
-        and o.deadline_at <= now() - ${look.overdueSeconds} * interval '1 second')
+        and o.deadline_at <= now() - interval '1 second'
+          * case when j.state = 'running' then ${look.runningOverdueSeconds}::int else ${look.overdueSeconds}::int end)
       or (o.state = 'queued' and not exists (
         select from operation at_it where at_it.machine_id = o.machine_id and at_it.state in ('pending', 'running')))
       or (o.state = 'pending' and o.reason <> 'older-keeps-on' and exists (

@@ -63,6 +63,7 @@ const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasRese
 interface Begun {
   readonly name: string
   readonly taskId: string | null
+  readonly verb: TaskVerb
 }
 
 const lookMs = 2_000
@@ -152,7 +153,7 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       observe: () => observe(task, step, name, progress),
       act: () => begin(task, step, name),
     })
-    begun = { name, taskId: externalId }
+    begun = { name, taskId: externalId, verb: verbOf[step] }
     const wasReset = (await settleTask(task, begun)) && step === 'reset'
     // It could not be reset when it was asked to be: it was on its way off, or on.
     if (step === 'reset' && externalId === null && !(await hasHappened(task, step, progress)))
@@ -192,7 +193,8 @@ const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
   reset: 'on',
 }
 
-const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
+/** What the task of a step does, as platforms tell them apart. */
+export const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
   start: 'start',
   shutdown: 'shutdown',
   stop: 'stop',
@@ -238,10 +240,10 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
  * Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. True:
  * it is done, by the word of the very task that was begun.
  */
-const settleTask = async (task: PowerTask, { name, taskId }: Begun): Promise<boolean> => {
+const settleTask = async (task: PowerTask, { name, taskId, verb }: Begun): Promise<boolean> => {
   if (taskId === null) return false
   const call = callOf(task, name)
-  const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref })
+  const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref, verb })
   if (!found.found) return false
   try {
     await found.value.wait({ ...call, timeoutMs: lookMs * 2 })
@@ -253,9 +255,9 @@ const settleTask = async (task: PowerTask, { name, taskId }: Begun): Promise<boo
 }
 
 /** Whether a task has come to its end without what it was to do: the platform itself gives the same answer for ever. */
-const hasFailed = async (task: PowerTask, { name, taskId }: Begun): Promise<boolean> => {
+const hasFailed = async (task: PowerTask, { name, taskId, verb }: Begun): Promise<boolean> => {
   const call = callOf(task, name)
-  const trace = { name, machine: task.ref, ...(taskId === null ? {} : { taskId }) }
+  const trace = { name, machine: task.ref, verb, ...(taskId === null ? {} : { taskId }) }
   const found = await portOf(task.platform, 'power').findTask(call, trace)
   return found.found && (await found.value.status(call)).state === 'failed'
 }

@@ -2,7 +2,7 @@ import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import type { Call } from '../platforms/call.ts'
-import type { TasksOf } from '../platforms/ports/task.ts'
+import type { TasksOf, TaskVerb } from '../platforms/ports/task.ts'
 import { again } from './copy/again.ts'
 
 /** A call that began work of a platform, or may have: the work goes on when the job that asked for it has ended. */
@@ -18,6 +18,8 @@ export const begunBy = ({ name, externalId }: EffectRow): Begun => ({ name, task
 interface AskedTasks {
   readonly machine: string
   readonly begun: readonly Begun[]
+  /** What all of them were to do: where tasks are known by their machine alone, work of another sort is another's. */
+  readonly verb?: TaskVerb
 }
 
 /**
@@ -27,10 +29,10 @@ interface AskedTasks {
 export const isUnderWay = async (
   tasks: TasksOf,
   call: Call,
-  { machine, begun }: AskedTasks,
+  { machine, begun, verb }: AskedTasks,
 ): Promise<boolean> => {
   for (const { name, taskId } of begun) {
-    const trace = { name, machine, ...(taskId === null ? {} : { taskId }) }
+    const trace = { name, machine, ...(taskId === null ? {} : { taskId }), ...(verb ? { verb } : {}) }
     const found = await again(call.signal, () => tasks.findTask(call, trace))
     if (!found.found) continue
     const { state } = await again(call.signal, () => found.value.status(call))

@@ -3,7 +3,7 @@ import { noteComeBack, notePolicyEnd, noteStopped } from '../../db/queries/after
 import { findMachine } from '../../db/queries/machine-rows.ts'
 import { moveOperation, type OperationMove } from '../../db/queries/operation-rows.ts'
 import type { MachineRow, OperationRow } from '../../db/schema/operation.ts'
-import { type AfterEnd, afterEnd, type EndedOperation } from '../domain/operation/after-end.ts'
+import { type AfterEnd, afterEnd } from '../domain/operation/after-end.ts'
 import { mergeWarnings } from '../inventory/warnings.ts'
 
 /** From so many failures in a row on, people hear that a run policy cannot be kept. */
@@ -21,9 +21,9 @@ const noteEnd = async (tx: Tx, ended: OperationRow, actor: string): Promise<void
   const { machineId } = ended
   const machine = ended.cause === 'policy' ? await findMachine(tx, machineId) : undefined
   const after = afterEnd({
-    kind: ended.kind as EndedOperation['kind'],
-    cause: ended.cause as EndedOperation['cause'],
-    state: ended.state as EndedOperation['state'],
+    kind: ended.kind,
+    cause: ended.cause,
+    state: ended.state,
     begun: ended.startedAt !== null,
     standsDown: ended.standsDown,
     failures: machine?.policyFailures ?? ended.failures,

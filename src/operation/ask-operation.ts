@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../db/client.ts'
 import { stopComingBack } from '../../db/queries/after-end.ts'
 import { findSourceEntry } from '../../db/queries/find-source-entry.ts'
+import { hurryJob } from '../../db/queries/hurry-job.ts'
 import { isHostUnknown } from '../../db/queries/is-host-unknown.ts'
 import { findHoldingEntry, lockMachine } from '../../db/queries/machine-rows.ts'
 import {
@@ -18,8 +19,8 @@ import {
   type ConflictRule,
   decideAdmission,
 } from '../domain/operation/admit.ts'
-
 import { type OperationCause, type OperationKind, variantText } from '../domain/operation/kinds.ts'
+import { keepsOn } from '../domain/operation/older.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { isActive } from '../domain/operation/state.ts'
@@ -28,7 +29,7 @@ import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
 import { moveToEnd } from './after-end.ts'
 import { machineGone, refused } from './refuse-operation.ts'
-import { sendOperation } from './send-operation.ts'
+import { priorityOf, sendOperation } from './send-operation.ts'
 
 export interface OperationAsk {
   readonly machineId: string
@@ -140,12 +141,16 @@ const factsOf = async (
           pastReturn: active.pastReturn,
         }
       : null,
+    lettingGo: open.findLast(isLettingGo) ?? null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
     source: await findSourceEntry(tx, machine),
     hostUnknown: typeof host === 'string' && (await isHostUnknown(tx, { siteId: machine.targetId, host })),
   }
 }
+
+/** It ended before its time, and what it began is still under way or owed. */
+const isLettingGo = (one: OpenOperation): boolean => one.acted && one.state !== 'completed' && keepsOn(one)
 
 const seenOf = ({ power, savedState }: MachineRow): MachineSeen => ({
   power,
@@ -173,7 +178,10 @@ const giveWay = async (
   }
   const reason = `Superseded by ${newer} ${by.id}.`
   const outcome = await cancelInTransaction(tx, older.jobId, { by: by.ask.by, reason })
-  if (outcome.outcome === 'requested') by.canceled.push(outcome)
-  else await settleOperations(tx, [older.id])
+  if (outcome.outcome === 'requested') {
+    // The newer waits for its undoing: that must not stand behind what matters less.
+    await hurryJob(tx, older.jobId, priorityOf(by.ask))
+    by.canceled.push(outcome)
+  } else await settleOperations(tx, [older.id])
   return moved ?? null
 }

@@ -3,7 +3,6 @@ import { noteComeBack } from '../../db/queries/after-end.ts'
 import { findOperation } from '../../db/queries/operation-rows.ts'
 import { findComingBack } from '../../db/queries/standing-down.ts'
 import { wishBounds } from '../domain/operation/after-end.ts'
-
 import { restSeconds } from '../domain/operation/run-policy.ts'
 import type { Logger } from '../log.ts'
 import { askEach, type Wish } from './ask-each.ts'

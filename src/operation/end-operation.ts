@@ -8,8 +8,7 @@ import {
   settleOperations,
 } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
-import { type AdmissionAsk, whyNotPromoted } from '../domain/operation/admit.ts'
-
+import { whyNotPromoted } from '../domain/operation/admit.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { isActive } from '../domain/operation/state.ts'
 import { moveToEnd } from './after-end.ts'
@@ -33,7 +32,7 @@ export const settleAndPromote = async (tx: Tx, machineId: string, ids: readonly 
 }
 
 /**
- * The first of the queue, once nobody is at the machine and nothing of anybody is under way there. What is open at the
+ * The first of the queue, once nobody is at the machine; for what still lets go of it its job waits. What is open at the
  * machine is looked up, unless the caller has just seen it under the machine's lock. False: nothing was changed.
  */
 export const promoteNext = async (
@@ -48,7 +47,7 @@ export const promoteNext = async (
   const machine = await findMachine(tx, machineId)
   const policy = machine?.runPolicy ?? 'manual'
   for (const next of queue) {
-    const why = whyNotPromoted(asAsked(next), policy)
+    const why = whyNotPromoted(next, policy)
     if (why === undefined) {
       await promote(tx, next)
       return true
@@ -65,11 +64,6 @@ export const promoteNext = async (
   }
   return true
 }
-
-const asAsked = ({ kind, cause }: OpenOperation) => ({
-  kind,
-  cause: cause as NonNullable<AdmissionAsk['cause']>,
-})
 
 const promote = async (tx: Tx, next: OpenOperation): Promise<void> => {
   const promoted = await moveOperation(tx, {

@@ -12,7 +12,6 @@ import {
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
 import { whyNotStarted } from '../domain/operation/admit.ts'
-
 import type { OlderWait } from '../domain/operation/older.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded } from '../domain/operation/state.ts'

@@ -2,7 +2,6 @@ import type { Db } from '../../db/client.ts'
 import { notePolicyEnd } from '../../db/queries/after-end.ts'
 import { findPolicyMachines } from '../../db/queries/policy-machines.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
-
 import { restSeconds, wantedByPolicy } from '../domain/operation/run-policy.ts'
 import type { Logger } from '../log.ts'
 import { askEach, type Wish } from './ask-each.ts'

@@ -2,7 +2,6 @@ import { lockMachine } from '../../db/queries/machine-rows.ts'
 import { lockOperationOfJob, moveOperation } from '../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
 import { overdueReason } from '../domain/operation/decide-tick.ts'
-
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { DroverError } from '../errors.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'

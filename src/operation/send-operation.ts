@@ -9,7 +9,8 @@ const priorities: Readonly<Record<string, number>> = { person: 20, policy: 0, ev
 /** Who pulls a plug by hand is in a hurry: it does not stand behind what was asked of a thousand others. */
 const plugPriority = 30
 
-const priorityOf = ({ cause, kind, force }: OperationRow): number =>
+/** Within the lane of its target. */
+export const priorityOf = ({ cause, kind, force }: Pick<OperationRow, 'cause' | 'kind' | 'force'>): number =>
   cause === 'person' && kind === 'stop' && force ? plugPriority : (priorities[cause] ?? 0)
 
 /**

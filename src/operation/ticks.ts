@@ -4,10 +4,14 @@ import { tryLockMachine } from '../../db/queries/machine-rows.ts'
 import { findOpenOperations, type OpenOperation } from '../../db/queries/operation-rows.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
 import type { Clock } from '../clock.ts'
-import { isTerminal } from '../domain/job/state.ts'
-import { decideTick, overdueGraceSeconds, type TickStep } from '../domain/operation/decide-tick.ts'
+import {
+  decideTick,
+  overdueGraceSeconds,
+  runningGraceSeconds,
+  type TickStep,
+} from '../domain/operation/decide-tick.ts'
+import { keepsOn } from '../domain/operation/older.ts'
 import { type OperationReason, operationReasons } from '../domain/operation/reasons.ts'
-import { hasEnded } from '../domain/operation/state.ts'
 import type { RecordedError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
@@ -46,6 +50,7 @@ export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
     limit: roundMost,
     olderKeepsOnSeconds: await olderBoundSeconds(db),
     overdueSeconds: overdueGraceSeconds,
+    runningOverdueSeconds: runningGraceSeconds,
   })
   for (const machineId of machines) {
     try {
@@ -108,10 +113,6 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
   crashPoint('operation-tick')
   return canceled
 }
-
-/** It has ended, and something of it may still come about. */
-const keepsOn = ({ state, jobState, owes }: OpenOperation): boolean =>
-  hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
 
 /** Whoever waits for an older one goes on as soon as that has let go; until then it says what that is at. */
 const wakeOrTell = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]): Promise<void> => {

@@ -34,10 +34,13 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   if (project.name === 'unit') return async () => reportLeft(run)
   shared.droverTestServer ??= { users: 0, postgres: startSharedPostgres(run), roles: buildRoles(run) }
   shared.droverTestServer.users += 1
-  const postgres = await shared.droverTestServer.postgres
+  const [postgres, roles] = await Promise.all([
+    shared.droverTestServer.postgres,
+    shared.droverTestServer.roles,
+  ])
   project.provide('postgresUrl', postgres.url)
   project.provide('postgresTemplate', postgres.template)
-  project.provide('roles', (await shared.droverTestServer.roles).main)
+  project.provide('roles', roles.main)
   return async () => {
     const server = shared.droverTestServer
     if (server && --server.users === 0) {

@@ -130,7 +130,7 @@ export const viewOperation = (
     machine_id: line.machineId,
     machine: line.machineName,
     target: line.target,
-    kind: line.kind as z.infer<typeof operationKind>,
+    kind: line.kind,
     force: line.force,
     params: line.params,
     state: line.state,
@@ -141,8 +141,8 @@ export const viewOperation = (
     remedy: line.error?.remedy ?? text.remedy,
     error: line.error === null ? null : { ...line.error },
     waits: viewWait(line, slots),
-    on_conflict: line.onConflict as z.infer<typeof operationSchema>['on_conflict'],
-    cause: line.cause as z.infer<typeof operationCause>,
+    on_conflict: line.onConflict,
+    cause: line.cause,
     resumes: line.resumes,
     comes_back_at: momentOrNull(line.comeBackAt),
     comes_back_until: momentOrNull(
@@ -191,7 +191,7 @@ export const viewConditions = (
 ): z.infer<typeof conditionsSchema> => {
   const { phase, progress, conditions } = conditionsView({
     ...line,
-    kind: line.kind as z.infer<typeof operationKind>,
+    kind: line.kind,
     state: line.state,
     reason: line.shownReason,
     stored: line.reason,

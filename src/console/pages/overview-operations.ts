@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { findLatelyFailed } from '../../../db/queries/find-lately-failed.ts'
 import { measureOpenOperations, type OpenLine } from '../../../db/queries/measure-operations.ts'
 import type { OperationView } from '../../api/resources/operation-view.ts'
 import { operationReasons } from '../../domain/operation/reasons.ts'
@@ -13,22 +14,24 @@ const failedMs = 24 * 3_600_000
 
 export interface OperationsSeen {
   readonly open: readonly OpenLine[]
-  /** The newest of the last day. */
+  /** Of the last day, the last to fail first. */
   readonly failed: readonly OperationView[]
   readonly moreFailed: boolean
 }
 
 export const readOperationsSeen = async ({ deps, ask, nowMs }: PageContext): Promise<OperationsSeen> => {
-  const since = new Date(nowMs - failedMs).toISOString()
-  const newest = { state: 'failed', since, limit: String(failedShown + 1) }
-  const [open, failed] = await Promise.all([
+  const [open, ids] = await Promise.all([
     measureOpenOperations(deps.db, deps.leaseMs),
-    ask<{ items: OperationView[] }>(`GET ${withQuery('/v1/operations', newest)}`),
+    findLatelyFailed(deps.db, { since: new Date(nowMs - failedMs), limit: failedShown + 1 }),
   ])
+  const { items } =
+    ids.length === 0
+      ? { items: [] }
+      : await ask<{ items: OperationView[] }>(`GET ${withQuery('/v1/operations', { ids: ids.join(',') })}`)
   return {
     open: [...open].sort((a, b) => place(a.state) - place(b.state) || b.operations - a.operations),
-    failed: failed.items.slice(0, failedShown),
-    moreFailed: failed.items.length > failedShown,
+    failed: ids.slice(0, failedShown).flatMap((id) => items.filter((one) => one.id === id)),
+    moreFailed: ids.length > failedShown,
   }
 }
 

@@ -18,6 +18,8 @@ export interface AdmissionFacts {
   readonly policy: RunPolicy
   /** The one that is at the machine. */
   readonly active: ActiveOperation | null
+  /** Nobody is at it any more, but the last one has not let go: what that began may still come about. */
+  readonly lettingGo: AtWork | null
   /** Behind it, in order. */
   readonly queued: readonly string[]
   /** A migration that has the machine and is not over; committed: it has asked the source to switch off. */
@@ -129,9 +131,15 @@ export const whyNotStarted = (
 ): 'in-migration' | 'migrated' | undefined =>
   source && startingKinds.has(kind) ? whyNotAtSource(kind, source) : undefined
 
-/** What the machine would be doing when the one asked for has its turn: now, or once the active one has given way. */
-export const phaseToJudge = ({ active, seen }: Pick<AdmissionFacts, 'active' | 'seen'>): MachinePhase =>
-  active ? phaseAfterSupersede(seen, active) : phaseOf(seen, null)
+/** What the machine would be doing when the one asked for has its turn: now, or once who is before it has let go. */
+export const phaseToJudge = ({
+  active,
+  lettingGo,
+  seen,
+}: Pick<AdmissionFacts, 'active' | 'lettingGo' | 'seen'>): MachinePhase => {
+  const before = active ?? lettingGo
+  return before ? phaseAfterSupersede(seen, before) : phaseOf(seen, null)
+}
 
 const refuse = (reason: Refusal, blocker: string | null = null): Admission => ({
   admitted: false,

@@ -32,7 +32,7 @@ export type TickStep =
 /** Its own job looks at its deadline too, and says best what was left to do: it has this long for it. */
 export const overdueGraceSeconds = 3
 /** A turn that goes on is in the middle of a call, which has an end of its own. */
-const runningGraceSeconds = 60
+export const runningGraceSeconds = 60
 
 /** What an operation that ran out of time is told to have failed of, by what it waited for last. */
 export const overdueReason = (waitedFor: string): OperationReason =>

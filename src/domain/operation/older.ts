@@ -1,6 +1,18 @@
-import type { JobState } from '../job/state.ts'
-import { isTerminal } from '../job/state.ts'
+import { isTerminal, type JobState } from '../job/state.ts'
 import { type OperationKind, variantText } from './kinds.ts'
+import { hasEnded, type OperationState } from './state.ts'
+
+/** It has ended, and something of it may still come about. */
+export const keepsOn = ({
+  state,
+  jobState,
+  owes,
+}: {
+  readonly state: OperationState
+  readonly jobState: JobState | null
+  /** Its job has ended, and nobody knows yet whether what it began has. */
+  readonly owes: boolean
+}): boolean => hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
 
 /** An operation that has ended and does not let go of its machine yet. */
 export interface OlderSeen {

@@ -95,7 +95,7 @@ const adopt = async (
 export const undoOperationClone = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
     const machines = portOf(platform, 'machines')
-    await resultOfOwn(machines, call, { effect, machine: undo.ref })
+    await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'clone' })
     for (const ref of await again(call.signal, () => machines.findOwned(call, undo.owner))) {
       await requireOff(platform, call, ref)
       await removeOwned(platform, call, { ref, owner: undo.owner, confirm })

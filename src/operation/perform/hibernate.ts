@@ -67,7 +67,7 @@ export const hibernateMachine = patient(['hibernate', 'power'], perform)
 export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
     const hibernate = portOf(platform, 'hibernate')
-    const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref })
+    const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref, verb: 'save' })
     if (!own.found || own.value === null) return
     const ref = own.value
     const whole = isWhole(await again(call.signal, () => hibernate.saved(call, ref)), undo.ref)

@@ -11,7 +11,7 @@ import { again } from '../../migration/copy/again.ts'
 import { awaitTasks, begunBy } from '../../migration/under-way.ts'
 import type { Call } from '../../platforms/call.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import type { Found, TasksOf } from '../../platforms/ports/task.ts'
+import type { Found, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { noteSeen } from '../note-seen.ts'
 
@@ -61,13 +61,14 @@ export const undoerOf =
 export const resultOfOwn = async (
   tasks: TasksOf,
   call: Call,
-  asked: { readonly effect: EffectRow; readonly machine: string },
+  asked: { readonly effect: EffectRow; readonly machine: string; readonly verb?: TaskVerb },
 ): Promise<Found<string | null>> => {
   const begun = begunBy(asked.effect)
   const { machine } = asked
-  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs })
+  const verb = asked.verb ? { verb: asked.verb } : {}
+  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs, ...verb })
   const { name, taskId } = begun
-  const trace = { name, machine, ...(taskId === null ? {} : { taskId }) }
+  const trace = { name, machine, ...(taskId === null ? {} : { taskId }), ...verb }
   const found = await again(call.signal, () => tasks.findTask(call, trace))
   if (!found.found) return found
   const seen = await again(call.signal, () => found.value.status(call))

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { DroverError } from '../../errors.ts'
 import type { Call } from '../../platforms/call.ts'
 import { mayHaveHappened, PlatformError } from '../../platforms/platform-error.ts'
 import type { Found, TaskHandle, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
@@ -20,6 +21,8 @@ export interface PlatformWork {
   readonly doing: string
   /** Once it was asked for it can only be ended. */
   readonly pastReturn: boolean
+  /** Done again it would undo what has happened since: only when it is certain that it was not done. */
+  readonly once?: true
   /** From where to where it brings the operation's progress. */
   readonly span: readonly [number, number]
 }
@@ -109,10 +112,23 @@ const observe = async (performance: Performance, work: PlatformWork, name: strin
     machine: performance.machine.ref,
     verb: work.verb,
   })
-  if (found.found && (await found.value.status(call)).state !== 'failed')
+  const isOurs = found.found && !found.value.byMachine
+  if (isOurs && (await found.value.status(call)).state !== 'failed')
     return { found: true as const, externalId: found.value.id }
-  return (await work.made(call)).found ? { found: true as const } : { found: false as const }
+  if ((await work.made(call)).found) return { found: true as const }
+  // Ours or another's, it is not begun beside it; what has come of it shows when it is over.
+  if (found.found && !isOurs) throw anothers(performance, found.value.id)
+  return { found: false as const }
 }
+
+const anothers = ({ machine, target }: Performance, task: string): PlatformError =>
+  new PlatformError({
+    code: 'platform-busy',
+    failure: 'refused',
+    message: `Task ${task} of ${target.name} is at work on ${machine.name}, and whose it is cannot be told.`,
+    remedy: 'It is waited for. See the tasks of the target.',
+    detail: { task },
+  })
 
 /** A turn is not spent on watching. */
 const turnMs = 2_500
@@ -130,7 +146,7 @@ const follow = async (performance: Performance, work: PlatformWork, asked: Asked
   const { verb } = work
   const trace = { name, machine: performance.machine.ref, verb, ...(taskId === null ? {} : { taskId }) }
   const found = await work.tasks.findTask(call, trace)
-  if (!found.found) return withoutTask(performance, work, asked)
+  if (!found.found || found.value.byMachine) return withoutTask(performance, work, asked)
   try {
     return await end(performance, work, asked, await found.value.wait({ ...call, timeoutMs: turnMs }))
   } catch (error) {
@@ -144,10 +160,22 @@ const follow = async (performance: Performance, work: PlatformWork, asked: Asked
 const withoutTask = async (performance: Performance, work: PlatformWork, asked: Asked): Promise<WorkEnd> => {
   const made = await work.made(callOf(performance, asked.name))
   if (made.found) return end(performance, work, asked, made.value)
+  const lost = forgotten(performance, asked)
+  if (work.once && asked.taskId !== null) throw lost
+  const last = unlessTooMany(lost, asked.stored.failed + 1)
+  if (last !== lost) throw last
   await countFailure(performance, work, asked)
   const detail = `${work.doing} The platform has lost the task, and nothing has come of it: it is asked again.`
   return { type: 'wait', reason: 'in-progress', detail, forMs: lookMs }
 }
+
+const forgotten = ({ machine, operation, target }: Performance, { taskId }: Asked): DroverError =>
+  new DroverError({
+    code: 'outcome-unknown',
+    class: 'conflict',
+    message: `${target.name} has taken the ${operation.kind} of ${machine.name} on and does not know its task${taskId === null ? '' : ` ${taskId}`} any more: whether it was done cannot be told.`,
+    remedy: 'Look at the machine on its target. Ask again when it is not as you want it.',
+  })
 
 /** Its watching ended, which says nothing of the task itself. */
 const whatOfIt = async (

@@ -3,7 +3,7 @@ import type { Db } from '../../../db/client.ts'
 import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
-import { failedTasks, powerMachine } from '../../inventory/power-machine.ts'
+import { failedTasks, powerMachine, verbOf } from '../../inventory/power-machine.ts'
 import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
@@ -58,13 +58,13 @@ export const powerPart = async (
 const part = 'power'
 
 const performPower =
-  (verbOf: (force: boolean) => PowerVerb) =>
+  (asked: (force: boolean) => PowerVerb) =>
   async (performance: Performance): Promise<PerformWait | PerformDone> => {
     const { turn, operation } = performance
     if (turn.checkpointed?.[part] === undefined && isInDoubt(performance)) await judge(performance)
     const outcome = await powerPart(performance, {
       part,
-      verb: verbOf(operation.force),
+      verb: asked(operation.force),
       force: operation.force,
     })
     if (outcome.type === 'wait') return outcome
@@ -103,7 +103,10 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
 }
 
 /** Once a machine has been started cold, what was saved of it before fits its disks no more. */
-const undoSchema = ownWork.extend({ step: z.string().optional(), saved: z.string().nullish() })
+const undoSchema = ownWork.extend({
+  step: z.enum(['start', 'shutdown', 'stop', 'reset']).optional(),
+  saved: z.string().nullish(),
+})
 
 /**
  * What an operation began and did not end: it cannot be taken back, but it can be waited for, so that nothing of it
@@ -111,7 +114,8 @@ const undoSchema = ownWork.extend({ step: z.string().optional(), saved: z.string
  */
 export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref })
+    const verb = undo.step ? { verb: verbOf[undo.step] } : {}
+    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, ...verb })
     confirm()
     if (own.found && undo.step === 'start' && undo.saved)
       await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })

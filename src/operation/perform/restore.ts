@@ -38,8 +38,9 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, was: plan.was },
     },
     begin: (call) => machines.revertToSnapshot(call, machine.ref, plan.snapshot),
-    // Nothing on a machine tells to what it was brought back last; twice does no harm.
+    // Nothing on a machine tells to what it was brought back last.
     made: async () => ({ found: false }),
+    once: true,
     doing: `${machine.name} is being brought back to snapshot "${plan.name}".`,
     pastReturn: true,
     span: [0, 80],
@@ -125,7 +126,11 @@ const undoSchema = ownWork.extend({ was: z.enum(['on', 'off']).default('off') })
 export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async (undoing) => {
     const { effect, undo, platform, call, confirm } = undoing
-    const own = await resultOfOwn(portOf(platform, 'machines'), call, { effect, machine: undo.ref })
+    const own = await resultOfOwn(portOf(platform, 'machines'), call, {
+      effect,
+      machine: undo.ref,
+      verb: 'revert',
+    })
     confirm()
     // Platforms forget their tasks: that it was taken on is enough where the machine is off.
     if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain(db, undoing)

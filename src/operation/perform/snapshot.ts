@@ -57,7 +57,7 @@ export const snapshotMachine = patient(['snapshots'], perform)
 export const undoOperationSnapshot = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
     const machines = portOf(platform, 'machines')
-    const own = await resultOfOwn(machines, call, { effect, machine: undo.ref })
+    const own = await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
     if (!own.found) return
     const ref = own.value
     const there = await again(call.signal, () => machines.snapshots(call, undo.ref))

@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { findSourceEntry } from '../../../db/queries/find-source-entry.ts'
 import { findMachine } from '../../../db/queries/machine-rows.ts'
-import { hasNewerOperation } from '../../../db/queries/newer-operation.ts'
+import { hasNewerPowerWish } from '../../../db/queries/newer-power-wish.ts'
 import { again } from '../../migration/copy/again.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
@@ -13,8 +13,8 @@ interface OfMachine {
 }
 
 /**
- * Starts a machine that an operation has left off though it ran before. Whoever has asked for something since says where
- * it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
+ * Starts a machine that an operation has left off though it ran before. Whoever has asked for a start or a stop since
+ * says where it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
  */
 export const startAgain = async (
   db: Db,
@@ -40,6 +40,6 @@ const isWantedOn = async (
 ): Promise<boolean> => {
   const machine = await findMachine(db, of.machineId)
   if (!machine || machine.goneAt !== null || machine.runPolicy === 'always-off') return false
-  if (await hasNewerOperation(db, of)) return false
+  if (await hasNewerPowerWish(db, of)) return false
   return (await db.begin((tx) => findSourceEntry(tx, machine))) === null
 }

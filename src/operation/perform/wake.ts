@@ -94,7 +94,11 @@ const startCold = (performance: Performance): Promise<Woken> =>
 /** Waits until it has come to its end. When the machine has run from its memory, that fits its disks no more. */
 export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, { effect, machine: undo.ref })
+    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, {
+      effect,
+      machine: undo.ref,
+      verb: 'wake',
+    })
     confirm()
     if (own.found) await letOutlivedGo({ effect, fenced }, undo)
     await noteAsItIs({ effect, platform, call, fenced }, undo)

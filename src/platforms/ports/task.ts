@@ -49,6 +49,8 @@ export interface TaskStatus {
 /** Work that a platform does by itself after it was asked. It goes on when we crash. */
 export interface TaskHandle {
   readonly id: string
+  /** It is known by the machine it works on alone: it may be anybody's. */
+  readonly byMachine?: true
   status(call: Call): Promise<TaskStatus>
   /** Resolves with what it made; throws its error. Stops waiting, not the task, when the call ends. */
   wait(call: Call, onProgress?: (percent: number) => void): Promise<string | null>

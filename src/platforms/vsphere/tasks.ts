@@ -210,5 +210,7 @@ const runningOn = async (
     return isRunning && textOf(info, 'entity') === machine && isOurs(textOf(info, 'descriptionId'))
   })
   const [only, another] = running
-  return only && !another ? { found: true, value: taskHandle(session, only.ref) } : { found: false }
+  return only && !another
+    ? { found: true, value: { ...taskHandle(session, only.ref), byMachine: true } }
+    : { found: false }
 }

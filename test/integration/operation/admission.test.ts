@@ -137,3 +137,52 @@ test('a turn that the run policy no longer leaves room for goes to the next', as
   })
   expect(await findOperation(db, third.operation.id)).toMatchObject({ state: 'pending' })
 })
+
+/** It has asked the platform, and its job is still at it. */
+const underWay = async ({ operation }: AskedOperation): Promise<void> => {
+  await db`update operation set state = 'running', started_at = now() where id = ${operation.id}::uuid`
+  await db`update job set state = 'running', lease_until = now() + interval '1 hour' where id = ${operation.jobId ?? ''}::uuid`
+}
+
+test('what was canceled and still lets go counts: a stop is let in behind a start that may come about', async () => {
+  const machine = await addMachine(db, { power: 'off' })
+  const start = await ask(machine, { kind: 'start', force: false })
+  await underWay(start)
+  await db.begin((tx) => cancelOperation(tx, { id: start.operation.id, by: 'test' }))
+  const stop = await ask(machine, { kind: 'stop', force: false })
+  expect(stop.operation).toMatchObject({ kind: 'stop', state: 'pending' })
+  const running = await addMachine(db, { power: 'on' })
+  const plug = await ask(running, { kind: 'stop', force: true })
+  await underWay(plug)
+  await db.begin((tx) => cancelOperation(tx, { id: plug.operation.id, by: 'test' }))
+  const again = await ask(running, { kind: 'restart', force: true })
+  expect(again.operation).toMatchObject({ kind: 'restart', state: 'pending' })
+})
+
+test('what was canceled before it asked the platform for anything leaves the machine as it is seen', async () => {
+  const machine = await addMachine(db, { power: 'off' })
+  const start = await ask(machine, { kind: 'start', force: false })
+  await db`update job set state = 'running', lease_until = now() + interval '1 hour'
+    where id = ${start.operation.jobId ?? ''}::uuid`
+  await db.begin((tx) => cancelOperation(tx, { id: start.operation.id, by: 'test' }))
+  expect(await outcomeOf(ask(machine, { kind: 'stop', force: false }))).toMatchObject({
+    code: 'not-for-phase',
+  })
+})
+
+test('the undoing of one that gave way does not stand behind what matters less than the newer', async () => {
+  const machine = await addMachine(db, { power: 'on' })
+  const wanted = (kind: 'evict' | 'stop', force: boolean, cause: 'evacuation' | 'person') =>
+    db.begin((tx) =>
+      askOperation(tx, {
+        ...{ machineId: machine, kind, force, onConflict: 'supersede', params: {}, cause, by: 'test' },
+        ...{ deadlineSeconds: 600, waitSeconds: 3_600 },
+      }),
+    ) as Promise<AskedOperation>
+  const evict = await wanted('evict', false, 'evacuation')
+  await underWay(evict)
+  const stop = await wanted('stop', true, 'person')
+  const jobs = await db<{ id: string; priority: number }[]>`
+    select id, priority from job where id in ${db([evict.operation.jobId ?? '', stop.operation.jobId ?? ''])}`
+  expect(new Set(jobs.map(({ priority }) => priority))).toEqual(new Set([30]))
+})

@@ -84,16 +84,27 @@ test('one that waits in vain for a host ends in time', async () => {
 
 test.each([
   ['the one it runs on', 'node-1', 'is where the machine runs'],
-  ['one that is not there', 'node-9', 'has no host node-9'],
+  ['one that is gone by then', 'node-9', 'has no host node-9'],
 ])('to %s no machine is moved', async (_what, host, why) => {
   const machine = await world.running()
-  const operation = await world.done(machine.id, 'migrate', { params: { host } })
+  await world.db`insert into host (id, site_id, ref, name, hash, revision, facts)
+    select gen_random_uuid(), target_id, 'host-9', 'node-9', '', 1, '{}' from machine where id = ${machine.id}::uuid`
+  const asked = await world.ask(machine.id, 'migrate', { params: { host } })
+  await world.db`delete from host where name = 'node-9'`
+  const operation = await world.finish(asked)
   expect(operation).toMatchObject({
     ...{ state: 'failed', reason: 'host-unsuitable', startedAt: null },
     error: { remedy: expect.stringContaining('another host') },
   })
   expect(operation.message).toContain(why)
   expect(await effectsOf(world.db, operation.jobId ?? '')).toEqual([])
+})
+
+test('to a host that the target does not have no move is let in', async () => {
+  const machine = await world.running()
+  await expect(world.ask(machine.id, 'migrate', { params: { host: 'node-9' } })).rejects.toMatchObject({
+    ...{ code: 'host-unknown', field: 'params.host' },
+  })
 })
 
 test('a machine goes to no host of another class of CPU', async () => {

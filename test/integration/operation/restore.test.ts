@@ -135,6 +135,9 @@ const strand = async (ref: string) => {
   return { machine, restore }
 }
 
+const unused = ['vm-110', 'vm-202', 'vm-206']
+const nextRef = (): string => unused.shift() ?? ''
+
 const settle = async () => {
   await db`update effect set next_try_at = now() where state = 'debt'`
   await world.settleDebts()
@@ -154,4 +157,52 @@ test('a machine that ran is not started again when its run policy has it off by 
   await db`update machine set run_policy = 'always-off' where id = ${machine}::uuid`
   await settle()
   expect((await world.power('vm-207')).state).toBe('off')
+})
+
+test.each([
+  ['a snapshot', 'snapshot', true],
+  ['another restore', 'restore', true],
+  ['a stop', 'stop', false],
+] as const)(
+  '%s that waits behind a restore decides about the machine only when it is about its power',
+  async (_what, kind, starts) => {
+    const ref = nextRef()
+    await snapshot(ref, 'before')
+    const machine = await world.machine(ref)
+    await world.fault({
+      kind: 'error',
+      code: 'platform-no-capacity',
+      failure: 'refused',
+      call: 'start',
+      machine: ref,
+    })
+    const restore = await world.ask(machine, 'restore', { params: { snapshot: 'before' } })
+    expect(await world.turn(restore)).toMatchObject({ state: 'running', reason: 'host-full' })
+    const params = kind === 'restore' ? { snapshot: 'before' } : {}
+    await world.ask(machine, kind, { onConflict: 'queue', params })
+    await db`update operation set deadline_at = now() where id = ${restore.id}::uuid`
+    await world.finish(restore)
+    await world.clearFaults()
+    await settle()
+    expect((await world.power(ref)).state).toBe(starts ? 'on' : 'off')
+  },
+)
+
+test('one whose task the platform has forgotten is not done again, and what ran is started again', async () => {
+  const ref = 'vm-209'
+  await snapshot(ref, 'before')
+  const machine = await world.machine(ref)
+  await world.pace(60)
+  const restore = await world.ask(machine, 'restore', { params: { snapshot: 'before' } })
+  expect(await world.turn(restore)).toMatchObject({ state: 'running', reason: 'in-progress' })
+  await lab.pass(60_000)
+  await world.pace(0)
+  expect((await world.power(ref)).state).toBe('off')
+  await lab.database.db`delete from lab.task where machine = ${ref} and kind = 'snapshot-revert'`
+  const ended = await world.finish(restore)
+  expect(ended).toMatchObject({ state: 'failed', error: { code: 'outcome-unknown' } })
+  expect(ended.message).toContain('whether it was done cannot be told')
+  expect(await world.tasks(ref, 'snapshot-revert')).toEqual([])
+  await settle()
+  expect((await world.power(ref)).state).toBe('on')
 })

@@ -77,7 +77,7 @@ const list = (filter: OperationFilter) => (read: Queryable) =>
   listOperations(read, filter, { before: undefined, limit: 26, silentMs: 1_000 })
 const ended = ['completed', 'failed', 'canceled', 'superseded']
 
-const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3 }
+const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3, runningOverdueSeconds: 60 }
 
 test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
   ['machines to look at', 5 * open, (read) => findMachinesToLookAt(read, look)],

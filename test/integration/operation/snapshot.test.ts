@@ -8,6 +8,8 @@ import { createOperatingWorld } from '../../support/operating.ts'
 const capabilities = new Set<Capability>(all)
 /** Whether every task fails, for a reason that might pass, and nothing comes of it. */
 let failing = false
+/** Whether the machine alone tells of a task, as on a platform that knows no names of calls. */
+let nameless = false
 const failed = new PlatformError({
   ...{ code: 'platform-fault', failure: 'unknown', message: 'It broke.', remedy: 'Nothing.' },
 })
@@ -20,7 +22,8 @@ const alter = (platform: Platform): Platform => {
   const { machines } = platform.ports
   if (!machines) return platform
   const findTask: typeof machines.findTask = async (call, trace) => {
-    const found = await machines.findTask(call, trace)
+    const found = await machines.findTask(call, nameless ? { machine: trace.machine ?? '' } : trace)
+    if (nameless && found.found) return { found: true, value: { ...found.value, byMachine: true } }
     return failing && found.found ? { found: true, value: failedTask(found.value) } : found
   }
   return { ...platform, capabilities, ports: { ...platform.ports, machines: { ...machines, findTask } } }
@@ -65,6 +68,26 @@ test('one whose answer was lost is found again, and not made twice', async () =>
   expect(await world.finish(asked)).toMatchObject({ state: 'completed' })
   expect(await snapshotsOf('vm-103')).toHaveLength(1)
   expect(await world.tasks('vm-103', 'snapshot-create')).toHaveLength(1)
+})
+
+test('what somebody else is at is waited for, and never taken for ours', async () => {
+  const machine = await world.machine('vm-110')
+  const refusal = { code: 'platform-busy', failure: 'refused', call: 'snapshot-create' } as const
+  await world.fault({ kind: 'error', ...refusal, machine: 'vm-110', times: 1 })
+  const asked = await world.ask(machine, 'snapshot', { params: { name: 'ours' } })
+  expect(await world.turn(asked)).toMatchObject({ state: 'running', reason: 'target-busy' })
+  await world.pace(60)
+  await site.call('POST /instances/vm-110/snapshots', { name: 'theirs', memory: false, quiesce: false })
+  nameless = true
+  const waiting = await world.turn(asked)
+  expect(waiting).toMatchObject({ state: 'running', reason: 'target-busy' })
+  expect(waiting.message).toContain('whose it is cannot be told')
+  expect(await world.tasks('vm-110', 'snapshot-create')).toHaveLength(1)
+  await lab.pass(60_000)
+  await world.pace(0)
+  nameless = false
+  expect(await world.finish(asked)).toMatchObject({ state: 'completed', result: { name: 'ours' } })
+  expect((await snapshotsOf('vm-110')).map(({ name }) => name).sort()).toEqual(['ours', 'theirs'])
 })
 
 test('what takes long is waited for outside of turns, with progress that never goes back', async () => {
