@@ -69,7 +69,9 @@ for (const bell of ['postgres', 'redis'] as const) {
       await expectWhole(db, ids, 1, lateCall)
       await ended(other)
       const more = await addLoad(db, { jobs: 40, steps: 1, stepMs: 20, effects: 1 })
-      const againMs = await allEnded(db, more)
+      const againMs = await allEnded(db, more).catch((error: Error) => {
+        throw new Error(`${error.message} It said last:\n${cutOff.lines.slice(-20).join('\n')}`)
+      })
       await expectWhole(db, more, 1, lateCall)
       expectAlive(conductor, cutOff)
       console.info(`healed: the worker that was cut off did new work within ${againMs} ms`)

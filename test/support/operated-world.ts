@@ -82,7 +82,7 @@ export const createOperatedWorld = async (
       return made
     },
     cancel: async (id) => {
-      const { canceled } = (await insisting(() =>
+      const { canceled } = (await insisting(db, () =>
         db.begin((tx) => cancelOperation(tx, { id, by: 'test' })),
       )) as Awaited<ReturnType<typeof cancelOperation>>
       if (canceled) nudgeCancel(db, canceled)
@@ -111,19 +111,29 @@ const joinClusters = async ({ database: { db } }: TestLab): Promise<void> => {
 }
 
 const statementTimeout = '57014'
-const insistMost = 12
+const insistMost = 8
 
 /**
  * A process that is frozen while it holds a machine keeps it until Postgres gives that connection up. Who asks meanwhile
  * is answered that it cannot be done now, nothing is changed, and asks again.
  */
-const insisting = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+const insisting = async <Result>(db: Db, work: () => Promise<Result>): Promise<Result> => {
   for (let times = 1; ; times += 1)
     try {
       return await work()
     } catch (error) {
-      if ((error as { code?: unknown }).code !== statementTimeout || times === insistMost) throw error
+      if ((error as { code?: unknown }).code !== statementTimeout) throw error
+      if (times === insistMost) throw new Error(`Nobody gets in. ${await whoIsIn(db)}`, { cause: error })
     }
+}
+
+/** Transactions that are open, for who has to find out why one is not let in. */
+const whoIsIn = async (db: Db): Promise<string> => {
+  const rows = await db`
+    select pid, application_name, state, wait_event, round(extract(epoch from now() - xact_start)) as seconds,
+      pg_blocking_pids(pid) as behind, left(query, 200) as query
+    from pg_stat_activity where datname = current_database() and xact_start is not null and pid <> pg_backend_pid()`
+  return JSON.stringify(rows)
 }
 
 const ask = async (
@@ -136,7 +146,7 @@ const ask = async (
     ...{ cause, by: 'test', deadlineSeconds, waitSeconds: 3_600 },
   }
   try {
-    const { operation, canceled } = (await insisting(() =>
+    const { operation, canceled } = (await insisting(db, () =>
       db.begin((tx) => askOperation(tx, asked)),
     )) as AskedOperation
     for (const outcome of canceled) nudgeCancel(db, outcome)
