@@ -18,7 +18,17 @@ import {
 } from './bell.ts'
 import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from './bell-queue.ts'
 
-const { Queue, Worker } = withBackend(createPostgresBackend)
+/**
+ * After an error of its connection BullMQ has a listener wait for up to an hour, and trusts in a NOTIFY to wake it. One
+ * whose connection was lost in just that moment hears none: here it looks itself as often as one that is idle.
+ */
+const createWatchfulBackend: typeof createPostgresBackend = (...given) => {
+  const backend = createPostgresBackend(...given)
+  Object.defineProperty(backend, 'maximumBlockTimeout', { value: listenerOptions.drainDelay })
+  return backend
+}
+
+const { Queue, Worker } = withBackend(createWatchfulBackend)
 type PostgresQueue = InstanceType<typeof Queue>
 
 const schema = 'bullmq'

@@ -5,6 +5,7 @@ import { beatWorker, loseSilentWorkers } from '../../db/queries/workers.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Bell, type HeardBell, openBell } from '../../src/ledger/bell.ts'
+import { listenerOptions } from '../../src/ledger/bell-queue.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { Conductor } from '../../src/ledger/conductor.ts'
 import { nudge } from '../../src/ledger/nudge.ts'
@@ -17,6 +18,7 @@ import { atEnd } from '../support/cleanup.ts'
 import { quietLog } from '../support/events.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { add, addOne, createWorker, jobOf, type Run, stateOf } from '../support/ledger.ts'
+import { createDatabase } from '../support/postgres.ts'
 import { settles, until } from '../support/wait.ts'
 
 const clock = systemClock
@@ -317,6 +319,18 @@ await onEachBell('the relay', (bell) => {
     const [row] = await db`select state, stopped_at from worker where id = ${registration.id}::uuid`
     expect(row).toEqual({ state: 'active', stoppedAt: null })
   })
+})
+
+test('on Postgres no listener sleeps longer than one that is idle, whatever has become of its connection', async () => {
+  const { url } = await createDatabase()
+  const bell = await openBell(readConfig({}), { databaseUrl: url, log })
+  atEnd(() => bell.close())
+  const seconds = bell.queues().map((queue) => {
+    const { backend } = queue as unknown as { backend: { maximumBlockTimeout: number } }
+    return backend.maximumBlockTimeout
+  })
+  expect(seconds.length).toBeGreaterThan(0)
+  expect(new Set(seconds)).toEqual(new Set([listenerOptions.drainDelay]))
 })
 
 describe('the promoter', () => {
