@@ -20,6 +20,7 @@ import { Conductor } from './conductor.ts'
 import { retentionService } from './retention.ts'
 import { sealEventsService } from './seal-events.ts'
 import { Loop } from './service.ts'
+import { strandedTransactions } from './stranded-transactions.ts'
 import { Webhooks } from './webhooks.ts'
 
 const farewellMs = 5_000
@@ -44,6 +45,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     new Webhooks({ db, sealer, clock, log }),
     retentionService({ db, clock, log }),
     backlogMetrics({ db, clock, log }),
+    strandedTransactions({ db, clock, log, silentMs: config.leaseMs }),
     inventoryTicks({ db, clock, log }),
     judgeStale({ db, clock, log }),
     sweepStage({ db, clock, log }),
