@@ -45,7 +45,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     new Webhooks({ db, sealer, clock, log }),
     retentionService({ db, clock, log }),
     backlogMetrics({ db, clock, log }),
-    strandedTransactions({ db, clock, log, silentMs: config.leaseMs }),
+    strandedTransactions({ db, clock, log, silentMs: config.leaseMs * 2 }),
     inventoryTicks({ db, clock, log }),
     judgeStale({ db, clock, log }),
     sweepStage({ db, clock, log }),
