@@ -19,7 +19,7 @@ interface AskedTasks {
   readonly machine: string
   readonly begun: readonly Begun[]
   /** What all of them were to do: where tasks are known by their machine alone, work of another sort is another's. */
-  readonly verb?: TaskVerb
+  readonly verb?: TaskVerb | undefined
 }
 
 /**
@@ -32,7 +32,7 @@ export const isUnderWay = async (
   { machine, begun, verb }: AskedTasks,
 ): Promise<boolean> => {
   for (const { name, taskId } of begun) {
-    const trace = { name, machine, ...(taskId === null ? {} : { taskId }), ...(verb ? { verb } : {}) }
+    const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
     const found = await again(call.signal, () => tasks.findTask(call, trace))
     if (!found.found) continue
     const { state } = await again(call.signal, () => found.value.status(call))

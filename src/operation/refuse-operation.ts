@@ -89,6 +89,6 @@ const whyRefused = ({ ask, refusal, open, facts }: Omit<Refused, 'machine'>): st
   if (reason === 'host-unknown') return ` It was to be ${JSON.stringify(ask.params.host)}.`
   if (reason === 'not-for-run-policy') return ` Its run policy is ${facts.policy}.`
   const other = open.find(({ id }) => id === blocker)
-  if (other) return ` ${variantText({ kind: other.kind, force: other.force })} ${other.id} is ${other.state}.`
+  if (other) return ` ${variantText(other)} ${other.id} is ${other.state}.`
   return blocker === null ? '' : ` See ${blocker}.`
 }

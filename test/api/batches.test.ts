@@ -15,7 +15,6 @@ import { clientOf, depsOver, tokensFor } from './setup.ts'
 
 const database = await createDatabase()
 const { db } = database
-// The first script starts a thread, which a busy machine takes its time for.
 const call = clientOf(depsOver(db))
 const get = (path: string) => call('GET', path)
 const post = (path: string, json?: unknown) => call('POST', path, json === undefined ? {} : { json })

@@ -114,7 +114,7 @@ const statementTimeout = '57014'
 const insistMost = 8
 
 /**
- * A process that is frozen while it holds a machine keeps it until Postgres gives that connection up. Who asks meanwhile
+ * A process that is frozen while it holds a machine keeps it until that connection is given up. Who asks meanwhile
  * is answered that it cannot be done now, nothing is changed, and asks again.
  */
 const insisting = async <Result>(db: Db, work: () => Promise<Result>): Promise<Result> => {

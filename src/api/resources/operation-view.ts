@@ -191,8 +191,6 @@ export const viewConditions = (
 ): z.infer<typeof conditionsSchema> => {
   const { phase, progress, conditions } = conditionsView({
     ...line,
-    kind: line.kind,
-    state: line.state,
     reason: line.shownReason,
     stored: line.reason,
     signal,

@@ -61,14 +61,13 @@ export const undoerOf =
 export const resultOfOwn = async (
   tasks: TasksOf,
   call: Call,
-  asked: { readonly effect: EffectRow; readonly machine: string; readonly verb?: TaskVerb },
+  asked: { readonly effect: EffectRow; readonly machine: string; readonly verb?: TaskVerb | undefined },
 ): Promise<Found<string | null>> => {
   const begun = begunBy(asked.effect)
-  const { machine } = asked
-  const verb = asked.verb ? { verb: asked.verb } : {}
-  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs, ...verb })
+  const { machine, verb } = asked
+  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs, verb })
   const { name, taskId } = begun
-  const trace = { name, machine, ...(taskId === null ? {} : { taskId }), ...verb }
+  const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
   const found = await again(call.signal, () => tasks.findTask(call, trace))
   if (!found.found) return found
   const seen = await again(call.signal, () => found.value.status(call))

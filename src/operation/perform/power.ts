@@ -114,8 +114,8 @@ const undoSchema = ownWork.extend({
  */
 export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
   undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
-    const verb = undo.step ? { verb: verbOf[undo.step] } : {}
-    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, ...verb })
+    const verb = undo.step && verbOf[undo.step]
+    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
     confirm()
     if (own.found && undo.step === 'start' && undo.saved)
       await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })

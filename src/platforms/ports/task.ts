@@ -30,7 +30,7 @@ export interface TaskTrace {
   /** The machine it works on, for platforms that list tasks by machine only. */
   readonly machine?: string
   /** What it was asked for: another's task on that machine that does something else is not taken for it. */
-  readonly verb?: TaskVerb
+  readonly verb?: TaskVerb | undefined
 }
 
 export type TaskState = 'queued' | 'running' | 'succeeded' | 'failed'

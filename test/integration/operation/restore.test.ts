@@ -115,8 +115,8 @@ test('a hibernated machine keeps its disks as its memory knows them', async () =
   expect(await world.tasks('vm-109', 'snapshot-revert')).toEqual([])
 })
 
-/** Its memory is gone with the revert, and then there is no room to start it until its time is over. */
-const strand = async (ref: string) => {
+/** Its memory is gone with the revert, and then there is no room to start it. */
+const findNoRoom = async (ref: string) => {
   await snapshot(ref, 'before')
   const machine = await world.machine(ref)
   await world.fault({
@@ -128,6 +128,12 @@ const strand = async (ref: string) => {
   })
   const restore = await world.ask(machine, 'restore', { params: { snapshot: 'before' } })
   expect(await world.turn(restore)).toMatchObject({ state: 'running', reason: 'host-full' })
+  return { machine, restore }
+}
+
+/** There is none until its time is over. */
+const strand = async (ref: string) => {
+  const { machine, restore } = await findNoRoom(ref)
   await db`update operation set deadline_at = now() where id = ${restore.id}::uuid`
   expect(await world.finish(restore)).toMatchObject({ state: 'failed', settledAt: null })
   expect((await world.power(ref)).state).toBe('off')
@@ -167,17 +173,7 @@ test.each([
   '%s that waits behind a restore decides about the machine only when it is about its power',
   async (_what, kind, starts) => {
     const ref = nextRef()
-    await snapshot(ref, 'before')
-    const machine = await world.machine(ref)
-    await world.fault({
-      kind: 'error',
-      code: 'platform-no-capacity',
-      failure: 'refused',
-      call: 'start',
-      machine: ref,
-    })
-    const restore = await world.ask(machine, 'restore', { params: { snapshot: 'before' } })
-    expect(await world.turn(restore)).toMatchObject({ state: 'running', reason: 'host-full' })
+    const { machine, restore } = await findNoRoom(ref)
     const params = kind === 'restore' ? { snapshot: 'before' } : {}
     await world.ask(machine, kind, { onConflict: 'queue', params })
     await db`update operation set deadline_at = now() where id = ${restore.id}::uuid`
