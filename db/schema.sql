@@ -404,7 +404,8 @@ create table public.machine (
   seen_at timestamp(3) with time zone not null default now(),
   created_at timestamp(3) with time zone not null default now(),
   gone_at timestamp(3) with time zone,
-  constraint machine_origin CHECK ((origin = ANY (ARRAY['migrated'::text, 'adopted'::text]))),
+  macs text[] not null default '{}'::text[],
+  constraint machine_origin CHECK ((origin = ANY (ARRAY['migrated'::text, 'copy'::text, 'adopted'::text]))),
   constraint machine_pkey PRIMARY KEY (id),
   constraint machine_policy CHECK ((run_policy = ANY (ARRAY['manual'::text, 'always-on'::text, 'always-on-unless-stopped'::text, 'always-off'::text]))),
   constraint machine_power CHECK ((power = ANY (ARRAY['on'::text, 'off'::text, 'suspended'::text, 'unknown'::text])))
@@ -717,6 +718,10 @@ CREATE UNIQUE INDEX batch_window_name ON public.batch_window USING btree (batch_
 
 CREATE INDEX certificate_instance ON public.certificate USING btree (instance_id, created_at);
 
+CREATE INDEX certificate_machine ON public.certificate USING btree ((((document -> 'target'::text) ->> 'machine'::text)));
+
+CREATE INDEX certificate_uuid ON public.certificate USING btree ((((document -> 'instance'::text) ->> 'uuid'::text)));
+
 CREATE INDEX effect_debt ON public.effect USING btree (next_try_at) WHERE (state = 'debt'::text);
 
 CREATE UNIQUE INDEX effect_name ON public.effect USING btree (job_id, kind, name);
@@ -801,6 +806,8 @@ CREATE INDEX machine_gone ON public.machine USING btree (gone_at) WHERE (gone_at
 
 CREATE INDEX machine_host ON public.machine USING btree (target_id, host);
 
+CREATE INDEX machine_instance ON public.machine USING btree (instance_id) WHERE (instance_id IS NOT NULL);
+
 CREATE INDEX machine_name ON public.machine USING btree (name, id);
 
 CREATE INDEX machine_policy_due ON public.machine USING btree (policy_next_at, id) WHERE ((gone_at IS NULL) AND (run_policy <> 'manual'::text) AND
@@ -810,6 +817,8 @@ CASE run_policy
 END);
 
 CREATE UNIQUE INDEX machine_ref ON public.machine USING btree (target_id, ref);
+
+CREATE INDEX machine_uuid ON public.machine USING btree (uuid) WHERE ((uuid <> ''::text) AND (gone_at IS NULL));
 
 CREATE INDEX network_place ON public.network USING btree (site_id, location, id);
 

@@ -1,21 +1,7 @@
 import type { Queryable, Tx } from '../client.ts'
 import type { MachineRow } from '../schema/operation.ts'
 import { entryIsCommitted } from './committed-entries.ts'
-
-/** An installation as whoever answers there names itself; empty: it does not say. */
-const installation = (db: Queryable, site: 's' | 't') =>
-  site === 's'
-    ? db`coalesce(s.identity ->> 'instance_id', '')`
-    : db`coalesce(t.identity ->> 'instance_id', '')`
-
-const isSame = (db: Queryable) => db`case
-  when ${installation(db, 's')} <> '' and ${installation(db, 't')} <> ''
-    then ${installation(db, 's')} = ${installation(db, 't')}
-  else s.kind = t.kind and s.endpoint = t.endpoint end`
-
-const isAnother = (db: Queryable) => db`
-  coalesce(${installation(db, 's')} <> '' and ${installation(db, 't')} <> ''
-    and ${installation(db, 's')} <> ${installation(db, 't')}, false)`
+import { isAnotherPlace, isSamePlace } from './same-place.ts'
 
 /**
  * Entries (`e`) that have their source in the machine `m`: a place that is registered as source and as target shows
@@ -25,12 +11,12 @@ const isAnother = (db: Queryable) => db`
 const entriesFrom = (db: Queryable) => db`
   (select i.id from instance i where m.uuid <> '' and i.uuid = m.uuid and i.ref = m.ref
     union
-    select i.id from site t join site s on s.role = 'source' and ${isSame(db)}
-      join instance i on i.site_id = s.id and i.ref = m.ref and i.gone_at is null
-    where t.id = m.target_id) known
+    select i.id from site a join site b on b.role = 'source' and ${isSamePlace(db)}
+      join instance i on i.site_id = b.id and i.ref = m.ref and i.gone_at is null
+    where a.id = m.target_id) known
   join instance i on i.id = known.id join entry e on e.instance_id = i.id
-  left join site s on s.id = i.site_id left join site t on t.id = m.target_id
-  where not ${isAnother(db)} and not (e.target_id is not distinct from m.target_id and e.machine_ref is not distinct from m.ref)
+  left join site a on a.id = i.site_id left join site b on b.id = m.target_id
+  where not ${isAnotherPlace(db)} and not (e.target_id is not distinct from m.target_id and e.machine_ref is not distinct from m.ref)
     and (e.state = 'finished' or i.frozen_by is not null or e.source_stopped_at is not null or ${entryIsCommitted(db)})`
 
 /** A condition: the machine `m` is the source of a migration that has it, or has taken it away. */

@@ -37,6 +37,22 @@ const changes = (tx: Tx) => tx`
     'cpus', case when b.cpus <> u.cpus then jsonb_build_array(b.cpus, u.cpus) end,
     'memory', case when b.memory <> u.memory then jsonb_build_array(b.memory, u.memory) end))`
 
+/** What a known machine (`m`) becomes by what was seen of it (`p`), as conditions and values. */
+const becomes = (tx: Tx, at: MachineMerge) => {
+  const newer = tx`m.seen_at > ${at.begunAt}`
+  const stranger = tx`(m.gone_at is not null and m.uuid <> p.uuid and m.uuid <> '' and p.uuid <> '')`
+  const entryId = tx`
+    case when ${stranger} then p.entry_id when m.origin = 'migrated' then m.entry_id else p.entry_id end`
+  // It has run since, or is another one. What was saved of one that runs is let go of apart.
+  // A copy of an entry of ours stays a copy, whatever becomes of the entry, until it is verified.
+  const origin = tx`case when m.origin = 'migrated' and not ${stranger} then 'migrated'
+    when p.entry_id is not null or (m.origin = 'copy' and not ${stranger}) then 'copy' else 'adopted' end`
+  const instanceId = tx`case when ${stranger} then p.instance_id when m.origin = 'migrated' then m.instance_id
+    else coalesce(p.instance_id, m.instance_id) end`
+  const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
+  return { newer, stranger, entryId, origin, instanceId, ranSince }
+}
+
 /**
  * A page of the machines that were seen, in the order of their refs: new ones come, known ones are written where they
  * are another than recorded. Power and host stay where they were noted after the reading had begun. Whose machine it is
@@ -48,21 +64,17 @@ export const mergeMachinePage = async (
   at: MachineMerge,
   page: MergePage,
 ): Promise<MergedMachines & { readonly last: string | undefined }> => {
-  const newer = tx`m.seen_at > ${at.begunAt}`
-  const stranger = tx`(m.gone_at is not null and m.uuid <> p.uuid and m.uuid <> '' and p.uuid <> '')`
-  const entryId = tx`
-    case when ${stranger} then p.entry_id when m.origin = 'migrated' then m.entry_id else p.entry_id end`
-  // It has run since, or is another one. What was saved of one that runs is let go of apart.
-  const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
+  const { newer, stranger, entryId, origin, instanceId, ranSince } = becomes(tx, at)
   const [row] = await tx<(MergedMachines & { last: string | null })[]>`
     with page as materialized (
-      select s.ref, s.record_id, s.name, f.uuid, f.project, f.host, f.cpus, f.memory, e.id as entry_id,
+      select s.ref, s.record_id, s.name, f.uuid, f.project, f.host, f.cpus, f.memory, e.id as entry_id, e.instance_id,
+        array(select n ->> 'mac' from jsonb_array_elements(f.nics) n where n ->> 'mac' <> '') as macs,
         case when f.host in (${silentHosts(tx, at)}) then 'unknown' else f.power end as power
       from inventory_stage s
       cross join lateral jsonb_to_record(s.facts) as f(
-        uuid text, project text, host text, power text, cpus int, memory bigint)
+        uuid text, project text, host text, power text, cpus int, memory bigint, nics jsonb)
       left join lateral (
-        select id from entry where target_id = ${at.siteId}::uuid and machine_ref = s.ref and state <> 'finished'
+        select id, instance_id from entry where target_id = ${at.siteId}::uuid and machine_ref = s.ref and state <> 'finished'
         order by id limit 1) e on true
       where ${staged(tx, at)} and s.action = 'seen' and s.ref > ${page.after}
       order by s.ref limit ${page.limit}
@@ -70,26 +82,27 @@ export const mergeMachinePage = async (
       select m.id, m.ref, m.name, m.uuid, m.project, m.host, m.power, m.cpus, m.memory, m.gone_at is not null as gone
       from page p join machine m on m.target_id = ${at.siteId}::uuid and m.ref = p.ref
     ), updated as (
-      update machine m set name = p.name, uuid = p.uuid, project = p.project, cpus = p.cpus, memory = p.memory,
+      update machine m set name = p.name, uuid = p.uuid, project = p.project, cpus = p.cpus, memory = p.memory, macs = p.macs,
         host = case when ${newer} then m.host else p.host end,
         power = case when ${newer} then m.power else p.power end,
         saved_state = case when ${stranger} then null else m.saved_state end,
         stopped_at = case when ${ranSince} or ${stranger} then null else m.stopped_at end,
         run_policy = case when ${stranger} then 'manual' else m.run_policy end,
-        origin = case when ${stranger} then 'adopted' else m.origin end,
-        instance_id = case when ${stranger} then null else m.instance_id end,
+        origin = ${origin}, instance_id = ${instanceId},
         entry_id = ${entryId}, seen_at = greatest(m.seen_at, ${at.begunAt}), gone_at = null
       from page p
       where m.target_id = ${at.siteId}::uuid and m.ref = p.ref and (
         m.gone_at is not null
-        or (m.name, m.uuid, m.project, m.cpus, m.memory) is distinct from (p.name, p.uuid, p.project, p.cpus, p.memory)
-        or m.entry_id is distinct from ${entryId}
+        or (m.name, m.uuid, m.project, m.cpus, m.memory, m.macs)
+          is distinct from (p.name, p.uuid, p.project, p.cpus, p.memory, p.macs)
+        or (m.entry_id, m.origin, m.instance_id) is distinct from (${entryId}, ${origin}, ${instanceId})
         or (not ${newer} and (m.host, m.power) is distinct from (p.host, p.power)))
       returning m.*
     ), inserted as (
-      insert into machine (id, target_id, ref, name, uuid, project, host, power, cpus, memory, origin, entry_id, seen_at)
-      select p.record_id, ${at.siteId}::uuid, p.ref, p.name, p.uuid, p.project, p.host, p.power, p.cpus, p.memory,
-        'adopted', p.entry_id, ${at.begunAt}
+      insert into machine (id, target_id, ref, name, uuid, project, host, power, cpus, memory, macs, origin, entry_id,
+        instance_id, seen_at)
+      select p.record_id, ${at.siteId}::uuid, p.ref, p.name, p.uuid, p.project, p.host, p.power, p.cpus, p.memory, p.macs,
+        case when p.entry_id is null then 'adopted' else 'copy' end, p.entry_id, p.instance_id, ${at.begunAt}
       from page p where not exists (select from before b where b.ref = p.ref)
       on conflict (target_id, ref) do nothing
       returning *

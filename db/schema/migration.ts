@@ -217,7 +217,12 @@ export const certificate = pgTable(
     keyId: text('key_id').notNull(),
     createdAt: moment('created_at').notNull().defaultNow(),
   },
-  (t) => [index('certificate_instance').on(t.instanceId, t.createdAt)],
+  (t) => [
+    index('certificate_instance').on(t.instanceId, t.createdAt),
+    // A source or target that was removed and added again has other ids; what was certified keeps its names.
+    index('certificate_uuid').on(sql`(${t.document} -> 'instance' ->> 'uuid')`),
+    index('certificate_machine').on(sql`(${t.document} -> 'target' ->> 'machine')`),
+  ],
 )
 
 /** Keys that sign certificates; the private half is sealed. */

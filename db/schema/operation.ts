@@ -14,6 +14,7 @@ import {
 import type { ConflictRule } from '../../src/domain/operation/admit.ts'
 import type { RunPolicy } from '../../src/domain/operation/applicability.ts'
 import type { OperationCause, OperationKind } from '../../src/domain/operation/kinds.ts'
+import type { MachineOrigin } from '../../src/domain/operation/origin.ts'
 import type { MachineSeen } from '../../src/domain/operation/phase.ts'
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
 import type { OperationState } from '../../src/domain/operation/state.ts'
@@ -38,14 +39,16 @@ export const machine = pgTable(
     savedState: text('saved_state'),
     cpus: integer('cpus').notNull(),
     memory: bigint('memory', { mode: 'number' }).notNull(),
+    /** Of its network cards, in lower case: the same address on two running machines is an alarm. */
+    macs: text('macs').array().notNull().default(sql`'{}'`),
     runPolicy: text('run_policy').$type<RunPolicy>().notNull().default('manual'),
     /** Since when it is off because a person wanted it so: what `always-on-unless-stopped` looks at. */
     stoppedAt: moment('stopped_at'),
     /** What its run policy asked for and did not get, in a row: each makes the pause to the next try longer. */
     policyFailures: integer('policy_failures').notNull().default(0),
     policyNextAt: moment('policy_next_at').notNull().defaultNow(),
-    /** `migrated`: by an entry of ours. `adopted`: it was there. */
-    origin: text('origin').$type<'migrated' | 'adopted'>().notNull(),
+    /** `migrated`: a verified copy of ours. `copy`: a copy of ours that was not verified. `adopted`: it was there. */
+    origin: text('origin').$type<MachineOrigin>().notNull(),
     /** The entry that made it, while there is one. */
     entryId: uuid('entry_id'),
     /** The instance it was. */
@@ -61,6 +64,9 @@ export const machine = pgTable(
     uniqueIndex('machine_ref').on(t.targetId, t.ref),
     index('machine_name').on(t.name, t.id),
     index('machine_host').on(t.targetId, t.host),
+    // Whatever else is the same VM: asked before anything is started.
+    index('machine_uuid').on(t.uuid).where(sql`${t.uuid} <> '' and ${t.goneAt} is null`),
+    index('machine_instance').on(t.instanceId).where(sql`${t.instanceId} is not null`),
     index('machine_entry').on(t.entryId).where(sql`${t.entryId} is not null`),
     index('machine_gone').on(t.goneAt).where(sql`${t.goneAt} is not null`),
     // Of those that are not as their run policy wants them: few, whatever there is in all.
@@ -75,7 +81,7 @@ export const machine = pgTable(
       'machine_policy',
       sql`${t.runPolicy} in ('manual', 'always-on', 'always-on-unless-stopped', 'always-off')`,
     ),
-    check('machine_origin', sql`${t.origin} in ('migrated', 'adopted')`),
+    check('machine_origin', sql`${t.origin} in ('migrated', 'copy', 'adopted')`),
   ],
 )
 

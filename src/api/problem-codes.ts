@@ -104,6 +104,11 @@ export const problemCodes = {
     'A running batch holds the instance',
     'Wait for the end of the batch, or stop and reset it.',
   ),
+  'vm-would-run-twice': facts(
+    409,
+    'The same VM runs elsewhere, or its copy has taken its place',
+    'Work with the machine that is named. No force changes this: a VM never runs twice.',
+  ),
   'instance-not-actionable': facts(
     409,
     'Nothing may be done to the instance now',

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { z } from 'zod'
 import type { machineSchema } from '../api/resources/machine-view.ts'
 import type { RunPolicy } from '../domain/operation/applicability.ts'
+import type { MachineOrigin } from '../domain/operation/origin.ts'
 import { outside } from './shown.ts'
 import type { Html } from './view.ts'
 
@@ -35,3 +36,9 @@ export const policyTexts: Readonly<Record<RunPolicy, string>> = {
 
 export const machineNameLink = ({ id, name, ref }: Pick<MachineSeen, 'id' | 'name' | 'ref'>): Html =>
   html`<a href="/machines/${id}">${outside(name || ref)}</a>`
+
+export const originTexts: Readonly<Record<MachineOrigin, string>> = {
+  migrated: 'a migration of ours, verified',
+  copy: 'a migration of ours, not verified: a copy, its source is the machine that counts',
+  adopted: 'it was there already',
+}

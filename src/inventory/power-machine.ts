@@ -33,6 +33,11 @@ export interface PowerTask {
   readonly asked: Omit<PowerAsked, 'booting'>
   /** Whether the machine was started lately; asked when its guest cannot be asked. */
   readonly isBooting?: () => Promise<boolean>
+  /**
+   * Asked right before each call that makes the machine run: throws when it may not, see start-guard.ts. `never`: what is
+   * asked for starts nothing.
+   */
+  readonly mayStart: (() => Promise<void>) | 'never'
   /** Tells this power change from another one of the same job; part of every name. */
   readonly part: string
   /**
@@ -99,6 +104,8 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
       return { type: 'wait', forMs, forWhat: decision.forWhat }
     }
     const first = progress.steps.length === 0 && progress.failed === 0
+    // Nothing is switched off that could not be started again.
+    if (first && asked.verb === 'restart') await askMayStart(task)
     const bootId = first ? seen.boot_id : progress.bootId
     progress = { ...progress, steps: [...progress.steps, decision.step], waitedMs: 0, bootId }
     await record(task, progress)
@@ -227,6 +234,7 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
     stop: () => power.stop(call, task.ref),
     reset: () => power.restart(call, task.ref),
   }
+  if (wantedState[step] === 'on') await askMayStart(task)
   try {
     return { externalId: (await verbs[step]()).id }
   } catch (error) {
@@ -234,6 +242,13 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
     if (error instanceof PlatformError && error.code === 'platform-wrong-state') return undefined
     throw error
   }
+}
+
+/** The look takes its time, so the lease is asked about after it. */
+const askMayStart = async ({ mayStart, turn, asked }: PowerTask): Promise<void> => {
+  if (mayStart === 'never') throw new Error(`A ${asked.verb} was about to start a machine.`)
+  await mayStart()
+  turn.holder().confirm()
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
+import { findHeldOff } from '../../db/queries/find-held-off.ts'
 import { findInstanceById } from '../../db/queries/find-instance.ts'
-import { findMigrated } from '../../db/queries/find-migrated.ts'
 import { findLiveInstanceJob } from '../../db/queries/list-instances.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import type { InstanceRow, SiteRow } from '../../db/schema/inventory.ts'
@@ -45,11 +45,11 @@ export const requireActionable = async ({ db, job }: ActingJob, id: string): Pro
       message: `${instance.name} is ignored: ${instance.ignoredDetail ?? instance.ignored}`,
       remedy: 'Drover leaves alone what it ignores. Use the tools of the platform.',
     })
-  const migrated = await findMigrated(db, id)
-  if (migrated)
-    throw refusal('instance-migrated', 'conflict', {
-      message: `${instance.name} was migrated by batch ${migrated.batch}: its machine at the source stays off.`,
-      remedy: 'Work with the machine on the target. Never run both.',
+  const held = await findHeldOff(db, id)
+  if (held)
+    throw refusal('instance-held-off', 'conflict', {
+      message: `${instance.name} was switched off by batch ${held.batch} for its cutover.`,
+      remedy: 'Wait for the migration, or cancel its entry: then it is started again.',
     })
   const other = await findLiveInstanceJob(db, { instance: id, kinds: actsOnInstance, before: job.id })
   if (other)

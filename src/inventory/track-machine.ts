@@ -22,6 +22,8 @@ export interface TrackTask {
   readonly removeSnapshots: boolean
   readonly force: boolean
   readonly timeoutMs: number
+  /** Asked before it is switched off, and right before it is switched on again. */
+  readonly mayStart: () => Promise<void>
 }
 
 export type TrackOutcome =
@@ -81,13 +83,18 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   const undo = { kind: cycleKind, with: { site_id: site.id, ref: instance.ref } }
   const common = { turn, site, platform, ref: instance.ref, undo }
   if (turn.checkpointed?.down !== true) {
-    const down = await powerMachine({ ...common, asked: { verb: 'shutdown', force, timeoutMs }, part: 'off' })
+    if (turn.checkpointed?.off === undefined) await task.mayStart()
+    const down = await powerMachine({
+      ...{ ...common, asked: { verb: 'shutdown' as const, force, timeoutMs }, part: 'off' },
+      mayStart: 'never',
+    })
     if (down.type === 'wait') return down
     await turn.checkpoint({ ...turn.checkpointed, down: true })
   }
   const up = await powerMachine({
     ...common,
     asked: { verb: 'start', force, timeoutMs },
+    mayStart: task.mayStart,
     part: 'on',
     undo: null,
   })

@@ -100,6 +100,7 @@ const switchOff = async (
     platform: task.ends.source,
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs },
+    mayStart: 'never',
     part,
     undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
   })

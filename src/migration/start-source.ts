@@ -7,6 +7,7 @@ import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
+import { requireMayStart } from '../inventory/start-guard.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import type { Call } from '../platforms/call.ts'
@@ -112,6 +113,9 @@ export const undoSourceStop =
       if ((await whatIsLeft(platform, call, { undo, stops })) !== 'start-it') return
       // All this has taken its time: somebody may have ended the matter meanwhile.
       if (!(await isOwed(db, undo))) return
+      const by = { jobId: effect.jobId, entryId: undo.entry_id }
+      const at = { siteId: source.id, ref: undo.ref, uuid: undo.uuid }
+      await requireMayStart({ db, use, signal }, { at, name: 'The source', by, byItsMigration: true })
       await startSource(platform, call, { ref: undo.ref, confirm })
     })
   }

@@ -9,6 +9,7 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
+import { requireMayStart } from '../inventory/start-guard.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
 import type { Call } from '../platforms/call.ts'
@@ -60,7 +61,7 @@ export const withdrawEntry = async (
   if (!journey.target && journey.entry.machineRef !== null) throw targetUnknown(journey.entry)
   const own = await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
   if (own?.type === 'wait') return own
-  const source = await use(journey.source, (platform) => leaveSource(journey, platform, orders))
+  const source = await use(journey.source, (platform) => leaveSource(journey, platform, { use, orders }))
   if (typeof source === 'object') return source
   const destroys = orders.target === 'destroy'
   const machines = destroys ? await rememberOwn(turn, own?.machines ?? []) : []
@@ -125,6 +126,7 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
       platform,
       ref,
       asked: { verb: 'stop', force: true, timeoutMs: powerMs },
+      mayStart: 'never',
       part: `off-${ref}`,
       undo: null,
     })
@@ -140,7 +142,7 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
 const leaveSource = async (
   journey: Journey,
   platform: Platform,
-  orders: Orders,
+  { use, orders }: { readonly use: UsePlatform; readonly orders: Orders },
 ): Promise<SourceEnd | Waiting> => {
   const { turn, entry, source, facts } = journey
   if (orders.source === 'keep') return 'kept'
@@ -155,6 +157,16 @@ const leaveSource = async (
     platform,
     ref: facts.ref,
     asked: { verb: 'start', force: false, timeoutMs: powerMs },
+    mayStart: () =>
+      requireMayStart(
+        { db: turn.db, use, signal: turn.signal },
+        {
+          at: { siteId: source.id, ref: facts.ref, uuid: facts.uuid },
+          name: facts.name,
+          by: { jobId: turn.job.id, entryId: entry.id },
+          byItsMigration: true,
+        },
+      ),
     part: startPart,
     undo: null,
   })

@@ -18,12 +18,14 @@ import {
   type AdmissionFacts,
   type ConflictRule,
   decideAdmission,
+  startingKinds,
 } from '../domain/operation/admit.ts'
 import { type OperationCause, type OperationKind, variantText } from '../domain/operation/kinds.ts'
 import { keepsOn } from '../domain/operation/older.ts'
 import type { MachineSeen } from '../domain/operation/phase.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { isActive } from '../domain/operation/state.ts'
+import { startOfMachine, whyStartRefused } from '../inventory/start-guard.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import { actOnEntry } from '../migration/entry-verbs.ts'
@@ -145,6 +147,9 @@ const factsOf = async (
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
     source: await findSourceEntry(tx, machine),
+    startRefused: startingKinds.has(ask.kind)
+      ? ((await whyStartRefused(tx, startOfMachine(machine, null))) ?? null)
+      : null,
     hostUnknown: typeof host === 'string' && (await isHostUnknown(tx, { siteId: machine.targetId, host })),
   }
 }

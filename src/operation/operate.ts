@@ -5,6 +5,7 @@ import { overdueReason } from '../domain/operation/decide-tick.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
 import { DroverError } from '../errors.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
+import { requireMayStart, startOfMachine } from '../inventory/start-guard.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
@@ -38,7 +39,10 @@ export const operate = async (
   crashPoint('operation-entered')
   return use(entered.target, async (platform): Promise<OperateOutcome> => {
     const performer = performers[entered.operation.kind]
-    const asked: Performance = { ...entered, platform }
+    const { turn, machine } = entered
+    const looking = { db: turn.db, use, signal: turn.signal }
+    const mayStart = () => requireMayStart(looking, startOfMachine(machine, turn.job.id))
+    const asked: Performance = { ...entered, platform, mayStart }
     if (performer.prepare && entered.operation.state === 'pending') {
       const prepared = await performer.prepare(asked)
       if (prepared.type === 'wait') return prepared

@@ -12,6 +12,8 @@ export interface Performance {
   readonly machine: MachineRow
   readonly target: SiteRow
   readonly platform: Platform
+  /** Throws unless the machine may be started now: asked right before each call that makes it run. */
+  readonly mayStart: () => Promise<void>
 }
 
 /**

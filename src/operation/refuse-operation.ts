@@ -86,6 +86,7 @@ const phaseWords: Readonly<Record<MachinePhase, string>> = {
 const whyRefused = ({ ask, refusal, open, facts }: Omit<Refused, 'machine'>): string => {
   const { reason, blocker } = refusal
   if (reason === 'not-for-phase') return ` It is ${phaseWords[phaseToJudge(facts)]}.`
+  if (reason === facts.startRefused?.code) return ` ${facts.startRefused.message}`
   if (reason === 'host-unknown') return ` It was to be ${JSON.stringify(ask.params.host)}.`
   if (reason === 'not-for-run-policy') return ` Its run policy is ${facts.policy}.`
   const other = open.find(({ id }) => id === blocker)

@@ -4,6 +4,7 @@ import { powerInstance } from '../../src/domain/job/power-instance.ts'
 import { powerMachine } from '../../src/inventory/power-machine.ts'
 import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
+import { requireMayStart, startOfInstance } from '../../src/inventory/start-guard.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
 import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
 
@@ -25,8 +26,11 @@ export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
     const { instance, site } = await requireActionable(ctx, id)
     return use(site, async (platform): Promise<Outcome> => {
       const asked = { verb, force, timeoutMs: seconds * 1_000 }
-      const task = { turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null }
-      const outcome = await powerMachine(task)
+      const looking = { db: ctx.db, use, signal: ctx.signal }
+      const outcome = await powerMachine({
+        ...{ turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null },
+        mayStart: () => requireMayStart(looking, startOfInstance(instance, ctx.job.id)),
+      })
       if (outcome.type === 'wait')
         return waitFor({
           reason: 'power',

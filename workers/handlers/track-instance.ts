@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
-import { findMigratedMachine } from '../../db/queries/find-migrated.ts'
+import { findHeldOffMachine } from '../../db/queries/find-held-off.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { trackInstance } from '../../src/domain/job/track-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
+import { requireMayStart, startOfInstance, whyStartRefused } from '../../src/inventory/start-guard.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
 import { cycleKind, enableTracking, resetTracking } from '../../src/inventory/track-machine.ts'
 import { portOf } from '../../src/platforms/ports.ts'
@@ -21,7 +22,11 @@ export const createTrackInstance = (db: Db, use: UsePlatform): Handler<Payload> 
     const { verb, remove_snapshots: removeSnapshots, force, timeout_seconds: seconds } = ctx.payload
     const { instance, site } = await requireActionable(ctx, ctx.payload.instance)
     return use(site, async (platform): Promise<Outcome> => {
-      const task = { turn: ctx, site, platform, instance, removeSnapshots, force, timeoutMs: seconds * 1_000 }
+      const looking = { db: ctx.db, use, signal: ctx.signal }
+      const task = {
+        ...{ turn: ctx, site, platform, instance, removeSnapshots, force, timeoutMs: seconds * 1_000 },
+        mayStart: () => requireMayStart(looking, startOfInstance(instance, ctx.job.id)),
+      }
       const outcome = await (verb === 'enable' ? enableTracking(task) : resetTracking(task))
       if (outcome.type === 'done') return done({ tracking: outcome.tracking })
       return waitFor({
@@ -41,12 +46,15 @@ const startAgain =
     const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
     const site = await loadSiteById(db, siteId)
     // Its copy runs elsewhere, or is about to: that one off and this one on again is not ours to say.
-    if (!site || (await findMigratedMachine(db, { siteId, ref }))) return
+    if (!site || (await findHeldOffMachine(db, { siteId, ref }))) return
+    const start = startOfInstance({ siteId, ref, uuid: '', name: 'The machine' }, effect.jobId)
+    if ((await whyStartRefused(db, start))?.code === 'migrated') return
     await use(site, async (platform) => {
       const power = portOf(platform, 'power')
       const call = { signal, timeoutMs: undoMs, name: `${effect.name}/undo/${effect.attempts}` }
       const found = await power.power(call, ref)
       if (!found.found || found.value.state === 'on') return
+      await requireMayStart({ db, use, signal }, start)
       confirm()
       const handle = await power.start(call, ref)
       await handle.wait(call)

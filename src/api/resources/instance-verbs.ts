@@ -1,11 +1,12 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
 import { findEntryOfInstance } from '../../../db/queries/entry-of-instance.ts'
-import { findMigrated } from '../../../db/queries/find-migrated.ts'
+import { findHeldOff } from '../../../db/queries/find-held-off.ts'
 import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
 import { actsOnInstance, type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
 import { isCommitted } from '../../domain/migration/entry.ts'
+import { startOfInstance, startRemedy, whyStartRefused } from '../../inventory/start-guard.ts'
 import { type CancelOutcome, nudgeCancel } from '../../ledger/cancel.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { actOnEntry } from '../../migration/entry-verbs.ts'
@@ -36,7 +37,7 @@ const guestPatience = {
 const accepted = { 202: json(acceptedSchema, 'A job does it; `Location` is where to look') }
 
 const guards =
-  'Refused while a running batch holds the instance, when it is migrated, gone or ignored, and while its source is not connected or cannot do it at all.'
+  'Refused while a running batch holds the instance, when it is gone or ignored, and while its source is not connected or cannot do it at all. Nothing starts it once it was migrated, or while the same VM runs anywhere else (`vm-would-run-twice`): no force changes that.'
 
 const power = defineRoute({
   method: 'post',
@@ -94,15 +95,16 @@ const reset = defineRoute({
 const requireActionable = async (
   tx: Tx,
   row: InstanceLine,
-  { needs, gaveUp }: { readonly needs: Capability; readonly gaveUp: string | null },
+  { needs, gaveUp, starts }: Pick<StartAsk, 'needs' | 'starts'> & { readonly gaveUp: string | null },
 ): Promise<void> => {
   const site = await findSiteByName(tx, 'source', row.source)
-  const migrated = gaveUp === null ? await findMigrated(tx, row.id) : undefined
+  const held = gaveUp === null ? await findHeldOff(tx, row.id) : undefined
+  const refused = starts ? await whyStartRefused(tx, startOfInstance(row, null)) : undefined
   // Nothing is known before the first good check; then the job itself finds out.
   const able = !site || site.capabilities.length === 0 || site.capabilities.includes(needs)
   const reasons = [
     ...(row.frozenBy === null || gaveUp !== null ? [] : [`the batch ${row.frozenBy} runs and holds it`]),
-    ...(migrated ? [`the batch ${migrated.batch} has migrated it: here it stays off`] : []),
+    ...(held && row.frozenBy === null ? [`the batch ${held.batch} has switched it off for its cutover`] : []),
     ...(row.goneAt === null ? [] : ['its source no longer has it']),
     ...(row.ignored === null ? [] : [`it is ignored (${row.ignored})`]),
     ...(site?.connectivity === 'ok'
@@ -110,6 +112,11 @@ const requireActionable = async (
       : [`the connectivity of its source ${row.source} is ${site?.connectivity ?? 'unknown'}`]),
     ...(able ? [] : [`its source ${row.source} cannot do this (it lacks ${needs})`]),
   ]
+  if (refused)
+    throw problem('vm-would-run-twice', refused.message, {
+      remedy: startRemedy(refused.code),
+      errors: [refused.message, ...reasons].map((message) => ({ field: '', message })),
+    })
   if (reasons.length > 0)
     throw problem('instance-not-actionable', `Nothing was started: ${reasons.join('; ')}.`, {
       errors: reasons.map((message) => ({ field: '', message })),
@@ -121,6 +128,8 @@ interface StartAsk {
   readonly kind: string
   readonly payload: Record<string, unknown>
   readonly needs: Capability
+  /** Whether the machine is to run, or to run again, because of it. */
+  readonly starts: boolean
   readonly by: string
   /** The entry that was given up for it. */
   readonly gaveUp?: string | null
@@ -134,7 +143,7 @@ const start = async (tx: Tx, asked: StartAsk) => {
   const isSame = live && live.kind === asked.kind && live.payload.verb === asked.payload.verb
   // What waits for a migration that was given up is found again, though that still holds the instance.
   const waits = isSame && typeof live.payload.after_entry === 'string'
-  if (!waits) await requireActionable(tx, row, { needs: asked.needs, gaveUp })
+  if (!waits) await requireActionable(tx, row, { ...asked, gaveUp })
   const payload = { instance: row.id, ...asked.payload, ...(gaveUp === null ? {} : { after_entry: gaveUp }) }
   if (live && !isSame)
     throw problem(
@@ -191,7 +200,9 @@ export const instanceVerbs = (deps: ApiDeps) =>
         const given = await giveUpMigration(tx, { id, ...payload, by })
         if (given?.canceled) canceled.push(given.canceled)
         const needs = powerNeeds(payload.verb)
-        return start(tx, { id, kind: 'power-instance', payload, needs, by, gaveUp: given?.gaveUp ?? null })
+        const starts = payload.verb === 'start' || payload.verb === 'restart'
+        const gaveUp = given?.gaveUp ?? null
+        return start(tx, { id, kind: 'power-instance', payload, needs, starts, by, gaveUp })
       })
       for (const outcome of canceled) nudgeCancel(deps.db, outcome)
       nudge(deps.db)
@@ -202,7 +213,9 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const payload = { ...c.req.valid('json'), verb: 'enable' }
       const by = c.get('actor').name
       const answer = await once(c, deps, (tx) =>
-        start(tx, { id, kind: 'track-instance', payload, needs: 'changed-blocks', by }),
+        start(tx, {
+          ...{ id, kind: 'track-instance', payload, needs: 'changed-blocks', starts: true, by },
+        }),
       )
       nudge(deps.db)
       return c.json(answer.body, 202)
@@ -211,7 +224,16 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const by = c.get('actor').name
       const answer = await once(c, deps, (tx) =>
-        start(tx, { id, kind: 'track-instance', payload: { verb: 'reset' }, needs: 'changed-blocks', by }),
+        start(tx, {
+          ...{
+            id,
+            kind: 'track-instance',
+            payload: { verb: 'reset' },
+            needs: 'changed-blocks',
+            starts: false,
+            by,
+          },
+        }),
       )
       nudge(deps.db)
       return c.json(answer.body, 202)

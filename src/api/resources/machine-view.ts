@@ -2,13 +2,14 @@ import { z } from '@hono/zod-openapi'
 import { type MachineLine, phaseOfLine } from '../../../db/queries/list-machines.ts'
 import { runPolicies } from '../../domain/operation/applicability.ts'
 import { operationKinds } from '../../domain/operation/kinds.ts'
+import { machineOrigins } from '../../domain/operation/origin.ts'
 import { machinePhases } from '../../domain/operation/phase.ts'
 import { activeStates } from '../../domain/operation/state.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { timestamp } from './schemas.ts'
 
 export const machinePower = z.enum(['on', 'off', 'suspended', 'unknown'])
-export const machineOrigin = z.enum(['migrated', 'adopted'])
+export const machineOrigin = z.enum(machineOrigins)
 export const machinePhase = z.enum(machinePhases)
 export const runPolicy = z.enum(runPolicies)
 
@@ -31,7 +32,8 @@ export const machineSchema = z
       .nullable()
       .openapi({ description: 'Since when it is off because a person wanted it so.' }),
     origin: machineOrigin.openapi({
-      description: 'migrated: made by a batch of ours; adopted: it was there.',
+      description:
+        'migrated: a verified copy of ours; copy: a copy of ours that was not verified, and is started by its migration alone; adopted: it was there.',
     }),
     instance_id: z.uuid().nullable().openapi({ description: 'The instance that it was.' }),
     entry_id: z.uuid().nullable().openapi({ description: 'The entry that made it, or has it now.' }),

@@ -1,4 +1,5 @@
 import { runPolicies } from '../../domain/operation/applicability.ts'
+import { machineOrigins } from '../../domain/operation/origin.ts'
 import { machinePhases } from '../../domain/operation/phase.ts'
 import type { Json } from '../client.ts'
 import { type Command, exitCodes, type Option, UsageError } from '../command.ts'
@@ -33,7 +34,7 @@ const choices: Readonly<Record<string, Option>> = {
   origin: {
     type: 'string',
     value: 'word',
-    choices: ['migrated', 'adopted'],
+    choices: machineOrigins,
     summary: 'only those that came so',
   },
   name: { type: 'string', value: 'text', summary: 'only with this in their name' },

@@ -1,3 +1,4 @@
+import type { StartRefusal, StartRefused } from '../inventory/may-start.ts'
 import { type Applicable, allowsPolicy, isApplicable, type RunPolicy } from './applicability.ts'
 import type { OperationCause, OperationKind, OperationVariant } from './kinds.ts'
 import { supersedes } from './matrix.ts'
@@ -26,6 +27,8 @@ export interface AdmissionFacts {
   readonly migrating: { readonly entryId: string; readonly committed: boolean } | null
   /** The migration that it is the source of; over: it runs elsewhere by now, and here it stays off. */
   readonly source: { readonly entryId: string; readonly over: boolean } | null
+  /** Why it may not be started: the same VM runs, or may run, elsewhere. Null: it may, or nothing of this starts it. */
+  readonly startRefused: StartRefused | null
   /** It is to go to a host that its target does not have. */
   readonly hostUnknown: boolean
 }
@@ -44,7 +47,7 @@ export type Refusal =
   | 'queue-full'
   | 'host-unknown'
   | 'in-migration'
-  | 'migrated'
+  | StartRefusal
 
 export type Admission =
   | {
@@ -79,6 +82,7 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
     const why = whyNotAtSource(asked.kind, source)
     if (why !== undefined) return refuse(why, source.entryId)
   }
+  if (facts.startRefused) return refuse(facts.startRefused.code)
   const cancelsEntry = migrating?.entryId ?? null
   const policy = asked.cause === 'policy' ? 'manual' : facts.policy
   if (!active && queued.length === 0) {
@@ -109,8 +113,8 @@ export const whyNotPromoted = (
 ): 'not-for-run-policy' | undefined =>
   cause === 'policy' || allowsPolicy(kind, policy) ? undefined : 'not-for-run-policy'
 
-/** What has a machine run that is off. */
-const startingKinds: ReadonlySet<OperationKind> = new Set(['start', 'restart', 'wake'])
+/** What has a machine run that is off; a snapshot that is restored may bring the memory of a running machine with it. */
+export const startingKinds: ReadonlySet<OperationKind> = new Set(['start', 'restart', 'wake', 'restore'])
 
 /**
  * Why it may not be done to the source of a migration. While that is under way the machine is its business; once it is

@@ -121,6 +121,22 @@ export const operationReasons = {
     remedy:
       'Wait for its end, or cancel its entry and take it off the queue. Once its source is off, a stop with force gives the migration up first.',
   },
+  'unproven-copy': {
+    title: 'The machine is a copy of ours that was not verified',
+    retryable: false,
+    remedy:
+      'Retry its migration, or cancel that with cleanup, which takes the copy away. Its source is the machine that counts.',
+  },
+  'runs-elsewhere': {
+    title: 'The same VM runs elsewhere, or may',
+    retryable: true,
+    remedy: 'Stop the other one first, or find out which of them is meant. Never run both.',
+  },
+  'starts-elsewhere': {
+    title: 'Something else may start the same VM elsewhere at any moment',
+    retryable: true,
+    remedy: 'Wait for that to end, or cancel it, then ask again.',
+  },
   migrated: {
     title: 'The machine was migrated: here it stays off',
     retryable: false,

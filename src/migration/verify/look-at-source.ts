@@ -66,6 +66,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
     platform: task.ends.source,
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs: durationMs(batch.config.guest_shutdown_limit) },
+    mayStart: 'never',
     part: `source-off-${at}`,
     undo: sourceStopUndo(task.journey, { stays: true }),
   })

@@ -7,7 +7,8 @@ import { findStoppedSource } from '../../../db/queries/find-stopped-source.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { DroverError } from '../../errors.ts'
-import { type ActingTurn, type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
+import { type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
+import { requireMayStart } from '../../inventory/start-guard.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { actorOf } from '../../inventory/turn.ts'
 import { crashPoint } from '../../ledger/crash-point.ts'
@@ -38,11 +39,15 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
   if (!target) throw notOurs(ref)
   try {
     return await powerMachine({
-      turn: guarded(turn, () => mayStart(task)),
+      turn,
       site: target,
       platform: ends.target,
       ref,
       asked: { verb: 'start', force: false, timeoutMs: startMs },
+      mayStart: async () => {
+        await mayStart(task)
+        crashPoint('target-before-start')
+      },
       part: `target-start-${nth}`,
       undo: {
         kind: targetStartKind,
@@ -63,31 +68,6 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
   }
 }
 
-/** The same turn; before it acts outside, `check` may still say no. It takes its time, so the lease is looked at after it. */
-const guarded = (turn: ActingTurn, check: () => Promise<void>): ActingTurn => ({
-  db: turn.db,
-  job: turn.job,
-  signal: turn.signal,
-  get checkpointed() {
-    return turn.checkpointed
-  },
-  transaction: (change) => turn.transaction(change),
-  safePoint: () => turn.safePoint(),
-  progress: (progress) => turn.progress(progress),
-  holder: () => turn.holder(),
-  checkpoint: (state) => turn.checkpoint(state),
-  effect: (spec) =>
-    turn.effect({
-      ...spec,
-      act: async (signal) => {
-        await check()
-        crashPoint('target-before-start')
-        turn.holder().confirm()
-        return spec.act(signal)
-      },
-    }),
-})
-
 const mayStart = async (task: VerifyTask): Promise<void> => {
   const { journey, ends } = task
   const { turn, entry } = journey
@@ -96,7 +76,24 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
   await markStarted(task)
   await requireSourceOff(task)
+  await requireNoOther(task)
   await holdEntry(journey)
+}
+
+/** Nor does any other copy run: one of an earlier migration, or a machine with its UUID anywhere. */
+const requireNoOther = async (task: VerifyTask): Promise<void> => {
+  const { turn, entry, target, facts } = task.journey
+  const { ref } = targetOf(task)
+  if (!target) throw notOurs(ref)
+  await requireMayStart(
+    { db: turn.db, use: task.parts.use, signal: turn.signal },
+    {
+      at: { siteId: target.id, ref, uuid: facts.uuid },
+      name: facts.target_name,
+      by: { jobId: turn.job.id, entryId: entry.id },
+      byItsMigration: true,
+    },
+  )
 }
 
 /** From here on the target's bytes are its own: the proof that was made of them is not repeated. */

@@ -3,7 +3,7 @@ import { standInLine } from '../../../db/queries/stand-in-line.ts'
 import { standsInLineFor } from '../../domain/operation/in-line.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { isAbsent, type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
+import { isAbsent, type PlatformCode } from '../../platforms/platform-error.ts'
 import type { Capability } from '../../platforms/ports.ts'
 import { movedOn } from '../enter-operation.ts'
 import type { Performance, Performer, PerformWait } from '../performer.ts'
@@ -19,7 +19,9 @@ const passing: Readonly<Record<string, OperationReason>> = {
   'platform-session-lost': 'target-unreachable',
   'platform-answer-invalid': 'target-fails',
   'platform-fault': 'target-fails',
-} satisfies Partial<Record<PlatformCode, OperationReason>>
+  // The platform of the same VM elsewhere does not answer: that is what is waited for.
+  'twin-unknown': 'runs-elsewhere',
+} satisfies Partial<Record<PlatformCode | 'twin-unknown', OperationReason>>
 
 /**
  * A kind whose troubles are shown as they are and outlasted until its deadline: a host without room, a target that does
@@ -48,7 +50,7 @@ export const patient = (
 export const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
   performance.turn.signal.throwIfAborted()
   const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
-  if (!(error instanceof PlatformError)) throw error
+  if (!(error instanceof DroverError)) throw error
   const reason = passing[error.code]
   if (reason === undefined) throw error
   const { title } = operationReasons[reason]

@@ -34,6 +34,7 @@ export const powerPart = async (
     platform,
     ref: machine.ref,
     part,
+    mayStart: performance.mayStart,
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
     isBooting: () =>
       wasStartedLately(turn.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),

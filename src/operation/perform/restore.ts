@@ -37,7 +37,11 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       kind: operationRestoreKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, was: plan.was },
     },
-    begin: (call) => machines.revertToSnapshot(call, machine.ref, plan.snapshot),
+    begin: async (call) => {
+      await performance.mayStart()
+      performance.turn.holder().confirm()
+      return machines.revertToSnapshot(call, machine.ref, plan.snapshot)
+    },
     // Nothing on a machine tells to what it was brought back last.
     made: async () => ({ found: false }),
     once: true,
@@ -133,6 +137,6 @@ export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
     })
     confirm()
     // Platforms forget their tasks: that it was taken on is enough where the machine is off.
-    if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain(db, undoing)
+    if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain({ db, use }, undoing)
     await noteAsItIs(undoing, undo)
   })

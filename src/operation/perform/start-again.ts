@@ -2,6 +2,9 @@ import type { Db } from '../../../db/client.ts'
 import { findSourceEntry } from '../../../db/queries/find-source-entry.ts'
 import { findMachine } from '../../../db/queries/machine-rows.ts'
 import { hasNewerPowerWish } from '../../../db/queries/newer-power-wish.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
+import { requireMayStart, startOfMachine } from '../../inventory/start-guard.ts'
+import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
@@ -17,13 +20,15 @@ interface OfMachine {
  * says where it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
  */
 export const startAgain = async (
-  db: Db,
+  { db, use }: { readonly db: Db; readonly use: UsePlatform },
   { effect, undo, platform, call, confirm }: Undoing<OfMachine>,
 ): Promise<void> => {
-  if (!(await isWantedOn(db, { machineId: undo.machine_id, jobId: effect.jobId }))) return
+  const machine = await findMachine(db, undo.machine_id)
+  if (!machine || !(await isWantedOn(db, { machine, jobId: effect.jobId }))) return
   const power = portOf(platform, 'power')
   const seen = await again(call.signal, () => power.power(call, undo.ref))
   if (!seen.found || seen.value.state !== 'off') return
+  await requireMayStart({ db, use, signal: call.signal }, startOfMachine(machine, effect.jobId))
   confirm()
   try {
     const task = await power.start(call, undo.ref)
@@ -36,10 +41,9 @@ export const startAgain = async (
 
 const isWantedOn = async (
   db: Db,
-  of: { readonly machineId: string; readonly jobId: string },
+  { machine, jobId }: { readonly machine: MachineRow; readonly jobId: string },
 ): Promise<boolean> => {
-  const machine = await findMachine(db, of.machineId)
-  if (!machine || machine.goneAt !== null || machine.runPolicy === 'always-off') return false
-  if (await hasNewerPowerWish(db, of)) return false
+  if (machine.goneAt !== null || machine.runPolicy === 'always-off') return false
+  if (await hasNewerPowerWish(db, { machineId: machine.id, jobId })) return false
   return (await db.begin((tx) => findSourceEntry(tx, machine))) === null
 }

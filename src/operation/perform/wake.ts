@@ -75,7 +75,11 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
       kind: operationWakeKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, state },
     },
-    begin: (call) => hibernate.restore(call, state, { host }),
+    begin: async (call) => {
+      await performance.mayStart()
+      performance.turn.holder().confirm()
+      return hibernate.restore(call, state, { host })
+    },
     made: async () => {
       const seen = await requirePower(performance)
       return seen.state === 'on' ? { found: true, value: machine.ref } : { found: false }

@@ -80,7 +80,7 @@ test('a machine that an entry has carries that entry, and is the same row when i
   expect(before.entryId).toBeNull()
   const { entryId, instanceId } = await addEntry(site.id, { ref: ref(1), state: 'idle' })
   expect(await sync()).toMatchObject({ changed: 0 })
-  expect(await machine(1)).toMatchObject({ id: before.id, entryId, origin: 'adopted' })
+  expect(await machine(1)).toMatchObject({ id: before.id, entryId, instanceId, origin: 'copy' })
   await db`update machine set run_policy = 'always-off' where id = ${before.id}::uuid`
   await handOver({ targetId: site.id, ref: ref(1), entryId, instanceId }, 'db-01')
   await db`update entry set state = 'finished' where id = ${entryId}::uuid`

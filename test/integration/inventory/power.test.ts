@@ -91,10 +91,11 @@ test.each([
 
 test('a machine that was migrated stays off at its source, whoever asks', async () => {
   const { id } = await instanceOf(db, 'vc', 'vm-104')
+  await toTheEnd(await power('vm-104', { verb: 'stop' }))
   await addMigrated(db, id, 'wave-9')
   const job = await power('vm-104', { verb: 'start' })
   await db`delete from entry where instance_id = ${id}::uuid`
-  expect(await jobOf(db, job)).toMatchObject({ state: 'failed', error: { code: 'instance-migrated' } })
+  expect(await jobOf(db, job)).toMatchObject({ state: 'failed', error: { code: 'migrated' } })
 })
 
 test('of two jobs for one machine the later gives way, and none acts on what it does not name', async () => {

@@ -16,6 +16,8 @@ const entryOf = async (at: {
   readonly ref: string
   readonly uuid: string
   readonly state: string
+  /** Its copy; not given: at a target that nobody operates. */
+  readonly copy?: string
 }): Promise<string> => {
   const [entryId, instanceId] = [uuidv7(), uuidv7()]
   await db`
@@ -26,8 +28,8 @@ const entryOf = async (at: {
   await db`
     insert into entry (id, batch_id, instance_id, source_id, target_id, state, stage, reason, message, revision, facts,
       running, machine_ref, source_stopped_at)
-    values (${entryId}::uuid, ${uuidv7()}::uuid, ${instanceId}::uuid, ${at.siteId}::uuid, ${uuidv7()}::uuid,
-      ${at.state}, 'complete', 'x', '', 1, '{}', true, 'copy-1', now())`
+    values (${entryId}::uuid, ${uuidv7()}::uuid, ${instanceId}::uuid, ${at.siteId}::uuid, ${at.copy ? target.id : uuidv7()}::uuid,
+      ${at.state}, 'complete', 'x', '', 1, '{}', true, ${at.copy ?? 'copy-1'}, now())`
   return entryId
 }
 
@@ -90,10 +92,10 @@ test('a start that waited for its turn while a migration took the machine does n
 test('the copy at another place has the UUID of its source, maybe its id too, and is operated', async () => {
   const elsewhere = await makeSite(db, { role: 'source', name: 'old', quiet: true })
   const { id, uuid } = await stopped('vm-106')
-  await entryOf({ siteId: elsewhere.id, ref: 'vm-1106', uuid, state: 'finished' })
+  await entryOf({ siteId: elsewhere.id, ref: 'vm-1106', uuid, state: 'finished', copy: 'vm-106' })
   expect(await world.done(id, 'start')).toMatchObject({ state: 'completed' })
   const same = await stopped('vm-107')
-  await entryOf({ siteId: elsewhere.id, ref: 'vm-107', uuid: same.uuid, state: 'finished' })
+  await entryOf({ siteId: elsewhere.id, ref: 'vm-107', uuid: same.uuid, state: 'finished', copy: 'vm-107' })
   const identify = async (siteId: string, instance: string) =>
     db`update site set identity = jsonb_build_object('instance_id', ${instance}::text) where id = ${siteId}::uuid`
   await identify(elsewhere.id, 'old')

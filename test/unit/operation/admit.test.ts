@@ -6,6 +6,7 @@ import {
   conflictRules,
   decideAdmission,
   queueMost,
+  startingKinds,
 } from '../../../src/domain/operation/admit.ts'
 import { applicability, isApplicable, runPolicies } from '../../../src/domain/operation/applicability.ts'
 import { operationVariants } from '../../../src/domain/operation/kinds.ts'
@@ -20,6 +21,7 @@ const idle: AdmissionFacts = {
   queued: [],
   migrating: null,
   source: null,
+  startRefused: null,
   hostUnknown: false,
 }
 const start = { kind: 'start', force: false } as const
@@ -126,6 +128,12 @@ const anyFacts = fc.record({
   queued: fc.array(fc.uuid(), { maxLength: queueMost }),
   migrating: fc.option(fc.record({ entryId: fc.constant('e'), committed: fc.boolean() })),
   source: fc.option(fc.record({ entryId: fc.constant('s'), over: fc.boolean() })),
+  startRefused: fc.option(
+    fc.record({
+      code: fc.constantFrom('migrated' as const, 'runs-elsewhere' as const),
+      message: fc.constant('m'),
+    }),
+  ),
   hostUnknown: fc.boolean(),
 })
 const anyAsk = fc
@@ -147,9 +155,18 @@ test('the source of a migration is left alone while that has it, and is never st
       const facts = { ...any, hostUnknown: false }
       const answer = decideAdmission({ ...facts, migrating: null, source: { entryId: 's', over } }, asked)
       if (!over) expect(answer).toEqual({ admitted: false, reason: 'in-migration', blocker: 's' })
-      else if (['start', 'restart', 'wake'].includes(asked.kind))
+      else if (startingKinds.has(asked.kind))
         expect(answer).toEqual({ admitted: false, reason: 'migrated', blocker: 's' })
       else expect(answer).toEqual(decideAdmission({ ...facts, migrating: null, source: null }, asked))
+    }),
+  )
+})
+
+test('what would run a VM twice is refused whoever asks for it, with whatever force', () => {
+  fc.assert(
+    fc.property(anyFacts, anyAsk, (facts, asked) => {
+      const startRefused = { code: 'runs-elsewhere', message: 'It runs elsewhere.' } as const
+      expect(decideAdmission({ ...facts, startRefused }, asked).admitted).toBe(false)
     }),
   )
 })

@@ -2,6 +2,7 @@ import { entryStages, entryStates } from '../../migration/entry.ts'
 import { conflictRules } from '../../operation/admit.ts'
 import { runPolicies } from '../../operation/applicability.ts'
 import { operationKinds } from '../../operation/kinds.ts'
+import { machineOrigins } from '../../operation/origin.ts'
 import { machinePhases } from '../../operation/phase.ts'
 import { operationReasons } from '../../operation/reasons.ts'
 import { operationStates } from '../../operation/state.ts'
@@ -182,7 +183,7 @@ const machineFields = {
   cpus: int(),
   memory: int('bytes'),
   run_policy: oneOf(runPolicies),
-  origin: oneOf(['migrated', 'adopted']),
+  origin: oneOf(machineOrigins),
   batch: text('name of the batch that made it, or has it; empty: none'),
   in_migration: flag('its entry is not over'),
   operation: text('kind of the operation that is at it; empty: none'),
