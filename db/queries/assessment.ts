@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { isMigrated } from './is-migrated.ts'
 
 /** Instances that count, by readiness. */
 export interface ReadinessCounts {
@@ -6,12 +7,16 @@ export interface ReadinessCounts {
   readonly ready: number
   readonly warning: number
   readonly blocked: number
+  /** Beside these: a verified copy of ours has taken their place. */
+  readonly migrated: number
 }
 
 const readinessColumns = (db: Queryable) => db`
-  count(*)::int as instances, count(*) filter (where i.readiness = 'ready')::int as ready,
-  count(*) filter (where i.readiness = 'warning')::int as warning,
-  count(*) filter (where i.readiness = 'blocked')::int as blocked`
+  count(*) filter (where not i.migrated)::int as instances,
+  count(*) filter (where not i.migrated and i.readiness = 'ready')::int as ready,
+  count(*) filter (where not i.migrated and i.readiness = 'warning')::int as warning,
+  count(*) filter (where not i.migrated and i.readiness = 'blocked')::int as blocked,
+  count(*) filter (where i.migrated)::int as migrated`
 
 const ofSource = (db: Queryable, source: string | undefined) =>
   source === undefined ? db`true` : db`s.name = ${source}`
@@ -22,9 +27,10 @@ export const countReadiness = async (
 ): Promise<(ReadinessCounts & { readonly source: string })[]> => db<
   (ReadinessCounts & { readonly source: string })[]
 >`
-  select s.name as source, ${readinessColumns(db)} from instance i join site s on s.id = i.site_id
-  where i.gone_at is null and i.ignored is null and ${ofSource(db, source)}
-  group by s.name order by s.name`
+  select i.source, ${readinessColumns(db)} from (
+    select s.name as source, i.readiness, ${isMigrated(db)} as migrated from instance i join site s on s.id = i.site_id
+    where i.gone_at is null and i.ignored is null and ${ofSource(db, source)}) i
+  group by i.source order by i.source`
 
 export interface RuleCount {
   readonly rule: string
@@ -40,7 +46,7 @@ export const countFindings = async (db: Queryable, source: string | undefined): 
   select f.rule, count(*) filter (where not f.waived)::int as broken,
     count(*) filter (where f.waived)::int as waived
   from finding f join instance i on i.id = f.instance_id join site s on s.id = i.site_id
-  where i.gone_at is null and i.ignored is null and ${ofSource(db, source)}
+  where i.gone_at is null and i.ignored is null and not ${isMigrated(db)} and ${ofSource(db, source)}
   group by f.rule order by f.rule`
 
 /** When the facts behind an assessment were read: the oldest and the newest last sync of the sources. */

@@ -1,5 +1,6 @@
 import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
 import type { Queryable, Tx } from '../client.ts'
+import { isMigrated } from './is-migrated.ts'
 import { openJobAbout } from './open-job-about.ts'
 
 /** An instance as a batch judges it. */
@@ -20,6 +21,8 @@ export interface CandidateLine {
   readonly assigned: boolean
   /** The batch whose entry it has. */
   readonly entryBatch: string | null
+  /** A verified copy of ours has taken its place. */
+  readonly migrated: boolean
 }
 
 /**
@@ -34,7 +37,8 @@ export const listCandidates = async (
     i.gone_at is not null as gone, i.ignored,
     coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
       from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
-    a.instance_id is not null as assigned, b.name as entry_batch
+    a.instance_id is not null as assigned, b.name as entry_batch,
+    ${isMigrated(db)} as migrated
   from instance i join site s on s.id = i.site_id and s.role = 'source'
     left join batch_instance a on a.batch_id = ${batchId}::uuid and a.instance_id = i.id
     left join entry e on e.instance_id = i.id left join batch b on b.id = e.batch_id

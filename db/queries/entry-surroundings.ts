@@ -1,11 +1,14 @@
 import type { Queryable } from '../client.ts'
 import type { SiteRow } from '../schema/inventory.ts'
+import { isMigrated } from './is-migrated.ts'
 import { openJobAbout } from './open-job-about.ts'
 
 /** What an entry's next step hangs on outside its own row: its instance as it is known now, and both ends. */
 export interface EntrySurroundings {
   readonly goneAt: Date | null
   readonly ignored: string | null
+  /** A verified copy of ours has taken its place: that of another entry, where this one has not finished. */
+  readonly migrated: boolean
   readonly tracking: Record<string, string>
   readonly sourceName: string
   readonly sourceKind: string
@@ -24,7 +27,7 @@ export const readEntrySurroundings = async (
   entry: { readonly instanceId: string; readonly targetName: string | null },
 ): Promise<EntrySurroundings | undefined> => {
   const [row] = await db<EntrySurroundings[]>`
-    select i.gone_at, i.ignored, i.tracking, s.name as source_name, s.kind as source_kind,
+    select i.gone_at, i.ignored, ${isMigrated(db)} as migrated, i.tracking, s.name as source_name, s.kind as source_kind,
       ${openJobAbout(db, 'instance', entry.instanceId)} as busy,
       s.connectivity as source_connectivity, t.name as target_name, t.connectivity as target_connectivity,
       coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'evidence', evidence) order by rule) from finding

@@ -1,5 +1,6 @@
 import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
 import type { Queryable } from '../client.ts'
+import { isMigrated } from './is-migrated.ts'
 
 /** An instance as a batch is asked about it, with what may keep it out. */
 export interface BatchCandidate {
@@ -18,6 +19,8 @@ export interface BatchCandidate {
   readonly entryId: string | null
   readonly entryState: string | null
   readonly entryBatch: string | null
+  /** A verified copy of ours has taken its place. */
+  readonly migrated: boolean
 }
 
 /** Everything that is there, or was when the batch was last saved; left out or not, in the order of lists. */
@@ -30,7 +33,7 @@ export const listBatchCandidates = async (
     coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
       from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
     a.instance_id is not null as assigned, i.gone_at is not null as gone,
-    e.id as entry_id, e.state as entry_state, b.name as entry_batch
+    e.id as entry_id, e.state as entry_state, b.name as entry_batch, ${isMigrated(db)} as migrated
   from instance i join site s on s.id = i.site_id and s.role = 'source'
     left join batch_instance a on a.batch_id = ${batchId}::uuid and a.instance_id = i.id
     left join entry e on e.instance_id = i.id left join batch b on b.id = e.batch_id

@@ -1,10 +1,13 @@
 import type { Queryable, Tx } from '../client.ts'
 import type { InstanceRow } from '../schema/inventory.ts'
+import { isMigrated } from './is-migrated.ts'
 
 /** An instance with the name and kind of its source. */
 export interface InstanceLine extends Omit<InstanceRow, 'hash'> {
   readonly source: string
   readonly sourceKind: string
+  /** A verified copy of ours has taken its place, whatever became of the entry. */
+  readonly migrated: boolean
   /** Rules that it breaks and that count. */
   readonly findings: readonly string[]
 }
@@ -15,6 +18,8 @@ export interface InstanceFilter {
   /** Undefined: both. */
   readonly ignored?: boolean | undefined
   readonly gone?: boolean | undefined
+  /** A verified copy of ours has taken its place. */
+  readonly migrated?: boolean | undefined
   /** Wired to this network: its source and the platform's id. */
   readonly network?: { readonly siteId: string; readonly ref: string } | undefined
   /** Breaks this rule, waived or not. */
@@ -28,7 +33,7 @@ const columns = (db: Queryable) => db`
   i.id, i.site_id, s.name as source, s.kind as source_kind, i.ref, i.name, i.revision, i.first_seen_at, i.changed_at,
   i.gone_at, i.uuid, i.location, i.facts, i.os_type, i.distribution, i.distribution_version, i.overrides, i.version,
   i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.ignored_detail, i.problem, i.notes, i.readiness,
-  i.rules_version, ${brokenRules(db)} as findings`
+  i.rules_version, ${isMigrated(db)} as migrated, ${brokenRules(db)} as findings`
 
 /** What `i` (instance) and `s` (site) must be like. */
 export const instanceFits = (db: Queryable, filter: InstanceFilter) => db`
@@ -36,6 +41,7 @@ export const instanceFits = (db: Queryable, filter: InstanceFilter) => db`
   and ${filter.readiness === undefined ? db`true` : db`i.readiness = ${filter.readiness}`}
   and ${filter.ignored === undefined ? db`true` : filter.ignored ? db`i.ignored is not null` : db`i.ignored is null`}
   and ${filter.gone === undefined ? db`true` : filter.gone ? db`i.gone_at is not null` : db`i.gone_at is null`}
+  and ${filter.migrated === undefined ? db`true` : filter.migrated ? isMigrated(db) : db`not ${isMigrated(db)}`}
   and ${filter.network === undefined ? db`true` : wiredTo(db, filter.network)}
   and ${
     filter.rule === undefined

@@ -57,7 +57,10 @@ export const pruneOperations = async (
   }
 }
 
-/** Machines that went as long ago as events are kept, and of which no operation is left. */
+/**
+ * Machines that went as long ago as events are kept, and of which no operation is left. That a certified copy is gone
+ * stays known: else its source would be taken for migrated again, and would never be started.
+ */
 export const pruneGoneMachines = async (
   db: Queryable,
   options: { readonly days: number; readonly limit: number },
@@ -66,6 +69,9 @@ export const pruneGoneMachines = async (
     delete from machine where id in (
       select m.id from machine m where m.gone_at < now() - ${options.days} * interval '1 day'
         and not exists (select from operation o where o.machine_id = m.id)
+        and not exists (
+          select from certificate c join site t on t.id = m.target_id and t.name = c.document -> 'target' ->> 'name'
+          where c.document -> 'target' ->> 'machine' = m.ref)
       order by m.gone_at limit ${options.limit} for update skip locked)`
   return deleted.count
 }

@@ -18,3 +18,13 @@ export const isSamePlace = (db: Queryable) => db`case
 /** A condition: the sites `a` and `b` are known to be two installations. */
 export const isAnotherPlace = (db: Queryable) => db`
   coalesce(${bothSay(db)} and ${installation(db, 'a')} <> ${installation(db, 'b')}, false)`
+
+interface At {
+  readonly site: ReturnType<Queryable>
+  readonly ref: ReturnType<Queryable>
+}
+
+/** A condition: two records are of one machine, at a place that is registered as a source and as a target. */
+export const isItself = (db: Queryable, one: At, other: At) => db`
+  (${one.ref} = ${other.ref} and exists (
+    select from site a join site b on a.id = b.id or ${isSamePlace(db)} where a.id = ${one.site} and b.id = ${other.site}))`

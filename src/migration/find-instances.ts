@@ -113,9 +113,9 @@ const assign = async (
   return 0
 }
 
-/** Nobody has it, and it matches or has matched. */
+/** Nobody has it or has migrated it, and it matches or has matched. */
 export const getsEntry = ({ line, matches }: Judged): boolean =>
-  line.entryBatch === null && (matches === true || line.assigned)
+  line.entryBatch === null && !line.migrated && (matches === true || line.assigned)
 
 const makeEntries = async (
   turn: FindingTurn,
@@ -172,9 +172,10 @@ const sendFirstJobs = async (
 }
 
 /** What the inventory says of it beside its facts. */
-export const instanceStanding = ({ gone, ignored, findings }: CandidateLine): InstanceStanding => ({
+export const instanceStanding = ({ gone, ignored, migrated, findings }: CandidateLine): InstanceStanding => ({
   gone,
   ignored,
+  migrated,
   findings: findingsOf(findings),
 })
 

@@ -83,7 +83,12 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
 /** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
 export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: string | null): Reason[] => [
   ...instanceBlocks(
-    { gone: around.goneAt !== null, ignored: around.ignored, findings: findingsOf(around.findings) },
+    {
+      gone: around.goneAt !== null,
+      ignored: around.ignored,
+      migrated: around.migrated,
+      findings: findingsOf(around.findings),
+    },
     batch.config.instance_restriction_overrides,
   ),
   // Its record would say that it is off when it is only off for a moment.

@@ -55,7 +55,7 @@ async function* linesOf(deps: ApiDeps, asked: Asked, signal: AbortSignal): Async
     signal.throwIfAborted()
     const rows = await listInstances(
       deps.db,
-      { source: asked.source, ignored: false, gone: false },
+      { source: asked.source, ignored: false, gone: false, migrated: false },
       { after, limit: pageRows },
     )
     const fitting: ReturnType<typeof judged> = []

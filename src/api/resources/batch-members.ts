@@ -107,6 +107,7 @@ const standingOf = (
   const begun = startEntry({
     matches: stranger || matches,
     gone: line.gone,
+    migrated: line.migrated && !mine,
     ignored: line.ignored === null ? null : line.ignoredDetail || line.ignored,
     findings: findingsOf(line.findings),
     allowances: config.instance_restriction_overrides,
@@ -124,7 +125,7 @@ const standingOf = (
       : []),
     ...begun.reasons.map(({ code, message }) => ({ code, message })),
   ]
-  if (elsewhere || (stranger && (matches !== true || line.ignored !== null)))
+  if (elsewhere || (line.migrated && !mine) || (stranger && (matches !== true || line.ignored !== null)))
     return { standing: 'excluded', reasons }
   if (begun.state === 'conflict' || (mine && line.entryState === 'conflict'))
     return { standing: 'conflict', reasons }

@@ -39,6 +39,9 @@ const summaryShape = {
   findings: z.array(z.string()).openapi({ description: 'The rules that it breaks and that count.' }),
   ignored: z.string().nullable().openapi({ description: 'Why it is left out; null: it counts.' }),
   frozen_by: z.string().nullable().openapi({ description: 'The running batch that holds it.' }),
+  migrated: z.boolean().openapi({
+    description: 'A verified copy of it has taken its place, whatever became of its entry.',
+  }),
   has_overrides: z.boolean(),
   has_pending: z.boolean(),
   problem: z.string().nullable().openapi({ description: 'Why its last reading failed.' }),
@@ -144,6 +147,7 @@ export const viewInstanceSummary = (row: InstanceLine): InstanceSummary => {
     findings: [...row.findings],
     ignored: row.ignored,
     frozen_by: row.frozenBy,
+    migrated: row.migrated,
     has_overrides: Object.keys(row.overrides).length > 0,
     has_pending: row.pending !== null,
     problem: row.problem?.message ?? null,

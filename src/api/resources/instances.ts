@@ -49,6 +49,10 @@ export const choiceShape = {
   readiness: z.enum(readinesses).optional(),
   ignored: presence.openapi({ description: 'Whether those that are left out (templates, …) are meant.' }),
   gone: presence.openapi({ description: 'Whether those that are no longer there are meant.' }),
+  migrated: presence.openapi({
+    description:
+      'Whether those are meant whose verified copy has taken their place, whatever became of the entry.',
+  }),
   filter: filterText,
 }
 
@@ -143,6 +147,7 @@ interface Choice {
   readonly readiness?: string | undefined
   readonly ignored: z.infer<typeof presence>
   readonly gone: z.infer<typeof presence>
+  readonly migrated: z.infer<typeof presence>
 }
 
 export const choiceOf = (query: Choice): InstanceFilter => ({
@@ -150,6 +155,7 @@ export const choiceOf = (query: Choice): InstanceFilter => ({
   readiness: query.readiness,
   ignored: presenceFlag(query.ignored),
   gone: presenceFlag(query.gone),
+  migrated: presenceFlag(query.migrated),
 })
 
 export const scanFields = (outcome: ScanOutcome) => ({

@@ -33,6 +33,12 @@ const choices: Readonly<Record<string, Option>> = {
   },
   ignored: { type: 'string', value: 'which', choices: presence, summary: 'those that are left out (false)' },
   gone: { type: 'string', value: 'which', choices: presence, summary: 'those that are gone (false)' },
+  migrated: {
+    type: 'string',
+    value: 'which',
+    choices: presence,
+    summary: 'those that were migrated (false)',
+  },
 }
 
 const gigabytes = (value: unknown): string =>
@@ -58,6 +64,7 @@ function systemOf(row: Json): string {
 
 function noteOf(row: Json): unknown {
   if (row.gone_at) return 'gone'
+  if (row.migrated) return 'migrated'
   if (row.ignored) return `ignored: ${row.ignored}`
   if (row.frozen_by) return `held by ${row.frozen_by}`
   if (row.problem) return row.problem

@@ -62,7 +62,7 @@ const assessment: Command = {
       parts.push(await client.get('/v1/assessment', { ...query, cursor: last.next_cursor }))
     const whole = addUp(parts)
     output.show(whole, () => {
-      const counts = ['instances', 'ready', 'warning', 'blocked']
+      const counts = ['instances', 'ready', 'warning', 'blocked', 'migrated']
       output.table(
         [field('source'), ...counts.map((name) => field(name, name, { right: true }))],
         [...(whole.sources as Json[]), { source: 'all', ...(whole.totals as Json) }],

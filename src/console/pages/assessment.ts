@@ -3,6 +3,7 @@ import { ApiError } from '../../api/problem.ts'
 import type { viewRules } from '../../api/resources/rules.ts'
 import { withQuery } from '../ask.ts'
 import type { Page, PageContext } from '../page.ts'
+import { many } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import type { AssessedSource } from './site-list.ts'
@@ -70,6 +71,7 @@ const totalsHtml = (
  href="${withQuery('/instances', { ...asked, readiness })}"><span class="number">${value}</span> <span class="name">${name}</span></a></li>`,
   )}</ul>
 ${more === null ? '' : html`<p><strong>These are not all:</strong> the fleet is too large to be looked through in the time of one request.</p>`}
+${totals.migrated === 0 ? '' : html`<p>${many(totals.migrated, 'machine')} beside these ${totals.migrated === 1 ? 'was' : 'were'} <a href="/instances?show=migrated">migrated</a>.</p>`}
 <p class="dim">From what was read ${ago(synced.oldest, nowMs)} at the earliest${synced.never > 0 ? `; ${synced.never} sources were never read` : ''}.</p>`
 }
 

@@ -47,7 +47,8 @@ const stateHtml = (
 ${notesOf(context, instance).map((note) => html`<p>${note}</p>`)}
 ${mayOperate(context) && instance.gone_at === null ? powerButtons(instance) : ''}</div>`
 
-const readinessText = ({ readiness }: InstanceDetail): string => {
+const readinessText = ({ readiness, migrated }: InstanceDetail): string => {
+  if (migrated) return 'It was migrated: its verified copy has taken its place. Here it stays off.'
   if (readiness === 'blocked') return 'It is not migrated as it is: see below what to do.'
   return readiness === 'warning' ? 'It can be migrated; know what is said below.' : 'It can be migrated.'
 }

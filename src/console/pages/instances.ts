@@ -30,6 +30,7 @@ const plainEveryMs = 5_000
 
 const shows: readonly (readonly [value: string, text: string])[] = [
   ['', 'that count'],
+  ['migrated', 'migrated'],
   ['ignored', 'left out'],
   ['gone', 'gone'],
 ]
@@ -41,6 +42,7 @@ const choiceOf = (query: URLSearchParams) => ({
   filter: query.get('filter'),
   ignored: query.get('show') === 'ignored' ? 'true' : undefined,
   gone: query.get('show') === 'gone' ? 'true' : undefined,
+  migrated: query.get('show') === 'migrated' ? 'true' : undefined,
 })
 
 /** The machines of the sources: how ready each is, and what a filter leaves of them. */
@@ -79,7 +81,7 @@ const read = async ({ ask, query }: PageContext): Promise<InstancePage & { count
 
 /** How many fit. Without a filter the database counts; with one every machine must be looked at. */
 const readCount = async (ask: PageContext['ask'], choice: ReturnType<typeof choiceOf>): Promise<Count> => {
-  if (choice.filter || choice.ignored || choice.gone)
+  if (choice.filter || choice.ignored || choice.gone || choice.migrated)
     return await ask<Count>(`GET ${withQuery('/v1/instances/:count', choice)}`)
   const { sources } = await ask<{ sources: AssessedSource[] }>(
     `GET ${withQuery('/v1/assessment', { source: choice.source })}`,
@@ -125,9 +127,11 @@ const marks = ({
   has_overrides: changed,
   problem,
   gone_at: gone,
+  migrated,
 }: InstanceSummary): Html =>
   html`${[
     ...(gone === null ? [] : ['gone']),
+    ...(migrated ? ['migrated'] : []),
     ...(ignored === null ? [] : [`left out: ${ignored}`]),
     ...(frozen === null ? [] : ['held by a batch']),
     ...(changed ? ['changed by hand'] : []),

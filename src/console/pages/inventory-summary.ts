@@ -21,7 +21,7 @@ export const inventorySummary = (options: {
 <li><span>Targets</span><span>${sitesText(sites, 'target')}</span></li>
 <li><span>Machines</span><span><a href="/instances">${sum('instances')}</a>: <a href="/instances?readiness=ready">${sum('ready')} ready</a>,
 <a href="/instances?readiness=warning">${sum('warning')} with warnings</a>, <a href="/instances?readiness=blocked">${sum('blocked')} blocked</a>.
-<a href="/assessment">Why</a></span></li>
+<a href="/assessment">Why</a>${sum('migrated') === 0 ? '' : html`; <a href="/instances?show=migrated">${sum('migrated')} migrated</a>`}</span></li>
 <li><span>Warnings</span><span>${unread === 0 ? 'none is new' : html`<a href="/warnings">${unread} new</a>`}</span></li></ul>`
 }
 

@@ -20,6 +20,7 @@ export interface AssessedSource {
   readonly ready: number
   readonly warning: number
   readonly blocked: number
+  readonly migrated: number
 }
 
 /** Whether an event may have changed what a page about sites shows. */

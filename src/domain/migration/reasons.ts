@@ -27,7 +27,7 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
   ),
   'name-taken': facts(
     'Nothing on the target has its name any more.',
-    'Rename or remove what has its name there, or override the name of the instance.',
+    'Override the name of the instance. What has the name there may be in use: rename it on the target only when you know what it is.',
   ),
   'machine-absent': facts(
     'The machine is on the target again.',
@@ -137,6 +137,10 @@ const ofPersons = {
 /** What keeps it from starting, and what the checks have found. */
 const ofTrouble = {
   'instance-gone': facts('The source has it again.', 'Look for it on its source, or cancel the entry.'),
+  'already-migrated': facts(
+    'Its copy is gone from the target.',
+    'Nothing is left to migrate: cancel the entry. Work with the machine on the target.',
+  ),
   'instance-ignored': facts('It is left out no longer.', 'Correct what leaves it out, or cancel the entry.'),
   'instance-busy': facts('The job that switches it ends.'),
   'source-not-connected': facts('The source answers again.', 'Look at the page of the source.'),

@@ -11,6 +11,8 @@ export interface InstanceStanding {
   readonly gone: boolean
   /** Why it is left out; null: it is not. */
   readonly ignored: string | null
+  /** A verified copy of ours has taken its place. */
+  readonly migrated: boolean
   readonly findings: readonly Finding[]
 }
 
@@ -35,9 +37,12 @@ export interface NewEntry extends EntryPlace {
 
 /** What keeps an instance from starting in a batch that allows this; empty: nothing does. */
 export const instanceBlocks = (
-  { gone, ignored, findings }: InstanceStanding,
+  { gone, ignored, migrated, findings }: InstanceStanding,
   allowances: BatchAllowances,
 ): Reason[] => [
+  ...(migrated
+    ? [{ code: 'already-migrated', message: 'It was migrated: its copy has taken its place.' }]
+    : []),
   ...(gone ? [{ code: 'instance-gone', message: 'The source does not have it any more.' }] : []),
   ...(ignored === null ? [] : [{ code: 'instance-ignored', message: `It is left out: ${ignored}.` }]),
   ...batchBlocks(findings, allowances),

@@ -13,7 +13,7 @@ import { effective, sampleContext, sampleDisk, sampleNic } from '../inventory/sa
 
 const findingsOf = (changes: Partial<InstanceFacts> = {}, overrides: InstanceOverrides = {}) =>
   evaluate(effective(changes, overrides), sampleContext({ overrides }))
-const there = { gone: false, ignored: null }
+const there = { gone: false, ignored: null, migrated: false }
 const ask = (changes: Partial<StartAsk> = {}): StartAsk => ({
   ...there,
   matches: true,
@@ -88,6 +88,11 @@ describe('instanceBlocks', () => {
     expect(codes('disk-independent')).toEqual(codes('none').filter((code) => code !== 'disk-independent'))
     expect(codes('none')).toEqual(expect.arrayContaining(['disk-independent', 'no-size']))
     expect(codes('no-size')).toEqual(codes('none'))
+  })
+
+  test('what was migrated is never begun again, whatever is allowed', () => {
+    const begun = startEntry(ask({ migrated: true, force: true }))
+    expect(begun).toMatchObject({ state: 'blocked', reason: { code: 'already-migrated' } })
   })
 
   test('a warning that is no restriction blocks nothing', () => {
