@@ -68,11 +68,11 @@ export const mergeMachinePage = async (
   const [row] = await tx<(MergedMachines & { last: string | null })[]>`
     with page as materialized (
       select s.ref, s.record_id, s.name, f.uuid, f.project, f.host, f.cpus, f.memory, e.id as entry_id, e.instance_id,
-        array(select n ->> 'mac' from jsonb_array_elements(f.nics) n where n ->> 'mac' <> '') as macs,
+        array(select jsonb_array_elements_text(f.macs)) as macs,
         case when f.host in (${silentHosts(tx, at)}) then 'unknown' else f.power end as power
       from inventory_stage s
       cross join lateral jsonb_to_record(s.facts) as f(
-        uuid text, project text, host text, power text, cpus int, memory bigint, nics jsonb)
+        uuid text, project text, host text, power text, cpus int, memory bigint, macs jsonb)
       left join lateral (
         select id, instance_id from entry where target_id = ${at.siteId}::uuid and machine_ref = s.ref and state <> 'finished'
         order by id limit 1) e on true

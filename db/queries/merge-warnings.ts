@@ -1,4 +1,4 @@
-import type { Tx } from '../client.ts'
+import type { Queryable, Tx } from '../client.ts'
 import type { WarningRow } from '../schema/inventory.ts'
 
 export interface WarningPlace {
@@ -15,6 +15,13 @@ export const lockWarnings = async (
 ): Promise<WarningRow[]> => tx<WarningRow[]>`
   select * from warning where entity_type = ${place.entityType} and entity_id = ${place.entityId}
     and type = any(${types as string[]}::text[]) order by type for update`
+
+/** Whether there is a warning of this type about one thing. */
+export const findWarningOf = async (db: Queryable, place: WarningPlace, type: string): Promise<boolean> => {
+  const rows = await db`
+    select 1 from warning where entity_type = ${place.entityType} and entity_id = ${place.entityId} and type = ${type}`
+  return rows.length > 0
+}
 
 export interface WarningWrite {
   readonly id: string

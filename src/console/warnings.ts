@@ -37,10 +37,22 @@ export interface WarningFacts {
   /** Warnings of the inventory that nobody has read. */
   readonly unread: number
   readonly needy: NeedyEntries
+  /** Pairs of machines that run as one VM, or with one MAC address. */
+  readonly runningTwice: number
 }
 
 /** What a person should look at, the worst first. Pure. */
 export const warningsOf = (facts: WarningFacts): Warning[] => [
+  ...(facts.runningTwice > 0
+    ? [
+        {
+          id: 'running-twice',
+          text: `${many(facts.runningTwice, 'VM runs', 'VMs run')} twice: stop the one that is not meant, at once.`,
+          href: '/warnings?type=running-twice',
+          linkText: 'See which',
+        },
+      ]
+    : []),
   ...facts.notReady.map((text, at) => ({ id: `not-ready-${at}`, text })),
   ...fleetWarnings(facts),
   ...facts.sites.flatMap(siteWarnings),

@@ -24,8 +24,9 @@ export const machineLines = (seen: readonly InstanceFacts[]): StageLine[] =>
   seen.map((item) => {
     const { facts } = cleanInstance(item)
     const { uuid, resource_pool: project, host, power_state: power, memory } = facts
+    const macs = facts.nics.map(({ mac }) => mac).filter((mac) => mac !== '')
     const cpus = Math.min(facts.cpus, mostCpus)
-    const { text, hash } = writeFacts({ uuid, project, host, power, cpus, memory })
+    const { text, hash } = writeFacts({ uuid, project, host, power, cpus, memory, macs })
     return {
       kind: 'instance',
       ref: facts.ref,

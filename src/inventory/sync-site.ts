@@ -13,6 +13,7 @@ import { requireSameInstallation, requireTrusted } from './connectivity.ts'
 import { endReading, knowsMachines, type SyncResult } from './end-reading.ts'
 import { recordFailure } from './fail-reading.ts'
 import { readSite, type SiteReading, siteAbsent } from './read-site.ts'
+import { watchForTwins } from './running-twice.ts'
 import { openCursor } from './sync-cursor.ts'
 import { fencedAtEnd, type Turn } from './turn.ts'
 
@@ -60,6 +61,7 @@ export const syncSite = async (turn: Turn, parts: SyncParts, asked: AskedSync): 
     const result = await fencedAtEnd(turn, (tx) => endReading(tx, options))
     crashPoint('after-merge')
     await clearStage(turn.db, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
+    await watchForTwins(turn, parts.use, site)
     return { type: 'synced', result }
   } catch (thrown) {
     // Not the source's fault: another worker has the job, it was let go of, or our own database is away.

@@ -12,6 +12,7 @@ import { storableJson, storableText } from '../storable.ts'
 
 /** Everything that is warned of, by type, with the title that a person reads. */
 export const warningTypes = {
+  'running-twice': 'A VM runs twice',
   'connection-failed': 'It cannot be reached',
   'sync-failed': 'Its inventory could not be read',
   'suddenly-empty': 'It shows nothing any more',

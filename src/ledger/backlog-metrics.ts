@@ -1,5 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { countDebts } from '../../db/queries/count-debts.ts'
+import { countRunningTwice } from '../../db/queries/find-running-twice.ts'
 import { measureBacklog } from '../../db/queries/measure-backlog.ts'
 import type { Clock } from '../clock.ts'
 import { jobKinds } from '../domain/job/registry.ts'
@@ -14,6 +15,11 @@ const oldest = gauge(
   ['kind'],
 )
 const debts = gauge('effect_debts', 'Effects outside that must still be undone.')
+
+const twice = gauge(
+  'vms_running_twice',
+  'VMs of which two machines run, or that share a MAC address with another.',
+)
 
 const stages = ['due', 'rung', 'held', 'waiting', 'running'] as const
 const intervalMs = 10_000
@@ -34,6 +40,7 @@ export const backlogMetrics = (options: { db: Db; clock: Clock; log: Logger }): 
         oldest.set({ kind }, Math.max(0, ...ofKind.map((line) => line.oldestSeconds)))
       }
       debts.set((await countDebts(options.db)).debts)
+      twice.set(await countRunningTwice(options.db))
       return false
     },
   })

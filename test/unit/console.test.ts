@@ -79,6 +79,7 @@ const calm = {
   sites: [],
   unread: 0,
   needy: { conflict: 0, error: 0 },
+  runningTwice: 0,
 }
 
 test('a fleet where all is well has no warnings', () => {
@@ -95,6 +96,7 @@ test.each([
   ],
   ['two versions', { processes: [process({}), process({ version: '2' })] }, 'several versions: 1, 2'],
   ['debts', { debts: 2 }, '2 effects outside must still be undone'],
+  ['a VM that runs twice', { runningTwice: 1 }, '1 VM runs twice: stop the one that is not meant, at once.'],
   ['a conflict', { needy: { conflict: 1, error: 0 } }, '1 machine waits for you to decide a conflict.'],
   ['an error', { needy: { conflict: 0, error: 2 } }, 'The migration of 2 machines ended in an error.'],
 ])('%s is a warning', (_what, facts, words) => {

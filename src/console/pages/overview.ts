@@ -4,6 +4,7 @@ import { countDebts } from '../../../db/queries/count-debts.ts'
 import { countJobsByKind, type KindCount } from '../../../db/queries/count-jobs.ts'
 import { countNeedyEntries } from '../../../db/queries/count-needy-entries.ts'
 import { countWaits, oldestReadyJobs, type WaitCount } from '../../../db/queries/count-waits.ts'
+import { countRunningTwice } from '../../../db/queries/find-running-twice.ts'
 import { getJob } from '../../../db/queries/get-job.ts'
 import { type JobLine, listJobs } from '../../../db/queries/list-jobs.ts'
 import {
@@ -43,7 +44,7 @@ const unreadMax = 100
 export const overviewPage = async (context: PageContext): Promise<Page> => {
   const { deps, nowMs } = context
   const { db } = deps
-  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy] =
+  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy, twice] =
     await Promise.all([
       countJobsByKind(db),
       countOpenJobsByLane(db),
@@ -55,6 +56,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       listWebhooks(db, { before: undefined, limit: 200 }),
       checkReadiness(deps),
       countNeedyEntries(db),
+      countRunningTwice(db),
     ])
   const [migrations, operations, lanes, ready, inventory] = await Promise.all([
     readBatchesSeen(context),
@@ -74,6 +76,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
     sites: inventory.sites,
     unread: inventory.unread,
     needy,
+    runningTwice: twice,
   })
   return {
     title: 'Overview',

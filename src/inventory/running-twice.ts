@@ -1,0 +1,64 @@
+import { findRunningTwice, type RunningTwice } from '../../db/queries/find-running-twice.ts'
+import { loadSiteById } from '../../db/queries/load-site.ts'
+import { findWarningOf } from '../../db/queries/merge-warnings.ts'
+import type { SiteRow } from '../../db/schema/inventory.ts'
+import { portOf } from '../platforms/ports.ts'
+import type { UsePlatform } from './sync-site.ts'
+import { actorOf, type Turn } from './turn.ts'
+import { boundedTexts, mergeWarnings } from './warnings.ts'
+
+/** As many pairs as a person can look at; the last line says that there are more. */
+const pairsMost = 50
+const callMs = 10_000
+const alarm = 'running-twice'
+
+/**
+ * After each reading of a site: whatever runs here while its twin runs anywhere is an alarm. What was read is minutes old
+ * on one of the sides, so both are looked at once more; a place that does not answer clears nobody.
+ */
+export const watchForTwins = async (turn: Turn, use: UsePlatform, site: SiteRow): Promise<void> => {
+  const found = await findRunningTwice(turn.db, site, pairsMost + 1)
+  const place = { entityType: site.role, entityId: site.name, entityName: site.name }
+  if (found.length === 0 && !(await findWarningOf(turn.db, place, alarm))) return
+  const pairs = found.slice(0, pairsMost)
+  const running: RunningTwice[] = []
+  for (const pair of pairs) if (await bothRun(turn, use, site, pair)) running.push(pair)
+  const texts = running.map((pair) => sentence(site, pair))
+  const said = boundedTexts(texts, texts.length + Math.max(0, found.length - pairsMost))
+  await turn.transaction((tx) =>
+    mergeWarnings(tx, place, { types: [alarm], said: { [alarm]: said }, actor: actorOf(turn) }),
+  )
+}
+
+const bothRun = async (
+  turn: Turn,
+  use: UsePlatform,
+  site: SiteRow,
+  { ref, otherSiteId, otherRef }: RunningTwice,
+): Promise<boolean> => {
+  const other = await loadSiteById(turn.db, otherSiteId)
+  if (!other) return false
+  return (await mayRun(turn, use, site, ref)) && (await mayRun(turn, use, other, otherRef))
+}
+
+const mayRun = async (turn: Turn, use: UsePlatform, site: SiteRow, ref: string): Promise<boolean> => {
+  if (site.connectivity !== 'ok') return true
+  try {
+    return await use(site, async (platform) => {
+      const call = { signal: turn.signal, timeoutMs: callMs, name: `twin-${turn.job.id}` }
+      const seen = await portOf(platform, 'power').power(call, ref)
+      return seen.found && seen.value.state === 'on'
+    })
+  } catch {
+    turn.signal.throwIfAborted()
+    return true
+  }
+}
+
+const sentence = (site: SiteRow, pair: RunningTwice): string => {
+  const same =
+    pair.mac === null
+      ? `One VM runs twice (UUID ${pair.uuid})`
+      : `Two machines run with the MAC address ${pair.mac}`
+  return `${same}: ${pair.name} (${pair.ref}) of ${site.name}, and ${pair.otherName} (${pair.otherRef}) of ${pair.otherSite}. Stop the one that is not meant, at once.`
+}
