@@ -136,6 +136,21 @@ export const problemCodes = {
     'Something of the batch is under way',
     'Wait for its entries, or reset the batch; then remove it.',
   ),
+  'finished-not-confirmed': facts(
+    409,
+    'Finished migrations would be forgotten',
+    'Look at what is forgotten, and send the same with `confirm_finished` when that is what you mean.',
+  ),
+  'batch-has-copies': facts(
+    409,
+    'Entries of the batch have copies on their target',
+    'Reset the batch, or cancel these entries with cleanup: that takes the copies away. Then remove it.',
+  ),
+  'entry-has-copy': facts(
+    409,
+    'The entry has a copy on its target',
+    'Remove it with `cleanup`: its copy is destroyed first. Or retry it.',
+  ),
   'count-differs': facts(
     409,
     'Not as many as you confirmed',

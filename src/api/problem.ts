@@ -210,11 +210,15 @@ export const renderProblem = (error: ApiError | ForeignProblem, requestId: strin
     ...(error instanceof ApiError && error.errors ? { errors: [...error.errors] } : {}),
     ...(error instanceof ApiError && error.position !== undefined ? { position: error.position } : {}),
     ...(typeof facts.detail?.blocker === 'string' ? { blocker: facts.detail.blocker } : {}),
-    ...(error instanceof ApiError && error.counted
-      ? { matched: error.counted.matched, sample: [...error.counted.sample] }
-      : {}),
+    ...countedOf(error instanceof ApiError ? error.counted : facts.detail),
   }
 }
+
+/** How many there are, where another number was confirmed. */
+const countedOf = (counted: { readonly matched?: unknown; readonly sample?: unknown } | undefined) =>
+  typeof counted?.matched === 'number' && Array.isArray(counted.sample)
+    ? { matched: counted.matched, sample: counted.sample.map(String) }
+    : {}
 
 /** Whether the log should show it as ours. */
 export const isOurFault = (status: number): boolean => status === 500

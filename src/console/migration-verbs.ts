@@ -3,7 +3,7 @@ import type { ApiEnv } from '../api/env.ts'
 import { nameKey } from '../api/page.ts'
 import { notFound, problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
-import type { Ask } from './ask.ts'
+import { type Ask, withQuery } from './ask.ts'
 import { addBulkVerbs } from './bulk-verbs.ts'
 import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
@@ -19,6 +19,12 @@ const nameOf = (c: Context<ApiEnv>): string => {
 const requireSure = (form: Fields, what: 'batch' | 'entry'): void => {
   if (textOf(form, 'sure') !== 'yes')
     throw problem('validation-failed', `Say that you mean this ${what}.`, { field: 'sure' })
+}
+
+/** How many finished migrations the page has told of, and the person has said may be forgotten. */
+const finishedShown = (form: Fields): number | undefined => {
+  const shown = Number(textOf(form, 'finished'))
+  return textOf(form, 'sure-finished') === 'yes' && Number.isInteger(shown) ? shown : undefined
 }
 
 /** What the buttons and forms about batches and their entries do. */
@@ -51,7 +57,8 @@ const addBatchVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     const name = nameOf(c)
     const form = await fields(c)
     requireSure(form, 'batch')
-    await asking(c)(`POST /v1/batches/${name}/:reset`, { body: { force: textOf(form, 'force') === 'yes' } })
+    const body = { force: textOf(form, 'force') === 'yes', confirm_finished: finishedShown(form) }
+    await asking(c)(`POST /v1/batches/${name}/:reset`, { body })
     return back(c, form, `/batches/${name}`, 'batch-reset')
   })
   app.post('/batches/:name/plan', operator, async (c) => {
@@ -67,10 +74,10 @@ const addBatchVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
   })
   app.post('/batches/:name/remove', operator, async (c) => {
     const name = nameOf(c)
+    const confirmed = finishedShown(await fields(c))
+    const path = withQuery(`/v1/batches/${name}`, { confirm_finished: confirmed?.toString() })
     // A large batch goes in parts, as much of it at once as the time of a request lets.
-    const left = await asking(c)<{ entries_left: number } | undefined>(`DELETE /v1/batches/${name}`, {
-      version: '*',
-    })
+    const left = await asking(c)<{ entries_left: number } | undefined>(`DELETE ${path}`, { version: '*' })
     return left === undefined
       ? back(c, {}, '/batches', 'batch-removed')
       : back(c, {}, `/batches/${name}/edit`, 'batch-half-removed', left.entries_left)
@@ -131,7 +138,11 @@ const addEntryVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     const id = idOf(c)
     const form = await fields(c)
     requireSure(form, 'entry')
-    await asking(c)(`DELETE /v1/queue/${id}`, { version: '*' })
-    return back(c, form, '/queue', 'entry-removed')
+    const path = withQuery(`/v1/queue/${id}`, {
+      confirm_finished: finishedShown(form)?.toString(),
+      cleanup: textOf(form, 'cleanup') === 'yes' ? 'true' : undefined,
+    })
+    const leaving = await asking(c)(`DELETE ${path}`, { version: '*' })
+    return back(c, form, '/queue', leaving === undefined ? 'entry-removed' : 'entry-leaving')
   })
 }

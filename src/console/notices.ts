@@ -30,7 +30,8 @@ const notices: Readonly<Record<string, string>> = {
   resolved: 'It is checked again.',
   'tried-again': 'It is tried again.',
   'given-up': 'It is given up; what it left is being put right.',
-  'entry-removed': 'It is off the list. What it made stays.',
+  'entry-removed': 'It is off the list. A machine that was migrated stays.',
+  'entry-leaving': 'Its copy on the target is destroyed first; then it goes.',
   'batch-removed': 'The batch is gone. Machines and certificates stay.',
   'batch-half-removed':
     '{n} of its entries are left: it is large, and goes in parts. Remove it again for the rest.',

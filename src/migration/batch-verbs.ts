@@ -2,6 +2,7 @@ import type { Tx } from '../../db/client.ts'
 import { hasInstances, listHolders, listWindows, lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
 import { findCommitted, intendReset, lookAtAll } from '../../db/queries/entry-rows.ts'
 import { countLeaving } from '../../db/queries/entry-under-way.ts'
+import { findFinished } from '../../db/queries/finished-entries.ts'
 import { deletePause, insertPause } from '../../db/queries/pauses.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
 import { applyBatchEvent, type BatchEvent, type BatchState } from '../domain/migration/batch-table.ts'
@@ -9,6 +10,7 @@ import { hasEnded } from '../domain/migration/windows.ts'
 import { DroverError } from '../errors.ts'
 import { enqueue } from '../ledger/enqueue.ts'
 import { viewWindow } from './batch-view.ts'
+import { requireForgettingConfirmed } from './forget-finished.ts'
 
 export interface BatchVerb {
   readonly name: string
@@ -101,7 +103,11 @@ export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
 /** Its entries go, with what they made; finished machines stay. Committed entries need force. */
 export const resetBatch = async (
   tx: Tx,
-  verb: BatchVerb & { readonly force: boolean },
+  verb: BatchVerb & {
+    readonly force: boolean
+    /** How many finished entries a person knows to be forgotten. */
+    readonly confirmedFinished?: number | undefined
+  },
 ): Promise<{ readonly batch: BatchRow; readonly entries: number }> => {
   const batch = await locked(tx, verb.name)
   const to = stateAfter(batch, 'reset')
@@ -113,6 +119,7 @@ export const resetBatch = async (
       'Wait for them, cancel them one by one, or reset with force.',
       { committed: committed.count },
     )
+  requireForgettingConfirmed(await findFinished(tx, batch.id), verb.confirmedFinished)
   const moved = await moveBatch(tx, { batch, to, event: 'reset', message: 'Reset by a person.', by: verb.by })
   const entries = await intendReset(tx, batch.id)
   await deletePause(tx, laneOf(batch.name), verb.by)

@@ -1,6 +1,7 @@
 import type { Tx } from '../../db/client.ts'
 import { findBatchById, moveBatch } from '../../db/queries/batch-rows.ts'
 import { deleteEntry, type EntryAtWork, lockEntry, writeEntry } from '../../db/queries/entry-rows.ts'
+import { intendEntryReset } from '../../db/queries/finished-entries.ts'
 import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
@@ -11,6 +12,7 @@ import type { EntryJobKind, Intent } from '../domain/migration/entry-facts.ts'
 import { DroverError } from '../errors.ts'
 import { type CancelOutcome, cancelInTransaction } from '../ledger/cancel.ts'
 import { asItIs, moveEntry, placeOf } from './apply-entry.ts'
+import { requireForgettingConfirmed } from './forget-finished.ts'
 
 export interface EntryVerbAsk {
   readonly id: string
@@ -84,11 +86,20 @@ const changeOf = (verb: EntryVerbAsk['verb']) => {
   return verb === 'retry' ? { retries: 0, error: null, pending: null } : {}
 }
 
-/** Takes an entry off the list; what it made stays. Only where nothing is under way. */
-export const removeEntry = async (
-  tx: Tx,
-  ask: { readonly id: string; readonly by: string },
-): Promise<void> => {
+export interface EntryRemoval {
+  readonly id: string
+  readonly by: string
+  /** Of a finished one: 1. */
+  readonly confirmedFinished?: number | undefined
+  /** Its copy on the target is destroyed first. */
+  readonly cleanup?: boolean
+}
+
+/**
+ * Takes an entry off the list, where nothing is under way. `leaving`: its copy goes first. No copy of ours stays behind
+ * without an entry; a finished machine stays, and the person has said that its entry may be forgotten.
+ */
+export const removeEntry = async (tx: Tx, ask: EntryRemoval): Promise<'gone' | 'leaving'> => {
   const { entry } = await open(tx, ask.id)
   const { busy, state } = entry
   const owesSource = entry.sourceStoppedAt !== null && state !== 'finished'
@@ -100,10 +111,31 @@ export const removeEntry = async (
       remedy: 'Cancel it first.',
       detail: { state },
     })
+  if (state === 'finished')
+    requireForgettingConfirmed({ count: 1, names: [nameOf(entry)] }, ask.confirmedFinished)
+  else if (hasLeftovers(entry)) {
+    if (ask.cleanup !== true) throw hasCopy(entry)
+    await tell(tx, entry, 'entry.removal-asked', ask.by)
+    await intendEntryReset(tx, entry.id)
+    return 'leaving'
+  }
   await tell(tx, entry, 'entry.removed', ask.by)
   await thawInstance(tx, entry.instanceId)
   await deleteEntry(tx, entry.id)
+  return 'gone'
 }
+
+const nameOf = ({ facts, id }: EntryAtWork): string => (typeof facts.name === 'string' ? facts.name : id)
+
+const hasCopy = (entry: EntryAtWork): DroverError =>
+  new DroverError({
+    code: 'entry-has-copy',
+    class: 'conflict',
+    message: `${nameOf(entry)} has a copy on its target${entry.machineRef === null ? ', or may have' : ` (${entry.machineRef})`}: nobody would know whose that is.`,
+    remedy: 'Remove it with cleanup: its copy is destroyed first. Or retry it.',
+    field: 'cleanup',
+    detail: { machine: entry.machineRef },
+  })
 
 const open = async (tx: Tx, id: string): Promise<{ entry: EntryAtWork; batch: BatchRow }> => {
   const entry = await lockEntry(tx, id)

@@ -31,11 +31,13 @@ beforeEach(async () => {
 test('a batch that is too large for one press says how many entries are left, until it is gone', async () => {
   await db`update entry set state = 'finished', stage = 'complete', job_id = null`
   await db`update batch set state = 'finished'`
-  const first = await press('/batches/wave-1/remove')
+  const all = names.length.toString()
+  const confirmed = (finished: string) => ({ finished, 'sure-finished': 'yes' })
+  const first = await press('/batches/wave-1/remove', confirmed(all))
   const at = first.headers.get('location') ?? ''
   expect([first.status, at]).toEqual([303, '/batches/wave-1/edit?notice=batch-half-removed&count=5'])
   expect((await hurried()('GET', at)).text).toContain('5 of its entries are left')
-  const second = await press('/batches/wave-1/remove')
+  const second = await press('/batches/wave-1/remove', confirmed('5'))
   expect(second.headers.get('location')).toBe('/batches?notice=batch-removed')
   expect((await call('GET', '/v1/batches/wave-1')).status).toBe(404)
 })

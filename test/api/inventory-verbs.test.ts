@@ -86,8 +86,8 @@ describe('power and tracking', () => {
     const id = await addInstance(db, await addSite(db, 'paris'), { facts: named('web') })
     await addMigrated(db, id, 'wave-9')
     const refused = await call('POST', `/v1/instances/${id}/:power`, { json: { verb: 'start' } })
-    expect([refused.status, refused.body.code]).toEqual([409, 'instance-not-actionable'])
-    expect(refused.body.detail).toContain('wave-9 has migrated it')
+    expect([refused.status, refused.body.code]).toEqual([409, 'vm-would-run-twice'])
+    expect(refused.body.detail).toContain('Here it stays off')
   })
 
   test('of another sort are refused while one is under way, and by field when they are wrong', async () => {

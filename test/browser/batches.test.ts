@@ -91,7 +91,7 @@ test('the keyboard alone takes an entry off the list, and not by a slip', async 
   await tabTo(page, 'Take it off')
   await page.keyboard.press('Enter')
   await page.waitForURL('**/batches/moved?notice=entry-removed')
-  await page.getByText('It is off the list. What it made stays.').waitFor()
+  await page.getByText('It is off the list. A machine that was migrated stays.').waitFor()
   expect((await entriesOf('moved')).map(({ name }) => name)).not.toContain('erp-rdm')
 })
 

@@ -88,7 +88,8 @@ export const makeBatch = async (
       nudge(db)
     },
     reset: async () => {
-      await begin(db, (tx) => resetBatch(tx, { ...now(), force: true }))
+      const confirmedFinished = (await entries()).filter(({ state }) => state === 'finished').length
+      await begin(db, (tx) => resetBatch(tx, { ...now(), force: true, confirmedFinished }))
       nudge(db)
     },
     act: async (ref, verb, more = {}) => {

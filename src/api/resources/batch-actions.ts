@@ -8,6 +8,7 @@ import { etagOf } from '../preconditions.ts'
 import { defineRoute, json, newResource } from '../route.ts'
 import { batchSchema, readBatch } from './batch-answer.ts'
 import { batchParams, batchTag } from './batches.ts'
+import { confirmFinished } from './schemas.ts'
 
 const start = defineRoute({
   method: 'post',
@@ -47,7 +48,8 @@ const reset = defineRoute({
   tag: batchTag,
   summary: 'Throw the entries of a batch away, with what they made',
   description:
-    'Finished machines stay. Sources that were switched off are started again, once their copies are proved off. ' +
+    'Finished machines stay, and their sources stay off; but that this batch has migrated them is forgotten, which ' +
+    'needs `confirm_finished`. Sources that were switched off are started again, once their copies are proved off. ' +
     'Needs `force` while entries are committed: hours of work are lost.',
   request: {
     params: batchParams,
@@ -56,7 +58,9 @@ const reset = defineRoute({
       required: false,
       content: {
         'application/json': {
-          schema: z.strictObject({ force: z.boolean().default(false) }).openapi('BatchReset'),
+          schema: z
+            .strictObject({ force: z.boolean().default(false), confirm_finished: confirmFinished.body })
+            .openapi('BatchReset'),
         },
       },
     },
@@ -106,10 +110,12 @@ export const batchActions = (deps: ApiDeps) =>
     })
     .openapi(reset, async (c) => {
       const { name } = c.req.valid('param')
+      const { confirm_finished: confirmed } = c.req.valid('json')
       const force = c.req.valid('query').force === 'true' || c.req.valid('json').force === true
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
-        const done = await resetBatch(tx, { name, by, force, now: await readClock(tx) })
+        const now = await readClock(tx)
+        const done = await resetBatch(tx, { name, by, force, confirmedFinished: confirmed, now })
         return {
           status: 202 as const,
           body: { entries: done.entries, batch: await readBatch(tx, done.batch) },

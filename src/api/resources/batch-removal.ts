@@ -1,12 +1,14 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../db/client.ts'
 import { countEntries } from '../../../db/queries/entry-rows.ts'
+import { findFinished, findLeftCopies } from '../../../db/queries/finished-entries.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { deleteLimit } from '../../../db/queries/limits.ts'
 import { countBusyEntries } from '../../../db/queries/list-batches.ts'
 import { deletePause } from '../../../db/queries/pauses.ts'
 import { deleteBatchRow, deleteEndedEntries } from '../../../db/queries/write-batch.ts'
 import { firstCopyToken } from '../../domain/migration/batch-settings.ts'
+import { requireForgettingConfirmed } from '../../migration/forget-finished.ts'
 import type { ApiDeps } from '../env.ts'
 import { requireVersion } from '../preconditions.ts'
 import { problem } from '../problem.ts'
@@ -17,7 +19,11 @@ const partSize = 20
 const budgetPart = 0.6
 
 export const removingBatch = z
-  .object({ removing: z.literal(true), entries_left: z.int() })
+  .object({
+    removing: z.literal(true),
+    entries_left: z.int(),
+    finished_left: z.int().openapi({ description: 'To be confirmed by the request that goes on.' }),
+  })
   .openapi('BatchRemoving')
 
 type Removing = z.infer<typeof removingBatch>
@@ -26,21 +32,27 @@ interface Asked {
   readonly name: string
   readonly ifMatch: string | undefined
   readonly by: string
+  readonly confirmedFinished: number | undefined
 }
 
 /** Removes a batch, a large one in parts; undefined: it is gone. Finished machines stay, and so do certificates. */
 export const removeBatch = async (deps: ApiDeps, asked: Asked): Promise<Removing | undefined> => {
   const startMs = deps.clock.monotonicMs()
   const spent = () => deps.clock.monotonicMs() - startMs > deps.limits.requestMs * budgetPart
-  for (;;) {
-    const left = (await deps.db.begin((tx) => removePart(tx, asked))) as number
-    if (left === 0) return undefined
-    if (spent()) return { removing: true, entries_left: left }
+  for (let first = true; ; first = false) {
+    const left = (await deps.db.begin((tx) => removePart(tx, asked, first))) as Left
+    if (left.entries === 0) return undefined
+    if (spent()) return { removing: true, entries_left: left.entries, finished_left: left.finished }
   }
 }
 
-/** One part; how many entries are left. 0: the batch itself is gone. */
-const removePart = async (tx: Tx, asked: Asked): Promise<number> => {
+interface Left {
+  readonly entries: number
+  readonly finished: number
+}
+
+/** One part; how many entries are left. None: the batch itself is gone. What was confirmed is asked of the first part. */
+const removePart = async (tx: Tx, asked: Asked, first: boolean): Promise<Left> => {
   const batch = await lockNamedBatch(tx, asked.name)
   requireVersion(asked.ifMatch, batch.version)
   if (batch.state !== 'defined' && batch.state !== 'finished')
@@ -51,10 +63,17 @@ const removePart = async (tx: Tx, asked: Asked): Promise<number> => {
       'batch-in-use',
       `${busy} of its entries ${busy === 1 ? 'is' : 'are'} still on the way, or being put right.`,
     )
+  const copies = await findLeftCopies(tx, batch.id)
+  if (copies.count > 0)
+    throw problem(
+      'batch-has-copies',
+      `${copies.count} of its entries ${copies.count === 1 ? 'has a copy' : 'have copies'} on the target: ${copies.names.join(', ')}.`,
+    )
+  if (first) requireForgettingConfirmed(await findFinished(tx, batch.id), asked.confirmedFinished)
   await deleteEndedEntries(tx, batch.id, partSize)
   const counts = await countEntries(tx, batch.id)
-  const left = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  if (left > 0) return left
+  const entries = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  if (entries > 0) return { entries, finished: counts.finished ?? 0 }
   await deleteLimit(tx, firstCopyToken(batch.name))
   await deletePause(tx, { scope: 'lane', name: `batch/${batch.name}` }, asked.by)
   await deleteBatchRow(tx, batch.id)
@@ -64,5 +83,5 @@ const removePart = async (tx: Tx, asked: Asked): Promise<number> => {
     actor: asked.by,
     from: batch.state,
   })
-  return 0
+  return { entries: 0, finished: 0 }
 }

@@ -17,6 +17,7 @@ import { batchBody, batchSchema, batchSummary, readBatch, viewBatchSummary } fro
 import { changeBatch, createBatch } from './batch-change.ts'
 import { checkExpressions } from './batch-check.ts'
 import { removeBatch, removingBatch } from './batch-removal.ts'
+import { confirmFinished } from './schemas.ts'
 
 export const batchTag = 'Batches'
 export const batchParams = z.object({ name: nameSchema })
@@ -80,9 +81,14 @@ const remove = defineRoute({
   tag: batchTag,
   summary: 'Remove a batch that is defined or finished',
   description:
-    'Refused while anything of it is under way. Machines and certificates stay. A large one goes in parts: 202 ' +
-    'says that there is more; send the same request again until 204.',
-  request: { params: batchParams, headers: ifMatchHeaders },
+    'Refused while anything of it is under way, or while an entry has a copy on its target. Machines that were ' +
+    'migrated and certificates stay; what was migrated by this batch is forgotten, which needs `confirm_finished`. A ' +
+    'large one goes in parts: 202 says that there is more; send the request again, with `finished_left`, until 204.',
+  request: {
+    params: batchParams,
+    headers: ifMatchHeaders,
+    query: z.object({ confirm_finished: confirmFinished.query }),
+  },
   responses: {
     202: json(removingBatch, 'A part is removed; send it again'),
     204: { description: 'Removed' },
@@ -151,6 +157,7 @@ export const batches = (deps: ApiDeps) => {
         name: c.req.valid('param').name,
         ifMatch: c.req.valid('header')['if-match'],
         by: c.get('actor').name,
+        confirmedFinished: c.req.valid('query').confirm_finished,
       })
       return left === undefined ? c.body(null, 204) : c.json(left, 202)
     })

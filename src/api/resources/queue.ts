@@ -11,6 +11,7 @@ import {
 } from '../../../db/queries/list-entries.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
+import { nudge } from '../../ledger/nudge.ts'
 import { removeEntry } from '../../migration/entry-verbs.ts'
 import type { ApiDeps } from '../env.ts'
 import { entryFilter, type FleetTest } from '../inventory-filter.ts'
@@ -21,6 +22,7 @@ import { defineRoute, idParams, ifMatchHeaders, json, newResource } from '../rou
 import { scan } from '../scan.ts'
 import { scanFields, scanShape } from './instances.ts'
 import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-answer.ts'
+import { confirmFinished } from './schemas.ts'
 
 export const queueTag = 'Queue'
 
@@ -72,11 +74,26 @@ const remove = defineRoute({
   path: '/queue/{id}',
   role: 'operator',
   tag: queueTag,
-  summary: 'Take an entry off the list; what it made stays',
+  summary: 'Take an entry off the list',
   description:
-    'Refused while it is migrated, a job is at it, or its source is off on its account: cancel it first.',
-  request: { params: idParams, headers: ifMatchHeaders },
-  responses: { 204: { description: 'Taken off' } },
+    'Refused while it is migrated, a job is at it, or its source is off on its account: cancel it first. Of a finished ' +
+    'entry the machine stays, and its source stays off: say `confirm_finished=1`. One that has a copy on its target goes ' +
+    'with `cleanup=true` alone: the copy is destroyed first.',
+  request: {
+    params: idParams,
+    headers: ifMatchHeaders,
+    query: z.object({
+      confirm_finished: confirmFinished.query,
+      cleanup: z.enum(['true', 'false']).optional(),
+    }),
+  },
+  responses: {
+    204: { description: 'Taken off' },
+    202: json(
+      z.object({ removing: z.literal(true) }).openapi('EntryRemoving'),
+      'Its copy is destroyed first; then it goes',
+    ),
+  },
 })
 
 export const requireEntry = async (db: Queryable, id: string): Promise<EntryDetail> => {
@@ -138,9 +155,12 @@ export const queue = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const ifMatch = c.req.valid('header')['if-match']
       const by = c.get('actor').name
-      await deps.db.begin(async (tx) => {
+      const { confirm_finished: confirmedFinished, cleanup } = c.req.valid('query')
+      const outcome = await deps.db.begin(async (tx) => {
         requireVersion(ifMatch, (await lockEntry(tx, id))?.version ?? 0)
-        await removeEntry(tx, { id, by })
+        return removeEntry(tx, { id, by, confirmedFinished, cleanup: cleanup === 'true' })
       })
-      return c.body(null, 204)
+      if (outcome === 'gone') return c.body(null, 204)
+      nudge(deps.db)
+      return c.json({ removing: true as const }, 202)
     })

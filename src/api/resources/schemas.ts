@@ -54,3 +54,18 @@ export const acceptedSchema = z
   .openapi('AcceptedWork')
 
 export type AcceptedView = z.infer<typeof acceptedSchema>
+
+const finishedMeant = {
+  description:
+    'How many finished entries you know to be forgotten by this; refused when it is another number.',
+}
+/** What has to be said before finished entries are forgotten, in a body and in a query. */
+export const confirmFinished = {
+  body: z.int().min(0).optional().openapi(finishedMeant),
+  query: z.coerce
+    .number()
+    .int()
+    .min(0)
+    .optional()
+    .openapi({ ...finishedMeant, type: 'integer' }),
+}

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { batchStates } from '../../domain/migration/batch-table.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
+import { confirmCount, confirmOptions } from '../confirm-count.ts'
 import { mergeSettings } from '../merge-settings.ts'
 import { field, since } from '../output.ts'
 import { untilEnded } from '../wait.ts'
@@ -123,14 +124,19 @@ const remove: Command = {
   summary: 'Remove a batch that is defined or finished',
   covers: ['DELETE /v1/batches/{name}'],
   args: [nameArg],
-  run: async ({ client, output, args }) => {
-    // A large one goes in parts: 202 says that there is more.
-    for (;;) {
-      const { status, body } = await client.ask('DELETE', pathOf('batches', args[0]), {
+  options: confirmOptions,
+  run: async (call) => {
+    const { client, output, args } = call
+    const removePart = (confirmed: number | undefined) =>
+      client.ask('DELETE', pathOf('batches', args[0]), {
         headers: { 'if-match': '*' },
+        query: { confirm_finished: confirmed },
       })
-      if (status !== 202) break
-      output.live(`${body.entries_left} entries are left`)
+    let part = await confirmCount(call, removePart)
+    // A large one goes in parts: 202 says that there is more.
+    while (part.status === 202) {
+      output.live(`${part.body.entries_left} entries are left`)
+      part = await removePart(Number(part.body.finished_left))
     }
     output.live('')
     output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
@@ -192,11 +198,17 @@ const reset: Command = {
   summary: 'Throw the entries of a batch away, with what they made',
   covers: ['POST /v1/batches/{name}/:reset'],
   args: [nameArg],
-  options: { force: { type: 'boolean', summary: 'also entries whose source is switched off' } },
+  options: {
+    force: { type: 'boolean', summary: 'also entries whose source is switched off' },
+    ...confirmOptions,
+  },
   run: async (call) => {
-    const answer = await call.client.post(pathOf('batches', call.args[0], ':reset'), {
-      force: call.values.force === true,
-    })
+    const answer = await confirmCount(call, (confirmed) =>
+      call.client.post(pathOf('batches', call.args[0], ':reset'), {
+        force: call.values.force === true,
+        confirm_finished: confirmed,
+      }),
+    )
     call.output.show(answer, () =>
       call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`),
     )

@@ -1,6 +1,7 @@
 import { entryStates } from '../../domain/migration/entry.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
+import { confirmCount, confirmOptions } from '../confirm-count.ts'
 import { field, since } from '../output.ts'
 import { percentOf, printEntry } from '../print-entry.ts'
 import { itemsOf, listCommand, pathOf } from './lists.ts'
@@ -142,12 +143,25 @@ export const queueCommands: readonly Command[] = [
   ...verbs.map(verbCommand),
   {
     name: 'queue remove',
-    summary: 'Take an entry off the list; what it made stays',
+    summary: 'Take an entry off the list; a machine that was migrated stays',
     covers: ['DELETE /v1/queue/{id}'],
     args: [idArg],
-    run: async ({ client, output, args }) => {
-      await client.ask('DELETE', pathOf('queue', args[0]), { headers: { 'if-match': '*' } })
-      output.show({ id: args[0], deleted: true }, () => output.line('It is off the list.'))
+    options: {
+      cleanup: { type: 'boolean', summary: 'destroy its copy on the target first' },
+      ...confirmOptions,
+    },
+    run: async (call) => {
+      const { client, output, args, values } = call
+      const { status } = await confirmCount(call, (confirmed) =>
+        client.ask('DELETE', pathOf('queue', args[0]), {
+          headers: { 'if-match': '*' },
+          query: { confirm_finished: confirmed, cleanup: values.cleanup === true ? true : undefined },
+        }),
+      )
+      const leaving = status === 202
+      output.show({ id: args[0], deleted: !leaving }, () =>
+        output.line(leaving ? 'Its copy is destroyed first; then it goes.' : 'It is off the list.'),
+      )
       return exitCodes.ok
     },
   },

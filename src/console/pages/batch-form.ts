@@ -4,10 +4,11 @@ import { batchConfig } from '../../domain/migration/batch-settings.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../form.ts'
 import type { Page, PageContext } from '../page.ts'
 import { many } from '../shown.ts'
-import { button, type Html } from '../view.ts'
+import type { Html } from '../view.ts'
 import { type BatchDetailSeen, readBatchSeen } from './batch.ts'
 import { jsonFields, settledState } from './batch-form-fields.ts'
 import { entriesOf } from './batch-list.ts'
+import { forgetsFinished } from './batch-verb-forms.ts'
 
 const scalarHints: Readonly<Record<string, string>> = {
   post_migration_retries: 'How often a target that does not start is started again.',
@@ -59,12 +60,13 @@ export const editBatchPage =
 <input type="hidden" name="version" value="${state.values.version ?? String(row?.version ?? '')}">
 ${await fieldsOf(context, state, batch)}
 <div class="buttons"><button type="submit">Save</button> <a href="${base}">Leave it</a></div></form>
-<h2>Remove it</h2><p>Only a batch that is defined or finished. ${
+<h2>Remove it</h2><form method="post" action="${base}/remove"><p>Only a batch that is defined or finished. ${
         entriesOf(batch.entries) === 0
           ? ''
           : `Its ${many(entriesOf(batch.entries), 'entry', 'entries')} go with it. `
-      }Machines and certificates stay.</p>
-${button({ action: `${base}/remove`, text: `Remove ${batch.name}`, kind: 'danger' })}`,
+      }</p>
+${forgetsFinished(batch.entries.finished ?? 0)}
+<button type="submit" class="danger">Remove ${batch.name}</button></form>`,
       parts: [],
     }
   }

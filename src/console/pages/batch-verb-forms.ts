@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
 import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
+import { whatStays } from '../../migration/forget-finished.ts'
+import { many } from '../shown.ts'
 import type { Html } from '../view.ts'
 import type { BatchDetailSeen, PlanSeen } from './batch.ts'
 
@@ -18,7 +20,7 @@ ${
       )
     : ''
 }
-${can('reset') ? resetForm(batch.name) : ''}`
+${can('reset') ? resetForm(batch) : ''}`
 }
 
 const startForm = ({ name, state, matched }: BatchDetailSeen, plan: PlanSeen | undefined): Html =>
@@ -39,12 +41,21 @@ const confirmed = (name: string, verb: string, text: string, meaning: string): H
 <p class="check"><input type="checkbox" id="sure-${verb}" name="sure" value="yes" required><label for="sure-${verb}">Yes, the batch ${name}</label></p>
 <button type="submit">${text}</button></form></details>`
 
-const resetForm = (name: string): Html =>
+const resetForm = ({ name, entries }: BatchDetailSeen): Html =>
   html`<details class="waive"><summary>Reset it</summary>
 <form method="post" action="/batches/${name}/reset">
-<p>Its entries are thrown away, with the machines that they made; finished machines stay. Sources that were switched
-off are started again.</p>
+<p>Its entries are thrown away, with the copies that they made. Sources that were switched off are started again.</p>
+${forgetsFinished(entries.finished ?? 0)}
 <p class="check"><input type="checkbox" id="sure-reset" name="sure" value="yes" required><label for="sure-reset">Yes, the batch ${name}</label></p>
 <p class="check"><input type="checkbox" id="force-reset" name="force" value="yes">
 <label for="force-reset">Also machines in the middle of their cutover</label></p>
 <button type="submit" class="danger">Reset the batch</button></form></details>`
+
+/** What a person reads and confirms before the list of what was migrated goes, with the number that was shown. */
+export const forgetsFinished = (finished: number): Html =>
+  finished === 0
+    ? html``
+    : html`<p><strong>${many(finished, 'finished migration is', 'finished migrations are')} forgotten.</strong> ${whatStays}</p>
+<input type="hidden" name="finished" value="${finished}">
+<p class="check"><input type="checkbox" id="sure-finished" name="sure-finished" value="yes" required>
+<label for="sure-finished">Yes, forget ${finished === 1 ? 'it' : `all ${finished}`}</label></p>`

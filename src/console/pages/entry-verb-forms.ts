@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { type EntryState, isMigrating } from '../../domain/migration/entry.ts'
 import { visible } from '../shown.ts'
 import type { Html } from '../view.ts'
+import { forgetsFinished } from './batch-verb-forms.ts'
 
 export interface EntryVerbSeen {
   readonly verb: string
@@ -48,11 +49,13 @@ const isRemovable = ({ state, job, intent, source_stopped_at: stopped }: Actiona
 const removeForm = ({ id, name, batch, state }: Actionable): Html =>
   html`<details class="waive"><summary>Take it off the list<span class="sr"> ${visible(name)}</span></summary>
 <form method="post" action="/queue/${id}/remove"><input type="hidden" name="back" value="/batches/${batch}">
-<p>${
-    state === 'finished'
-      ? 'Its machine and its certificate stay; how it came there is no longer shown.'
-      : 'What it made on the target stays there. Its instance is free for another batch.'
-  }</p>
+${
+  state === 'finished'
+    ? forgetsFinished(1)
+    : html`<p>Its instance is free for another batch.</p>
+<p class="check"><input type="checkbox" id="cleanup-remove" name="cleanup" value="yes" checked>
+<label for="cleanup-remove">Destroy its copy on the target first: without that, an entry that has one stays</label></p>`
+}
 <p class="check"><input type="checkbox" id="sure-remove" name="sure" value="yes" required>
 <label for="sure-remove">Yes, this entry</label></p>
 <button type="submit" class="danger">Take it off</button></form></details>`

@@ -95,7 +95,7 @@ test('what is open of earlier starts is settled with the finish, also for when t
   expect(await verifying).toMatchObject({ state: 'succeeded' })
   expect(await startOf(earlier)).toMatchObject({ state: 'undone' })
   expect((await entryOf(db, id)).sourceStoppedAt).not.toBeNull()
-  await db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test' }))
+  await db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test', confirmedFinished: 1 }))
   await dueDebts()
   expect(await db`select from effect where state = 'debt'`).toEqual([])
   expect(await powerOf(to, machine)).toBe('on')

@@ -16,7 +16,8 @@ const batchId = world.batch.id
 
 const act = (id: string, verb: 'cancel' | 'retry') =>
   db.begin((tx) => actOnEntry(tx as Tx, { id, by: 'test', verb, force: true, cleanup: false }))
-const remove = (id: string) => db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test' }))
+/** Takes it off the list, with its copy. */
+const remove = (id: string) => db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test', cleanup: true }))
 const deleteEnded = () => db.begin((tx) => deleteEndedEntries(tx as Tx, batchId, 10)) as Promise<number>
 
 /** Takes its job to its end, and gives that. */
@@ -50,7 +51,10 @@ test('a withdrawal is tried until it is done, and nobody drops it meanwhile', as
   expect(await powerOf(world.from, 'vm-101')).toBe('on')
   expect(await entryOf(db, id)).toMatchObject({ state: 'canceled', sourceStoppedAt: null, jobId: null })
   expect(await countBusyEntries(db, batchId)).toBe(0)
-  await remove(id)
+  expect(await remove(id)).toBe('leaving')
+  await lookNow(world)
+  expect((await endJob(id)).ended).toBe('withdraw-entry succeeded')
+  expect(await db`select from entry where id = ${id}::uuid`).toEqual([])
 })
 
 test('a finished entry, whose source stays off for good, holds nobody back', async () => {

@@ -1,0 +1,26 @@
+import { ApiRefusal } from './client.ts'
+import { type Call, numberOf, type Option, UsageError } from './command.ts'
+
+export const confirmOptions: Readonly<Record<string, Option>> = {
+  confirm: { type: 'string', value: 'n', summary: 'how many finished migrations you know to be forgotten' },
+  yes: { type: 'boolean', summary: 'however many they are' },
+}
+
+/**
+ * Sends what may forget finished migrations. The API says how many there are before it forgets any: they are confirmed
+ * by number, or all of them with --yes.
+ */
+export const confirmCount = async <Answer>(
+  call: Call,
+  send: (confirmed: number | undefined) => Promise<Answer>,
+): Promise<Answer> => {
+  const confirmed = numberOf(call.values, 'confirm')
+  try {
+    return await send(confirmed)
+  } catch (error) {
+    const asks = error instanceof ApiRefusal && error.code === 'finished-not-confirmed'
+    if (!asks || error.matched === undefined) throw error
+    if (call.values.yes === true) return await send(error.matched)
+    throw new UsageError(`${error.message} Add --confirm ${error.matched}, or --yes.`)
+  }
+}
