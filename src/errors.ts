@@ -40,6 +40,11 @@ export class DroverError extends Error {
     this.field = facts.field
     this.detail = facts.detail
   }
+
+  /** It is certain that what was asked for outside did not happen, and will not: a clear no. */
+  get cameToNothing(): boolean {
+    return false
+  }
 }
 
 /** The lease is gone: somebody else owns the job now. Nothing more may be written or done for it. */

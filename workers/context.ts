@@ -58,6 +58,7 @@ export class JobContext<Payload = unknown> {
   #log: Logger | undefined
   #draining = false
   #ending = false
+  #touched: boolean
   #lookAtLease: (() => void) | undefined
   #payload: { readonly value: Payload } | undefined
 
@@ -67,6 +68,7 @@ export class JobContext<Payload = unknown> {
     this.#kind = options.kind
     this.#parentLog = options.log
     this.#checkpoint = options.job.checkpoint
+    this.#touched = options.job.leaseEpoch > 1
   }
 
   /** Every line of it carries the job, its subject and its trace. Made when it is first used: most jobs say nothing. */
@@ -129,6 +131,7 @@ export class JobContext<Payload = unknown> {
 
   /** A side effect outside Postgres: intent, call, record. */
   effect(spec: EffectSpec): Promise<EffectResult> {
+    this.#touched = true
     return performEffect(this.db, this.holder(), spec)
   }
 
@@ -204,6 +207,11 @@ export class JobContext<Payload = unknown> {
 
   get ending(): boolean {
     return this.#ending
+  }
+
+  /** For the worker: no turn of this job has done anything outside. */
+  get touchedNothing(): boolean {
+    return !this.#touched
   }
 
   /** For the worker: asks the handler to let go at its next safe point. */

@@ -1,6 +1,5 @@
 import { type Db, isDbAway } from '../db/client.ts'
 import type { ClaimAsk, ClaimedJob } from '../db/queries/claim-jobs.ts'
-import type { JobFinish } from '../db/queries/finish-jobs.ts'
 import type { Clock } from '../src/clock.ts'
 import { limits } from '../src/config.ts'
 import { backoffMs } from '../src/domain/job/retry.ts'
@@ -10,7 +9,7 @@ import type { HeardBell } from '../src/ledger/bell.ts'
 import { type ClaimAnswer, claimGroup } from '../src/ledger/claim.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { GroupCommit } from '../src/ledger/group-commit.ts'
-import { finishGroup } from '../src/ledger/settle.ts'
+import { finishGroup, type PlainFinish } from '../src/ledger/settle.ts'
 import type { Logger } from '../src/log.ts'
 import { storableJson } from '../src/storable.ts'
 import { withRemoteParent, withSpan } from '../src/telemetry.ts'
@@ -38,7 +37,7 @@ const claimPatienceMs = 30_000
 export class Runner {
   readonly #options: RunnerOptions
   readonly #claims: GroupCommit<ClaimAsk, ClaimAnswer>
-  readonly #finishes: GroupCommit<JobFinish, boolean>
+  readonly #finishes: GroupCommit<PlainFinish, boolean>
   readonly #actor: string
 
   constructor(options: RunnerOptions) {
@@ -175,6 +174,7 @@ export class Runner {
       epoch: ctx.job.leaseEpoch,
       result: result === undefined ? null : storableJson(result),
       progress: ctx.takeProgress(),
+      touchedNothing: ctx.touchedNothing,
     })
     if (!accepted) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
     return 'succeeded'

@@ -39,12 +39,12 @@ export const undoEffects = async (
   return { undone, debts }
 }
 
-/** Undoes one effect, or makes it a debt. Returns whether it is undone. */
+/** Undoes one effect, or makes it a debt. Returns whether nothing of it is owed any more: undone, or taken over. */
 export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<boolean> => {
   const { actor, holder } = options
   try {
     // Asked of Postgres, not only of the clock: a worker that undoes by mistake breaks what another one finished.
-    await fenced(options, (tx) => beginUndo(tx, effect))
+    if (!(await fenced(options, (tx) => beginUndo(tx, effect)))) return true
     crashPoint('before-undo')
     holder.confirm()
     if (effect.undo !== null)
@@ -78,12 +78,12 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
   }
 }
 
-const fenced = async (options: UndoOptions, write: (tx: Tx) => Promise<void>): Promise<void> => {
+const fenced = async <Value>(options: UndoOptions, write: (tx: Tx) => Promise<Value>): Promise<Value> => {
   const { jobId, epoch } = options.holder
-  await options.db.begin(async (tx) => {
+  return (await options.db.begin(async (tx) => {
     if (!(await holdLease(tx, jobId, epoch))) throw new FencedError(jobId, epoch)
-    await write(tx)
-  })
+    return write(tx)
+  })) as Value
 }
 
 const undoSignal = (signal: AbortSignal): AbortSignal =>

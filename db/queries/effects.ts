@@ -1,6 +1,6 @@
 import type { Queryable, Tx } from '../client.ts'
 import type { EffectRow } from '../schema/effect.ts'
-import { openJobAbout } from './open-job-about.ts'
+import { openJobAbout, runningJobAbout } from './open-job-about.ts'
 
 export interface EffectIntent {
   readonly id: string
@@ -60,15 +60,37 @@ export const markEffectDone = async (
 }
 
 /**
- * An undo begins: from here on nobody knows whether the effect stands, and a checkpoint that counts on it is
- * void. Without this, a try after a crash in the middle, or a redrive, would build on what is gone.
+ * Records that an intent was refused for certain: nothing came of it. An intent that carries an error is one of these; the
+ * next try takes the error away before it asks again.
  */
-export const beginUndo = async (tx: Tx, effect: { id: string; jobId: string }): Promise<void> => {
+export const noteRefusedIntent = async (
+  db: Queryable,
+  effect: { id: string; jobId: string; epoch: number; error: string },
+): Promise<void> => {
+  await db`
+    with held as (
+      select 1 from job where id = ${effect.jobId}::uuid and lease_epoch = ${effect.epoch} and state = 'running' for share
+    )
+    update effect e set error = ${effect.error}::text::jsonb, updated_at = now()
+    from held where e.id = ${effect.id}::uuid and e.state = 'intended'`
+}
+
+/**
+ * An undo begins: from here on nobody knows whether the effect stands, and a checkpoint that counts on it is
+ * void. Without this, a try after a crash in the middle, or a redrive, would build on what is gone. False: a person has
+ * taken it over, or it is settled by now.
+ */
+export const beginUndo = async (tx: Tx, effect: { id: string; jobId: string }): Promise<boolean> => {
+  const [open] = await tx<{ state: string }[]>`
+    select state from effect where id = ${effect.id}::uuid and state in ('intended', 'done', 'debt')
+    for no key update`
+  if (!open) return false
   await tx`
     with unsure as (
       update effect set state = 'intended', updated_at = now() where id = ${effect.id}::uuid and state = 'done'
     )
     update job set checkpoint = null where id = ${effect.jobId}::uuid and checkpoint is not null`
+  return true
 }
 
 /** Records that an effect was undone, or that it could not be: then it is a debt, due after `delayMs`. */
@@ -163,9 +185,12 @@ export const waiveOpenEffect = async (
     waived as (
       update effect set state = 'waived', waived_by = ${waiver.by}, waived_reason = ${waiver.reason},
         next_try_at = null, updated_at = now()
-      where id = ${waiver.id}::uuid and state = 'debt'
-        -- Somebody is undoing it this moment: what a waiver says about it could be untrue before it is read.
-        and not ${openJobAbout(tx, 'effect', tx`effect.id::text`)}
+      where id = ${waiver.id}::uuid
+        and (state = 'debt' or state = 'intended'
+          and exists (select from job j where j.id = effect.job_id and j.finished_at is not null))
+        -- Somebody is undoing it this moment: what a waiver says about it could be untrue before it is read. A job that
+        -- waits for its turn finds it waived.
+        and not ${runningJobAbout(tx, 'effect', tx`effect.id::text`)}
       returning *
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)

@@ -9,3 +9,9 @@ export const openJobAbout = (
   exists (
     select from job_search s join job on job.id = s.job_id
     where s.subject_type = ${subjectType} and s.subject_id = ${subjectId} and job.finished_at is null)`
+
+/** SQL: whether a worker is at a job about this subject. */
+export const runningJobAbout = (db: Queryable, subjectType: string, subjectId: ReturnType<Queryable>) => db`
+  exists (
+    select from job_search s join job on job.id = s.job_id
+    where s.subject_type = ${subjectType} and s.subject_id = ${subjectId} and job.state = 'running')`

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db, Tx } from '../../db/client.ts'
-import { intendEffect, markEffectDone, waiveOpenEffect } from '../../db/queries/effects.ts'
+import { intendEffect, markEffectDone, noteRefusedIntent, waiveOpenEffect } from '../../db/queries/effects.ts'
 import { holdLease } from '../../db/queries/hold-lease.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
-import { FencedError } from '../errors.ts'
+import { DroverError, FencedError, recordError } from '../errors.ts'
 import { storableJson } from '../storable.ts'
 import { crashPoint } from './crash-point.ts'
 
@@ -71,7 +71,17 @@ export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpe
   crashPoint('before-effect')
   // The lease may have gone while we looked: then nobody may act on what we saw.
   holder.confirm()
-  const done = await spec.act(holder.signal)
+  const done = await spec.act(holder.signal).catch(async (thrown: unknown) => {
+    // An earlier try whose answer was lost may come about yet: then one clear no does not speak for both.
+    if (isNew && thrown instanceof DroverError && thrown.cameToNothing)
+      await noteRefusedIntent(db, {
+        id: effect.id,
+        jobId: holder.jobId,
+        epoch: holder.epoch,
+        error: storableJson(recordError(thrown)),
+      })
+    throw thrown
+  })
   crashPoint('after-effect')
   return record(db, holder, effect, done?.externalId ?? null, false)
 }

@@ -1,4 +1,5 @@
 import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
+import { closeIntents } from '../../db/queries/close-intents.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
 import { isCancelRequested, type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
@@ -34,6 +35,7 @@ export const settle = async (
     // The fence before the change: it locks the row, so the domain's change runs under a lease that cannot move.
     if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
     await change?.(tx)
+    if (isTerminal(final.to)) await closeIntents(tx, [settlement.id], settlement.actor)
     await (keepsTokens && !isTerminal(final.to) ? releaseDropped : releaseAndAdmit)(tx, [settlement.id])
   })
 }
@@ -54,17 +56,38 @@ const hurryCanceled = async (tx: Tx, settlement: JobSettlement): Promise<JobSett
   return { ...settlement, to: 'ready', wait: null, delayMs: 0 }
 }
 
+/** A plain success. */
+export interface PlainFinish extends JobFinish {
+  /** It has done nothing outside, in this turn or an earlier one: nothing of it is looked for. */
+  readonly touchedNothing?: boolean
+}
+
 /** Ends plain successes in one statement. Answers for each whether it was accepted (false: fenced). */
 export const finishGroup = async (
   db: Db,
-  finishes: readonly JobFinish[],
+  finishes: readonly PlainFinish[],
   actor: string,
 ): Promise<readonly boolean[]> => {
-  const finish = () => finishJobs(db, finishes, actor)
+  const finish = () => finishAndClose(db, finishes, actor)
   // All of these outcomes would be lost, and their jobs run again, for one lock that was taken out of order.
   const accepted = await finish().catch((error: unknown) => {
     if (!isDeadlock(error)) throw error
     return finish()
   })
   return finishes.map((finish) => accepted.has(finish.id))
+}
+
+const finishAndClose = async (
+  db: Db,
+  finishes: readonly PlainFinish[],
+  actor: string,
+): Promise<ReadonlySet<string>> => {
+  const touched = finishes.filter(({ touchedNothing }) => touchedNothing !== true).map(({ id }) => id)
+  if (touched.length === 0) return finishJobs(db, finishes, actor)
+  return (await db.begin(async (tx) => {
+    const accepted = await finishJobs(tx, finishes, actor)
+    const ended = touched.filter((id) => accepted.has(id))
+    if (ended.length > 0) await closeIntents(tx, ended, actor)
+    return accepted
+  })) as ReadonlySet<string>
 }

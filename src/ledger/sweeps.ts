@@ -1,4 +1,5 @@
 import type { Db } from '../../db/client.ts'
+import { closeForgottenIntents } from '../../db/queries/close-intents.ts'
 import { takeDueDebts, turnEffectsIntoDebt } from '../../db/queries/effects.ts'
 import { type ExpiredJob, expireLeases } from '../../db/queries/expire-leases.ts'
 import { failPastDeadline } from '../../db/queries/fail-past-deadline.ts'
@@ -26,6 +27,7 @@ export interface SweepOptions {
 const sweepBatch = 500
 const expireMs = 250
 const reservedMs = 15_000
+const intentsMs = 15_000
 const debtPauseMs = 60_000
 const debtCapMs = 3_600_000
 
@@ -96,6 +98,10 @@ export const sweepDebts = async (db: Db): Promise<number> =>
     return debts.length
   })) as number
 
+/** Closes what jobs intended that ended without its being closed: ended by a worker of an older version. */
+export const sweepIntents = async (db: Db): Promise<number> =>
+  (await db.begin((tx) => closeForgottenIntents(tx, sweepBatch, 'conductor'))) as number
+
 /** How long a debt rests after a failed try to settle it. */
 export const debtDelayMs = (attempts: number, random: number): number =>
   backoffMs(attempts, 10_000, debtCapMs, random)
@@ -125,6 +131,7 @@ export const createSweeps = (options: SweepOptions): Service[] => {
       return readmitAll(options.db)
     }),
     sweep('debts', limits.conductorTickMs, () => sweepDebts(options.db)),
+    sweep('intents', intentsMs, () => sweepIntents(options.db)),
     sweep(
       'workers',
       limits.conductorTickMs,

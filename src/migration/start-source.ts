@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Db, Queryable } from '../../db/client.ts'
 import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import { findStoppedSource } from '../../db/queries/find-stopped-source.ts'
+import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
@@ -88,7 +89,8 @@ export const undoSourceStop =
   (db: Db, use: UsePlatform) =>
   async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
     const undo = undoSchema.parse(effect.undo)
-    if (undo.stays || !(await isOwed(db, undo))) return
+    // A cutover that came to its end goes on without its source, also where the answer to one of its calls was lost.
+    if (undo.stays || (await hasSucceeded(db, effect.jobId)) || !(await isOwed(db, undo))) return
     const call: Call = {
       signal,
       timeoutMs: undoMs,

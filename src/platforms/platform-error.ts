@@ -60,6 +60,10 @@ export class PlatformError extends DroverError {
     this.name = 'PlatformError'
     this.failure = failure
   }
+
+  override get cameToNothing(): boolean {
+    return this.failure !== 'unknown'
+  }
 }
 
 export const isAbsent = (error: unknown): boolean =>

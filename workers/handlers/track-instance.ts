@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { Db } from '../../db/client.ts'
 import { findHeldOffMachine } from '../../db/queries/find-held-off.ts'
+import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { trackInstance } from '../../src/domain/job/track-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
@@ -44,6 +45,8 @@ const startAgain =
   (db: Db, use: UsePlatform): Undoer =>
   async (effect, signal, confirm) => {
     const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
+    // It was on again when its job came to its end: what it is by now is somebody else's doing.
+    if (await hasSucceeded(db, effect.jobId)) return
     const site = await loadSiteById(db, siteId)
     // Its copy runs elsewhere, or is about to: that one off and this one on again is not ours to say.
     if (!site || (await findHeldOffMachine(db, { siteId, ref }))) return

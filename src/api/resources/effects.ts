@@ -125,6 +125,6 @@ const notWaivable = (state: string) =>
     : problem(
         'not-waivable',
         state === 'debt'
-          ? 'Somebody tries to undo the effect at this moment; look again in a minute.'
-          : `The effect is ${state}: its job still owns it.`,
+          ? 'A worker tries to undo the effect at this moment; look again in a minute.'
+          : `The effect is ${state}: ${state === 'done' ? 'it is what its job was for' : 'its job is still at it'}.`,
       )

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import type { Db } from '../../../db/client.ts'
+import { isVouchedFor } from '../../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import { isMachineOfEntry } from '../../../db/queries/placing-entries.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
@@ -209,6 +210,8 @@ export const undoTargetMachine =
     const undo = undoSchema.parse(effect.undo)
     const site = await loadSiteById(db, undo.site_id)
     if (!site) return
+    // A debt may be tried long after: by then the machine has taken over, and its entry may be no more.
+    if (await isVouchedFor(db, undo.entry_id)) return
     await use(site, async (platform) => {
       const name = `${effect.id}/undo/${effect.attempts}`
       const call = { signal, timeoutMs: callMs, name }

@@ -3,7 +3,7 @@ import type { Db, Tx } from '../../../db/client.ts'
 import { settleEffect } from '../../../db/queries/effects.ts'
 import { listEntryDisks, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
 import { hastenEntryDebts, listEntryEffects } from '../../../db/queries/entry-effects.ts'
-import { findStoppedSource } from '../../../db/queries/find-stopped-source.ts'
+import { isVouchedFor } from '../../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { DroverError } from '../../errors.ts'
@@ -135,7 +135,8 @@ export const hasStartDebts = async ({ turn, entry }: Journey): Promise<boolean> 
 export const settleStarts = async (tx: Tx, { turn, entry }: Journey): Promise<void> => {
   const effects = await listEntryEffects(tx, { entryId: entry.id, kind: targetStartKind })
   const open = effects.filter(
-    ({ jobId, state }) => jobId !== turn.job.id && ['intended', 'done', 'debt'].includes(state),
+    // Of its own, a start that was never answered: the machine runs, and by which of them is nothing to anybody.
+    ({ jobId, state }) => state === 'intended' || (jobId !== turn.job.id && ['done', 'debt'].includes(state)),
   )
   for (const { id } of open) await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
 }
@@ -163,9 +164,6 @@ export const undoTargetStart =
       proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned, { starts, confirm: stillOwed }),
     )
   }
-
-const isVouchedFor = async (db: Db, entryId: string): Promise<boolean> =>
-  (await findStoppedSource(db, entryId))?.state === 'finished'
 
 const vouchedFor = (ref: string): DroverError =>
   new DroverError({

@@ -1,0 +1,103 @@
+import { beforeEach, expect, test } from 'vitest'
+import type { Tx } from '../../../db/client.ts'
+import { sweepDebts } from '../../../src/ledger/sweeps.ts'
+import { removeEntry } from '../../../src/migration/entry-verbs.ts'
+import { targetStartKind } from '../../../src/migration/own-target.ts'
+import { sourceStopKind, undoSourceStop } from '../../../src/migration/start-source.ts'
+import { undoTargetStart } from '../../../src/migration/verify/start-target.ts'
+import type { Handler } from '../../../workers/handler.ts'
+import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
+import { checkInvariants } from '../../support/invariants.ts'
+import {
+  createJourneyWorker,
+  entryOf,
+  overlapsOf,
+  placeEntry,
+  powerOf,
+  sendTo,
+} from '../../support/journeys.ts'
+import { createLab } from '../../support/lab.ts'
+import { effectsOf } from '../../support/ledger.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { createVerifyWorld } from '../../support/verify-world.ts'
+
+const { db } = await createDatabase()
+const lab = await createLab()
+const world = await createVerifyWorld(db, lab)
+const { from, to, worker } = world
+
+const settling = createJourneyWorker(db, [
+  createSettleDebt(
+    new Map([
+      [targetStartKind, undoTargetStart(db, world.inventory.use)],
+      [sourceStopKind, undoSourceStop(db, world.inventory.use)],
+    ]),
+  ),
+] as readonly Handler[])
+
+const fault = (rule: Record<string, unknown>) =>
+  lab.admin('POST /lab/faults', { kind: 'error', times: 1, ...rule })
+
+beforeEach(async () => {
+  await lab.admin('DELETE /lab/faults')
+  await world.setBatch({ config: { post_migration_retries: 2 } })
+})
+
+const settleDebts = async () => {
+  await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
+  await sweepDebts(db)
+  const jobs = await db<
+    { id: string }[]
+  >`select id from job where kind = 'settle-debt' and finished_at is null`
+  for (const { id } of jobs) await settling.finish(id)
+}
+
+const statesOf = async (job: string, kind: string) =>
+  (await effectsOf(db, job)).filter((effect) => effect.kind === kind).map(({ state }) => state)
+
+/** Workers of these tests end waits by hand, which leaves no event: the other rules are not asked. */
+const effectsWrong = async () =>
+  (await checkInvariants(db)).filter((sentence) => sentence.startsWith('effects:'))
+
+/** The same effects as an older version left them, whose sweep has come by. */
+const leaveAsDebt = (job: string, kind: string) => db`
+  update effect set state = 'debt', next_try_at = now(), error = '{}' where job_id = ${job}::uuid and kind = ${kind}`
+
+test.each([
+  ['refused', 'vm-101', { code: 'platform-no-capacity', failure: 'refused' }],
+  ['answered with a fault after it was done', 'vm-102', { after: true }],
+] as const)(
+  'a start of the target that was %s is settled when its verification finishes, and nobody stops the machine later',
+  async (_what, ref, rule) => {
+    const { id, machineRef } = await world.ready(ref)
+    const machine = machineRef ?? ''
+    await fault({ call: 'start', site: 'cloud', machine, ...rule })
+    const job = await world.verify(id)
+    expect(job).toMatchObject({ state: 'succeeded' })
+    const states = await statesOf(job.id, targetStartKind)
+    expect(states.length).toBeGreaterThan(0)
+    expect(states.filter((state) => state !== 'done' && state !== 'undone')).toEqual([])
+    expect(await effectsWrong()).toEqual([])
+    await db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test' }))
+    await leaveAsDebt(job.id, targetStartKind)
+    await settleDebts()
+    expect(await statesOf(job.id, targetStartKind)).toEqual(states.map(() => 'undone'))
+    expect(await powerOf(to, machine)).toBe('on')
+    expect(await overlapsOf(lab)).toEqual([])
+  },
+)
+
+test('a source whose guest refused to go, and that was switched off, stays off whatever became of the question', async () => {
+  const { id } = await placeEntry(world, 'vm-103')
+  const refusal = { code: 'platform-refused', failure: 'refused', call: 'shutdown' }
+  await fault({ ...refusal, site: 'vcenter', machine: 'vm-103' })
+  const job = await worker.finish(await sendTo(world, id, 'cutover-instance'))
+  expect(job).toMatchObject({ state: 'succeeded' })
+  expect(await entryOf(db, id)).toMatchObject({ state: 'worker-done' })
+  expect((await statesOf(job.id, sourceStopKind)).toSorted()).toEqual(['done', 'undone'])
+  expect(await effectsWrong()).toEqual([])
+  await leaveAsDebt(job.id, sourceStopKind)
+  await settleDebts()
+  expect(await statesOf(job.id, sourceStopKind)).toEqual(['undone', 'undone'])
+  expect(await powerOf(from, 'vm-103')).toBe('off')
+})
