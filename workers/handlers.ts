@@ -52,7 +52,7 @@ export const createHandlers = (parts: HandlerParts): HandlerSet => {
     createImportInstance(copies),
     createCutoverInstance(copies),
     createFinalVerify(copies),
-    createWithdrawEntry(parts.use),
+    createWithdrawEntry(parts.db, parts.use),
     createOperateMachine(parts),
   ] as readonly Handler[]
   for (const handler of all)

@@ -10,6 +10,7 @@ import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migr
 import { endsRunning } from '../domain/migration/start-batch.ts'
 import { DroverError } from '../errors.ts'
 import { enqueue, type NewJob } from '../ledger/enqueue.ts'
+import { oweMachine } from './clean-up.ts'
 
 export interface BatchOfEntry {
   readonly id: string
@@ -174,6 +175,8 @@ export interface EntryWork {
   readonly kind: EntryJobKind
   readonly payload?: Record<string, unknown>
   readonly tokens?: readonly string[]
+  /** Of a withdrawal: it is wanted now, and not an earlier one tried again. */
+  readonly anew?: boolean
 }
 
 /** A job of an entry's journey, as it is sent. */
@@ -198,11 +201,18 @@ export const sendJob = async (
 ): Promise<string> => {
   const [sent] = await enqueue(tx, [jobOfEntry(batch, entry.id, work)])
   if (!sent) throw new Error('A job was sent but not stored.')
+  if (work.kind === 'withdraw-entry' && work.payload?.target === 'destroy')
+    await oweMachine(tx, {
+      entryId: entry.id,
+      jobId: sent.id,
+      anew: work.anew === true,
+      actor: `batch/${batch.name}`,
+    })
   return sent.id
 }
 
 const send = (tx: Tx, batch: BatchOfEntry, entry: EntryAtWork, withdrawal: Withdrawal): Promise<string> =>
-  sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal } })
+  sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, anew: true })
 
 const tellOf = async (
   tx: Tx,

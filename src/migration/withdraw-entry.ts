@@ -12,10 +12,12 @@ import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/p
 import { requireMayStart } from '../inventory/start-guard.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
+import { crashPoint } from '../ledger/crash-point.ts'
 import type { Call } from '../platforms/call.ts'
 import { isAbsent } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { asItIs } from './apply-entry.ts'
+import { isTakenOver, oweMachine, settleCleanUps } from './clean-up.ts'
 import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import type { EntryOutcome } from './import-entry.ts'
@@ -37,7 +39,7 @@ const targetUnknown = ({ id, machineRef }: EntryAtWork): DroverError =>
   new DroverError({
     code: 'target-unknown',
     class: 'conflict',
-    message: `The target of entry ${id} is not known any more: whether our copy ${machineRef} runs cannot be told.`,
+    message: `The target of entry ${id} is not known any more: whether our copy ${machineRef ?? ''} runs cannot be told.`,
     remedy: 'Add the target again under its old name.',
   })
 
@@ -57,17 +59,21 @@ export const withdrawEntry = async (
   asked: { readonly use: UsePlatform; readonly orders: Orders },
 ): Promise<WithdrawOutcome> => {
   const { use, orders } = asked
-  const journey = await enterJourney(turn, entryId)
-  if (!journey.target && journey.entry.machineRef !== null) throw targetUnknown(journey.entry)
-  const own = await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
+  const journey = await enterWithdrawal(turn, entryId, orders)
+  const takenOver = orders.target === 'destroy' && (await isTakenOver(turn.db, entryId))
+  // Nothing is started, and what is there is a person's: the target need not even answer.
+  const looks = !takenOver || orders.source !== 'keep'
+  const own = looks
+    ? await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
+    : undefined
   if (own?.type === 'wait') return own
   const source = await use(journey.source, (platform) => leaveSource(journey, platform, { use, orders }))
   if (typeof source === 'object') return source
-  const destroys = orders.target === 'destroy'
+  const destroys = orders.target === 'destroy' && !takenOver
   const machines = destroys ? await rememberOwn(turn, own?.machines ?? []) : []
   if (destroys)
-    await useTarget(use, journey, async (platform, target) => {
-      for (const machine of machines) await destroy(journey, platform, target, machine)
+    await useTarget(use, journey, async (platform) => {
+      for (const machine of machines) await destroy(journey, platform, machine)
     })
   const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
   const result = { source, destroyed: machines, snapshots }
@@ -78,9 +84,21 @@ export const withdrawEntry = async (
     lock: (tx) => lockMachinesAt(tx, gone),
     change: leaveJourney(journey, async (tx, entry) => {
       await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(turn) })
+      if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(turn) })
       await settle(tx, turn, entry, { orders, source, result })
     }),
   }
+}
+
+/** What it is to take away is owed already, but where an older version has sent it. */
+const enterWithdrawal = async (turn: ActingTurn, entryId: string, { target }: Orders): Promise<Journey> => {
+  const owed = { entryId, jobId: turn.job.id, anew: false, actor: actorOf(turn) }
+  const journey = await enterJourney(turn, entryId, async (tx) => {
+    if (target === 'destroy') await oweMachine(tx, owed)
+  })
+  const { machineRef, targetId } = journey.entry
+  if (!journey.target && (machineRef !== null || targetId !== null)) throw targetUnknown(journey.entry)
+  return journey
 }
 
 const storedMachines = z.array(z.string())
@@ -196,39 +214,23 @@ const awaitStop = async (journey: Journey, platform: Platform): Promise<Waiting 
   return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
 }
 
-/** By its recorded id, and only while it carries our tag. What is gone is gone. */
-const destroy = async (
-  journey: Journey,
-  platform: Platform,
-  target: SiteRow,
-  machine: string,
-): Promise<void> => {
+/** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */
+const destroy = async (journey: Journey, platform: Platform, machine: string): Promise<void> => {
   const { turn, entry } = journey
   const machines = portOf(platform, 'machines')
   const call = callOf(journey, `destroy/${machine}/${turn.job.leaseEpoch}`, taskMs)
-  const isThere = async () => {
-    const owned = { entryId: entry.id, machineRef: machine }
-    return (await ownMachines(platform, call, owned)).includes(machine)
+  const owned = { entryId: entry.id, machineRef: machine }
+  if (!(await ownMachines(platform, call, owned)).includes(machine)) return
+  crashPoint('before-effect')
+  // The look has taken its time.
+  turn.holder().confirm()
+  try {
+    const handle = await again(call.signal, () => machines.destroy(call, machine))
+    await handle.wait(call)
+  } catch (error) {
+    if (!isAbsent(error)) throw error
   }
-  await turn.effect({
-    kind: 'target-destroy',
-    platform: target.name,
-    name: `${turn.job.id}/destroy/${machine}`,
-    undo: null,
-    observe: async () => ({ found: !(await isThere()) }),
-    act: async () => {
-      if (!(await isThere())) return undefined
-      // The look has taken its time.
-      turn.holder().confirm()
-      try {
-        const handle = await again(call.signal, () => machines.destroy(call, machine))
-        await handle.wait(call)
-      } catch (error) {
-        if (!isAbsent(error)) throw error
-      }
-      return undefined
-    },
-  })
+  crashPoint('after-effect')
 }
 
 /** What its copies have left on the source: by the names that are an entry's own. */

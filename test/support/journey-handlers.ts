@@ -29,7 +29,7 @@ export const createHandlersOf = (
   return [
     createImportInstance(parts),
     createCutoverInstance(parts),
-    createWithdrawEntry(use),
+    createWithdrawEntry(db, use),
   ] as readonly Handler[]
 }
 
