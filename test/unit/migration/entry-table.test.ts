@@ -238,6 +238,15 @@ test('verbs are offered where they are possible, with the word force where it is
   expect(entryVerbs({ state: 'finished', stage: 'complete' })).toEqual([])
 })
 
+test('a first cancel speaks of nothing that was given up before', () => {
+  const says = (place: EntryPlace): string => {
+    const answer = applyEntryEvent(place, 'cancel', { force: true })
+    return answer.allowed ? answer.rule.says : ''
+  }
+  expect(says({ state: 'idle', stage: 'final' })).toBe('A person gave it up.')
+  expect(says({ state: 'canceled', stage: 'background' })).toContain('given up before')
+})
+
 test('what was given up is given up once more only to clean up what it left', () => {
   const canceled: EntryPlace = { state: 'canceled', stage: 'background' }
   const cancel = { verb: 'cancel', place: canceled, force: false } as const
