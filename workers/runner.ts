@@ -3,7 +3,7 @@ import type { ClaimAsk, ClaimedJob } from '../db/queries/claim-jobs.ts'
 import type { Clock } from '../src/clock.ts'
 import { limits } from '../src/config.ts'
 import { backoffMs } from '../src/domain/job/retry.ts'
-import { FencedError } from '../src/errors.ts'
+import { asDroverError, FencedError } from '../src/errors.ts'
 import { claimWithTokens } from '../src/ledger/admission.ts'
 import type { HeardBell } from '../src/ledger/bell.ts'
 import { type ClaimAnswer, claimGroup } from '../src/ledger/claim.ts'
@@ -137,7 +137,10 @@ export class Runner {
       if (error instanceof FencedError) return this.#fenced(ctx)
       if (isDbAway(error) || ctx.isLost) throw error
       // The work may be done, but its outcome cannot be written: that is an error of the job, not a lost worker.
-      ctx.log.error({ err: error }, 'the outcome could not be written; the try counts as failed')
+      if (asDroverError(error).class === 'bug')
+        ctx.log.error({ err: error }, 'the outcome could not be written; the try counts as failed')
+      // Foreseen: a newer operation took its place while it ended, or a person has given it up.
+      else ctx.log.info({ err: error }, 'the outcome was refused by what has changed meanwhile')
       return await this.#endAsFailed(handler, ctx, error)
     }
   }

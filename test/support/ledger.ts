@@ -9,6 +9,7 @@ import { selfTest } from '../../src/domain/job/self-test.ts'
 import { claimWithTokens } from '../../src/ledger/admission.ts'
 import { claimGroup } from '../../src/ledger/claim.ts'
 import { enqueue, type NewJob } from '../../src/ledger/enqueue.ts'
+import type { Logger } from '../../src/log.ts'
 import { JobContext } from '../../workers/context.ts'
 import { type Ending, endTurn } from '../../workers/end-turn.ts'
 import type { Handler, Outcome, Undoer } from '../../workers/handler.ts'
@@ -134,10 +135,16 @@ export interface TestWorker {
 export const createWorker = (
   db: Db,
   run: Run,
-  options: { undoers?: Undoers; leaseMs?: number; kind?: JobKind } = {},
+  options: { undoers?: Undoers; leaseMs?: number; kind?: JobKind; log?: Logger } = {},
 ): TestWorker => {
   const id = uuidv7()
-  const base = { db, workerId: id, leaseMs: options.leaseMs ?? leaseMs, clock: systemClock, log: quietLog }
+  const base = {
+    db,
+    workerId: id,
+    leaseMs: options.leaseMs ?? leaseMs,
+    clock: systemClock,
+    log: options.log ?? quietLog,
+  }
   const keeper = new LeaseKeeper(base)
   const undoers = options.undoers ?? new Map()
   const handlers = new Map([['self-test', handlerOf(run, undoers, options.kind)]])
