@@ -1,6 +1,7 @@
 import { expect } from 'vitest'
 import type { TestBatch } from './batch-world.ts'
 import { ownSnapshots } from './batch-world.ts'
+import { checkCopies } from './copy-invariants.ts'
 import type { Armed, Fleet } from './fleet.ts'
 import { checkInvariants } from './invariants.ts'
 import { type JourneyWorld, overlapsOf } from './journeys.ts'
@@ -86,5 +87,6 @@ export const expectClean = async (world: JourneyWorld): Promise<void> => {
   expect(await overlapsOf(lab)).toEqual([])
   expect(await ownSnapshots(world)).toEqual([])
   expect(await checkMigration(db)).toEqual([])
+  expect(await checkCopies(db, lab)).toEqual([])
   expect(await checkInvariants(db)).toEqual([])
 }

@@ -71,6 +71,8 @@ const jobsAtRest = async (db: Queryable, overdueMs: number): Promise<string[]> =
         where state = 'ready' and bell = 'held' and run_after < ${late}
       union all select format('rest: job %s waits without a reason, a since or an until', id) from job
         where state = 'waiting' and (wait_reason is null or wait_since is null or wait_until is null)
+      union all select format('rest: job %s waits for %s, and does not say whom or what that is', id, wait_reason) from job
+        where state = 'waiting' and (wait_reason = '' or coalesce(wait_detail, '') = '')
       union all select format('rest: job %s still waits, although only until %s', id, wait_until) from job
         where state = 'waiting' and wait_until < ${late}
       union all select format('rest: job %s is %s, but has finished_at %s', id, state, finished_at) from job
@@ -211,15 +213,16 @@ const outcomes = async (db: Queryable): Promise<string[]> => {
   ]
 }
 
-/** Nothing is outside without a job that answers for it, and what ended badly has left nothing unseen. */
-const effects = async (db: Queryable): Promise<string[]> =>
+/** Nothing is outside without a job that answers for it, and what ended has left nothing unseen. */
+export const effects = async (db: Queryable): Promise<string[]> =>
   sentences(
     await db<{ what: string }[]>`
       select format('effects: %s %s has no job', e.kind, e.name) as what from effect e
         where not exists (select from job j where j.id = e.job_id)
       union all select format('effects: %s %s of job %s was written at epoch %s, but the job is at %s',
           e.kind, e.name, j.id, e.epoch, j.lease_epoch) from effect e join job j on j.id = e.job_id
-        where e.epoch > j.lease_epoch or e.epoch < 1
+        -- What is owed before anybody has begun was written at no epoch.
+        where e.epoch > j.lease_epoch or (e.epoch < 1 and e.state in ('intended', 'done'))
       union all select format('effects: job %s is %s, but %s %s is still %s', j.id, j.state, e.kind, e.name, e.state)
         from effect e join job j on j.id = e.job_id
         where (j.state in ('failed', 'canceled') and e.state in ('intended', 'done'))

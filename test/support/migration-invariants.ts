@@ -10,11 +10,17 @@ const overdueMs = 60_000
  * moment, also under load; an empty list means that all is well. The ledger's own laws: invariants.ts.
  */
 export const checkMigration = (db: Db): Promise<string[]> =>
-  db.begin('isolation level repeatable read read only', async (tx) => {
-    const found: string[] = []
-    for (const rule of [walks, attended, frozen, windows, sources, machines]) found.push(...(await rule(tx)))
-    return found
-  }) as Promise<string[]>
+  db.begin('isolation level repeatable read read only', (tx) => findMigrationViolations(tx)) as Promise<
+    string[]
+  >
+
+/** `checkMigration` inside a transaction of the caller's. */
+export const findMigrationViolations = async (db: Queryable): Promise<string[]> => {
+  const found: string[] = []
+  for (const rule of [walks, attended, frozen, windows, ends, sources, machines])
+    found.push(...(await rule(db)))
+  return found
+}
 
 const sentences = async (rows: PromiseLike<readonly { what: string }[]>): Promise<string[]> =>
   (await rows).map(({ what }) => what)
@@ -94,7 +100,10 @@ const attended = (db: Queryable): Promise<string[]> =>
       from job j join job_search s on s.job_id = j.id left join entry e on e.job_id = j.id
       where s.subject_type = 'entry' and j.finished_at is null and e.id is null
     union all select format('attended: entry %s waits without a reason', e.id)
-      from entry e where e.reason = '' or e.message = ''`)
+      from entry e where e.reason = '' or e.message = ''
+    union all select format('attended: entry %s is %s, and nobody is going to look at it', e.id, e.state)
+      from entry e left join job j on j.id = e.job_id and j.finished_at is null
+      where e.state not in ('finished', 'error', 'canceled') and j.id is null and not isfinite(e.look_at)`)
 
 /** What a batch holds is held for an entry that still goes on. */
 const frozen = (db: Queryable): Promise<string[]> =>
@@ -110,6 +119,40 @@ const windows = (db: Queryable): Promise<string[]> =>
     select format('window: %s has room for %s and holds %s', w.name, w.capacity, count(*)) as what
     from batch_window w join entry e on e.window_id = w.id
     where w.capacity > 0 group by w.id having count(*) > w.capacity`)
+
+/**
+ * A source that is off in a window is on again by its end, or its target runs: somebody looks by then. Also an entry that
+ * a job is at; that job may stand in line.
+ */
+const ends = async (db: Queryable): Promise<string[]> => {
+  const rows = await db<
+    {
+      readonly id: string
+      readonly state: EntryState
+      readonly stage: 'background' | 'final' | 'complete'
+      readonly endsAt: Date
+      readonly lookAt: Date
+      readonly over: boolean
+      readonly late: boolean
+    }[]
+  >`
+    select e.id, e.state, e.stage, w.ends_at, e.look_at,
+      w.ends_at < now() - ${overdueMs}::float8 * interval '1 millisecond' as over, e.look_at > w.ends_at as late
+    from entry e join batch_window w on w.id = e.window_id left join job j on j.id = e.job_id and j.finished_at is null
+    where w.ends_at is not null and e.source_stopped_at is not null
+      -- It was called off, and its job lets go; or what takes it back is at it or owed.
+      and (j.id is null or j.cancel_requested_at is null and j.kind <> 'withdraw-entry')
+      and not exists (select from effect f where f.subject_type = 'entry' and f.subject_id = e.id::text
+        and f.kind = 'source-stop' and f.state = 'debt')`
+  return rows.filter(isCommitted).flatMap(({ id, state, endsAt, lookAt, over, late }) => {
+    if (over)
+      return [`end: the source of entry ${id} (${state}) is off, its window ended at ${endsAt.toISOString()}`]
+    if (!late) return []
+    return [
+      `end: entry ${id} (${state}) is looked at ${lookAt.toISOString()}, after its window's end ${endsAt.toISOString()}`,
+    ]
+  })
+}
 
 /** A source that we switched off is off for an entry that needs it so, or somebody is about to start it. */
 const sources = async (db: Queryable): Promise<string[]> => {

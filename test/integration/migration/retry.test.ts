@@ -2,9 +2,9 @@ import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { findInstanceById } from '../../../db/queries/find-instance.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry-verbs.ts'
+import { checkJourneys } from '../../support/copy-invariants.ts'
 import { entryOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
-import { checkMigration } from '../../support/migration-invariants.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'
 
@@ -50,7 +50,7 @@ test('a service that ran is to run after a cancel and a retry, whatever a sync s
   await world.inventory.sync(world.source.name)
   expect(await powerOf(world.from, 'vm-104')).toBe('off')
   expect((await findInstanceById(db, instanceId))?.facts.running).toBe(true)
-  expect(await checkMigration(db)).toEqual([])
+  expect(await checkJourneys(world)).toEqual([])
   await world.worker.finish((await entryOf(db, id)).jobId ?? '')
   expect(await powerOf(world.from, 'vm-104')).toBe('on')
   expect(await entryOf(db, id)).toMatchObject({ sourceStoppedAt: null, baseline: null })

@@ -3,11 +3,11 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { ownedMachines, ownSnapshots, provenAgainst } from '../../support/batch-world.ts'
+import { checkJourneys } from '../../support/copy-invariants.ts'
 import { driveEntry, lookNow } from '../../support/drive-entry.ts'
 import { entryOf, eventsOfEntry, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
-import { checkMigration } from '../../support/migration-invariants.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'
 
@@ -44,7 +44,7 @@ const finished = async (id: string) => {
   expect(await powerOf(from, String(entry.facts.ref))).toBe('off')
   expect(await provenAgainst(world, entry)).toEqual([])
   expect(await ownSnapshots(world)).toEqual([])
-  expect(await checkMigration(db)).toEqual([])
+  expect(await checkJourneys(world)).toEqual([])
   return entry
 }
 
@@ -163,7 +163,7 @@ describe('a window that ends', () => {
     expect(await powerOf(from, 'vm-106')).toBe('on')
     expect(await powerOf(to, machineRef ?? '')).toBe('off')
     expect(await ownSnapshots(world)).toEqual([])
-    expect(await checkMigration(db)).toEqual([])
+    expect(await checkJourneys(world)).toEqual([])
   })
 
   test('during the post-import: the source runs again, the target is gone, and all begins anew', async () => {
@@ -191,7 +191,7 @@ describe('a window that ends', () => {
     expect(await ownedMachines(world)).not.toContain(machineRef)
     expect((await eventsOfEntry(db, id)).slice(-2)).toEqual(['entry.let-go', 'entry.withdrawn'])
     expect(await overlapsOf(lab)).toEqual([])
-    expect(await checkMigration(db)).toEqual([])
+    expect(await checkJourneys(world)).toEqual([])
   })
 })
 

@@ -3,11 +3,11 @@ import type { Tx } from '../../../db/client.ts'
 import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { ownSnapshots } from '../../support/batch-world.ts'
+import { checkJourneys } from '../../support/copy-invariants.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import { entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
-import { checkMigration } from '../../support/migration-invariants.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { expectUnderWay, setPace, whileTimePasses } from '../../support/slow-tasks.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'
@@ -74,7 +74,7 @@ const expectGivenBack = async (id: string, ref: string, machine: string | null) 
   expect(await overlapsOf(lab)).toEqual([])
   expect(await ownSnapshots(world)).toEqual([])
   expect((await entryOf(db, id)).sourceStoppedAt).toBeNull()
-  expect(await checkMigration(db)).toEqual([])
+  expect(await checkJourneys(world)).toEqual([])
 }
 
 describe('a source that was asked to go down and has not yet', () => {
