@@ -145,11 +145,18 @@ const remedies: Readonly<Record<StartRefusal, string>> = {
 
 export const startRemedy = (code: StartRefusal): string => remedies[code]
 
+/** Thrown before the call: nothing was asked of any platform. */
+class NotStarted extends DroverError {
+  override get cameToNothing(): boolean {
+    return true
+  }
+}
+
 const refusal = ({ code, message }: StartRefused): DroverError =>
-  new DroverError({ code, class: 'conflict', message, remedy: remedies[code] })
+  new NotStarted({ code, class: 'conflict', message, remedy: remedies[code] })
 
 const cannotTell = (self: Starter, twin: Twin, cause: DroverError): DroverError =>
-  new DroverError(
+  new NotStarted(
     {
       code: 'twin-unknown',
       class: cause.class === 'transient' ? 'transient' : 'environment',
