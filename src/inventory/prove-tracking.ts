@@ -1,5 +1,6 @@
+import { isCopiedRunning } from '../domain/inventory/copy-way.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
-import { type DiskTracking, isCopyable, type TrackingRecord } from '../domain/inventory/tracking.ts'
+import type { DiskTracking, TrackingRecord } from '../domain/inventory/tracking.ts'
 
 /**
  * What a reading proves of each disk's tracking: a change id is given only where changes are written down. A disk
@@ -8,7 +9,9 @@ import { type DiskTracking, isCopyable, type TrackingRecord } from '../domain/in
 export const proveTracking = (facts: InstanceFacts, record: TrackingRecord): TrackingRecord => {
   if (!facts.background_import) return record
   const proved = facts.disks
-    .filter((disk) => isCopyable(disk) && !Object.hasOwn(record, disk.key) && (disk.change_id ?? '') !== '')
+    .filter(
+      (disk) => isCopiedRunning(disk) && !Object.hasOwn(record, disk.key) && (disk.change_id ?? '') !== '',
+    )
     .map((disk): [string, DiskTracking] => [disk.key, 'verified'])
   return proved.length > 0 ? { ...record, ...Object.fromEntries(proved) } : record
 }
@@ -19,7 +22,7 @@ export const verifyTracking = async (
   askDisk: (key: string) => Promise<boolean>,
 ): Promise<TrackingRecord> => {
   const record: Record<string, DiskTracking> = {}
-  for (const disk of facts.disks.filter(isCopyable)) {
+  for (const disk of facts.disks.filter(isCopiedRunning)) {
     const tracked = (disk.change_id ?? '') !== '' || (await askDisk(disk.key))
     record[disk.key] = tracked ? 'verified' : 'refused'
   }

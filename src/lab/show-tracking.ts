@@ -1,4 +1,5 @@
 import type { Change } from './context.ts'
+import { isInSnapshots } from './disk-attachment.ts'
 import { listDisks } from './store/disks.ts'
 import type { Machine } from './store/machines.ts'
 
@@ -16,7 +17,10 @@ export const showTracking = async (change: Pick<Change, 'tx' | 'site'>, machine:
       return {
         ...facts,
         used: disk.allocated,
-        change_id: disk.tracking === null ? null : `${disk.tracking}/${disk.epoch}`,
+        change_id:
+          disk.tracking === null || !isInSnapshots(machine, facts.key)
+            ? null
+            : `${disk.tracking}/${disk.epoch}`,
       }
     }),
   }

@@ -1,4 +1,5 @@
 import { type Change, toDate } from './context.ts'
+import { isInSnapshots } from './disk-attachment.ts'
 import { guestWrites } from './guest-load.ts'
 import { counterAt, powerDown } from './power.ts'
 import { present } from './power-tasks.ts'
@@ -70,6 +71,7 @@ const createSnapshot: TaskKind = {
       bootId: machine.bootId,
     })
     for (const { key } of await listDisks(change.tx, change.site, machine.ref)) {
+      if (!isInSnapshots(machine, key)) continue
       const disk = await lockDisk(change.tx, change.site, machine.ref, key)
       const layer = await freezeDisk(change.tx, disk)
       await addFrozenDisk(change, ref, { ...disk, layer })

@@ -5,11 +5,13 @@ import { readClock } from '../../db/queries/read-clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import { powerMachine } from '../inventory/power-machine.ts'
+import { isWrongState } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
 import { portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
 import { type CopiedCycle, copyCycle } from './copy/copy-cycle.ts'
 import { type CopyTask, callOf, sourceOf } from './copy/copy-task.ts'
+import { requireDisks } from './copy/require-disks.ts'
 import { sourceGone } from './copy/source-snapshot.ts'
 import { noteEntry } from './journey.ts'
 import { noteHistory } from './note-history.ts'
@@ -39,6 +41,7 @@ type Round = z.infer<typeof storedRound>
  */
 export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
   const { turn } = task.journey
+  await requireDisks(task)
   await takeBaseline(task)
   let round = readRound(task) ?? (await nextRound(task, 0))
   for (;;) {
@@ -55,10 +58,20 @@ export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
       await noteStop(task, round)
       round = await keepRound(task, { ...round, off: true })
     }
-    const cycle = await copyCycle(task, round.after)
-    if ((await powerOf(task)).state === 'off') return { type: 'copied', cycle }
+    const cycle = await copyWhileOff(task, round)
+    if (cycle && (await powerOf(task)).state === 'off') return { type: 'copied', cycle }
     turn.safePoint()
     round = await nextRound(task, round.at + 1)
+  }
+}
+
+/** Undefined: somebody started the source, and a disk that no snapshot holds cannot be read while it runs. */
+const copyWhileOff = async (task: CopyTask, { after }: Round): Promise<CopiedCycle | undefined> => {
+  try {
+    return await copyCycle(task, { after, sourceOff: true })
+  } catch (error) {
+    if (!isWrongState(error) || (await powerOf(task)).state === 'off') throw error
+    return undefined
   }
 }
 

@@ -67,6 +67,7 @@ const notOurs = (ref: string): DroverError =>
     code: 'target-not-ours',
     class: 'conflict',
     message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
-    remedy: 'Look at the target, then reset the entry: it begins anew.',
+    remedy:
+      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
     detail: { ref },
   })

@@ -8,6 +8,7 @@ import type { ByteBudget } from './copy/byte-budget.ts'
 import { copyCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
 import { guardDrift } from './copy/drift-guard.ts'
+import { requireDisks } from './copy/require-disks.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
@@ -46,7 +47,8 @@ export const importEntry = async (
     const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
     const before = await guardDrift(task, [])
     if (before.is === 'identity') return endForPerson(task, before.message)
-    const cycle = await copyCycle(task)
+    await requireDisks(task)
+    const cycle = await copyCycle(task, { sourceOff: false })
     const after = await guardDrift(task, cycle.reset)
     if (after.is === 'identity') return endForPerson(task, after.message)
     const debts = await clearSnapshots(task)

@@ -6,11 +6,12 @@ import { countHeldWindows } from '../../db/queries/entry-rows.ts'
 import { readLimitRows } from '../../db/queries/limits.ts'
 import { readClock } from '../../db/queries/read-clock.ts'
 import { readTracking } from '../../db/queries/read-plan-facts.ts'
+import { copiedBytes } from '../domain/inventory/copy-way.ts'
 import { canonicalJson } from '../domain/inventory/facts-hash.ts'
 import { compileFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
-import { isCopyable, type TrackingRecord, trackingState } from '../domain/inventory/tracking.ts'
+import { type TrackingRecord, trackingState } from '../domain/inventory/tracking.ts'
 import { tokenLimit } from '../domain/job/token.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
@@ -147,10 +148,8 @@ const describeOne = async (
   const { facts, existing, judged } = subject
   const { line } = judged
   const standing = standingOf({ subject, placement, reasons })
-  const bytes = facts.disks
-    .filter(isCopyable)
-    .reduce((sum, { used, capacity }) => sum + (used ?? capacity), 0)
   const tracked = trackingState(facts, tracking as TrackingRecord) === 'verified'
+  const { all: bytes, whileOff: bytesWhileOff } = copiedBytes(facts.disks, tracked)
   const target = placement ? (await targets.find(placement.target)).site : undefined
   const pace = target && (await targets.pace(line.siteId, target.id))
   const view = instanceView({
@@ -173,12 +172,13 @@ const describeOne = async (
     reasons,
     placement: placement && placeAlone(placement),
     bytes,
+    bytes_while_off: bytesWhileOff,
     tracked,
     tokens: placement ? tokensOf(batch, { source: line.source, facts, target: placement.target }) : [],
     window: window.window,
     window_note: window.note,
     ...(pace
-      ? forecastFields(forecast({ bytes, tracked, pace }))
+      ? forecastFields(forecast({ bytes, bytesWhileOff, tracked, pace }))
       : { copy_ms: null, downtime_ms: null, forecast_note: 'no history yet' }),
   }
 }

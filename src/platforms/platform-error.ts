@@ -69,6 +69,10 @@ export class PlatformError extends DroverError {
 export const isAbsent = (error: unknown): boolean =>
   error instanceof PlatformError && error.failure === 'absent'
 
+/** The machine is not on or off as what was asked for needs it. */
+export const isWrongState = (error: unknown): boolean =>
+  error instanceof PlatformError && error.code === 'platform-wrong-state'
+
 export const isUnsupported = (error: unknown): boolean =>
   error instanceof PlatformError && error.failure === 'unsupported'
 

@@ -5,8 +5,8 @@ import { type EntryDiskRow, listEntryDisks } from '../../db/queries/entry-disks.
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { EntryRow } from '../../db/schema/migration.ts'
 import { systemClock } from '../../src/clock.ts'
+import { isCopied } from '../../src/domain/inventory/copy-way.ts'
 import { applyOverrides, type EffectiveFacts } from '../../src/domain/inventory/overrides.ts'
-import { isCopyable } from '../../src/domain/inventory/tracking.ts'
 import { batchConfig, batchDefaults } from '../../src/domain/migration/batch-settings.ts'
 import type { EntryJobKind } from '../../src/domain/migration/entry-facts.ts'
 import { sendJob } from '../../src/migration/apply-entry.ts'
@@ -88,7 +88,7 @@ export const placeEntry = async (world: JourneyWorld, ref: string): Promise<Entr
     values (${id}::uuid, ${batch.id}::uuid, ${instance.id}::uuid, ${source.id}::uuid, ${target.id}::uuid, 'idle',
       'background', 'created', 'Placed by the test.', ${instance.revision}, ${JSON.stringify(facts)}::text::jsonb,
       ${JSON.stringify(placement)}::text::jsonb, ${facts.running}, ${machine}) returning *`
-  for (const disk of facts.disks.filter(isCopyable))
+  for (const disk of facts.disks.filter(isCopied))
     await db`
       insert into entry_disk (entry_id, disk, target_disk, capacity)
       values (${id}::uuid, ${disk.key}, ${disk.key}, ${disk.capacity})`
@@ -113,7 +113,7 @@ const createTarget = async (world: JourneyWorld, entryId: string, facts: Effecti
       legacy_boot: facts.legacy_boot,
       secure_boot: facts.secure_boot,
       nics: facts.nics.map(({ mac }) => ({ mac, network: 'overlay', type: 'managed', vlan: '' })),
-      disks: facts.disks.filter(isCopyable).map(({ key, capacity }) => ({ key, capacity, pool: 'local' })),
+      disks: facts.disks.filter(isCopied).map(({ key, capacity }) => ({ key, capacity, pool: 'local' })),
       owner: ownerOf(entryId),
     },
     { name: `make-${entryId}` },

@@ -46,6 +46,7 @@ const headOf = (plan: Json): readonly (readonly [string, unknown])[] => {
     ['approved', plan.approved ? `by ${(plan.approved as Json).by}` : 'no'],
     ['instances', standingsText(totals)],
     ['bytes', totals.bytes],
+    ['bytes while off', totals.bytes_while_off],
     ['copies', totals.copy_ms ? span(totals.copy_ms) : totals.forecast_note || 'no history yet'],
     ['without window', totals.without_window],
     ...Object.entries((totals.tokens as Json) ?? {}).map(([token, use]) => {
@@ -62,6 +63,7 @@ const itemColumns = [
   { title: 'target', value: (item: Json) => (item.placement as Json | null)?.target },
   { title: 'window', value: (item: Json) => item.window ?? item.window_note },
   field('bytes', 'bytes', { right: true }),
+  field('bytes_while_off', 'while off', { right: true }),
   { title: 'copy', value: (item: Json) => span(item.copy_ms) },
   { title: 'downtime', value: (item: Json) => span(item.downtime_ms) },
   {

@@ -65,13 +65,16 @@ ${
 }</div>`
 
 const totalText = (what: string, value: unknown): Html => {
-  if (typeof value === 'number' && what === 'bytes') return html`${bytes(value)}`
+  if (typeof value === 'number' && what.startsWith('bytes')) return html`${bytes(value)}`
   if (what === 'copy_ms') return html`${spanText(value as PlanItem['copy_ms'])}`
   return html`${visible(typeof value === 'object' ? JSON.stringify(value) : String(value))}`
 }
 
 const spanText = (span: PlanItem['copy_ms']): string =>
   span === null ? 'no history yet' : `${duration(span.p50)}, at most ${duration(span.p90)} in nine of ten`
+
+const bytesText = ({ bytes: all, bytes_while_off: off = 0 }: PlanItem): Html =>
+  off === 0 ? html`${bytes(all)}` : html`${bytes(all)}, ${off === all ? 'all' : bytes(off)} while it is off`
 
 const itemsHtml = ({ query, path }: PageContext, plan: PlanDetailSeen): Html =>
   html`${table({
@@ -84,6 +87,6 @@ const itemsHtml = ({ query, path }: PageContext, plan: PlanDetailSeen): Html =>
       ) => html`<tr data-key="${item.instance_id}"><th scope="row" class="long"><a href="/instances/${item.instance_id}">${outside(item.name)}</a></th>
 <td class="nowrap">${item.standing}</td><td class="long">${item.reasons.map(({ message }) => visible(message)).join(' ')}</td>
 <td class="nowrap">${visible(item.placement?.target ?? '')}</td><td class="nowrap">${visible(item.window ?? item.window_note)}</td>
-<td class="nowrap">${bytes(item.bytes)}</td><td>${spanText(item.copy_ms)}</td><td>${spanText(item.downtime_ms)}</td></tr>`,
+<td class="nowrap">${bytesText(item)}</td><td>${spanText(item.copy_ms)}</td><td>${spanText(item.downtime_ms)}</td></tr>`,
     ),
   })}${plan.items_left_out > 0 ? html`<p>${plan.items_left_out} more are counted above and not listed.</p>` : ''}${pager(path, query, plan.next_cursor, onwards)}`

@@ -1,3 +1,4 @@
+import { isCopiedRunning } from './copy-way.ts'
 import type { DiskFacts, InstanceFacts } from './facts.ts'
 
 /**
@@ -9,7 +10,10 @@ export type DiskTracking = 'verified' | 'refused'
 /** By the disk's key. */
 export type TrackingRecord = Readonly<Record<string, DiskTracking>>
 
-/** Where the tracking of a whole instance stands; `verified` only when every disk that is copied is. */
+/**
+ * Where the tracking of a whole instance stands; `verified` only when every disk that is copied while it runs is. Of
+ * disks that are copied while it is off nothing is tracked.
+ */
 export type TrackingState = 'off' | 'unverified' | 'refused' | 'verified'
 
 /** Everything that makes it another disk. How full it is, and where tracking stands, change all the time. */
@@ -70,19 +74,10 @@ export const carryTracking = (
   return Object.fromEntries(kept)
 }
 
-/** A disk that can be copied, and so has to be tracked. */
-export const isCopyable = (disk: DiskFacts): boolean =>
-  disk.backing !== 'raw' &&
-  disk.backing !== 'raw-mapping' &&
-  disk.backing !== 'unknown' &&
-  disk.mode === 'dependent' &&
-  !disk.shared
-
 export const trackingState = (facts: InstanceFacts, record: TrackingRecord): TrackingState => {
-  if (!facts.background_import) return 'off'
-  const states = facts.disks
-    .filter(isCopyable)
-    .map((disk) => (Object.hasOwn(record, disk.key) ? record[disk.key] : undefined))
+  const disks = facts.disks.filter(isCopiedRunning)
+  if (!facts.background_import || disks.length === 0) return 'off'
+  const states = disks.map((disk) => (Object.hasOwn(record, disk.key) ? record[disk.key] : undefined))
   if (states.includes('refused')) return 'refused'
   return states.every((state) => state === 'verified') ? 'verified' : 'unverified'
 }

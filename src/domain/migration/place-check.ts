@@ -1,3 +1,4 @@
+import { whyNeverCopied } from '../inventory/copy-way.ts'
 import type { HostFacts, NetworkFacts, ProjectFacts, StorageFacts } from '../inventory/facts.ts'
 import type { EffectiveFacts } from '../inventory/overrides.ts'
 import { checkNics } from './place-networks.ts'
@@ -36,6 +37,7 @@ export interface PlaceProblem {
     | 'network-unsuited'
     | 'vlan-unavailable'
     | 'address-outside-subnet'
+    | 'disk-not-copyable'
     | 'disk-without-place'
     | 'pool-absent'
     | 'pool-inaccessible'
@@ -63,6 +65,7 @@ export const checkPlace = (ask: PlaceAsk): PlaceProblem[] => {
     ...checkProject(ask, target),
     ...checkName(ask, target),
     ...checkNics(facts.nics, placement, target.networks),
+    ...(late ? [] : checkDisks(ask)),
     ...checkPools(ask, target),
     ...(late ? [] : checkHosts(ask, target)),
   ]
@@ -108,6 +111,16 @@ const checkName = ({ facts, late, placement }: PlaceAsk, { nameHeldBy }: TargetV
     ? [{ code: 'machine-absent', what, message: `Our machine "${what}" is not there any more.` }]
     : []
 }
+
+/** The rules block these before; here they are asked for the last time before anything is made. */
+const checkDisks = ({ facts }: PlaceAsk): PlaceProblem[] =>
+  facts.disks.flatMap((disk): PlaceProblem[] => {
+    const what = disk.label || disk.key
+    const why = whyNeverCopied(disk)
+    return why === undefined
+      ? []
+      : [{ code: 'disk-not-copyable', what, message: `${what} ${why}: no copy of it can be made.` }]
+  })
 
 const checkPools = ({ facts, placement, late }: PlaceAsk, { name, pools }: TargetView): PlaceProblem[] => {
   const placed = facts.disks.map((disk) => ({

@@ -19,7 +19,9 @@ export interface PlanItem {
   /** Null: it cannot be placed. */
   readonly placement: Placement | null
   readonly bytes: number
-  /** Only changes are copied at the cutover. */
+  /** Of those, what is copied whole while the source is off. Plans of older versions do not say it. */
+  readonly bytes_while_off?: number
+  /** Only changes are copied at the cutover, but for what is copied while off. */
   readonly tracked: boolean
   readonly tokens: readonly string[]
   readonly window: string | null
@@ -38,6 +40,7 @@ export interface PlanTotals {
   readonly in_other_batch: number
   readonly without_window: number
   readonly bytes: number
+  readonly bytes_while_off: number
   /** How many entries need each token, and how many may hold it at once. */
   readonly tokens: Readonly<Record<string, { readonly needed: number; readonly limit: number }>>
   /** All first copies, as many at once as the limits let; null: no history of some of them. */
@@ -62,6 +65,7 @@ export class PlanSums {
   readonly #copies: { readonly p50: number; readonly p90: number }[] = []
   #unknown = 0
   #bytes = 0
+  #bytesWhileOff = 0
   #windowless = 0
 
   constructor(limitOf: (token: string) => number) {
@@ -72,6 +76,7 @@ export class PlanSums {
     this.#counts[item.standing] += 1
     if (item.standing !== 'goes') return
     this.#bytes += item.bytes
+    this.#bytesWhileOff += item.bytes_while_off ?? 0
     if (item.window === null && item.window_note !== '') this.#windowless += 1
     for (const token of item.tokens) this.#tokens.set(token, (this.#tokens.get(token) ?? 0) + 1)
     if (item.copy_ms) this.#copies.push(item.copy_ms)
@@ -94,6 +99,7 @@ export class PlanSums {
       in_other_batch: this.#counts['in-other-batch'],
       without_window: this.#windowless,
       bytes: this.#bytes,
+      bytes_while_off: this.#bytesWhileOff,
       tokens: Object.fromEntries(tokens),
       copy_ms: known
         ? {

@@ -39,8 +39,10 @@ export interface Pace {
 }
 
 export interface ForecastAsk {
-  /** Bytes that a first copy reads. */
+  /** Bytes of all disks that are copied. */
   readonly bytes: number
+  /** Of those, what is copied whole while the source is off, tracked or not: all of it is downtime. */
+  readonly bytesWhileOff: number
   /** Changed blocks can be told: the cutover copies only what changed. */
   readonly tracked: boolean
   readonly pace: Pace
@@ -102,12 +104,14 @@ const sum = (spans: readonly (Span | null)[]): Span | null => {
  * How long a copy and the downtime will be, from how long they were. The parts of the downtime are added up, each at
  * its own quantile, which tells P90 rather too long than too short.
  */
-export const forecast = ({ bytes, tracked, pace }: ForecastAsk): Forecast => {
+export const forecast = ({ bytes, bytesWhileOff, tracked, pace }: ForecastAsk): Forecast => {
   const { took } = pace
-  const whole = pace.perByte && { p50Ms: pace.perByte.p50Ms * bytes, p90Ms: pace.perByte.p90Ms * bytes }
-  const final = tracked ? took['final-import'] : whole
-  const copy = sum([whole])
-  const downtime = sum([took['source-stop'], final, took['post-import'], took['final-verify']])
+  const timeOf = (some: number): Span | null =>
+    pace.perByte && { p50Ms: pace.perByte.p50Ms * some, p90Ms: pace.perByte.p90Ms * some }
+  const copy = sum([timeOf(tracked ? bytes - bytesWhileOff : bytes)])
+  const changes = bytesWhileOff > 0 ? [took['final-import'], timeOf(bytesWhileOff)] : [took['final-import']]
+  const final = tracked ? changes : [timeOf(bytes)]
+  const downtime = sum([took['source-stop'], ...final, took['post-import'], took['final-verify']])
   const samples = Math.min(
     pace.samples.copies,
     ...historyPhases

@@ -1,4 +1,5 @@
 import { findRule } from '../inventory/rules/catalogue.ts'
+import type { Rule } from '../inventory/rules/rule.ts'
 import type { EntryState } from './entry.ts'
 import type { EntryJobKind } from './entry-facts.ts'
 import type { PlaceProblem } from './place-check.ts'
@@ -35,7 +36,7 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
   ),
   'nic-without-place': facts(
     'There is a network for the card.',
-    'Map its network under Networks, override the card of the instance, or place it by the script.',
+    'Map its network under Networks, or place the card by the script of the batch.',
   ),
   'network-absent': facts(
     'The target has a network of that name.',
@@ -55,7 +56,11 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
   ),
   'address-outside-subnet': facts(
     'Its addresses are in the subnet of the network.',
-    'Map the card to the network of its addresses, or override the addresses.',
+    'Map its network to that of its addresses, or place the card by the script of the batch.',
+  ),
+  'disk-not-copyable': facts(
+    'A sync sees every disk as one that can be copied.',
+    'Detach the disk on the source and sync it, or cancel the entry to leave the instance out.',
   ),
   'disk-without-place': facts(
     'There is a pool for the disk.',
@@ -69,7 +74,7 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
   'pool-full': facts('The pool has room for it.', 'Free room in the pool, or place it in another one.'),
   'host-absent': facts(
     'The target has a host of that name.',
-    'Correct the host in the placement script, or leave the choice to Drover.',
+    'Bring the host back, or take drover.keep-with and drover.spread off its attributes: the target chooses then.',
   ),
   'host-unavailable': facts('A host takes machines again.', 'Bring the host back, or place it elsewhere.'),
   'host-full': facts(
@@ -196,6 +201,16 @@ const known: Readonly<Record<string, ReasonFacts>> = {
 /** Whether a code is explained here; those of errors bring their own remedy. */
 export const isKnownReason = (code: string): boolean => Object.hasOwn(known, code)
 
+/** Nobody is sent to waive what cannot be waived. */
+const endOfRule = ({ waivable, allowance }: Rule): string => {
+  const ends = [
+    'A sync sees that it is gone',
+    ...(waivable ? ['a person waives it'] : []),
+    ...(allowance ? ['the batch allows it'] : []),
+  ]
+  return `${ends.join(', or ')}.`
+}
+
 /** States that end by a person alone, or not at all, whatever the reason is. */
 const endOfState: Readonly<Partial<Record<EntryState, string>>> = {
   conflict: 'A person resolves or cancels it.',
@@ -223,10 +238,7 @@ export const explainReason = (asked: {
 }): ReasonExplained => {
   const { code, state, error } = asked
   const rule = findRule(code)
-  const table = isKnownReason(code)
-    ? known[code]
-    : rule &&
-      facts('A sync sees that it is gone, or a person waives it or lets the batch allow it.', rule.remedy)
+  const table = isKnownReason(code) ? known[code] : rule && facts(endOfRule(rule), rule.remedy)
   const remedy =
     error?.code === code ? error.remedy : (table?.remedy ?? 'Look at its last job and its events.')
   return {

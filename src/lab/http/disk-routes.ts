@@ -1,5 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import { wireLimits } from '../../platforms/lab/protocol.ts'
+import { checkReadable, isInSnapshots } from '../disk-attachment.ts'
 import { changedBlocks, listExtents, readBytes, writeBytes } from '../disk-bytes.ts'
 import { blockBytes } from '../disk-content.ts'
 import { ofKind } from '../faults.ts'
@@ -29,9 +30,12 @@ const look = async <Result>(
     key: params.key ?? '',
     snapshot: query.get('snapshot') ?? '',
   }
-  return (await lab.db.begin('isolation level repeatable read read only', async (tx) =>
-    work(tx, await viewDisk(tx, which)),
-  )) as Result
+  return (await lab.db.begin('isolation level repeatable read read only', async (tx) => {
+    const now = await getMachine(tx, site.name, machine.ref)
+    checkReadable(now, which.key, which.snapshot)
+    const view = await viewDisk(tx, which)
+    return work(tx, isInSnapshots(now, which.key) ? view : { ...view, tracking: null })
+  })) as Result
 }
 
 /** One byte of each block that is touched becomes another. */

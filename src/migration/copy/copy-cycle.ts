@@ -8,6 +8,7 @@ import {
 } from '../../../db/queries/entry-disks.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
 import { systemClock } from '../../clock.ts'
+import { isCopiedRunning } from '../../domain/inventory/copy-way.ts'
 import { PaceMeter } from '../../domain/migration/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
@@ -30,22 +31,28 @@ export interface CopiedCycle {
 /** How many times the snapshot may vanish under a copy before the job is tried again later. */
 const snapshotsLost = 2
 
+export interface CycleAsk {
+  /** The cycle that this job has done before and that was not good enough. */
+  readonly after?: number
+  /** The source is off: disks that no snapshot holds are copied as well, whole and from the machine itself. */
+  readonly sourceOff: boolean
+}
+
 /**
  * Copies what changed on the source since the last whole cycle: a snapshot, then extent by extent of every disk. Goes
- * on where an earlier try of this job was cut, as long as its snapshot is there. `after`: the cycle that this job has
- * done before and that was not good enough.
+ * on where an earlier try of this job was cut, as long as its snapshot is there.
  */
-export const copyCycle = async (task: CopyTask, after = 0): Promise<CopiedCycle> => {
+export const copyCycle = async (task: CopyTask, ask: CycleAsk): Promise<CopiedCycle> => {
   for (let lost = 0; ; lost += 1) {
-    const disks = await openCycle(task, after)
+    const disks = await openCycle(task, ask)
     const [first] = disks
     if (first.cycle.state === 'whole' && disks.every(({ cycle }) => cycle.state === 'whole'))
       return wholeCycle(first.cycle, sentBefore(disks))
     try {
-      return await copyOnce(task, await withSnapshot(task, disks))
+      return await copyOnce(task, await withSnapshot(task, disks, ask))
     } catch (error) {
-      if (!isAbsent(error) || lost >= snapshotsLost || (await snapshotStands(task, first.cycle.n)))
-        throw error
+      const mayBeLost = isAbsent(error) && lost < snapshotsLost && disks.some(({ held }) => held)
+      if (!mayBeLost || (await snapshotStands(task, first.cycle.n))) throw error
       await abandon(task)
     }
   }
@@ -63,31 +70,41 @@ const wholeCycle = ({ n, opened_at }: DiskCycle, bytes: number): CopiedCycle => 
 const sentBefore = (disks: readonly OpenDisk[]): number =>
   disks.reduce((sum, { cycle }) => sum + (cycle.state === 'whole' ? (cycle.bytes ?? 0) : 0), 0)
 
-type OpenDisk = EntryDiskRow & { readonly cycle: DiskCycle }
+interface OpenDisk extends EntryDiskRow {
+  readonly cycle: DiskCycle
+  /** By snapshots; else it is read as it is. */
+  readonly held: boolean
+}
 type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
 
 /** The cycle that is open already, or the next one. */
-const openCycle = (task: CopyTask, after: number): Promise<OpenDisks> => {
-  const { turn, entry } = task.journey
+const openCycle = (task: CopyTask, { after = 0, sourceOff }: CycleAsk): Promise<OpenDisks> => {
+  const { turn, entry, facts } = task.journey
+  const apart = new Set(facts.disks.filter((disk) => !isCopiedRunning(disk)).map(({ key }) => key))
   return turn.transaction(async (tx) => {
     const rows = await listEntryDisks(tx, entry.id)
     const job = turn.job.id
-    const own = rows.find(({ cycle }) => cycle?.job === job && cycle.n > after)?.cycle
+    const owned = rows.flatMap(({ cycle }) => (cycle?.job === job && cycle.n > after ? [cycle] : []))
+    const [own] = owned
     const n = own ? own.n : 1 + Math.max(0, ...rows.map(({ cycle }) => cycle?.n ?? 0))
     const openedAt = own?.opened_at ?? (await readClock(tx)).toISOString()
+    const taken = owned.find(({ snapshot }) => snapshot !== null)?.snapshot ?? null
     const disks: OpenDisk[] = []
     for (const row of rows) {
-      if (row.cycle?.n === n) disks.push({ ...row, cycle: row.cycle })
-      else
-        disks.push(await openDisk(tx, row, { n, job, opened_at: openedAt, snapshot: own?.snapshot ?? null }))
+      const held = !apart.has(row.disk)
+      if (!held && !sourceOff) continue
+      const opened = { n, job, opened_at: openedAt, snapshot: held ? taken : null }
+      const cycle = row.cycle?.n === n ? row.cycle : await openDisk(tx, row, opened)
+      disks.push({ ...row, cycle, held })
     }
     const [first, ...others] = disks
     if (first) return [first, ...others] as const
     throw new DroverError({
       code: 'entry-without-disks',
       class: 'conflict',
-      message: 'The entry has no disk that can be copied.',
-      remedy: 'Look at the disks of the instance; reset the entry when they were changed.',
+      message: 'The entry has no disk that can be copied now.',
+      remedy:
+        'Look at the disks of the instance and sync its source, then retry the entry: it is judged and placed anew.',
     })
   })
 }
@@ -96,7 +113,7 @@ const openDisk = async (
   tx: Tx,
   row: EntryDiskRow,
   opened: Pick<DiskCycle, 'n' | 'job' | 'opened_at' | 'snapshot'>,
-): Promise<OpenDisk> => {
+): Promise<DiskCycle> => {
   const before = row.cycle
   const cycle: DiskCycle = {
     ...opened,
@@ -106,20 +123,23 @@ const openDisk = async (
     doubt: before?.doubt ?? [],
   }
   await writeDiskCycle(tx, { entryId: row.entryId, disk: row.disk, cycle })
-  return { ...row, cycle }
+  return cycle
 }
 
-/** The same snapshot as before a crash, or a new one of the cycle's name. */
-const withSnapshot = async (task: CopyTask, disks: OpenDisks): Promise<OpenDisks> => {
+/** The same snapshot as before a crash, or a new one of the cycle's name; none where it would hold no disk. */
+const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Promise<OpenDisks> => {
   const { turn, entry } = task.journey
-  const [{ cycle }] = disks
+  const cycle = disks.find(({ held }) => held)?.cycle
+  if (!cycle) return disks
   if (cycle.snapshot !== null) {
     if (await snapshotStands(task, cycle.n)) return disks
     await abandon(task)
-    return withSnapshot(task, await openCycle(task, cycle.n))
+    return withSnapshot(task, await openCycle(task, { ...ask, after: cycle.n }), ask)
   }
   const snapshot = await takeSnapshot(task, cycle.n)
-  const [first, ...others] = disks.map((disk) => ({ ...disk, cycle: { ...disk.cycle, snapshot } }))
+  const [first, ...others] = disks.map((disk) =>
+    disk.held ? { ...disk, cycle: { ...disk.cycle, snapshot } } : disk,
+  )
   if (!first) throw new Error('A cycle has no disks.')
   await turn.transaction(async (tx) => {
     for (const disk of [first, ...others])
@@ -150,7 +170,7 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
   const plans: DiskPlan[] = []
   for (const disk of disks) {
     turn.safePoint()
-    if (disk.cycle.state === 'open') plans.push(await planDisk(task, disk, disk.cycle))
+    if (disk.cycle.state === 'open') plans.push(await planDisk(task, disk, disk))
   }
   const before = sentBefore(disks)
   const total = plans.reduce((sum, plan) => sum + plan.total, before)

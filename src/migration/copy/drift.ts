@@ -62,7 +62,7 @@ export const sourceDrifted = (changes: DiskChanges): DroverError => {
     class: 'conflict',
     message: `The disks of the source changed while they were copied (${told.join('; ')}).`,
     remedy:
-      'Sync the source, then reset the entry: it is planned and placed again with the disks as they are.',
+      'Sync the source, then retry the entry: it is judged and placed again with the disks as they are.',
     detail: { ...changes },
   })
 }

@@ -24,11 +24,20 @@ export interface DiskPlan {
 }
 
 /** Finds out what has to be sent, whatever an earlier cycle that was never finished has left on the target. */
-export const planDisk = async (task: CopyTask, row: EntryDiskRow, cycle: DiskCycle): Promise<DiskPlan> => {
+export const planDisk = async (
+  task: CopyTask,
+  row: EntryDiskRow,
+  open: { readonly cycle: DiskCycle; readonly held: boolean },
+): Promise<DiskPlan> => {
+  const { cycle, held } = open
   const { ref: machine } = sourceOf(task)
-  const ref: DiskRef = { machine, disk: row.disk, snapshot: cycle.snapshot ?? '' }
+  const ref: DiskRef =
+    cycle.snapshot === null
+      ? { machine, disk: row.disk }
+      : { machine, disk: row.disk, snapshot: cycle.snapshot }
   const extents = new ExtentMap(row.capacity)
-  const seen = await lookAt(task, row, ref, extents)
+  // What no snapshot holds is not tracked either, whatever the platform says of it.
+  const seen = held ? await lookAt(task, row, ref, extents) : await everything(task, ref, extents)
   const { turn, entry } = task.journey
   const recorded = (fromCycle: number, toCycle: number) =>
     recordedExtents(turn.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
@@ -48,14 +57,18 @@ const lookAt = async (task: CopyTask, row: EntryDiskRow, ref: DiskRef, into: Ext
   }
   const how = row.changeId === null ? 'all' : 'reset'
   const used = await changedSince(task, ref, '*')
-  if (used) return fill(into, used, how)
+  return used ? fill(into, used, how) : ({ ...(await everything(task, ref, into)), how } as const)
+}
+
+/** All that may hold data, where nothing tells what changed. */
+const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
   const disks = portOf(task.ends.source, 'disks')
   // Begun anew when it is cut: what was added already stays true.
   await again(task.journey.turn.signal, async () => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
   })
-  return { changeId: null, how } as const
+  return { changeId: null, how: 'all' } as const
 }
 
 const fill = <How extends DiskPlan['how']>(into: ExtentMap, changed: ChangedBlocks, how: How) => {

@@ -1,6 +1,6 @@
 import { countMachineDebts, replaceEntryDisks } from '../../../db/queries/placing-entries.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
-import { isCopyable } from '../../domain/inventory/tracking.ts'
+import { isCopied } from '../../domain/inventory/copy-way.ts'
 import type { Placement } from '../../domain/migration/placement.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { actorOf } from '../../inventory/turn.ts'
@@ -28,7 +28,7 @@ export const newMachineOf = async (
   legacyBoot: facts.legacy_boot,
   secureBoot: facts.secure_boot,
   nics: nicsOf(placement, facts, batch.defaults.migration_network, entry.id).nics,
-  disks: facts.disks.filter(isCopyable).map(({ key, capacity }) => ({
+  disks: facts.disks.filter(isCopied).map(({ key, capacity }) => ({
     key,
     capacity,
     pool: (Object.hasOwn(placement.pools, key) ? placement.pools[key] : undefined) ?? '',
@@ -83,5 +83,5 @@ export const recordMachine = (journey: Journey, made: MadeMachine, site: SiteRow
 
 const disksOf = (disks: Journey['facts']['disks'], made: MadeMachine) =>
   disks
-    .filter(isCopyable)
+    .filter(isCopied)
     .map(({ key, capacity }) => ({ disk: key, targetDisk: made.disks.get(key) ?? key, capacity }))

@@ -97,9 +97,9 @@ export class ScriptCalls {
       throw new ArgumentRefusal(
         `${name}: the instance has no disk "${brief(called)}"; it has ${listed(this.#ask.disks.map(({ label, key }) => label || key))}.`,
       )
-    if (!found.copyable)
+    if (found.neverCopied !== null)
       throw new ArgumentRefusal(
-        `${name}: the disk "${brief(called)}" cannot be copied, so it has no pool: it is shared, raw, or not part of snapshots.`,
+        `${name}: the disk "${brief(called)}" ${found.neverCopied}: it cannot be copied, so it has no pool.`,
       )
     this.#pools.set(found.key, nameOf(name, 'the pool', pool))
   }

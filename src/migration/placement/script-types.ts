@@ -12,7 +12,8 @@ export interface ScriptDisk {
   readonly key: string
   readonly label: string
   readonly name: string
-  readonly copyable: boolean
+  /** Why no copy of it can be made, after its name; null: one can be made. */
+  readonly neverCopied: string | null
 }
 
 export interface ScriptNic {

@@ -1,10 +1,13 @@
 import type { InstanceRow, SiteRow } from '../../../db/schema/inventory.ts'
+import { diskFieldsOf, whyNeverCopied } from '../../domain/inventory/copy-way.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
-import { isCopyable } from '../../domain/inventory/tracking.ts'
 import type { BatchView } from '../batch-view.ts'
 import type { ScriptAsk } from './script-types.ts'
 
-/** What a script sees as `instance`: the facts after overrides, as the API shows them, and the overrides beside. */
+/**
+ * What a script sees as `instance`: the facts after overrides, as the API shows them, its disks with the fields that
+ * filters have, and the overrides beside.
+ */
 export const askAbout = (
   facts: EffectiveFacts,
   instance: Pick<InstanceRow, 'id' | 'overrides'>,
@@ -12,6 +15,7 @@ export const askAbout = (
 ): ScriptAsk => ({
   instance: JSON.stringify({
     ...facts,
+    disks: facts.disks.map((disk) => ({ ...disk, ...diskFieldsOf(disk) })),
     id: instance.id,
     source: source.name,
     source_kind: source.kind,
@@ -21,7 +25,7 @@ export const askAbout = (
     key: disk.key,
     label: disk.label,
     name: disk.name,
-    copyable: isCopyable(disk),
+    neverCopied: whyNeverCopied(disk) ?? null,
   })),
   nics: facts.nics.map(({ mac, key, label }) => ({ mac, key, label })),
 })

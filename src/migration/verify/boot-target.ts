@@ -176,7 +176,7 @@ const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly Verif
       })
       .join('; ')}.`,
     remedy:
-      'Mend it and resolve the entry, or resolve it with force_conflict_resolution to take it as it is.',
+      'Mend it and resolve the entry; or set force_conflict_resolution of the batch and resolve the entry, to take it as it is.',
     detail: { failed: failed.map(({ name }) => name) },
   })
 }

@@ -111,6 +111,6 @@ const notCopied = (disk: string): DroverError =>
     code: 'disk-not-copied',
     class: 'conflict',
     message: `Disk ${disk} has no whole copy.`,
-    remedy: 'Cancel the entry with force, then retry it: all of it is copied anew.',
+    remedy: 'Cancel the entry with cleanup, then retry it: all of it is copied anew.',
     detail: { disk },
   })

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { type EntryDiskRow, listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import { systemClock } from '../../clock.ts'
+import { isWrongState } from '../../platforms/platform-error.ts'
 import { sourceOf } from '../copy/copy-task.ts'
 import { compareExtents } from './compare-extents.ts'
 import { findStaleNow } from './look-at-source.ts'
@@ -39,7 +40,9 @@ export const compareWithSource = async (
   let before = 0
   for (const row of rows) {
     const tell = (done: number) => turn.progress({ done: before + done, total, phase: 'verify-source' })
-    const same = await (moment === 'before-start' ? readOnce : readNow)(task, row, tell)
+    const same = await (moment === 'before-start' ? readOnce : readNow)(task, row, tell).catch((error) =>
+      whyUnread(task, error),
+    )
     if (!same) return { is: 'behind', why: writtenUnseen(row.disk) }
     before += row.capacity
     tell(0)
@@ -48,6 +51,12 @@ export const compareWithSource = async (
   if (rows.length > 0) await requireSourceOff(task)
   const tracked = proved.map((disk) => ({ disk, by: 'tracking' as const }))
   return { is: 'same', disks: [...tracked, ...rows.map(({ disk }) => ({ disk, by: 'reading' as const }))] }
+}
+
+/** A disk that no snapshot holds cannot be read while the source runs: that it runs is what a person is told. */
+const whyUnread = async (task: VerifyTask, error: unknown): Promise<never> => {
+  if (isWrongState(error)) await requireSourceOff(task)
+  throw error
 }
 
 const writtenUnseen = (disk: string): string =>

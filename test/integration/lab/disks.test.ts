@@ -327,3 +327,34 @@ test('a clone holds what its origin held, boots as the same guest, and goes its 
     hostname: 'shop-test',
   })
 })
+
+test('a disk that no snapshot holds can be read only while its machine is off, and is not tracked', async () => {
+  const site = await lab.signIn('vcenter')
+  const { base } = diskOf(site, 'vm-202', '2000')
+  const read = `GET ${base}/bytes?offset=0&length=${block}`
+  expect(await site.call(read)).toMatchObject({ json: { code: 'platform-wrong-state' } })
+  const taken = await site.done('POST /instances/vm-202/snapshots', {
+    name: 'one',
+    memory: false,
+    quiesce: false,
+  })
+  expect(taken.state).toBe('succeeded')
+  expect(await site.call(`${read}&snapshot=${taken.result}`)).toMatchObject({
+    json: { failure: 'absent' },
+  })
+  await site.done('POST /instances/vm-202/power', { verb: 'stop' })
+  expect((await site.call(read)).status).toBe(200)
+  expect(await site.call(`GET ${base}/changes?change_id=*`)).toMatchObject({
+    json: { code: 'platform-refused' },
+  })
+  await site.done('POST /instances/vm-202/power', { verb: 'start' })
+})
+
+test('of a raw device or mapping the lab has no bytes, on or off', async () => {
+  const site = await lab.signIn('vcenter')
+  const { base } = diskOf(site, 'vm-201', '2000')
+  const read = `GET ${base}/bytes?offset=0&length=${block}`
+  expect(await site.call(read)).toMatchObject({ json: { code: 'platform-refused' } })
+  await site.done('POST /instances/vm-201/power', { verb: 'stop' })
+  expect(await site.call(read)).toMatchObject({ json: { code: 'platform-refused' } })
+})

@@ -193,11 +193,11 @@ describe('what lets an instance through all the same', () => {
 
   test('ignore_restrictions passes over restrictions, never over a hand or the impossible', () => {
     const overrides = { ignore_restrictions: true, disable_migration: true }
-    const disks = [sampleDisk({ backing: 'raw' }), sampleDisk({ key: '2001', shared: true })]
+    const disks = [sampleDisk({ backing: 'raw' }), sampleDisk({ key: '2001', mode: 'independent' })]
     const findings = found({ disks, encrypted: true }, { overrides })
     expect(restrictions(findings).map(({ rule }) => rule)).toEqual(['disabled', 'disk-raw'])
     const settled = findings.filter((finding) => finding.settled).map(({ rule }) => rule)
-    expect(settled).toEqual(['disk-shared', 'encrypted'])
+    expect(settled).toEqual(['disk-independent', 'encrypted'])
   })
 
   test('tracking that is still to be verified keeps it waiting, without calling it blocked', () => {
@@ -207,13 +207,13 @@ describe('what lets an instance through all the same', () => {
   })
 
   const now = new Date('2026-06-01T00:00:00Z')
-  const waiver = { rule: 'disk-shared', who: 'ada', why: 'cluster is off', until: '2026-06-02T00:00:00Z' }
+  const waiver = { rule: 'disk-independent', who: 'ada', why: 'it may be off', until: '2026-06-02T00:00:00Z' }
 
   test('a waiver counts until it ends, and is shown', () => {
-    const findings = found(disk({ shared: true }))
+    const findings = found(disk({ mode: 'independent' }))
     const waived = applyWaivers(findings, [waiver], now)
     expect(waived).toMatchObject([
-      { rule: 'disk-shared', settled: { by: 'waiver', who: 'ada', why: 'cluster is off' } },
+      { rule: 'disk-independent', settled: { by: 'waiver', who: 'ada', why: 'it may be off' } },
     ])
     expect(readiness(waived)).toBe('ready')
     expect(readiness(applyWaivers(findings, [waiver], new Date(waiver.until)))).toBe('blocked')
@@ -224,7 +224,9 @@ describe('what lets an instance through all the same', () => {
 
   test('an expired waiver does not hide a valid one', () => {
     const expired = { ...waiver, until: '2026-05-01T00:00:00Z' }
-    expect(readiness(applyWaivers(found(disk({ shared: true })), [expired, waiver], now))).toBe('ready')
+    expect(readiness(applyWaivers(found(disk({ mode: 'independent' })), [expired, waiver], now))).toBe(
+      'ready',
+    )
   })
 
   test('what cannot be waived cannot be asked for, and counts for nothing when it was', () => {

@@ -4,7 +4,6 @@ import { decideInstance } from '../../../src/domain/inventory/merge.ts'
 import {
   carryTracking,
   diskChanges,
-  isCopyable,
   type TrackingRecord,
   trackingState,
 } from '../../../src/domain/inventory/tracking.ts'
@@ -62,18 +61,6 @@ describe('the proof that changed blocks can be read', () => {
     expect(trackingState(raw, { 2000: 'verified' })).toBe('verified')
     const odd = { ...two, disks: [sampleDisk({ key: 'constructor' })] }
     expect(trackingState(odd, {})).toBe('unverified')
-  })
-
-  test('a disk is copyable when snapshots hold it and nobody else writes to it', () => {
-    expect(isCopyable(sampleDisk())).toBe(true)
-    expect(isCopyable(sampleDisk({ backing: 'volume' }))).toBe(true)
-    for (const changes of [
-      { backing: 'raw' },
-      { mode: 'independent' },
-      { mode: 'unknown' },
-      { shared: true },
-    ] as const)
-      expect(isCopyable(sampleDisk(changes))).toBe(false)
   })
 
   test('changes of disks are told apart', () => {

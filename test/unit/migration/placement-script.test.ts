@@ -2,6 +2,9 @@ import { expect, test } from 'vitest'
 import { scriptLimits } from '../../../src/migration/placement/script-limits.ts'
 import { ScriptMachine } from '../../../src/migration/placement/script-machine.ts'
 import type { ScriptAnswer, ScriptAsk } from '../../../src/migration/placement/script-types.ts'
+import { askAbout } from '../../../src/migration/placement/script-view.ts'
+import { effective, sampleDisk } from '../inventory/samples.ts'
+import { readSource } from '../sources.ts'
 
 const ask: ScriptAsk = {
   instance: JSON.stringify({
@@ -11,8 +14,8 @@ const ask: ScriptAsk = {
     attributes: { owner: 'payments' },
   }),
   disks: [
-    { key: '2000', label: 'Hard disk 1', name: '[fast] web-01/web-01.vmdk', copyable: true },
-    { key: '2001', label: 'Hard disk 2', name: '[fast] web-01/shared.vmdk', copyable: false },
+    { key: '2000', label: 'Hard disk 1', name: '[fast] web-01/web-01.vmdk', neverCopied: null },
+    { key: '2001', label: 'Hard disk 2', name: '[fast] web-01/shared.vmdk', neverCopied: 'maps a LUN' },
   ],
   nics: [{ mac: '02:00:00:00:00:01', key: '4000', label: 'Network adapter 1' }],
 }
@@ -81,7 +84,7 @@ test.each([
   ['setTarget(Symbol("x"))', 'setTarget: the target must be a text, not a symbol.'],
   ['setProject("no spaces")', 'setProject: "no spaces" is no name for the project'],
   ['setPool("Hard disk 9", "ceph")', 'setPool: the instance has no disk "Hard disk 9"; it has "Hard disk 1"'],
-  ['setPool("Hard disk 2", "ceph")', 'setPool: the disk "Hard disk 2" cannot be copied'],
+  ['setPool("Hard disk 2", "ceph")', 'setPool: the disk "Hard disk 2" maps a LUN: it cannot be copied'],
   ['setPool("2000", "")', 'setPool: "" is no name for the pool'],
   ['setNetwork("02:00:00:00:00:09", "x")', 'setNetwork: the instance has no NIC "02:00:00:00:00:09"'],
   ['setNetwork("02:00:00:00:00:01", "x", "odd")', 'setNetwork: the kind of NIC is not right. Use one of'],
@@ -229,5 +232,45 @@ test('a check finds syntax, first lines and a missing function, with the place',
   expect(await check('function place() {}')).toMatchObject({ message: expect.stringContaining('placement') })
   expect(await check('for (;;); function placement() {}')).toMatchObject({
     message: expect.stringContaining('was stopped'),
+  })
+})
+
+/** What a script is asked about an instance with a disk of each way to be copied. */
+const askOfEach = (): ScriptAsk =>
+  askAbout(
+    effective({
+      tags: { tier: ['db'] },
+      disks: [
+        sampleDisk(),
+        sampleDisk({ key: '2001', label: 'Hard disk 2', mode: 'independent' }),
+        sampleDisk({ key: '2002', label: 'Hard disk 3', shared: true }),
+      ],
+    }),
+    { id: 'an-id', overrides: {} },
+    { name: 'paris', kind: 'lab' },
+  )
+
+test('a script sees of a disk what a filter sees', async () => {
+  const script = `function placement({ disks }) {
+    log(disks.map(({ key, supported, copied }) => [key, supported, copied]))
+  }`
+  const machine = await ScriptMachine.open(script, batch)
+  expect(machine.place(askOfEach())).toMatchObject({
+    ok: true,
+    log: ['[["2000",true,"while-running"],["2001",false,"while-off"],["2002",false,"never"]]'],
+  })
+})
+
+test('the example of docs/placement.md runs exactly as it is printed', async () => {
+  const [, example = ''] = /```js\n(.*?)```/s.exec(readSource('docs/placement.md')) ?? []
+  const machine = await ScriptMachine.open(example, batch)
+  expect(machine.place(askOfEach())).toEqual({
+    ok: true,
+    placement: {
+      project: 'databases',
+      pools: { 2000: 'nvme', 2001: 'nvme' },
+      networks: { '00:50:56:aa:00:01': { network: 'bridge-shop', nictype: 'bridged', vlan_id: '10' } },
+    },
+    log: ['web-01 is db'],
   })
 })

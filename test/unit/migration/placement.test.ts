@@ -208,6 +208,17 @@ describe('checkPlace', () => {
       { target: target({ networks: [{ ...shop, subnets: ['fd00::/8'] }] }) },
       [],
     ],
+    [
+      'with a disk of which no copy can be made, whatever is waived',
+      {
+        facts: effective(
+          { disks: [sampleDisk(), sampleDisk({ key: '2001', shared: true })] },
+          { ignore_restrictions: true },
+        ),
+        placement: placement({ pools: { 2000: 'local', 2001: 'local' } }),
+      },
+      ['disk-not-copyable'],
+    ],
     ['without a pool for a disk', { placement: placement({ pools: {} }) }, ['disk-without-place']],
     ['in no pool', { placement: placement({ pools: { 2000: 'fast' } }) }, ['pool-absent']],
     [

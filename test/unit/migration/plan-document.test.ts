@@ -10,6 +10,7 @@ const item = (name: string, changes: Partial<PlanItem> = {}): PlanItem => ({
   reasons: [],
   placement: { target: 'oslo', project: 'default', host: '', pools: { a: 'x', b: 'y' }, networks: {} },
   bytes: 100,
+  bytes_while_off: 30,
   tracked: true,
   tokens: ['target-creates/oslo', 'source-imports/paris'],
   window: 'night',
@@ -29,7 +30,14 @@ const totalsOf = (items: readonly PlanItem[], limit = 2) => {
 test('sums count what goes, and copies run as many at once as the narrowest limit of a copy lets', () => {
   const blocked = item('b', { standing: 'blocked', reasons: [{ code: 'no', message: 'No.' }] })
   const totals = totalsOf([item('1'), item('2'), item('3'), blocked, item('c', { standing: 'conflict' })])
-  expect(totals).toMatchObject({ instances: 5, goes: 3, blocked: 1, conflict: 1, bytes: 300 })
+  expect(totals).toMatchObject({
+    instances: 5,
+    goes: 3,
+    blocked: 1,
+    conflict: 1,
+    bytes: 300,
+    bytes_while_off: 90,
+  })
   expect(totals.tokens).toEqual({
     'target-creates/oslo': { needed: 3, limit: 1 },
     'source-imports/paris': { needed: 3, limit: 2 },

@@ -64,3 +64,25 @@ test('in a conflict a person is told to decide, and an error brings its own reme
     endsWhen: 'The next try goes well; it comes by itself.',
   })
 })
+
+test('no remedy of the migration names a verb that entries do not have', () => {
+  const verbs = new Set(['cancel', 'retry', 'resolve', 'look at'])
+  const named = codeFiles
+    .filter((file) => /^src\/(domain\/)?migration\//.test(file))
+    .flatMap((file) =>
+      [...readSource(file).matchAll(/\b(\w+(?: at)?) the entry\b/g)]
+        .map(([, verb = '']) => verb.toLowerCase())
+        .filter((verb) => /^(re\w+|st\w+|un\w+|delete|cancel|clear|clean|wake|plan|place|copy)$/.test(verb))
+        .filter((verb) => !verbs.has(verb))
+        .map((verb) => `${file}: ${verb}`),
+    )
+  expect(named).toEqual([])
+})
+
+test('nobody is sent to waive what cannot be waived, or to allow what no batch can', () => {
+  for (const { id, waivable, allowance } of rules.filter((rule) => !isKnownReason(rule.id))) {
+    const { endsWhen } = explainReason({ code: id, state: 'blocked' })
+    expect([id, endsWhen.includes('waives')]).toEqual([id, waivable])
+    expect([id, endsWhen.includes('batch allows')]).toEqual([id, allowance !== undefined])
+  }
+})

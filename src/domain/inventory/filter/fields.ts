@@ -70,6 +70,7 @@ export const itemTypes = {
     thin: flag('not there when unknown'),
     datastore: text(),
     supported: flag('whether it can be copied while the machine runs'),
+    copied: text('`while-running`, `while-off` (with a waiver), `never`'),
   },
   Snapshot: {
     ref: text(),

@@ -1,6 +1,6 @@
+import { diskFieldsOf } from '../copy-way.ts'
 import type { NetworkFacts } from '../facts.ts'
 import type { EffectiveFacts } from '../overrides.ts'
-import { isCopyable } from '../tracking.ts'
 import { type FilterKind, itemTypes, renamedFields } from './fields.ts'
 
 type ItemType = keyof typeof itemTypes
@@ -46,9 +46,7 @@ const conversions: Readonly<Record<string, (value: unknown) => unknown>> = {
   progress: big,
   nics: makeItems('Nic'),
   disks: (list) =>
-    makeItems('Disk')(
-      (list as EffectiveFacts['disks']).map((disk) => ({ ...disk, supported: isCopyable(disk) })),
-    ),
+    makeItems('Disk')((list as EffectiveFacts['disks']).map((disk) => ({ ...disk, ...diskFieldsOf(disk) }))),
   snapshots: makeItems('Snapshot'),
   devices: makeItems('Device'),
   guest: (facts) => makeItem('Guest', facts as object),

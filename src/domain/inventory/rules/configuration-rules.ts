@@ -1,3 +1,4 @@
+import { isCopiedRunning } from '../copy-way.ts'
 import { trackingState } from '../tracking.ts'
 import { defineRule, when } from './rule.ts'
 
@@ -94,7 +95,11 @@ export const configurationRules = [
     remedy:
       'Use :enable-background-import (it may have to stop the instance once; snapshots are in its way until you say that they may go), or allow_no_background_import for the batch: then it is copied whole while it is off.',
     test: (facts, { tracking }) =>
-      when(trackingState(facts, tracking) === 'off', () => 'Changed-block tracking is off.'),
+      // What is copied while it is off needs none.
+      when(
+        trackingState(facts, tracking) === 'off' && facts.disks.some(isCopiedRunning),
+        () => 'Changed-block tracking is off.',
+      ),
   }),
   defineRule({
     id: 'tracking-refused',

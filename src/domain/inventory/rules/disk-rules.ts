@@ -46,7 +46,7 @@ export const diskRules = [
     severity: 'critical',
     waivable: false,
     title: 'Nobody knows how a disk is stored',
-    remedy: 'Look at the disk in the platform; move it to a datastore, or detach it.',
+    remedy: 'Look at the disk in the platform; move it to a datastore, or detach it; then sync.',
     test: ({ disks }) =>
       each(
         disks,
@@ -71,7 +71,8 @@ export const diskRules = [
     id: 'disk-independent',
     severity: 'critical',
     title: 'A disk is independent of snapshots',
-    remedy: 'Make it dependent. With a waiver it is copied whole while the machine is off.',
+    remedy:
+      'Make it dependent, then sync. With a waiver it is copied whole while the machine is off: all of its bytes are downtime.',
     test: ({ disks }) =>
       each(
         disks,
@@ -81,9 +82,10 @@ export const diskRules = [
   }),
   defineRule({
     id: 'disk-mode-unknown',
-    severity: 'warning',
-    title: 'Nobody knows whether a disk takes part in snapshots',
-    remedy: 'Look at the disk mode in the platform.',
+    severity: 'critical',
+    waivable: false,
+    title: 'It is not known whether a disk takes part in snapshots',
+    remedy: 'Set the mode of the disk to dependent in the platform, or detach the disk; then sync.',
     test: ({ disks }) =>
       each(
         disks,
@@ -94,8 +96,10 @@ export const diskRules = [
   defineRule({
     id: 'disk-shared',
     severity: 'critical',
+    waivable: false,
     title: 'A disk is shared with other machines',
-    remedy: 'Migrate the cluster with its own means, or stop sharing. Others write to it while it is copied.',
+    remedy:
+      'Stop sharing it (the disk and its bus), or detach it and migrate the cluster with its own means; then sync. Others write to it while it is copied.',
     test: ({ disks }) =>
       each(
         disks,

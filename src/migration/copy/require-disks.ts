@@ -1,0 +1,28 @@
+import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { whyNeverCopied } from '../../domain/inventory/copy-way.ts'
+import { DroverError } from '../../errors.ts'
+import type { CopyTask } from './copy-task.ts'
+
+/**
+ * Every disk of the record has its place in the copy. Entries of versions that left disks out have not: it is said before
+ * their sources are switched off, not after.
+ */
+export const requireDisks = async ({ journey }: CopyTask): Promise<void> => {
+  const rows = await listEntryDisks(journey.turn.db, journey.entry.id)
+  const placed = new Set(rows.map(({ disk }) => disk))
+  const left = journey.facts.disks.filter(
+    (disk) => whyNeverCopied(disk) !== undefined || !placed.has(disk.key),
+  )
+  if (left.length === 0) return
+  const told = left.map((disk) => {
+    const why = whyNeverCopied(disk)
+    return `${disk.label || disk.key} ${why ?? 'has no disk on the target'}`
+  })
+  throw new DroverError({
+    code: 'disks-left-out',
+    class: 'conflict',
+    message: `Disks of the source are not part of the copy: ${told.join('; ')}.`,
+    remedy: 'Retry the entry: its disks are judged anew, and its machine is made with all of them.',
+    detail: { disks: left.map(({ key }) => key) },
+  })
+}
