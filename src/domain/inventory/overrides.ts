@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { InstanceFacts, NetworkFacts } from './facts.ts'
 import { detectOs, distributions, effectiveOs, type OsFacts, osProblem, osTypes } from './os.ts'
+import { parseVlans, tidyVlans } from './vlan.ts'
 
 /** A name that a machine may have as a host: one DNS label, and not only digits. */
 export const isHostName = (name: string): boolean =>
@@ -107,18 +108,15 @@ export interface NetworkPlacement {
   readonly vlan_id: string
 }
 
+/** As people write it: every part says something, and none of it is 0. */
 const isVlanList = (text: string): boolean =>
-  text.split(',').every((part) => {
-    const match = /^([1-9]\d{0,3})(?:-([1-9]\d{0,3}))?$/.exec(part.trim())
-    if (!match) return false
-    const [from, to] = [Number(match[1]), Number(match[2] ?? match[1])]
-    return from <= to && to <= 4_094
-  })
+  text.split(',').every((part) => /^[1-9]\d*(?:-[1-9]\d*)?$/.test(part)) && parseVlans(text) !== undefined
 
 /** A VLAN, or several with commas and ranges; empty: none. */
 export const vlanIdSchema = z
   .string()
   .max(200)
+  .overwrite(tidyVlans)
   .refine((text) => text === '' || isVlanList(text), 'Use ids from 1 to 4094, such as 100 or 100,200-210.')
 
 /** What is wrong with a VLAN beside a kind of NIC. */

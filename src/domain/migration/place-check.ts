@@ -35,6 +35,7 @@ export interface PlaceProblem {
     | 'network-absent'
     | 'network-inaccessible'
     | 'network-unsuited'
+    | 'vlan-invalid'
     | 'vlan-unavailable'
     | 'address-outside-subnet'
     | 'disk-not-copyable'

@@ -1,5 +1,6 @@
 import type { NetworkFacts, NicFacts } from '../inventory/facts.ts'
 import type { NetworkPlacement, NicType } from '../inventory/overrides.ts'
+import { parseVlans } from '../inventory/vlan.ts'
 import type { PlaceProblem } from './place-check.ts'
 import type { Placement } from './placement.ts'
 import { isInSubnet } from './subnet.ts'
@@ -58,22 +59,23 @@ const checkNic = (
             `${name} is to be ${place.nictype} on "${network.name}"; a network of type ${network.type} can be used as ${usableAs[network.type].join(', ')}.`,
           ),
         ]),
-    ...checkVlan(name, place, network).map((message) => say('vlan-unavailable', message)),
+    ...(parseVlans(place.vlan_id) === undefined
+      ? [
+          say(
+            'vlan-invalid',
+            `${name} is to have the VLAN "${place.vlan_id}", which is no list of VLANs such as 100 or 100,200-210.`,
+          ),
+        ]
+      : checkVlan(name, place, network).map((message) => say('vlan-unavailable', message))),
     ...checkAddresses(nic, name, network).map((message) => say('address-outside-subnet', message)),
   ]
 }
 
-/** Every id of `100,200-210`. */
+/** Every id of `100,200-210`; of what is no such list none. */
 const vlanIds = (text: string): number[] =>
-  text
-    .split(',')
-    .filter((part) => part.trim() !== '')
-    .flatMap((part) => {
-      const [from = Number.NaN, to = from] = part.split('-').map(Number)
-      return Number.isInteger(from) && Number.isInteger(to) && to - from < 4_096
-        ? Array.from({ length: Math.max(0, to - from + 1) }, (_, index) => from + index)
-        : []
-    })
+  (parseVlans(text) ?? []).flatMap(([from, to]) =>
+    Array.from({ length: to - from + 1 }, (_, index) => from + index),
+  )
 
 const checkVlan = (name: string, place: NetworkPlacement, network: NetworkFacts): string[] => {
   if (place.vlan_id === '') return []

@@ -50,6 +50,10 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
     'The card is placed in a way that the network can be used.',
     'Map the card to another type or to another network.',
   ),
+  'vlan-invalid': facts(
+    'The VLAN of the card can be read.',
+    'Map its network with a VLAN such as 100 or 100,200-210, or correct the placement script of the batch.',
+  ),
   'vlan-unavailable': facts(
     'The network carries the VLAN.',
     'Let the network of the target carry the VLAN, or map the card to another one.',

@@ -112,16 +112,20 @@ export class ScriptCalls {
       throw new ArgumentRefusal(
         `${name}: the instance has no NIC "${brief(called)}"; it has ${listed(this.#ask.nics.map((one) => one.mac))}.`,
       )
+    const asked = vlanOf(name, vlan)
     const parsed = networkOverridesSchema.safeParse({
       network: wordOf(name, 'the network', network),
       nictype: type === undefined || type === '' ? 'managed' : wordOf(name, 'the kind of NIC', type),
-      vlan_id: vlanOf(name, vlan),
+      vlan_id: asked,
     })
     if (!parsed.success) {
       const [issue] = parsed.error.issues
       const field = String(issue?.path[0] ?? '')
       const hint = field === 'nictype' ? `Use one of ${nicTypes.join(', ')}.` : issue?.message
-      throw new ArgumentRefusal(`${name}: ${argumentNames[field] ?? 'an argument'} is not right. ${hint}`)
+      const called = field === 'vlan_id' ? ` "${brief(asked)}"` : ''
+      throw new ArgumentRefusal(
+        `${name}: ${argumentNames[field] ?? 'an argument'}${called} is not right. ${hint}`,
+      )
     }
     const { network: onto = '', nictype = 'managed', vlan_id = '' } = parsed.data
     this.#networks.set(found.mac, { network: onto, nictype, vlan_id })
@@ -165,7 +169,7 @@ const nameOf = (name: BuiltinName, what: string, value: ScriptValue): string => 
 const vlanOf = (name: BuiltinName, value: ScriptValue): string => {
   if (value === undefined) return ''
   if (typeof value === 'number') return String(value)
-  return wordOf(name, 'the VLAN', value).replaceAll(' ', '')
+  return wordOf(name, 'the VLAN', value)
 }
 
 const textOf = (value: ScriptValue): string => (typeof value === 'string' ? value : '')

@@ -221,6 +221,12 @@ describe('where a network lands', () => {
     expect(placeNetwork(distributed, { nictype: 'bridged', vlan_id: '7' })).toMatchObject({ vlan_id: '7' })
   })
 
+  test('a VLAN list is stored without the spaces around its parts', () => {
+    expect(networkOverridesSchema.parse({ nictype: 'bridged', vlan_id: ' 100, 200-210' }).vlan_id).toBe(
+      '100,200-210',
+    )
+  })
+
   test.each([
     [{ network: 'br0' }, ['nictype']],
     [{ vlan_id: '7' }, ['nictype']],
@@ -228,6 +234,8 @@ describe('where a network lands', () => {
     [{ nictype: 'bridged', vlan_id: '4095' }, ['vlan_id']],
     [{ nictype: 'bridged', vlan_id: '20-10' }, ['vlan_id']],
     [{ nictype: 'bridged', vlan_id: 'x' }, ['vlan_id']],
+    [{ nictype: 'bridged', vlan_id: '3 0 1' }, ['vlan_id']],
+    [{ nictype: 'bridged', vlan_id: '100 200' }, ['vlan_id']],
     [{ nictype: 'routed' }, ['nictype']],
     [{ nictype: 'bridged', network: 'a b' }, ['network']],
     [{ nictype: 'bridged', network: 'br0', vlan_id: '1,20-30' }, []],

@@ -54,6 +54,14 @@ test('a script sets target, project, pools and networks, and its log is kept', a
   })
 })
 
+test('spaces around the parts of a VLAN list are no part of it', async () => {
+  const answer = await body(`setNetwork('02:00:00:00:00:01', 'x', 'bridged', ' 100, 200-210 ')`)
+  expect(answer).toMatchObject({
+    ok: true,
+    placement: { networks: { '02:00:00:00:00:01': { vlan_id: '100,200-210' } } },
+  })
+})
+
 test('the names of the calls in other tools mean the same', async () => {
   const answer = await body(`
     set_target('cloud'); set_project('shop'); set_pool('Hard disk 1', 'ceph')
@@ -88,9 +96,18 @@ test.each([
   ['setPool("2000", "")', 'setPool: "" is no name for the pool'],
   ['setNetwork("02:00:00:00:00:09", "x")', 'setNetwork: the instance has no NIC "02:00:00:00:00:09"'],
   ['setNetwork("02:00:00:00:00:01", "x", "odd")', 'setNetwork: the kind of NIC is not right. Use one of'],
-  ['setNetwork("02:00:00:00:00:01", "x", "managed", 7)', 'setNetwork: the VLAN is not right.'],
-  ['setNetwork("02:00:00:00:00:01", "x", "bridged", 0)', 'setNetwork: the VLAN is not right.'],
-  ['setNetwork("02:00:00:00:00:01", "x", "bridged", 1.5)', 'setNetwork: the VLAN is not right.'],
+  ['setNetwork("02:00:00:00:00:01", "x", "managed", 7)', 'setNetwork: the VLAN "7" is not right.'],
+  ['setNetwork("02:00:00:00:00:01", "x", "bridged", 0)', 'setNetwork: the VLAN "0" is not right.'],
+  ['setNetwork("02:00:00:00:00:01", "x", "bridged", 1.5)', 'setNetwork: the VLAN "1.5" is not right.'],
+  ['setNetwork("02:00:00:00:00:01", "x", "bridged", "3 0 1")', 'setNetwork: the VLAN "3 0 1" is not right.'],
+  [
+    'setNetwork("02:00:00:00:00:01", "x", "bridged", "1 00,20")',
+    'setNetwork: the VLAN "1 00,20" is not right.',
+  ],
+  [
+    'setNetwork("02:00:00:00:00:01", "x", "bridged", "10 - 20")',
+    'setNetwork: the VLAN "10 - 20" is not right.',
+  ],
   ['setNetwork("02:00:00:00:00:01", "../x")', 'setNetwork: the network is not right.'],
 ])('%s is refused by name and line', async (call, message) => {
   const problem = problemOf(await body(`\n  ${call}`))

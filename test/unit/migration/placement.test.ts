@@ -198,6 +198,27 @@ describe('checkPlace', () => {
       },
       ['vlan-unavailable'],
     ],
+    ...['3 0 1', '1e2', '0x10', '20-10', '4095', '-5'].map((vlan): [string, Partial<PlaceAsk>, string[]] => [
+      `with "${vlan}" for a VLAN, whatever the network carries`,
+      { placement: on('shop', 'physical', vlan) },
+      ['vlan-invalid'],
+    ]),
+    [
+      'with every VLAN, left to the guest',
+      {
+        placement: on('shop', 'physical', '0-4094'),
+        target: target({ networks: [{ ...shop, vlan: '0-4094' }] }),
+      },
+      [],
+    ],
+    [
+      'with a VLAN on a network whose own list cannot be read',
+      {
+        placement: on('shop', 'physical', '20'),
+        target: target({ networks: [{ ...shop, vlan: '2 0' }] }),
+      },
+      ['vlan-unavailable'],
+    ],
     [
       'with an address outside',
       { target: target({ networks: [{ ...shop, subnets: ['10.2.0.0/16', 'fd00::/8'] }] }) },
