@@ -1,6 +1,6 @@
 import type { Json } from './client.ts'
 
-const isFields = (value: unknown): value is Json =>
+export const isFields = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /**

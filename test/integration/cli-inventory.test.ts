@@ -156,6 +156,41 @@ test('an instance is shown, overridden, and switched', async () => {
   for (const { id } of [power, track]) await run(['jobs', 'cancel', String(id), '--wait'])
 })
 
+test('overrides that are set keep those that are not named, and null takes one of them away', async () => {
+  const set = async (which: string, what: Record<string, unknown>) =>
+    (
+      await json(
+        which,
+        'overrides',
+        which === 'instances' ? ids.web : ids.network,
+        '--set',
+        JSON.stringify(what),
+      )
+    ).overrides
+  await set('instances', { cpus: 6, comment: 'agreed', attributes: { owner: 'ada', tier: 'db' } })
+  expect(await set('instances', { memory: 1_073_741_824, attributes: { tier: null } })).toEqual({
+    ...{ cpus: 6, comment: 'agreed', memory: 1_073_741_824 },
+    attributes: { owner: 'ada' },
+  })
+  expect(await set('instances', { cpus: null, attributes: null })).toEqual({
+    comment: 'agreed',
+    memory: 1_073_741_824,
+  })
+  expect((await run(['instances', 'overrides', ids.web, '--clear'])).code).toBe(0)
+  await set('networks', { network: 'x', nictype: 'bridged' })
+  expect(await set('networks', { vlan_id: '7' })).toEqual({ network: 'x', nictype: 'bridged', vlan_id: '7' })
+  const refused = await run(['networks', 'overrides', ids.network, '--set', '{"nictype": "managed"}'])
+  expect([refused.code === 0, refused.stderr]).toEqual([false, expect.stringContaining('vlan_id')])
+  expect(await set('networks', { nictype: 'managed', vlan_id: null })).toEqual({
+    network: 'x',
+    nictype: 'managed',
+  })
+  expect((await run(['networks', 'overrides', ids.network, '--clear'])).code).toBe(0)
+  expect((await run(['instances', 'overrides', ids.web, '--set', '[1]'])).code).toBe(2)
+  const help = await run(['help', 'instances', 'overrides'])
+  expect(help.stdout).toContain('null takes')
+})
+
 test('networks, hosts, storage and projects are shown', async () => {
   expect((await run(['networks', 'list'])).stdout).toMatch(/paris +shop/)
   expect((await run(['networks', 'instances', ids.network])).stdout).toContain('web')

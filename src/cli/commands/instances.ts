@@ -10,6 +10,7 @@ import {
   textOf,
   UsageError,
 } from '../command.ts'
+import { isFields, mergeSettings } from '../merge-settings.ts'
 import { type Column, field } from '../output.ts'
 import { listCommand, pathOf } from './lists.ts'
 
@@ -153,9 +154,16 @@ const show: Command = {
   },
 }
 
+/** Changes of overrides by some of their fields. */
+export const setOption = (example: string): Option => ({
+  type: 'string',
+  value: 'json',
+  summary: `fields to change, such as '${example}'; others stay, null takes one away`,
+})
+
 const overrides: Command = {
   name: 'instances overrides',
-  summary: 'Show what people decided about an instance, replace it, or take it away',
+  summary: 'Show what people decided about an instance, change some of it, or take it away',
   covers: [
     'GET /v1/instances/{id}/overrides',
     'PUT /v1/instances/{id}/overrides',
@@ -163,17 +171,19 @@ const overrides: Command = {
   ],
   args: [id],
   options: {
-    set: { type: 'string', value: 'json', summary: 'such as \'{"cpus": 4, "comment": "agreed"}\'' },
+    set: setOption('{"cpus": 4, "comment": null}'),
     clear: { type: 'boolean', summary: 'take all of them away' },
   },
   run: async (call) => editOverrides(call, pathOf('instances', call.args[0], 'overrides'), undefined),
 }
 
-/** Shows, replaces or clears overrides. `read`: where they are read, if not where they are written. */
+/** Shows, changes or clears overrides. `read`: where they are read, if not where they are written. */
 export const editOverrides = async (call: Call, path: string, read: string | undefined): Promise<number> => {
   const { client, output, values } = call
   const wanted = jsonOf(values, 'set')
   if (wanted !== undefined && values.clear === true) throw new UsageError('Either --set or --clear.')
+  if (wanted !== undefined && !isFields(wanted))
+    throw new UsageError('--set must be a JSON object of fields.')
   const { headers, body } = await client.ask('GET', read ?? path)
   const match = { 'if-match': headers.get('etag') ?? '*' }
   if (values.clear === true) {
@@ -181,8 +191,8 @@ export const editOverrides = async (call: Call, path: string, read: string | und
     output.show({ cleared: true }, () => output.line('The overrides are taken away.'))
     return exitCodes.ok
   }
-  const shown =
-    wanted === undefined ? body : (await client.ask('PUT', path, { body: wanted, headers: match })).body
+  const merged = wanted && mergeSettings((body.overrides ?? {}) as Json, wanted)
+  const shown = merged ? (await client.ask('PUT', path, { body: merged, headers: match })).body : body
   output.show(shown, () => {
     const fields = Object.entries((shown.overrides ?? {}) as Json)
     if (fields.length === 0) output.line('There are no overrides.')

@@ -1,6 +1,6 @@
 import type { Command, Option } from '../command.ts'
 import { type Column, field, since } from '../output.ts'
-import { editOverrides, instanceColumns, noteErrors } from './instances.ts'
+import { editOverrides, instanceColumns, noteErrors, setOption } from './instances.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const id = { name: 'id', summary: 'the id of a network' }
@@ -69,11 +69,11 @@ export const networkCommands: readonly Command[] = [
   }),
   {
     name: 'networks overrides',
-    summary: 'Show where the cards of a network land, replace it, or take it away',
+    summary: 'Show where the cards of a network land, change some of it, or take it away',
     covers: ['PUT /v1/networks/{id}/overrides', 'DELETE /v1/networks/{id}/overrides'],
     args: [id],
     options: {
-      set: { type: 'string', value: 'json', summary: 'such as \'{"network":"shop","nictype":"managed"}\'' },
+      set: setOption('{"nictype": "managed", "vlan_id": null}'),
       clear: { type: 'boolean', summary: 'take all of them away' },
     },
     run: async (call) =>
