@@ -109,7 +109,7 @@ export const insertEntries = async (
       returning id, instance_id, state, message, reason
     ), frozen as (
       update instance i set frozen_by = ${`batch/${batch.name}`} from made m
-      where i.id = m.instance_id and m.state <> 'blocked' and i.frozen_by is null
+      where i.id = m.instance_id and m.state = 'waiting' and i.frozen_by is null
     ), told as (
       insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
       select told.type, 'entry', id, ${batch.by}, state, message, jsonb_build_object('code', reason,

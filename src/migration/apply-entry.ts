@@ -9,6 +9,7 @@ import type { EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
 import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migration/entry-table.ts'
 import { endsRunning } from '../domain/migration/start-batch.ts'
 import { DroverError } from '../errors.ts'
+import { adoptPending } from '../inventory/adopt-pending.ts'
 import { enqueue, type NewJob } from '../ledger/enqueue.ts'
 import { oweMachine } from './clean-up.ts'
 
@@ -132,9 +133,9 @@ const followRecord = async (
   const instance = await findInstanceById(tx, entry.instanceId)
   if (!instance) return {}
   const again = event === 'retry'
-  const { pending } = instance
-  // Who tries it again takes what has changed since.
-  const known = again && pending?.type === 'facts' ? pending.facts : instance.facts
+  // Who tries it again or lets it through takes what has changed since, and is told what of it does not fit. One that
+  // is unblocked was placed by the record as it is.
+  const known = event === 'unblock' ? instance.facts : await adoptPending(tx, instance)
   const facts = applyOverrides(known, instance.overrides)
   // It ends as it was when its batch began: by now it may be off on our account.
   const running = again ? entry.facts.running === true : facts.running

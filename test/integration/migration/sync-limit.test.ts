@@ -89,7 +89,7 @@ test('what else they need they go on waiting for, and are told so', async () => 
 })
 
 test('without the limit nobody waits for it, whoever asked for it before', async () => {
-  const others = await queued(['vm-201', 'vm-202', 'vm-203'])
+  const others = await queued(['vm-203', 'vm-206', 'vm-207'])
   await db.begin((tx) => deleteLimit(tx as Tx, token))
   await readmitAll(db)
   for (const id of others) expect((await jobOf(db, id)).state).toBe('ready')
