@@ -37,8 +37,15 @@ export const policyTexts: Readonly<Record<RunPolicy, string>> = {
 export const machineNameLink = ({ id, name, ref }: Pick<MachineSeen, 'id' | 'name' | 'ref'>): Html =>
   html`<a href="/machines/${id}">${outside(name || ref)}</a>`
 
-export const originTexts: Readonly<Record<MachineOrigin, string>> = {
+const originTexts: Readonly<Record<MachineOrigin, string>> = {
   migrated: 'a migration of ours, verified',
-  copy: 'a migration of ours, not verified: a copy, its source is the machine that counts',
+  copy: 'an unfinished copy of ours: its source is the machine that counts',
   adopted: 'it was there already',
 }
+
+/** Where it comes from. What an entry has is its copy, also before a sync has written that down. */
+export const originText = ({
+  origin,
+  in_migration: migrating,
+}: Pick<MachineSeen, 'origin' | 'in_migration'>): string =>
+  originTexts[migrating && origin === 'adopted' ? 'copy' : origin]

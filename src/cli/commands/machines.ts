@@ -52,7 +52,8 @@ const gigabytes = (value: unknown): string =>
 
 const noteOf = (row: Json): unknown => {
   if (row.gone_at) return 'gone'
-  if (row.in_migration) return `migrated by ${row.batch}`
+  if (row.in_migration) return `unfinished copy of ${row.batch}`
+  if (row.origin === 'copy') return 'unfinished copy'
   const operation = row.operation as Json | null
   if (!operation) return ''
   return `${operation.kind}${operation.force ? '!' : ''} ${operation.state}${row.queued ? `, ${row.queued} behind it` : ''}`

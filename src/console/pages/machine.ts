@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { OperationView } from '../../api/resources/operation-view.ts'
 import { runPolicies } from '../../domain/operation/applicability.ts'
 import { emptyForm, type FormState, refusalBox, selectField } from '../form.ts'
-import { type MachineSeen, originTexts, phaseBadge, phaseLook, policyTexts } from '../machine-shown.ts'
+import { type MachineSeen, originText, phaseBadge, phaseLook, policyTexts } from '../machine-shown.ts'
 import { operationLink, progressHtml, slotsHtml, whyHtml } from '../operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { bytes, outside, visible } from '../shown.ts'
@@ -121,7 +121,7 @@ const factsHtml = (machine: MachineSeen, nowMs: number): Html => html`${definiti
   ...(machine.hibernated ? ([['Saved state', 'there is one to wake it from']] as const) : []),
   ['CPUs', machine.cpus],
   ['Memory', bytes(machine.memory)],
-  ['From', originTexts[machine.origin]],
+  ['From', originText(machine)],
   ...(machine.entry_id === null
     ? []
     : ([['Its entry', html`<a href="/queue/${machine.entry_id}">in ${machine.batch}</a>`]] as const)),

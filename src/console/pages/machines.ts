@@ -106,8 +106,8 @@ ${
 const powerText = ({ phase, power }: MachineSeen): Html =>
   phase === 'running' || phase === 'stopped' ? html`` : html` <span class="dim">power ${power}</span>`
 
-const marks = ({ in_migration: migrating, gone_at: gone }: MachineSeen): Html =>
-  html`${migrating ? html` <span class="mark">in migration</span>` : ''}${gone === null ? '' : html` <span class="mark">gone</span>`}`
+const marks = ({ in_migration: migrating, origin, gone_at: gone }: MachineSeen): Html =>
+  html`${migrating || origin === 'copy' ? html` <span class="mark">unfinished copy</span>` : ''}${gone === null ? '' : html` <span class="mark">gone</span>`}`
 
 const atItHtml = ({ operation }: MachineSeen, active: Found['active']): Html => {
   if (operation === null) return html`<span class="dim">nothing</span>`
