@@ -110,6 +110,24 @@ test('a source whose disk was written to after such a copy is copied anew before
   await expectCertified(id, 'vm-102', ['2000'])
 })
 
+test('a copy that is cut, and whose source runs before it goes on, is never certified as it is then', async () => {
+  await attach('vm-101', '2000', { mode: 'independent' })
+  const id = await placed('vm-101')
+  const job = await sendTo(world, id, 'cutover-instance')
+  await lab.admin('POST /lab/faults', { kind: 'error', call: 'write', site: 'cloud', skip: 2 })
+  expect((await worker.follow(job)).state).toBe('ready')
+  await lab.admin('DELETE /lab/faults')
+  const [cut] = await listEntryDisks(db, id)
+  expect(cut?.cycle).toMatchObject({ n: 1, state: 'open', snapshot: null })
+  expect((await db`select at from entry_extent where entry_id = ${id}::uuid`).length).toBeGreaterThan(0)
+  await from.done('POST /instances/vm-101/power', { verb: 'start' })
+  await from.done('POST /instances/vm-101/power', { verb: 'stop' })
+  await worker.finish(job)
+  await driveEntry(world, id, ['finished', 'error', 'conflict'])
+  expect(await eventsOfEntry(db, id)).toContain('entry.copy-stale')
+  await expectCertified(id, 'vm-101', ['2000'])
+})
+
 test('an entry whose copy leaves a disk out says so before its source is switched off', async () => {
   const id = await placed('vm-106')
   await db`update entry set facts = jsonb_set(facts, '{disks}',
