@@ -1,0 +1,135 @@
+import { instanceFacts } from '../../support/imagined-site.ts'
+import { problem } from '../operation/cloud-things.ts'
+
+/** A machine at a place, as the place has it. */
+export interface EstateMachine {
+  readonly place: string
+  readonly ref: string
+  readonly name: string
+  uuid: string
+  power: 'on' | 'off'
+  /** Of this run of it. */
+  boot: string
+  /** What becomes of a word to its guest. */
+  guest: 'obeys' | 'hangs'
+  /** The run that was asked to shut itself down: it does when its guest obeys. */
+  goesDown: string | null
+  /** By which call it was asked to. */
+  shutBy: string
+  owner: Readonly<Record<string, string>>
+  nics: readonly { readonly mac: string; readonly network: string }[]
+  cpus: number
+  memory: number
+  description: string
+  attributes: Readonly<Record<string, string>>
+  readonly disks: Map<string, EstateDisk>
+  readonly snapshots: Map<
+    string,
+    { readonly name: string; readonly disks: ReadonlyMap<string, Readonly<EstateDisk>> }
+  >
+}
+
+/** One extent of bytes, and how often they have changed. */
+export interface EstateDisk {
+  bytes: Buffer
+  version: number
+}
+
+/** One line of the places' own record. */
+export interface PowerLine {
+  readonly at: number
+  readonly place: string
+  readonly ref: string
+  readonly uuid: string
+  readonly to: 'on' | 'off'
+  /** The name of the call that did it: it begins with the id of a job or an effect. */
+  readonly by: string
+}
+
+export const diskBytes = 4_096
+export const diskKey = '2000'
+
+/** All that there is outside: the machines of every place, and one record of who ran when. */
+export class Estate {
+  readonly machines = new Map<string, EstateMachine>()
+  readonly power: PowerLine[] = []
+  /** Moments in which two machines of one identity ran. */
+  readonly doubled: string[] = []
+  #moment = 0
+
+  put(place: string, number: number, given: Pick<EstateMachine, 'power' | 'guest'>): EstateMachine {
+    const { uuid, name, nics, cpus, memory } = instanceFacts({ ref: `vm-${number}` })
+    const machine: EstateMachine = {
+      ...{ ...given, place, ref: `vm-${number}`, name, uuid, cpus, memory, boot: this.next('boot') },
+      ...{ goesDown: null, shutBy: '', owner: {}, description: '', attributes: {} },
+      nics: nics.map(({ mac, network }) => ({ mac, network })),
+      disks: new Map([[diskKey, { bytes: Buffer.alloc(diskBytes, number), version: 1 }]]),
+      snapshots: new Map(),
+    }
+    this.add(machine)
+    if (machine.power === 'on') this.#note(machine, 'before')
+    return machine
+  }
+
+  add(machine: EstateMachine): void {
+    this.machines.set(`${machine.place}/${machine.ref}`, machine)
+  }
+
+  at(place: string): EstateMachine[] {
+    return [...this.machines.values()].filter((machine) => machine.place === place)
+  }
+
+  find(place: string, ref: string): EstateMachine | undefined {
+    return this.machines.get(`${place}/${ref}`)
+  }
+
+  machine(place: string, ref: string): EstateMachine {
+    const machine = this.find(place, ref)
+    if (!machine) throw problem('platform-absent', 'absent')
+    return machine
+  }
+
+  remove({ place, ref }: EstateMachine): void {
+    this.machines.delete(`${place}/${ref}`)
+  }
+
+  switchOn(machine: EstateMachine, by: string): void {
+    machine.boot = this.next('boot')
+    machine.goesDown = null
+    machine.power = 'on'
+    this.#note(machine, by)
+    // Every boot leaves its trace.
+    this.write(machine)
+    for (const other of this.machines.values())
+      if (other !== machine && other.uuid === machine.uuid && other.power === 'on')
+        this.doubled.push(`${tell(machine)} was started by ${by} while ${tell(other)} ran`)
+  }
+
+  switchOff(machine: EstateMachine, by: string): void {
+    machine.power = 'off'
+    machine.goesDown = null
+    this.#note(machine, by)
+  }
+
+  /** A guest works. */
+  write(machine: EstateMachine): void {
+    for (const disk of machine.disks.values()) {
+      disk.version += 1
+      disk.bytes = Buffer.from(disk.bytes)
+      disk.bytes.writeUInt32LE(disk.version, 8)
+    }
+  }
+
+  next(what: string): string {
+    this.#moment += 1
+    return `${what}-${this.#moment}`
+  }
+
+  #note({ place, ref, uuid, power: to }: EstateMachine, by: string): void {
+    this.#moment += 1
+    this.power.push({ at: this.#moment, place, ref, uuid, to, by })
+  }
+}
+
+export const tell = ({ place, ref, name }: Pick<EstateMachine, 'place' | 'ref' | 'name'>): string =>
+  `${name} (${ref}) at ${place}`

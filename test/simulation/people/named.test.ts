@@ -1,0 +1,119 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { createDatabase } from '../../support/postgres.ts'
+import { hastenPauses } from '../operation/life.ts'
+import { judgeDoubles, judgeLosses, judgeOthers } from './judge.ts'
+import { openApi } from './people.ts'
+import { PeopleWorld, type Step } from './people-world.ts'
+
+const { db } = await createDatabase()
+const ask = openApi(db)
+hastenPauses()
+
+const runs = { power: 'on', guest: 'obeys' } as const
+
+/** A world of which both batches are under way, with so many machines in the east. */
+const begin = async (many = 1): Promise<PeopleWorld> => {
+  const world = new PeopleWorld(db, ask, { shared: false })
+  onTestFinished(() => world.end())
+  await world.begin({ east: Array.from({ length: many }, () => runs), west: [runs] })
+  return world
+}
+
+/** So many entries are placed, and about to cut over. */
+const untilIdle = async (world: PeopleWorld, many: number): Promise<void> => {
+  for (let turns = 0; turns < 20; turns += 1) {
+    if ((await db`select from entry where state = 'idle'`).length >= many) return
+    await world.round()
+  }
+  throw new Error(`There were never ${many} entries that were placed.`)
+}
+
+const live = async (world: PeopleWorld, steps: readonly Step[]): Promise<void> => {
+  for (const step of steps) await world.take(step)
+  await world.settle()
+  expect(judgeDoubles(world.estate)).toEqual([])
+}
+
+const [finished, rounds] = [
+  { do: 'rounds', times: 12 },
+  { do: 'rounds', times: 3 },
+] as const satisfies readonly Step[]
+/** Both sources. */
+const startSources = [0, 1].map((at) => ({ do: 'power', verb: 'start', at, raw: false }) as const)
+const startAll = [0, 1, 2, 3].map((at) => ({ do: 'operate', kind: 'start', at, force: false }) as const)
+const keepAllOn = [0, 1, 2, 3].map((at) => ({ do: 'policy', policy: 'always-on', at }) as const)
+const syncAll = [...[0, 1, 2, 3, 4].map((at) => ({ do: 'sync', at }) as const), rounds]
+/** Its copy cannot be started, so a person has to decide: gives the entry up, keeps what was made, tidies away. */
+const givenUp = [
+  { do: 'trouble', at: 2, mode: 'refuses' },
+  finished,
+  { do: 'entry', verb: 'cancel', at: 0 },
+  finished,
+  { do: 'entry', verb: 'remove', at: 0 },
+  { do: 'trouble', at: 2, mode: 'well' },
+] as const satisfies readonly Step[]
+
+test('a person resets a finished batch and starts its source: it stays off', async () => {
+  await live(await begin(), [
+    finished,
+    { do: 'batch', verb: 'reset', at: 0 },
+    rounds,
+    ...startSources,
+    rounds,
+  ])
+})
+
+test('a person takes a finished entry off the list and starts its source: it stays off', async () => {
+  await live(await begin(), [
+    finished,
+    { do: 'entry', verb: 'remove', at: 0 },
+    rounds,
+    ...startSources,
+    rounds,
+  ])
+})
+
+test('a person removes a finished batch and starts its source: it stays off', async () => {
+  await live(await begin(), [
+    finished,
+    { do: 'batch', verb: 'delete', at: 0 },
+    rounds,
+    ...startSources,
+    rounds,
+  ])
+})
+
+test('a source whose finished entry is gone is not started as a machine of a target either', async () => {
+  const reset = { do: 'batch', verb: 'reset', at: 0 } as const
+  await live(await begin(), [finished, reset, rounds, ...syncAll, ...startAll, rounds])
+})
+
+test('the job alone does not start the source of a machine that was migrated', async () => {
+  const raw = startSources.map((one) => ({ ...one, raw: true }))
+  await live(await begin(), [finished, { do: 'entry', verb: 'remove', at: 0 }, rounds, ...raw, rounds])
+})
+
+test('a run policy does not start the source of a machine that was migrated', async () => {
+  const remove = { do: 'entry', verb: 'remove', at: 0 } as const
+  await live(await begin(), [finished, remove, ...syncAll, ...keepAllOn, rounds])
+})
+
+test('the copy of an entry that was given up and taken off the list is not started beside its source', async () => {
+  await live(await begin(), [...givenUp, ...syncAll, ...startAll, rounds])
+})
+
+test('a run policy does not start the copy of an entry that was given up', async () => {
+  await live(await begin(), [...givenUp, ...syncAll, ...keepAllOn, rounds])
+})
+
+test.each(['east', 'cloud'])('a batch whose %s hangs holds no cutover of another batch', async (hung) => {
+  const world = await begin(3)
+  await world.take({ do: 'batch', verb: 'stop', at: 1 })
+  await untilIdle(world, 3)
+  await world.take({ do: 'batch', verb: 'start', at: 1 })
+  await world.carryOn(hung)
+  expect(await judgeOthers(world, hung)).toEqual([])
+  await world.settle()
+  expect(judgeDoubles(world.estate)).toEqual([])
+  expect(await judgeLosses(world)).toEqual([])
+})

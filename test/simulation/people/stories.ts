@@ -1,0 +1,178 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import type { Db } from '../../../db/client.ts'
+import { hastenPauses } from '../operation/life.ts'
+import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
+import { openApi } from './people.ts'
+import { PeopleWorld, type Setting, type Step } from './people-world.ts'
+
+const at = fc.nat(7)
+const calls = fc.option(fc.nat(40), { nil: null, freq: 2 })
+const fate = fc.oneof(
+  { weight: 4, arbitrary: fc.constant({ diesAfter: null, freezesAfter: null }) },
+  { weight: 2, arbitrary: fc.record({ diesAfter: calls, freezesAfter: fc.constant(null) }) },
+  { weight: 1, arbitrary: fc.record({ diesAfter: fc.constant(null), freezesAfter: calls }) },
+)
+
+const deed: fc.Arbitrary<Step> = fc.oneof(
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('batch'),
+      verb: fc.constantFrom('start', 'start', 'stop', 'reset', 'reset', 'delete', 'define'),
+      at,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('entry'),
+      verb: fc.constantFrom('cancel', 'clean-up', 'retry', 'resolve', 'remove', 'remove'),
+      at,
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('power'),
+      verb: fc.constantFrom('start', 'start', 'start', 'stop', 'shutdown', 'restart'),
+      at,
+      raw: fc.constantFrom(false, false, true),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constant('operate'),
+      kind: fc.constantFrom('start', 'start', 'start', 'stop', 'restart'),
+      at,
+      force: fc.boolean(),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      do: fc.constant('policy'),
+      policy: fc.constantFrom('manual', 'always-on', 'always-off'),
+      at,
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: fc.constantFrom('sync', 'sync', 'sync', 'check'), at }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('job'),
+      verb: fc.constantFrom('cancel', 'retry'),
+      at: fc.nat(40),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: fc.constant('waive'), what: fc.constantFrom('rule', 'effect'), at }),
+  },
+) as fc.Arbitrary<Step>
+
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 24, arbitrary: deed },
+  { weight: 8, arbitrary: fc.record({ do: fc.constant('rounds'), times: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('work'), at, fate }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('trouble'),
+      at,
+      mode: fc.constantFrom('well', 'well', 'away', 'hangs', 'refuses'),
+    }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('slip'),
+      at,
+      slip: fc.constantFrom('answer-lost', 'fault-after-done', 'takes-long'),
+    }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('come', 'write', 'time-out'), at }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('thaw'), heard: fc.boolean() }) },
+  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('lose', 'pass', 'pass') }) },
+) as fc.Arbitrary<Step>
+
+const machine = fc.record({
+  power: fc.constantFrom('on', 'on', 'on', 'off'),
+  guest: fc.constantFrom('obeys', 'obeys', 'hangs'),
+})
+
+const setting = fc.record({
+  east: fc.array(machine, { minLength: 1, maxLength: 2 }),
+  west: fc.array(machine, { minLength: 1, maxLength: 1 }),
+  shared: fc.boolean(),
+}) as fc.Arbitrary<Setting>
+
+/** Where it hangs at last, while everything else is well. */
+const hung = fc.constantFrom('east', 'west', 'cloud', null)
+
+export interface Telling {
+  readonly seed: number
+  readonly runs: number
+  /** So many are told, however long that takes. */
+  readonly floor: number
+  /** None begins after this, but for the floor. */
+  readonly limitMs: number
+}
+
+export interface Told {
+  readonly stories: number
+  /** How many entries ended in each state, and how often each deed was done. */
+  readonly ends: ReadonlyMap<string, number>
+  readonly deeds: ReadonlyMap<string, number>
+}
+
+const add = (counts: Map<string, number>, what: string, by = 1): void =>
+  void counts.set(what, (counts.get(what) ?? 0) + by)
+
+/** What became of a story, and everything that is wrong with it. */
+export const tell = async (
+  world: PeopleWorld,
+  steps: readonly Step[],
+  last: string | null,
+): Promise<string[]> => {
+  for (const taken of steps) await world.take(taken)
+  if (last !== null) await world.carryOn(last)
+  const held = last === null ? [] : await judgeOthers(world, last)
+  await world.settle()
+  return [...judgeDoubles(world.estate), ...held, ...(await judgeLosses(world)), ...(await judgeRest(world))]
+}
+
+/** So many stories of people beside migrations, each held against the record of the places. */
+export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
+  hastenPauses()
+  const ask = openApi(db)
+  const told = { stories: 0, ends: new Map<string, number>(), deeds: new Map<string, number>() }
+  let untilMs = performance.now() + telling.limitMs
+  let failed = false
+  const run = async (given: Setting, steps: readonly Step[], last: string | null): Promise<void> => {
+    fc.pre(performance.now() < untilMs || (!failed && told.stories < telling.floor))
+    const world = new PeopleWorld(db, ask, given)
+    try {
+      await world.begin(given)
+      expect(await tell(world, steps, last), world.people.story).toEqual([])
+      told.stories += 1
+      for (const { state } of await db<{ state: string }[]>`select state from entry`) add(told.ends, state)
+      for (const { status } of world.people.said) add(told.deeds, status < 300 ? 'done' : 'refused')
+    } catch (error) {
+      // Time to find the shortest story that ends so.
+      if (!failed) untilMs = performance.now() + Math.min(telling.limitMs, 60_000)
+      failed = true
+      throw error
+    } finally {
+      await world.end()
+    }
+  }
+  const check = await fc.check(
+    fc.asyncProperty(setting, fc.array(step, { minLength: 8, maxLength: 32, size: 'max' }), hung, run),
+    { seed: telling.seed, numRuns: telling.runs, endOnFailure: false, maxSkipsPerRun: 0 },
+  )
+  if (check.counterexample !== null)
+    throw new Error(fc.defaultReportMessage(check), { cause: check.errorInstance })
+  return told
+}
