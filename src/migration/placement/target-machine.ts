@@ -12,6 +12,7 @@ import type { UsePlatform } from '../../inventory/sync-site.ts'
 import type { Call } from '../../platforms/call.ts'
 import { isAbsent, mayHaveHappened } from '../../platforms/platform-error.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
+import type { TaskHandle } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 
 export const machineKind = 'target-machine'
@@ -90,10 +91,17 @@ const settledTask = async (task: MachineTask): Promise<string | undefined> => {
   try {
     return (await found.value.wait(call)) ?? undefined
   } catch (error) {
-    if (!mayHaveHappened(error)) await countFailure(task)
+    if (await hasEnded(found.value, call, error)) await countFailure(task)
     throw error
   }
 }
+
+/**
+ * Whether the task is over: the platform said no, or says that it failed. What it did all the same, such a task does
+ * no more of it: a look tells what is there.
+ */
+const hasEnded = async (task: TaskHandle, call: Call, error: unknown): Promise<boolean> =>
+  !mayHaveHappened(error) || (await task.status(call)).state === 'failed'
 
 /** Under the name of a task that failed the platform would give its answer for ever. */
 const countFailure = (task: MachineTask): Promise<void> =>
@@ -108,7 +116,7 @@ const create = async (task: MachineTask): Promise<string> => {
     if (ref === null) throw gone(machine.machineName)
     return ref
   } catch (error) {
-    if (!mayHaveHappened(error)) await countFailure(task)
+    if (await hasEnded(handle, call, error)) await countFailure(task)
     throw error
   }
 }
@@ -232,7 +240,7 @@ const awaitTasks = async (platform: Platform, call: Call, jobId: string): Promis
     try {
       await found.value.wait(call)
     } catch (error) {
-      if (mayHaveHappened(error)) throw error
+      if (!(await hasEnded(found.value, call, error))) throw error
     }
   }
 }

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../support/postgres.ts'
 import { hastenPauses } from '../operation/life.ts'
-import { judgeDoubles, judgeLosses, judgeOthers } from './judge.ts'
+import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
 import { openApi } from './people.ts'
 import { PeopleWorld, type Step } from './people-world.ts'
 
@@ -117,3 +117,13 @@ test.each(['east', 'cloud'])('a batch whose %s hangs holds no cutover of another
   expect(judgeDoubles(world.estate)).toEqual([])
   expect(await judgeLosses(world)).toEqual([])
 })
+
+test.each(['fault-after-done', 'answer-lost', 'takes-long'] as const)(
+  'a machine whose making meets %s is taken over or made anew, and its entry goes on',
+  async (slip) => {
+    const world = await begin()
+    await live(world, [{ do: 'slip', at: 2, slip }, finished])
+    expect(await judgeRest(world)).toEqual([])
+    expect(await db`select from entry where state <> 'finished'`).toEqual([])
+  },
+)
