@@ -68,6 +68,8 @@ export const judgeRest = async (world: PeopleWorld): Promise<string[]> => {
       where e.state = 'debt' or (e.state = 'intended' and not ${isStopped(db)})
     union all select format('rest: the %s %s is %s (%s)', kind, id, state, coalesce(wait_reason, error ->> 'code', ''))
       from job j where finished_at is null and not ${isStopped(db)}
+        -- For a guest that does not hear it waits until its deadline.
+        and wait_reason is distinct from 'waiting-for-guest'
     union all select format('rest: entry %s is %s/%s (%s: %s), and its batch runs', e.id, e.state, e.stage, e.reason, e.message)
       from entry e join batch b on b.id = e.batch_id
       where b.state = 'running' and not e.state = any(${atRest as string[]}::text[])

@@ -114,6 +114,8 @@ const hung = fc.constantFrom('east', 'west', 'cloud', null)
 export interface Telling {
   readonly seed: number
   readonly runs: number
+  /** Of one story that failed, as it was told. */
+  readonly path: string | undefined
   /** So many are told, however long that takes. */
   readonly floor: number
   /** None begins after this, but for the floor. */
@@ -170,7 +172,13 @@ export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
   }
   const check = await fc.check(
     fc.asyncProperty(setting, fc.array(step, { minLength: 8, maxLength: 32, size: 'max' }), hung, run),
-    { seed: telling.seed, numRuns: telling.runs, endOnFailure: false, maxSkipsPerRun: 0 },
+    {
+      seed: telling.seed,
+      numRuns: telling.runs,
+      ...(telling.path === undefined ? {} : { path: telling.path }),
+      endOnFailure: telling.path !== undefined,
+      maxSkipsPerRun: 0,
+    },
   )
   if (check.counterexample !== null)
     throw new Error(fc.defaultReportMessage(check), { cause: check.errorInstance })
