@@ -32,6 +32,7 @@ const live = async (world: PeopleWorld, steps: readonly Step[]): Promise<void> =
   for (const step of steps) await world.take(step)
   await world.settle()
   expect(judgeDoubles(world.estate)).toEqual([])
+  expect(await judgeLosses(world)).toEqual([])
 }
 
 const [finished, rounds] = [

@@ -74,7 +74,7 @@ const deed: fc.Arbitrary<Step> = fc.oneof(
 
 const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 24, arbitrary: deed },
-  { weight: 8, arbitrary: fc.record({ do: fc.constant('rounds'), times: fc.integer({ min: 1, max: 6 }) }) },
+  { weight: 7, arbitrary: fc.record({ do: fc.constant('rounds'), times: fc.constantFrom(1, 1, 1, 2, 5) }) },
   { weight: 6, arbitrary: fc.record({ do: fc.constant('work'), at, fate }) },
   {
     weight: 3,
@@ -160,7 +160,8 @@ export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
       expect(await tell(world, steps, last), world.people.story).toEqual([])
       told.stories += 1
       for (const { state } of await db<{ state: string }[]>`select state from entry`) add(told.ends, state)
-      for (const { status } of world.people.said) add(told.deeds, status < 300 ? 'done' : 'refused')
+      for (const { what, status } of world.people.said)
+        if (!what.endsWith(':check')) add(told.deeds, status < 300 ? 'done' : 'refused')
     } catch (error) {
       // Time to find the shortest story that ends so.
       if (!failed) untilMs = performance.now() + Math.min(telling.limitMs, 60_000)
