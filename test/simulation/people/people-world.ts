@@ -134,6 +134,7 @@ export class PeopleWorld {
       case 'entry':
       case 'power':
       case 'operate':
+      case 'start-all':
       case 'policy':
       case 'sync':
       case 'check':

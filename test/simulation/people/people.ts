@@ -26,6 +26,8 @@ export type Deed =
       readonly at: number
       readonly force: boolean
     }
+  /** Whoever finds machines off after an outage starts all of them. */
+  | { readonly do: 'start-all'; readonly raw: boolean }
   | { readonly do: 'policy'; readonly policy: 'manual' | 'always-on' | 'always-off'; readonly at: number }
   | { readonly do: 'sync' | 'check'; readonly at: number }
   | { readonly do: 'job'; readonly verb: 'cancel' | 'retry'; readonly at: number }
@@ -75,6 +77,8 @@ export class People {
         const machine = await this.#pick('machine', deed.at, 'where gone_at is null')
         return this.#say('POST', '/operations', { machine, kind, ...(kind === 'start' ? {} : { force }) })
       }
+      case 'start-all':
+        return this.#startAll(deed.raw)
       case 'policy': {
         const machine = await this.#pick('machine', deed.at, 'where gone_at is null')
         return this.#say('PATCH', `/machines/${machine}`, { run_policy: deed.policy })
@@ -116,6 +120,16 @@ export class People {
     if (!raw) return this.#say('POST', `/instances/${instance}/:power`, asked)
     const subject = { type: 'instance', id: instance }
     return this.#say('POST', '/jobs', { kind: 'power-instance', payload: { instance, ...asked }, subject })
+  }
+
+  async #startAll(raw: boolean): Promise<void> {
+    const [row] = await this.#db<{ instances: number; machines: number }[]>`
+      select (select count(*)::int from instance) as instances,
+        (select count(*)::int from machine where gone_at is null) as machines`
+    for (let at = 0; at < (row?.instances ?? 0); at += 1)
+      await this.perform({ do: 'power', verb: 'start', at, raw })
+    for (let at = 0; at < (row?.machines ?? 0); at += 1)
+      await this.perform({ do: 'operate', kind: 'start', at, force: false })
   }
 
   async #waive(what: 'rule' | 'effect', at: number): Promise<void> {

@@ -50,6 +50,10 @@ const deed: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('start-all'), raw: fc.constantFrom(false, false, true) }),
+  },
+  {
     weight: 1,
     arbitrary: fc.record({
       do: fc.constant('policy'),
