@@ -10,7 +10,7 @@ export type Deed =
     }
   | {
       readonly do: 'entry'
-      readonly verb: 'cancel' | 'clean-up' | 'retry' | 'resolve' | 'remove'
+      readonly verb: 'cancel' | 'clean-up' | 'retry' | 'resolve' | 'remove' | 'remove-with-copy'
       readonly at: number
     }
   /** `raw`: the job itself, as whoever knows its kind may send it. */
@@ -110,6 +110,7 @@ export class People {
   async #entry(verb: Extract<Deed, { do: 'entry' }>['verb'], at: number): Promise<void> {
     const entry = await this.#pick('entry', at)
     if (verb === 'remove') return this.#say('DELETE', `/queue/${entry}`)
+    if (verb === 'remove-with-copy') return this.#say('DELETE', `/queue/${entry}?cleanup=true`)
     if (verb === 'retry' || verb === 'resolve') return this.#say('POST', `/queue/${entry}/:${verb}`, {})
     return this.#say('POST', `/queue/${entry}/:cancel`, { ...sure, cleanup: verb === 'clean-up' })
   }
@@ -163,6 +164,9 @@ export class People {
     })
     const what = `${method} ${path.replace(/[0-9a-f-]{36}/, '{id}')}${json === undefined ? '' : ` ${JSON.stringify(json)}`}`
     this.said.push({ what, status, answer: `${body.code ?? ''} ${body.detail ?? ''}` })
+    // They read what is forgotten, and mean it.
+    if (body.code === 'finished-not-confirmed')
+      return this.#say(...confirmed(method, path, json, body.matched))
     if (status >= 500 || status === 400 || status === 422)
       throw new Error(
         `${method} ${path} ${JSON.stringify(json)} was answered ${status}: ${JSON.stringify(body)}`,

@@ -27,7 +27,7 @@ const deed: fc.Arbitrary<Step> = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       do: fc.constant('entry'),
-      verb: fc.constantFrom('cancel', 'clean-up', 'retry', 'resolve', 'remove', 'remove'),
+      verb: fc.constantFrom('cancel', 'clean-up', 'retry', 'resolve', 'remove', 'remove-with-copy'),
       at,
     }),
   },
