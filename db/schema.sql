@@ -732,6 +732,8 @@ CREATE INDEX effect_subject ON public.effect USING btree (subject_type, subject_
 
 CREATE INDEX entry_batch ON public.entry USING btree (batch_id, state, id);
 
+CREATE INDEX entry_down ON public.entry USING btree (source_stopped_at) WHERE ((source_stopped_at IS NOT NULL) AND (state <> 'finished'::text));
+
 CREATE INDEX entry_history_pair ON public.entry_history USING btree (source_id, target_id, phase, at);
 
 CREATE UNIQUE INDEX entry_instance ON public.entry USING btree (instance_id);

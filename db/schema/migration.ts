@@ -159,6 +159,10 @@ export const entry = pgTable(
       ),
     index('entry_job').on(t.jobId).where(sql`${t.jobId} is not null`),
     index('entry_window').on(t.windowId).where(sql`${t.windowId} is not null`),
+    // Sources that are off on our account: few, and asked for on every first page.
+    index('entry_down')
+      .on(t.sourceStoppedAt)
+      .where(sql`${t.sourceStoppedAt} is not null and ${t.state} <> 'finished'`),
     // Whose a machine of a target is.
     index('entry_machine').on(t.targetId, t.machineRef).where(sql`${t.machineRef} is not null`),
     check(
