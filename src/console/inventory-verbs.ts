@@ -45,7 +45,11 @@ export const inventoryVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
   app.post('/instances/:id/power', operator, async (c) => {
     const id = idOf(c)
     const form = await fields(c)
-    await asking(c)(`POST /v1/instances/${id}/:power`, { body: { verb: textOf(form, 'verb') } })
+    const verb = textOf(form, 'verb')
+    // Of a form that is not ours, or of an older page: nothing goes off unasked.
+    if (verb !== 'start' && textOf(form, 'sure') !== 'yes')
+      throw problem('validation-failed', 'Say that you mean this machine.', { field: 'sure' })
+    await asking(c)(`POST /v1/instances/${id}/:power`, { body: { verb } })
     return back(c, form, `/instances/${id}`, 'power')
   })
   app.post('/instances/:id/waive', operator, async (c) => {

@@ -57,7 +57,7 @@ test('a source and a target are added, read by themselves, looked at, worked wit
   const { items } = await json<Instances>('instances', 'list', '--filter', 'name == "web-01" && running')
   expect(items).toHaveLength(1)
   const id = items[0]?.id ?? ''
-  const off = await run(['instances', 'power', id, 'shutdown', '--wait'])
+  const off = await run(['instances', 'power', id, 'shutdown', '--wait', '--yes'])
   expect(off.code, off.stdout + off.stderr).toBe(0)
   expect((await run(['sources', 'sync', 'vcenter', '--wait'])).code).toBe(0)
   expect(await json('instances', 'show', id)).toMatchObject({ power_state: 'off', name: 'web-01' })

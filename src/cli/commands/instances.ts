@@ -1,3 +1,5 @@
+import { isPowerAsked, poweredMachine, powerMeaning } from '../../domain/inventory/power-meaning.ts'
+import { powerVerbs } from '../../domain/job/power-instance.ts'
 import { afterAccepted, waitOption } from '../accepted.ts'
 import type { Json } from '../client.ts'
 import {
@@ -10,6 +12,7 @@ import {
   textOf,
   UsageError,
 } from '../command.ts'
+import { confirm, yesOption } from '../confirm.ts'
 import { isFields, mergeSettings } from '../merge-settings.ts'
 import { type Column, field } from '../output.ts'
 import { listCommand, pathOf } from './lists.ts'
@@ -212,18 +215,22 @@ const guestFields = (call: Call) => ({
   timeout_seconds: numberOf(call.values, 'timeout'),
 })
 
-const powerVerbs = ['start', 'shutdown', 'stop', 'restart']
+const readInstance = async ({ client, args }: Call) =>
+  poweredMachine((await client.get(pathOf('instances', args[0]))) as never)
 
 const power: Command = {
   name: 'instances power',
-  summary: 'Switch an instance on or off at its source',
+  summary: 'Switch an instance on or off at its source; off or restart is asked first, or needs --yes',
   covers: ['POST /v1/instances/{id}/:power'],
   args: [id, { name: 'verb', summary: `one of ${powerVerbs.join(', ')}` }],
-  options: guestOptions,
+  options: { ...guestOptions, yes: yesOption },
   run: async (call) => {
-    const [instance, verb = ''] = call.args
-    if (!powerVerbs.includes(verb))
-      throw new UsageError(`The verb is one of ${powerVerbs.join(', ')}, not "${verb}".`)
+    const [instance, asked = ''] = call.args
+    const verb = powerVerbs.find((one) => one === asked)
+    if (verb === undefined)
+      throw new UsageError(`The verb is one of ${powerVerbs.join(', ')}, not "${asked}".`)
+    if (isPowerAsked(verb) && call.values.yes !== true)
+      await confirm(call, powerMeaning(await readInstance(call), verb))
     const body = { verb, ...guestFields(call) }
     const job = await call.client.post(pathOf('instances', instance, ':power'), body)
     return await afterAccepted(call, job, `The ${verb}`)
@@ -232,7 +239,7 @@ const power: Command = {
 
 const track: Command = {
   name: 'instances track',
-  summary: 'Have the source track changed blocks; --reset only looks anew at each disk',
+  summary: 'Have the source track changed blocks, asked first; --reset only looks anew at each disk',
   covers: [
     'POST /v1/instances/{id}/:enable-background-import',
     'POST /v1/instances/{id}/:reset-background-import',
@@ -242,9 +249,17 @@ const track: Command = {
     reset: { type: 'boolean', summary: 'only look anew whether each disk is tracked' },
     'remove-snapshots': { type: 'boolean', summary: 'remove snapshots that are in the way, for good' },
     ...guestOptions,
+    yes: yesOption,
   },
   run: async (call) => {
     const reset = call.values.reset === true
+    if (!reset && call.values.yes !== true) {
+      const { name, source } = await readInstance(call)
+      await confirm(
+        call,
+        `${name} (${source}) may have to be switched off and on again for it: whoever uses it is without it meanwhile.`,
+      )
+    }
     const verb = reset ? ':reset-background-import' : ':enable-background-import'
     const body = reset
       ? undefined

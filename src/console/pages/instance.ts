@@ -2,6 +2,8 @@ import { html } from 'hono/html'
 import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { InstanceDetail } from '../../api/resources/instance-view.ts'
+import { isPowerAsked, poweredMachine, powerMeaning } from '../../domain/inventory/power-meaning.ts'
+import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { outside, readinessBadge, visible } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
@@ -45,7 +47,7 @@ const stateHtml = (
 <p class="state-line">${readinessBadge(instance.readiness)} ${readinessText(instance)}</p>
 <p>It is ${instance.power_state}, at <a href="/sources/${instance.source}">${instance.source}</a> in <code>${visible(instance.location)}</code>.</p>
 ${notesOf(context, instance).map((note) => html`<p>${note}</p>`)}
-${mayOperate(context) && instance.gone_at === null ? powerButtons(instance) : ''}</div>`
+${mayOperate(context) && instance.gone_at === null ? powerForms(instance) : ''}</div>`
 
 const readinessText = ({ readiness, migrated }: InstanceDetail): string => {
   if (migrated) return 'It was migrated: its verified copy has taken its place. Here it stays off.'
@@ -73,24 +75,38 @@ const notesOf = ({ nowMs }: PageContext, instance: InstanceDetail): Html[] => [
   ...instance.notes.map((note) => html`${visible(note)}`),
 ]
 
-const powerVerbs: Readonly<Record<string, readonly (readonly [verb: string, text: string])[]>> = {
-  on: [
-    ['shutdown', 'Shut down'],
-    ['restart', 'Restart'],
-    ['stop', 'Pull the plug'],
-  ],
-  off: [['start', 'Start']],
-  suspended: [
-    ['start', 'Start'],
-    ['stop', 'Pull the plug'],
-  ],
+const powerTexts: Readonly<Record<PowerVerb, string>> = {
+  start: 'Start',
+  shutdown: 'Shut down',
+  restart: 'Restart',
+  stop: 'Pull the plug',
 }
 
-const powerButtons = (instance: InstanceDetail): Html =>
-  html`<div class="buttons">${(powerVerbs[instance.power_state] ?? []).map(
-    ([verb, text]) => html`<form method="post" action="/instances/${instance.id}/power" class="verb">
-<input type="hidden" name="verb" value="${verb}"><button type="submit"${verb === 'stop' ? html` class="danger"` : ''}>${text}</button></form>`,
-  )}</div>`
+const offered: Readonly<Record<string, readonly PowerVerb[]>> = {
+  on: ['shutdown', 'restart', 'stop'],
+  off: ['start'],
+  suspended: ['start', 'stop'],
+}
+
+const powerForms = (instance: InstanceDetail): Html =>
+  html`${(offered[instance.power_state] ?? []).map((verb) =>
+    isPowerAsked(verb) ? askedForm(instance, verb) : plainForm(instance, verb),
+  )}`
+
+const plainForm = ({ id }: InstanceDetail, verb: PowerVerb): Html =>
+  html`<div class="buttons"><form method="post" action="/instances/${id}/power" class="verb">
+<input type="hidden" name="verb" value="${verb}"><button type="submit">${powerTexts[verb]}</button></form></div>`
+
+/** Whoever uses the machine is without it afterwards: said first, and said yes to. */
+const askedForm = (instance: InstanceDetail, verb: PowerVerb): Html => {
+  const name = outside(instance.name || instance.ref)
+  return html`<details class="waive" data-key="power-${verb}"><summary>${powerTexts[verb]}<span class="sr"> ${name}</span></summary>
+<form method="post" action="/instances/${instance.id}/power"><input type="hidden" name="verb" value="${verb}">
+<p>${visible(powerMeaning(poweredMachine(instance), verb))}</p>
+<p class="check"><input type="checkbox" id="sure-${verb}" name="sure" value="yes" required>
+<label for="sure-${verb}">Yes, ${powerTexts[verb].toLowerCase()}: ${name}</label></p>
+<button type="submit" class="danger">${powerTexts[verb]}</button></form></details>`
+}
 
 const valueText = (value: unknown): Html => {
   if (value === null || value === undefined) return html`<span class="dim">nothing</span>`

@@ -1,0 +1,39 @@
+import { type Call, type Option, UsageError } from './command.ts'
+import type { Keyboard } from './password.ts'
+
+export const yesOption: Option = { type: 'boolean', summary: 'do it without asking' }
+
+const answerBytes = 1_024
+
+/**
+ * Says what is about to happen and goes on when a person at the terminal says yes, or has said `--yes`. Where nobody
+ * can be asked nothing is done: the line that does it has to say `--yes`.
+ */
+export const confirm = async (call: Call, text: string): Promise<void> => {
+  if (call.values.yes === true) return
+  const { stdin } = call.io
+  if (!stdin?.isTTY) throw new UsageError(`${text}\nAdd --yes to do it.`)
+  await ask(call, stdin, text)
+}
+
+/** The same for what a script may do unasked: a person is asked, everybody is told. Nothing to say: nothing is asked. */
+export const confirmIfPerson = async (call: Call, text: string): Promise<void> => {
+  if (text === '' || call.values.yes === true) return
+  const { stdin } = call.io
+  if (stdin?.isTTY) await ask(call, stdin, text)
+}
+
+const ask = async ({ io }: Call, stdin: Keyboard, text: string): Promise<void> => {
+  io.stderr.write(`${text}\nGo on? [y/N] `)
+  const answer = (await readLine(stdin)).trim().toLowerCase()
+  if (answer !== 'y' && answer !== 'yes') throw new UsageError('Nothing was done.')
+}
+
+const readLine = async (stdin: Keyboard): Promise<string> => {
+  let line = ''
+  for await (const chunk of stdin) {
+    line += String(chunk)
+    if (line.includes('\n') || line.length > answerBytes) break
+  }
+  return line.split('\n', 1)[0] ?? ''
+}

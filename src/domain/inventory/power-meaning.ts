@@ -1,0 +1,68 @@
+import type { PowerVerb } from '../job/power-instance.ts'
+
+/** What a person has to know of a machine before it is switched. */
+export interface PoweredMachine {
+  readonly name: string
+  readonly source: string
+  readonly location: string
+  readonly addresses: readonly string[]
+  /** `batch/wave-1`; null: no batch holds it. */
+  readonly heldBy: string | null
+}
+
+const addressesMax = 4
+
+/** Whether a person is asked first: the guest, and whoever uses it, is without its machine afterwards. */
+export const isPowerAsked = (verb: PowerVerb): boolean => verb !== 'start'
+
+const done: Readonly<Record<PowerVerb, (machine: string) => string>> = {
+  start: (machine) => `${machine} is switched on.`,
+  shutdown: (machine) => `The guest of ${machine} is asked to shut down.`,
+  stop: (machine) => `The plug of ${machine} is pulled: what its guest has not written is lost.`,
+  restart: (machine) => `The guest of ${machine} is asked to restart.`,
+}
+
+/** What happens to which machine, to whom, and for how long: for a person who is about to say yes. */
+export const powerMeaning = (machine: PoweredMachine, verb: PowerVerb): string =>
+  [
+    done[verb](`${machine.name} (${machine.source}, ${machine.location})`),
+    ...(isPowerAsked(verb) ? [whoIsWithout(machine, verb)] : []),
+    ...(machine.heldBy === null ? [] : [held(machine.heldBy, verb)]),
+  ].join(' ')
+
+const whoIsWithout = ({ addresses }: PoweredMachine, verb: PowerVerb): string => {
+  const named = addresses.slice(0, addressesMax).join(', ')
+  const rest = addresses.length - addressesMax
+  const at = named === '' ? '' : ` at ${named}${rest > 0 ? ` and ${rest} more` : ''}`
+  return verb === 'restart'
+    ? `Whoever uses it${at} is without it until its guest has booted.`
+    : `Whoever uses it${at} is without it: it is off until somebody starts it, nothing does that by itself.`
+}
+
+const held = (by: string, verb: PowerVerb): string => {
+  const batch = by.replace(/^batch\//, '')
+  return verb === 'stop'
+    ? `The batch ${batch} holds it: this is refused, but with force, which gives up a cutover that has begun.`
+    : `The batch ${batch} holds it: this is refused as long as that runs.`
+}
+
+/** What of the API's instance a person is told of; the same in the console and on the command line. */
+export const poweredMachine = (instance: {
+  readonly name: string
+  readonly ref: string
+  readonly source: string
+  readonly location: string
+  readonly frozen_by: string | null
+  readonly effective: unknown
+}): PoweredMachine => {
+  const { nics = [] } = instance.effective as {
+    nics?: readonly { ipv4_addresses?: readonly string[]; ipv6_addresses?: readonly string[] }[]
+  }
+  return {
+    name: instance.name || instance.ref,
+    source: instance.source,
+    location: instance.location,
+    addresses: nics.flatMap((nic) => [...(nic.ipv4_addresses ?? []), ...(nic.ipv6_addresses ?? [])]),
+    heldBy: instance.frozen_by,
+  }
+}
