@@ -20,6 +20,8 @@ export interface EntryLine
     | 'createdAt'
     | 'finishedAt'
     | 'certificateId'
+    | 'sourceStoppedAt'
+    | 'intent'
   > {
   readonly batch: string
   readonly name: string
@@ -32,15 +34,26 @@ export interface EntryLine
   readonly jobStartedAt: Date | null
   readonly jobClaimedAt: Date | null
   readonly jobOpen: boolean
+  readonly jobError: RecordedError | null
+  readonly batchState: string
+  readonly windowEndsAt: Date | null
+  /** Both ends of its way, those of them that do not answer. */
+  readonly away: readonly AwayLine[]
   /** The database's clock. */
   readonly now: Date
+}
+
+export interface AwayLine {
+  readonly role: string
+  readonly name: string
+  readonly connectivity: string
+  readonly since: string
+  readonly message: string | null
 }
 
 /** One entry with everything. */
 export interface EntryDetail extends EntryLine, Omit<EntryRow, keyof EntryLine> {
   readonly windowStartsAt: Date | null
-  readonly windowEndsAt: Date | null
-  readonly jobError: RecordedError | null
 }
 
 export interface EntryFilter {
@@ -51,16 +64,31 @@ export interface EntryFilter {
   readonly instanceId?: string | undefined
 }
 
-const lineColumns = (db: Queryable) => db`
+/** Of a site (`s` or `t`) that is known to be away. */
+const awayLine = (db: Queryable, site: 's' | 't') => {
+  const of = db(site)
+  return db`
+    select ${of}.role, ${of}.name, ${of}.connectivity, ${of}.connectivity_since as since,
+      ${of}.connectivity_error ->> 'message' as message
+    where ${of}.connectivity not in ('ok', 'unknown')`
+}
+
+/** What a line of `entryJoins` shows. */
+export const lineColumns = (db: Queryable) => db`
   e.id, e.instance_id, e.state, e.stage, e.reason, e.message, e.since, e.look_at, e.job_id, e.running, e.progress,
   e.created_at, e.finished_at, e.certificate_id, b.name as batch, e.facts ->> 'name' as name, s.name as source,
   coalesce(e.placement ->> 'target', b.defaults -> 'placement' ->> 'target') as target, w.name as window,
   j.kind as job_kind, j.state as job_state, j.progress as job_progress, j.started_at as job_started_at,
-  j.claimed_at as job_claimed_at, j.id is not null and j.finished_at is null as job_open, now() as now`
+  j.claimed_at as job_claimed_at, j.id is not null and j.finished_at is null as job_open, j.error as job_error,
+  e.source_stopped_at, e.intent, b.state as batch_state, w.ends_at as window_ends_at,
+  (select coalesce(jsonb_agg(a), '[]'::jsonb) from (${awayLine(db, 's')} union all ${awayLine(db, 't')}) a) as away,
+  now() as now`
 
 export const entryJoins = (db: Queryable) => db`
   entry e join batch b on b.id = e.batch_id join site s on s.id = e.source_id
-    left join batch_window w on w.id = e.window_id left join job j on j.id = e.job_id`
+    left join batch_window w on w.id = e.window_id left join job j on j.id = e.job_id
+    left join site t on t.role = 'target'
+      and t.name = coalesce(e.placement ->> 'target', b.defaults -> 'placement' ->> 'target')`
 
 /** What `e` (entry) and `b` (its batch) must be like. */
 export const entryFits = (db: Queryable, filter: EntryFilter) => db`
@@ -96,7 +124,7 @@ export const findEntries = async (db: Queryable, ids: readonly string[]): Promis
 
 export const findEntry = async (db: Queryable, id: string): Promise<EntryDetail | undefined> => {
   const [row] = await db<EntryDetail[]>`
-    select e.*, ${lineColumns(db)}, w.starts_at as window_starts_at, w.ends_at as window_ends_at, j.error as job_error
+    select e.*, ${lineColumns(db)}, w.starts_at as window_starts_at
     from ${entryJoins(db)} where e.id = ${id}::uuid`
   return row
 }

@@ -76,11 +76,20 @@ export const printEntry = ({ output }: Call, entry: Json): void =>
       ['batch', entry.batch],
       ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
       ['state', `${entry.state}, stage ${entry.stage}`],
+      ...when(entry.down as Json | null, ({ since, until, because }) => [
+        [
+          'source off',
+          `since ${since}, ${until === null ? 'no end is set' : `until ${until} at the latest`}`,
+        ],
+        ['off because', because],
+      ]),
       ['since', entry.since],
       ...whyLines(entry),
       ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
       ...workLines(entry),
-      ...when(entry.source_stopped_at, (at) => [['source off', `since ${at}, and ours to start again`]]),
+      ...when(entry.state === 'finished' ? entry.source_stopped_at : null, (at) => [
+        ['source off', `since ${at}, for good: its target took over`],
+      ]),
       ...placeLines(entry),
       ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
       ['certificate', entry.certificate_id],

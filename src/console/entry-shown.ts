@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import type { DownSeen } from './down-shown.ts'
 import { bytes, outside, visible } from './shown.ts'
 import { duration, type Html } from './view.ts'
 
@@ -26,6 +27,7 @@ export interface EntrySeen {
     readonly eta_seconds: number | null
   } | null
   readonly certificate_id: string | null
+  readonly down: DownSeen | null
   readonly finished_at: string | null
 }
 

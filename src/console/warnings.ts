@@ -3,7 +3,12 @@ import type { NeedyEntries } from '../../db/queries/count-needy-entries.ts'
 import type { PauseLine } from '../../db/queries/list-pauses.ts'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
 import type { WebhookLine } from '../../db/queries/webhook-rows.ts'
-import { type ConnectivityState, connectivityMeanings } from '../domain/inventory/connectivity.ts'
+import {
+  awayText,
+  type ConnectivityState,
+  connectivityMeanings,
+  isAway,
+} from '../domain/inventory/connectivity.ts'
 import { many, visible } from './shown.ts'
 
 /** What of a source or target decides whether somebody must look. */
@@ -11,6 +16,10 @@ export interface WatchedSite {
   readonly role: string
   readonly name: string
   readonly connectivity: string
+  readonly connectivitySince: Date
+  readonly connectivityError: { readonly message: string } | null
+  /** Whose sources are off and wait for it, where it is away. */
+  readonly down?: { readonly count: number; readonly message: string }
   readonly syncError: { readonly message: string } | null
 }
 
@@ -138,15 +147,27 @@ const needyWarnings = (needy: NeedyEntries): Warning[] =>
       linkText: state === 'conflict' ? 'Decide' : 'Look at the errors',
     }))
 
+const meaningOf = (connectivity: string): string =>
+  Object.hasOwn(connectivityMeanings, connectivity)
+    ? connectivityMeanings[connectivity as ConnectivityState].sentence
+    : ''
+
 /** One sentence for a site: what keeps us from it goes before what that led to. */
 const siteWarnings = (site: WatchedSite): Warning[] => {
-  const { role, name, connectivity, syncError } = site
+  const { role, name, connectivity, syncError, down } = site
   const look = { href: `/${role}s/${name}`, linkText: `Look at ${name}` }
-  const meaning = Object.hasOwn(connectivityMeanings, connectivity)
-    ? connectivityMeanings[connectivity as ConnectivityState].sentence
-    : connectivity
-  if (connectivity !== 'ok' && connectivity !== 'unknown')
-    return [{ id: `site-${role}-${name}`, text: `The ${role} ${name} is not connected: ${meaning}`, ...look }]
+  if (isAway(connectivity)) {
+    const said = awayText({
+      ...{ role, name, connectivity },
+      since: site.connectivitySince.getTime(),
+      message: visible(
+        (connectivity === 'cannot-connect' ? site.connectivityError?.message : undefined) ??
+          meaningOf(connectivity),
+      ),
+    })
+    const off = down && down.count > 0 ? ` ${visible(down.message)}` : ''
+    return [{ id: `site-${role}-${name}`, text: `${said}${off}`, ...look }]
+  }
   if (syncError === null) return []
   return [
     {

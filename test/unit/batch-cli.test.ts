@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { PassThrough } from 'node:stream'
+import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { runCli } from '../../src/cli/run.ts'
 import { atEnd } from '../support/cleanup.ts'
@@ -33,13 +33,19 @@ const startApi = async (answer: (asked: Asked, nth: number) => unknown) => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   atEnd(() => new Promise((resolve) => server.close(resolve)))
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const run = async (...line: string[]) => {
+  const runAs = async (typed: string | undefined, line: readonly string[]) => {
     const [stdout, stderr] = [new PassThrough(), new PassThrough()]
     const env = { DROVER_URL: url, DROVER_TOKEN: 'x' }
-    const code = await runCli(line, { env, stdout, stderr, signal: new AbortController().signal })
+    const stdin = Object.assign(Readable.from([typed ?? '']), { isTTY: typed !== undefined })
+    const code = await runCli(line, { env, stdout, stderr, stdin, signal: new AbortController().signal })
     return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
   }
-  return { asked, run }
+  return {
+    asked,
+    run: (...line: string[]) => runAs(undefined, line),
+    /** With a person at the terminal, who types this. */
+    typing: (typed: string, ...line: string[]) => runAs(typed, line),
+  }
 }
 
 const batchOf = (state: string, entries: Record<string, number>) => ({
@@ -136,6 +142,7 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     wait: { reason: 'token', detail: 'waits for oslo', ends_when: 'A slot is free.' },
     intent: { verb: 'cancel', force: true, cleanup: true },
     source_stopped_at: '2026-11-18T20:00:00.000Z',
+    down: { since: '2026-11-18T20:00:00.000Z', until: null, because: 'It is to be switched on again.' },
     target_machine: 'vm-77',
     effects: { open: 0, debts: 0 },
     verbs: [{ verb: 'cancel', force: false }],
@@ -149,7 +156,7 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     /job waits +token: waits for oslo/,
     /until +A slot is free/,
     /wanted +cancel, forced, with cleanup/,
-    /source off +since 2026-11-18/,
+    /state +canceled, stage complete\nsource off +since 2026-11-18\S+, no end is set\noff because +It is to be/,
     /target machine +vm-77/,
     /you can +cancel \(with --cleanup\)/,
   ])
@@ -197,4 +204,67 @@ test('a plan is shown with all its instances, those of one standing, and what it
     [null, 'goes', '1'],
     ['next', 'goes', '1'],
   ])
+})
+
+const instance = {
+  id: 'i1',
+  name: 'web-1',
+  ref: 'vm-1',
+  source: 'paris',
+  location: '/Paris/vm/shop',
+  frozen_by: null,
+  effective: { nics: [{ ipv4_addresses: ['10.0.0.7'], ipv6_addresses: [] }] },
+}
+
+test.each(['shutdown', 'stop', 'restart'])(
+  'a source is not switched (%s) before a person has read what that means, or said --yes',
+  async (verb) => {
+    const { run, typing, asked } = await startApi(({ method }) =>
+      method === 'GET' ? instance : { id: 'j1', existing: false },
+    )
+    const posts = () => asked.filter(({ method }) => method === 'POST').map(({ body }) => body.verb)
+    const script = await run('instances', 'power', 'i1', verb)
+    expect(script.code).toBe(2)
+    expect(script.stderr).toMatch(/web-1 \(paris, \/Paris\/vm\/shop\).*10\.0\.0\.7.*[\s\S]*Add --yes/)
+    const no = await typing('n\n', 'instances', 'power', 'i1', verb)
+    expect(no).toMatchObject({ code: 2, stderr: expect.stringContaining('Nothing was done.') })
+    expect(posts()).toEqual([])
+    expect((await typing('y\n', 'instances', 'power', 'i1', verb)).code).toBe(0)
+    expect((await run('instances', 'power', 'i1', verb, '--yes')).code).toBe(0)
+    expect(posts()).toEqual([verb, verb])
+  },
+)
+
+test('a start is not asked about, and a reset of the tracking neither', async () => {
+  const { run, asked } = await startApi(({ method }) =>
+    method === 'GET' ? instance : { id: 'j1', existing: false },
+  )
+  expect((await run('instances', 'power', 'i1', 'start')).code).toBe(0)
+  expect((await run('instances', 'track', 'i1', '--reset')).code).toBe(0)
+  const tracks = await run('instances', 'track', 'i1')
+  expect(tracks).toMatchObject({ code: 2, stderr: expect.stringContaining('may have to be switched off') })
+  expect(asked.filter(({ method }) => method === 'POST')).toHaveLength(2)
+})
+
+const down = {
+  count: 1,
+  message: '1 machine is off for its migration: web-1 (since 12:00, until 14:00 at the latest).',
+  entries: [{ id: 'e1', instance: 'web-1', because: 'Its batch is stopped.' }],
+}
+
+test('a stop says who stays off, before and after; a script is told and not held up', async () => {
+  const { run, typing, asked } = await startApi(() => ({ ...batchOf('stopped', {}), down }))
+  const posts = () => asked.filter(({ method }) => method === 'POST').length
+  const no = await typing('\n', 'batches', 'stop', 'wave-1')
+  expect(no.stderr).toMatch(/web-1 \(since 12:00[\s\S]*it stays off until its window ends[\s\S]*Go on\?/)
+  expect([no.code, posts()]).toEqual([2, 0])
+  const script = await run('batches', 'stop', 'wave-1')
+  expect(script).toMatchObject({ code: 0, stdout: expect.stringContaining(down.message) })
+  expect(posts()).toBe(1)
+})
+
+test('a batch is shown with who is off before all else', async () => {
+  const { run } = await startApi(() => ({ ...batchOf('stopped', {}), down, approval: null }))
+  const { stdout } = await run('batches', 'show', 'wave-1')
+  expect(stdout).toMatch(/state +stopped\noff now +1 machine is off[^\n]*\noff web-1 +Its batch is stopped\./)
 })

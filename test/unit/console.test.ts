@@ -108,7 +108,8 @@ test.each([
 })
 
 test('a site that is away warns in words, and only of the cause', () => {
-  const site = { role: 'source', name: 'paris', connectivity: 'ok', syncError: null }
+  const known = { connectivitySince: new Date('2026-11-19T12:03:00Z'), connectivityError: null }
+  const site = { role: 'source', name: 'paris', connectivity: 'ok', syncError: null, ...known }
   const away = { ...site, connectivity: 'authentication-error', syncError: { message: 'no session' } }
   const unreadable = { ...site, role: 'target', syncError: { message: 'it sent\u202e nonsense' } }
   expect(warningsOf({ ...calm, sites: [site, { ...site, connectivity: 'unknown' }] })).toEqual([])
@@ -118,11 +119,26 @@ test('a site that is away warns in words, and only of the cause', () => {
   ])
   expect(texts).toEqual([
     [
-      expect.stringMatching(/source paris is not connected: It answers and does not let us in/),
+      expect.stringMatching(
+        /^The source paris is not connected \(authentication-error\), since 2026-11-19 12:03 UTC: It answers and does not let us in/,
+      ),
       '/sources/paris',
     ],
     ['The target paris could not be read: it sent⟨202E⟩ nonsense', '/targets/paris'],
     ['1 warning about the inventory that nobody has read.', '/warnings'],
+  ])
+})
+
+test('a platform that does not answer is named with since when, and with who is off because of it', () => {
+  const away = {
+    ...{ role: 'target', name: 'oslo', connectivity: 'cannot-connect', syncError: null },
+    connectivitySince: new Date('2026-11-19T12:03:00Z'),
+    connectivityError: { message: '10.0.0.1:443 cannot be reached (ECONNREFUSED).' },
+    down: { count: 1, message: '1 machine is off for its migration: web-1 (since then).' },
+  }
+  expect(warningsOf({ ...calm, sites: [away] }).map(({ text }) => text)).toEqual([
+    'The target oslo does not answer, since 2026-11-19 12:03 UTC: 10.0.0.1:443 cannot be reached (ECONNREFUSED). ' +
+      '1 machine is off for its migration: web-1 (since then).',
   ])
 })
 

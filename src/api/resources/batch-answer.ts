@@ -16,6 +16,7 @@ import { batchStates } from '../../domain/migration/batch-table.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
 import { rateHoldsMs } from '../../domain/migration/progress-pace.ts'
 import { moment, momentOrNull } from '../route.ts'
+import { downListSchema, readDown } from './down-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
 /** Everything that a person says of a batch: the body of POST and of PUT. */
@@ -87,6 +88,7 @@ export const batchSchema = z
     constraints: z.array(anything),
     probes: z.array(anything),
     version: z.int().openapi({ description: 'Of the ETag: grows with every change of the settings.' }),
+    down: downListSchema.openapi({ description: 'Whose sources are off for the migration now.' }),
     matched: z.int().openapi({ description: 'Instances that matched when they were last searched for.' }),
     progress: z.object({
       bytes_done: z
@@ -152,6 +154,7 @@ export const readBatch = async (db: Queryable, row: BatchRow): Promise<z.infer<t
     constraints: row.constraints.map((constraint) => ({ ...constraint })),
     probes: batchProbes.parse(probes).map((probe) => ({ ...probe })),
     version: row.version,
+    down: await readDown(db, { batch: row.name }),
     matched: progress.matched,
     progress: viewProgress(progress),
   }

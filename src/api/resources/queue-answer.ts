@@ -13,6 +13,7 @@ import { diffCommitted } from '../../domain/migration/verify-compare.ts'
 import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
 import { moment, momentOrNull } from '../route.ts'
+import { downSchema, viewDown } from './down-view.ts'
 import { viewJob } from './job-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -53,6 +54,10 @@ const summaryShape = {
   job: z.object({ id: z.uuid(), kind: z.string(), state: z.string() }).nullable(),
   progress: progressSchema.nullable(),
   certificate_id: z.uuid().nullable(),
+  down: downSchema.nullable().openapi({
+    description:
+      'Since when its source is off for the migration, and until when; null: it is not off because of us.',
+  }),
   created_at: timestamp,
   finished_at: timestamp.nullable(),
 }
@@ -154,6 +159,7 @@ export const viewEntrySummary = (row: EntryLine): z.infer<typeof entrySummary> =
       : null,
   progress: viewProgress(row),
   certificate_id: row.certificateId,
+  down: viewDown(row),
   created_at: moment(row.createdAt),
   finished_at: momentOrNull(row.finishedAt),
 })

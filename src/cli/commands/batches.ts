@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { batchStates } from '../../domain/migration/batch-table.ts'
+import { downBefore } from '../../domain/migration/downtime.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
 import { confirmCount, confirmOptions } from '../confirm-count.ts'
+import { confirmIfPerson, yesOption } from '../confirm.ts'
 import { mergeSettings } from '../merge-settings.ts'
 import { field, since } from '../output.ts'
+import { type DownSeen, downLines, sayDown } from '../print-down.ts'
 import { untilEnded } from '../wait.ts'
 import { followBatch, followOptions } from '../watch-batch.ts'
 import { listCommand, pathOf } from './lists.ts'
@@ -22,6 +25,7 @@ const printBatch = ({ output }: Call, batch: Json): void =>
     output.fields([
       ['name', batch.name],
       ['state', batch.state],
+      ...downLines(batch.down),
       ['message', batch.message],
       ['instances', `${batch.matched} matched`],
       ['entries', countsText(batch.entries)],
@@ -183,12 +187,20 @@ const notStarted = ({ output, args }: Call, job: Json): number => {
 
 const stop: Command = {
   name: 'batches stop',
-  summary: 'Stop a batch: its work lets go at the next safe point',
+  summary: 'Stop a batch: its work lets go at the next safe point; sources that are off stay off for now',
   covers: ['POST /v1/batches/{name}/:stop'],
   args: [nameArg],
+  options: { yes: yesOption },
   run: async (call) => {
-    const batch = await call.client.post(pathOf('batches', call.args[0], ':stop'))
-    call.output.show(batch, () => call.output.line(`The batch ${batch.name} is stopped.`))
+    const path = pathOf('batches', call.args[0])
+    const { down } = await call.client.get(path)
+    // A stop undoes nothing, and a script that stops a wave in trouble must not be held up: only a person is asked.
+    await confirmIfPerson(call, downBefore('stop', down as DownSeen))
+    const batch = await call.client.post(`${path}/:stop`)
+    call.output.show(batch, () => {
+      call.output.line(`The batch ${batch.name} is stopped.`)
+      sayDown(call, batch.down, 'stop')
+    })
     return exitCodes.ok
   },
 }
@@ -209,9 +221,10 @@ const reset: Command = {
         confirm_finished: confirmed,
       }),
     )
-    call.output.show(answer, () =>
-      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`),
-    )
+    call.output.show(answer, () => {
+      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`)
+      sayDown(call, (answer.batch as Json).down, 'reset')
+    })
     return exitCodes.ok
   },
 }

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
 import { whatStays } from '../../migration/forget-finished.ts'
 import { many } from '../shown.ts'
+import { downBeforeHtml } from '../down-shown.ts'
 import type { Html } from '../view.ts'
 import type { BatchDetailSeen, PlanSeen } from './batch.ts'
 
@@ -17,6 +18,7 @@ ${
         'stop',
         'Stop it',
         'Its work lets go at the next safe point, and goes on from there after a start.',
+        downBeforeHtml('stop', batch.down),
       )
     : ''
 }
@@ -35,15 +37,15 @@ const startForm = ({ name, state, matched }: BatchDetailSeen, plan: PlanSeen | u
         }`,
   )
 
-const confirmed = (name: string, verb: string, text: string, meaning: string): Html =>
+const confirmed = (name: string, verb: string, text: string, meaning: string, first: Html = html``): Html =>
   html`<details class="waive"><summary>${text}</summary>
-<form method="post" action="/batches/${name}/${verb}"><p>${meaning}</p>
+<form method="post" action="/batches/${name}/${verb}">${first}<p>${meaning}</p>
 <p class="check"><input type="checkbox" id="sure-${verb}" name="sure" value="yes" required><label for="sure-${verb}">Yes, the batch ${name}</label></p>
 <button type="submit">${text}</button></form></details>`
 
-const resetForm = ({ name, entries }: BatchDetailSeen): Html =>
+const resetForm = ({ name, entries, down }: BatchDetailSeen): Html =>
   html`<details class="waive"><summary>Reset it</summary>
-<form method="post" action="/batches/${name}/reset">
+<form method="post" action="/batches/${name}/reset">${downBeforeHtml('reset', down)}
 <p>Its entries are thrown away, with the copies that they made. Sources that were switched off are started again.</p>
 ${forgetsFinished(entries.finished ?? 0)}
 <p class="check"><input type="checkbox" id="sure-reset" name="sure" value="yes" required><label for="sure-reset">Yes, the batch ${name}</label></p>

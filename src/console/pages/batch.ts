@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import { nameKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
+import { type DownListSeen, downListHtml } from '../down-shown.ts'
 import { bytesProgress, cardLook, type EntrySeen, stateBadge } from '../entry-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, visible } from '../shown.ts'
@@ -32,6 +33,7 @@ export interface BatchDetailSeen extends BatchSeen {
   }[]
   readonly constraints: readonly Readonly<Record<string, unknown>>[]
   readonly probes: readonly Readonly<Record<string, unknown>>[]
+  readonly down: DownListSeen
   readonly matched: number
   readonly progress: {
     readonly bytes_done: number
@@ -93,11 +95,12 @@ export const batchPage = async (context: PageContext): Promise<Page> => {
 }
 
 /** In quarters: not at every machine. */
-const announcement = ({ state, entries }: BatchDetailSeen): string => {
+const announcement = ({ state, entries, down }: BatchDetailSeen): string => {
   const all = entriesOf(entries)
   const quarters = all === 0 ? 0 : Math.floor(((entries.finished ?? 0) / all) * 4)
   const conflicts = entries.conflict ?? 0
-  return `The batch is ${state}.${quarters === 0 ? '' : ` ${quarters * 25} percent have finished.`}${
+  const off = down.count === 0 ? '' : ` ${many(down.count, 'machine is', 'machines are')} off.`
+  return `The batch is ${state}.${off}${quarters === 0 ? '' : ` ${quarters * 25} percent have finished.`}${
     conflicts === 0 ? '' : ` ${many(conflicts, 'conflict')}.`
   }`
 }
@@ -108,6 +111,7 @@ const stateHtml = (
   plan: PlanSeen | undefined,
 ): Html => html`<div class="card is-${cardLook(batch.state)}">
 <p class="state-line">${stateBadge(batch.state)} ${visible(batch.message) || `${many(batch.matched, 'machine')} matched when it was searched last.`}</p>
+${downListHtml(batch.down, context.nowMs)}
 ${
   entriesOf(batch.entries) === 0
     ? ''

@@ -2,8 +2,10 @@ import { html } from 'hono/html'
 import { chooseForVerb } from '../../../db/queries/entries-for-verb.ts'
 import { findEntries } from '../../../db/queries/list-entries.ts'
 import { problem } from '../../api/problem.ts'
+import { readDown } from '../../api/resources/down-view.ts'
 import { viewEntrySummary } from '../../api/resources/queue-answer.ts'
 import { withQuery } from '../ask.ts'
+import { downBeforeHtml, downListHtml } from '../down-shown.ts'
 import type { EntrySeen } from '../entry-shown.ts'
 import { emptyForm, type FormState, problemBox } from '../form.ts'
 import type { Page, PageContext } from '../page.ts'
@@ -49,6 +51,7 @@ export const bulkPage =
     if (words === '') throw problem('validation-failed', 'Say which entries are meant.', { field: 'batch' })
     const meant = { ...(choice as Readonly<Record<string, string>>), verb }
     const { matched, ids } = await chooseForVerb(deps.db, meant, { after: undefined, limit: shownMax })
+    const down = await readDown(deps.db, { choice: meant })
     const items: EntrySeen[] = (await findEntries(deps.db, ids)).map(viewEntrySummary)
     const [text, meaning] = bulkTexts[verb]
     const back = withQuery('/queue', { ...choice })
@@ -59,6 +62,7 @@ ${
   matched === 0
     ? html`<p class="empty">No entry fits any more. <a href="${back}">Back to the queue</a></p>`
     : html`<p><strong>${many(matched, 'entry', 'entries')}</strong> ${matched === 1 ? 'fits' : 'fit'}: ${words}. ${meaning}</p>
+${verb === 'cancel' ? downBeforeHtml('cancel', down) : downListHtml(down, nowMs)}
 ${entryTable({ label: 'The entries that are meant', entries: items, nowMs, empty: '', ofOneBatch: false })}
 ${matched > items.length ? html`<p class="more"><a href="${back}">And ${matched - items.length} more</a></p>` : ''}
 ${confirmForm(verb, choice, matched)}`

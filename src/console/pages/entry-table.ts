@@ -1,4 +1,5 @@
 import { html } from 'hono/html'
+import { downMark } from '../down-shown.ts'
 import { bytesProgress, type EntrySeen, entryLink, phaseWords, stateBadge } from '../entry-shown.ts'
 import { visible } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
@@ -22,7 +23,9 @@ export const entryTable = (options: {
     ],
     empty: options.empty,
     rows: options.entries.map(
-      (entry) => html`<tr data-key="${entry.id}"><th scope="row" class="long">${entryLink(entry)}</th>
+      (
+        entry,
+      ) => html`<tr data-key="${entry.id}"><th scope="row" class="long">${entryLink(entry)}${downMark(entry.down, options.nowMs)}</th>
 <td class="nowrap">${stateBadge(entry.state)}</td><td class="long">${visible(entry.message)}</td>${options.progress === false ? '' : html`<td>${progressCell(entry)}</td>`}
 ${options.ofOneBatch ? '' : html`<td class="nowrap"><a href="/batches/${entry.batch}">${entry.batch}</a></td>`}
 <td class="nowrap">${entry.target === null ? html`<span class="dim">nowhere yet</span>` : html`<a href="/targets/${entry.target}">${entry.target}</a>`}</td>

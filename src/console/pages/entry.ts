@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { EventView } from '../../api/resources/event-view.ts'
+import { downHtml } from '../down-shown.ts'
 import { bytesProgress, cardLook, type EntrySeen, phaseWords, stateBadge } from '../entry-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
@@ -68,7 +69,7 @@ export const entryPage = async (context: PageContext): Promise<Page> => {
   )
   return {
     title: `${visible(entry.name)} in ${entry.batch}`,
-    announce: `It is ${entry.state}. ${entry.state === 'finished' ? '' : visible(entry.message)}`,
+    announce: `It is ${entry.state}.${entry.down === null ? '' : ' Its source is off.'} ${entry.state === 'finished' ? '' : visible(entry.message)}`,
     wakesOn: (event) => event.subject.id === entry.id || event.subject.id === entry.batch,
     parts: [
       { id: 'state', html: stateHtml(context, entry) },
@@ -86,6 +87,7 @@ const stateHtml = (context: PageContext, entry: EntryDetailSeen): Html => {
   const { nowMs } = context
   return html`<div class="card is-${cardLook(entry.state)}">
 <p class="state-line">${stateBadge(entry.state)} ${visible(entry.message)}</p>
+${downHtml(entry.down, nowMs)}
 <p class="dim">Since ${ago(entry.since, nowMs)}${entry.state === 'finished' ? '' : html`; somebody looks again ${ago(entry.next_look_at, nowMs)} at the latest`}.</p>
 ${reasonsHtml(entry)}
 ${errorHtml(entry)}

@@ -19,9 +19,12 @@ import { listSites } from '../../../db/queries/site-rows.ts'
 import { listWarnings } from '../../../db/queries/warning-rows.ts'
 import { listWebhooks } from '../../../db/queries/webhook-rows.ts'
 import { checkReadiness } from '../../api/readiness.ts'
+import { readDown } from '../../api/resources/down-view.ts'
 import { viewJob } from '../../api/resources/job-view.ts'
+import { isAway } from '../../domain/inventory/connectivity.ts'
 import { jobKinds } from '../../domain/job/registry.ts'
 import { type Batch, batchesOf } from '../batches.ts'
+import { downListHtml } from '../down-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, table } from '../view.ts'
 import { type Warning, type WatchedSite, warningsOf } from '../warnings.ts'
@@ -44,7 +47,7 @@ const unreadMax = 100
 export const overviewPage = async (context: PageContext): Promise<Page> => {
   const { deps, nowMs } = context
   const { db } = deps
-  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy, twice] =
+  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy, twice, down] =
     await Promise.all([
       countJobsByKind(db),
       countOpenJobsByLane(db),
@@ -57,6 +60,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
       checkReadiness(deps),
       countNeedyEntries(db),
       countRunningTwice(db),
+      readDown(db, {}),
     ])
   const [migrations, operations, lanes, ready, inventory] = await Promise.all([
     readBatchesSeen(context),
@@ -82,7 +86,12 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
     title: 'Overview',
     announce: announcement(lanes, warnings),
     parts: [
-      { id: 'warnings', html: warningsHtml(context, warnings) },
+      // Before anything else; there also when empty, so that a page that is open can show it.
+      { id: 'down', html: downListHtml(down, nowMs) },
+      {
+        id: 'warnings',
+        html: down.count > 0 && warnings.length === 0 ? html`` : warningsHtml(context, warnings),
+      },
       { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
       { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
       { id: 'migrations', title: 'Batches', html: batchesSummary(migrations, nowMs) },
@@ -108,7 +117,11 @@ const readInventory = async ({ deps: { db } }: PageContext) => {
       { before: undefined, limit: unreadMax },
     ),
   ])
-  const sites: readonly WatchedSite[] = [...sources, ...targets]
+  const sites: readonly WatchedSite[] = await Promise.all(
+    [...sources, ...targets].map(async (site) =>
+      isAway(site.connectivity) ? { ...site, down: await readDown(db, { site }) } : site,
+    ),
+  )
   return { sites, readiness, unread: unread.length }
 }
 

@@ -1,3 +1,5 @@
+import { utcText } from '../utc-text.ts'
+
 /** What stands between us and a platform, as far as the last try told. */
 export const connectivityStates = [
   'unknown',
@@ -69,3 +71,23 @@ export const connectivityAfter = (code: string | null, before: ConnectivityState
 
 /** Whether an error is about the connection itself, so that a look at it would tell more. */
 export const saysOfConnection = (code: string): boolean => Object.hasOwn(stateByCode, code)
+
+/** A source or target that was found away. */
+export interface AwaySite {
+  readonly role: string
+  readonly name: string
+  readonly connectivity: string
+  readonly since: number
+  /** What the last try said; empty: nothing. */
+  readonly message: string
+}
+
+/** Whether work with it waits for it: one that nobody has tried yet is not known to be away. */
+export const isAway = (connectivity: string): boolean => connectivity !== 'ok' && connectivity !== 'unknown'
+
+/** `The target oslo does not answer, since 2026-11-19 12:03 UTC: 10.0.0.1:443 cannot be reached (ECONNREFUSED).` */
+export const awayText = ({ role, name, connectivity, since, message }: AwaySite): string => {
+  const what = connectivity === 'cannot-connect' ? 'does not answer' : `is not connected (${connectivity})`
+  const said = message === '' ? '.' : `: ${/[.!?]$/.test(message) ? message : `${message}.`}`
+  return `The ${role} ${name} ${what}, since ${utcText(since)}${said}`
+}

@@ -1,0 +1,141 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { batchStates } from '../../../src/domain/migration/batch-table.ts'
+import {
+  type DownFacts,
+  downBefore,
+  downOf,
+  downText,
+  type NamedDown,
+} from '../../../src/domain/migration/downtime.ts'
+import { entryStages, entryStates, isCommitted } from '../../../src/domain/migration/entry.ts'
+
+const at = Date.parse('2026-11-19T12:00:00Z')
+const hour = 3_600_000
+
+const facts = (changes: Partial<DownFacts> = {}): DownFacts => ({
+  now: at + 600_000,
+  place: { state: 'final-import', stage: 'final' },
+  reason: 'working',
+  stoppedAt: at,
+  batchState: 'running',
+  wanted: false,
+  withdrawFailed: null,
+  window: { name: 'night', endsAt: at + hour },
+  away: [],
+  ...changes,
+})
+
+const complete = (state: 'worker-done' | 'conflict') => ({ state, stage: 'complete' }) as const
+
+describe('a source that is off on our account', () => {
+  test.each([
+    [{}, at + hour, 'Its target takes over, or it is switched on again when its window "night" ends.'],
+    [
+      { batchState: 'stopped' },
+      at + hour,
+      'Its batch is stopped: it is switched on again when its window "night" ends.',
+    ],
+    [
+      { place: complete('conflict') },
+      at + hour,
+      'A person has to decide its conflict; undecided, it is switched on again when',
+    ],
+    [
+      { place: complete('conflict'), window: null },
+      null,
+      'It stays off until a person resolves or cancels the entry',
+    ],
+    [{ window: null }, null, 'It is off until its target takes over; no window ends that.'],
+    [
+      { window: { name: 'open', endsAt: null } },
+      null,
+      'It is off until its target takes over; no window ends that.',
+    ],
+    [
+      { window: null, batchState: 'stopped' },
+      null,
+      'it stays off until that is started, or the entry is cancelled.',
+    ],
+    [{ now: at + 2 * hour }, null, 'Its window "night" is over: it is switched on again as soon as'],
+    [{ wanted: true }, null, 'It is switched on again as soon as its job has let go.'],
+    [
+      { place: { state: 'idle', stage: 'final' } },
+      null,
+      'It is to be switched on again, once its copy is proved off.',
+    ],
+    [
+      { place: { state: 'canceled', stage: 'background' }, withdrawFailed: 'The target is away.' },
+      null,
+      'once its copy is proved off. The last try failed: The target is away.',
+    ],
+    [
+      { place: { state: 'error', stage: 'background' }, reason: 'identity-changed' },
+      null,
+      'it stays off until a person retries or cancels the entry.',
+    ],
+  ] satisfies [Partial<DownFacts>, number | null, string][])(
+    'says until when, and what brings it back: %j',
+    (changes, until, because) => {
+      const down = downOf(facts(changes))
+      expect(down).toMatchObject({ since: at, until })
+      expect(down?.because).toContain(because)
+    },
+  )
+
+  test('is told of wherever its entry stands, but for the end that it is off for', () => {
+    const place = fc.record({
+      state: fc.constantFrom(...entryStates),
+      stage: fc.constantFrom(...entryStages),
+    })
+    fc.assert(
+      fc.property(place, fc.constantFrom(...batchStates), fc.boolean(), (where, batchState, wanted) => {
+        const down = downOf(facts({ place: where, batchState, wanted }))
+        if (where.state === 'finished') return down === null
+        // A promise of a time is made only where the end of a window is what ends it.
+        return down !== null && down.because.length > 20 && (down.until === null || isCommitted(where))
+      }),
+    )
+  })
+
+  test('names the platform that does not answer before anything else', () => {
+    const away = ['The target oslo does not answer, since 2026-11-19 12:05 UTC.']
+    expect(downOf(facts({ away }))?.because).toMatch(
+      /^The target oslo does not answer, since 2026-11-19 12:05 UTC\. Its /,
+    )
+  })
+
+  test('is no longer down when it was not switched off by us, or is on again', () => {
+    expect(downOf(facts({ stoppedAt: null }))).toBeNull()
+  })
+})
+
+describe('the sentence that a person reads before and after a verb', () => {
+  const one = (name: string, until: number | null = at + hour): NamedDown => ({
+    name,
+    since: at,
+    until,
+    because: 'x',
+  })
+
+  test('names who is off, since when and until when, and counts the rest', () => {
+    expect(downText({ count: 0, entries: [] })).toBe('')
+    expect(downText({ count: 1, entries: [one('web-1')] })).toBe(
+      '1 machine is off for its migration: web-1 (since 2026-11-19 12:00 UTC, until 2026-11-19 13:00 UTC at the latest).',
+    )
+    const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => one(name, null))
+    const text = downText({ count: 23, entries: many })
+    expect(text).toMatch(
+      /^23 machines are off for their migration: a \(since 2026-11-19 12:00 UTC, no end is set\), b /,
+    )
+    expect(text).toMatch(/e \([^)]*\) and 18 more\.$/)
+  })
+
+  test('says what the verb makes of them, and nothing where nobody is off', () => {
+    expect(downBefore('stop', { count: 0, message: '' })).toBe('')
+    const two = { count: 2, message: downText({ count: 2, entries: [one('a'), one('b')] }) }
+    expect(downBefore('stop', two)).toMatch(/^2 machines are off .* each stays off until its window ends/)
+    expect(downBefore('reset', two)).toContain('Each is switched on again, once its copy is proved off.')
+    expect(downBefore('cancel', { ...two, count: 1 })).toContain('It is switched on again')
+  })
+})
