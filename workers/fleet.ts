@@ -9,6 +9,7 @@ import { type Clock, systemClock } from '../src/clock.ts'
 import { type Config, limits, requireSecretKey, version } from '../src/config.ts'
 import { concurrencySetting } from '../src/domain/settings.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../src/health.ts'
+import { hearConnections } from '../src/inventory/hear-connections.ts'
 import { type Bell, openBell, prepareBell } from '../src/ledger/bell.ts'
 import { cancelChannel } from '../src/ledger/nudge.ts'
 import { Loop } from '../src/ledger/service.ts'
@@ -101,7 +102,8 @@ class Worker {
     const { config, db, bell, log, clock, world, cpu, sealer } = options
     this.#options = options
     const workerId = uuidv7()
-    this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}` })
+    const watch = hearConnections({ db, clock, log })
+    this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}`, watch })
     const use = this.#platforms.use.bind(this.#platforms)
     const { handlers, undoers } = createHandlers({ db, world, cpu, sealer, use })
     const slots = new Map(

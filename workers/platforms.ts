@@ -3,7 +3,7 @@ import { z } from 'zod'
 import type { SiteRow } from '../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../src/domain/inventory/site-settings.ts'
 import { DroverError } from '../src/errors.ts'
-import type { Connection, PlatformKind } from '../src/platforms/connection.ts'
+import type { Connection, ConnectionWatch, PlatformKind } from '../src/platforms/connection.ts'
 import { openLab } from '../src/platforms/lab/lab.ts'
 import type { Platform } from '../src/platforms/ports.ts'
 import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
@@ -30,6 +30,8 @@ export interface PlatformsOptions {
   /** How many unused ones stay open. */
   readonly idleMax?: number
   readonly openers?: Readonly<Record<string, OpenPlatform>>
+  /** Who hears how a platform answers, whichever job asked it. */
+  readonly watch?: (site: SiteConnection) => ConnectionWatch
 }
 
 interface Entry {
@@ -97,7 +99,7 @@ export class Platforms {
   }
 
   #open(site: SiteConnection, version: string): Entry {
-    const { sealer, caller } = this.#options
+    const { sealer, caller, watch } = this.#options
     const open = (this.#options.openers ?? openers)[site.kind as PlatformKind]
     if (!open) throw unknownKind(site.kind)
     const password = site.secret === null ? '' : openSecret(sealer, site.secret)
@@ -111,6 +113,7 @@ export class Platforms {
       fingerprint: site.fingerprint,
       caller,
       connectTimeoutMs: settings.connection_timeout_seconds * 1_000,
+      ...(watch ? { watch: watch(site) } : {}),
     })
     const platform = withWaryInventory(opened, [password])
     return { siteId: site.id, version, platform, password, users: 0, retired: false, idle: undefined }

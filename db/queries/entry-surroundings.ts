@@ -15,6 +15,11 @@ export interface EntrySurroundings {
   readonly sourceConnectivity: SiteRow['connectivity']
   readonly targetName: string | null
   readonly targetConnectivity: SiteRow['connectivity'] | null
+  /** Since when each end is as it is, and what the last try said where that was no good. */
+  readonly sourceSince: Date
+  readonly sourceTrouble: string | null
+  readonly targetSince: Date | null
+  readonly targetTrouble: string | null
   /** A job switches it on or off, or has its changes tracked, right now. */
   readonly busy: boolean
   /** Rules that hold and that nobody has waived. */
@@ -29,6 +34,8 @@ export const readEntrySurroundings = async (
   const [row] = await db<EntrySurroundings[]>`
     select i.gone_at, i.ignored, ${isMigrated(db)} as migrated, i.tracking, s.name as source_name, s.kind as source_kind,
       ${openJobAbout(db, 'instance', entry.instanceId)} as busy,
+      s.connectivity_since as source_since, s.connectivity_error ->> 'message' as source_trouble,
+      t.connectivity_since as target_since, t.connectivity_error ->> 'message' as target_trouble,
       s.connectivity as source_connectivity, t.name as target_name, t.connectivity as target_connectivity,
       coalesce((select jsonb_agg(jsonb_build_object('rule', rule, 'evidence', evidence) order by rule) from finding
         where instance_id = i.id and not waived), '[]'::jsonb) as findings

@@ -45,6 +45,7 @@ const workLines = (entry: Json): readonly Line[] => [
     ['job waits', `${reason}: ${detail}`],
     ['until', ends_when],
   ]),
+  ...listOf(entry.away).map(({ name, message }) => [`away ${name}`, message] as const),
   ['progress', percentOf(entry)],
   ...when(entry.stall as Json | null, ({ cause, message }) => [['stalled', `${cause}: ${message}`]]),
 ]

@@ -2,6 +2,7 @@ import type { Tx } from '../../db/client.ts'
 import { countBusy, countHeldWindows, type EntryAtWork } from '../../db/queries/entry-rows.ts'
 import { type EntrySurroundings, readEntrySurroundings } from '../../db/queries/entry-surroundings.ts'
 import { durationMs } from '../domain/duration.ts'
+import { type AwaySite, awayText, isAway } from '../domain/inventory/connectivity.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import type { TrackingRecord } from '../domain/inventory/tracking.ts'
@@ -53,6 +54,9 @@ export const observeEntry = async (
     intent: entry.intent,
     batchState: batch.row.state === 'running' ? 'running' : batch.row.state === 'error' ? 'error' : 'stopped',
     blocks: blocksOf(batch, surroundings, targetName),
+    away: endsOf(surroundings)
+      .filter(({ connectivity }) => isAway(connectivity))
+      .map(siteBlock),
     sourceIsOurs: entry.sourceStoppedAt !== null,
     sourceNeedsPerson: entry.state === 'error' && entry.reason.startsWith('identity-'),
     hasTarget: entry.machineRef !== null,
@@ -93,18 +97,37 @@ export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: st
   ),
   // Its record would say that it is off when it is only off for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
-  ...siteBlock('source', around.sourceName, around.sourceConnectivity),
-  ...(target === null
-    ? []
-    : around.targetName === null
-      ? [{ code: 'target-absent', message: `There is no target "${target}".` }]
-      : siteBlock('target', around.targetName, around.targetConnectivity)),
+  ...endsOf(around)
+    .filter(({ role }) => role === 'source' || target !== null)
+    .filter(({ connectivity }) => connectivity !== 'ok')
+    .map(siteBlock),
+  ...(target !== null && around.targetName === null
+    ? [{ code: 'target-absent', message: `There is no target "${target}".` }]
+    : []),
 ]
 
-const siteBlock = (role: 'source' | 'target', name: string, connectivity: string | null): Reason[] =>
-  connectivity === 'ok'
+/** Both ends of its way; the target only where it is known. */
+const endsOf = (around: EntrySurroundings): AwaySite[] => [
+  {
+    ...{ role: 'source', name: around.sourceName, connectivity: around.sourceConnectivity },
+    ...{ since: around.sourceSince.getTime(), message: around.sourceTrouble ?? '' },
+  },
+  ...(around.targetName === null || around.targetConnectivity === null
     ? []
-    : [{ code: `${role}-not-connected`, message: `The ${role} ${name} is not connected: ${connectivity}.` }]
+    : [
+        {
+          ...{ role: 'target', name: around.targetName, connectivity: around.targetConnectivity },
+          ...{ since: around.targetSince?.getTime() ?? 0, message: around.targetTrouble ?? '' },
+        },
+      ]),
+]
+
+const siteBlock = (site: AwaySite): Reason => ({
+  code: `${site.role}-not-connected`,
+  message: isAway(site.connectivity)
+    ? awayText(site)
+    : `The ${site.role} ${site.name} is not connected: ${site.connectivity}.`,
+})
 
 /** Asked only where the answer matters: counting costs a look at other entries. */
 const windowOf = async (

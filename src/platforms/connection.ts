@@ -1,3 +1,5 @@
+import type { PlatformError } from './platform-error.ts'
+
 /** What it takes to reach a platform. The password lives here only while a connection is open. */
 export interface Connection {
   readonly kind: PlatformKind
@@ -12,6 +14,14 @@ export interface Connection {
   /** Who calls, for the platform's own records. */
   readonly caller: string
   readonly connectTimeoutMs: number
+  /** Hears how the platform answers, whoever asked it. */
+  readonly watch?: ConnectionWatch
+}
+
+/** Told of every exchange with a platform, good or bad; it must neither throw nor keep anybody waiting. */
+export interface ConnectionWatch {
+  answered(): void
+  failed(error: PlatformError): void
 }
 
 export const platformKinds = ['lab', 'vsphere'] as const

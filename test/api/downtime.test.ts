@@ -1,5 +1,8 @@
+import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { listDown } from '../../db/queries/list-down.ts'
+import { beatWorker } from '../../db/queries/workers.ts'
+import { addOne } from '../support/ledger.ts'
 import { readingOf } from '../support/plans.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { addFleet, emptyMigration, moveRow, restEntries, startBatch } from './batch-rows.ts'
@@ -21,12 +24,18 @@ interface Down {
   }[]
 }
 
+const worker = {
+  ...{ id: uuidv7(), role: 'worker', host: 'here', pid: 1, version: '0.1.0' },
+  kinds: { 'final-verify': 9 },
+  slots: { 'final-verify': 1 },
+}
 const end = new Date(Date.now() + 7_200_000).toISOString()
 const ids: Record<string, string> = {}
 const downOf = (body: Body): Down => body.down as Down
 
 beforeEach(async () => {
   await emptyMigration(db)
+  await db`truncate worker`
   await addFleet(db, ['web-1', 'web-2', 'web-3', 'web-4'])
   await startBatch(db, call, { migration_windows: [{ name: 'night', start: null, end }] })
   await restEntries(db)
@@ -77,6 +86,51 @@ describe('who is off because of a batch', () => {
     expect((body.down as { because: string }).because).toMatch(
       /^The target oslo does not answer, since 2026-11-19 12:03 UTC: 10\.0\.0\.1:443 cannot be reached \(ECONNREFUSED\)\. Its /,
     )
+  })
+
+  test('is said with the platform also by the entry, its wait and what keeps it from progress', async () => {
+    const since = new Date(Date.now() - 120_000).toISOString()
+    await db`update site set connectivity = 'cannot-connect', connectivity_since = ${since}::timestamptz,
+      connectivity_error = '{"code": "platform-unreachable", "message": "It cannot be reached (ECONNREFUSED)."}'
+      where role = 'target'`
+    const id = await addOne(db, {
+      kind: 'final-verify',
+      subject: { type: 'entry', id: ids['web-1'] ?? '' },
+      payload: { batch: 'wave-1', entry_id: ids['web-1'] },
+    })
+    await db`update job set created_at = ${since}::timestamptz, run_after = now() + interval '10 minutes',
+      error = '{"code": "platform-unreachable", "class": "environment", "message": "x:443 cannot be reached (ECONNREFUSED)."}'
+      where id = ${id}::uuid`
+    await db`update entry set job_id = ${id}::uuid where id = ${ids['web-1'] ?? ''}::uuid`
+    const { body } = await call('GET', `/v1/queue/${ids['web-1']}`)
+    const says = expect.stringContaining('The target oslo does not answer, since ')
+    expect(body).toMatchObject({
+      away: [{ role: 'target', name: 'oslo', since, message: says }],
+      stall: { cause: 'target-not-connected', message: says },
+      wait: { reason: 'not-due', detail: expect.stringContaining('x:443 cannot be reached (ECONNREFUSED).') },
+    })
+  })
+
+  test.each(['worker', 'slot', 'pause'])('has an end to each wait of its job: for a %s', async (what) => {
+    const id = await addOne(db, {
+      kind: 'final-verify',
+      subject: { type: 'entry', id: ids['web-1'] ?? '' },
+      payload: { batch: 'wave-1', entry_id: ids['web-1'] },
+    })
+    await db`update entry set job_id = ${id}::uuid where id = ${ids['web-1'] ?? ''}::uuid`
+    if (what === 'pause')
+      await call('POST', '/v1/pauses', { json: { scope: 'kind', name: 'final-verify', reason: 'upgrade' } })
+    if (what === 'slot') await beatWorker(db, worker, 'active')
+    const told = {
+      until: end,
+      ends_when: expect.stringContaining('Its window "night" ends then, and it is called off.'),
+    }
+    const reason = { worker: 'no-worker', slot: 'worker-slot', pause: 'kind-paused' }[what]
+    expect((await call('GET', `/v1/jobs/${id}`)).body.wait).toMatchObject({ reason, ...told })
+    expect((await call('GET', `/v1/queue/${ids['web-1']}`)).body.wait).toMatchObject({ reason, ...told })
+    await moveRow(db, ids['web-1'] ?? '', { state: 'background-import' })
+    const { wait, next_look_at: lookAt } = (await call('GET', `/v1/queue/${ids['web-1']}`)).body
+    expect(wait).toMatchObject({ until: lookAt })
   })
 
   test('is named by a refused reset, and nobody is off once their sources run again', async () => {

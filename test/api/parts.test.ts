@@ -82,6 +82,7 @@ test('every wait has a reason, a since and what ends it', () => {
     waitSince: null,
     waitUntil: null,
     waitSignal: null,
+    error: null,
   }
   const idle = { pauses: [], serving: 0, able: 0, slots: 0, running: 0, inLane: 0 }
   const waits = [

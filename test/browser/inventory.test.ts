@@ -285,7 +285,10 @@ test('what changed at the source of a machine that a batch holds is shown beside
   expect(await change.locator('del').textContent()).toBe('cache-01')
   expect(await change.locator('ins').textContent()).toBe('cache-new')
   await page.locator('summary', { hasText: 'Pull the plug' }).click()
-  await page.locator('[data-key="power-stop"]').getByText('The batch wave-1 holds it: this is refused').waitFor()
+  await page
+    .locator('[data-key="power-stop"]')
+    .getByText('The batch wave-1 holds it: this is refused')
+    .waitFor()
   await page.getByLabel('Yes, pull the plug').check()
   await page.getByRole('button', { name: 'Pull the plug' }).click()
   await page.getByText('the batch wave-1 runs and holds it').waitFor()

@@ -1,10 +1,18 @@
 import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../db/client.ts'
+import { findEntryWait } from '../../../db/queries/entry-wait-bound.ts'
 import { explainReadyJob } from '../../../db/queries/explain-ready-job.ts'
 import { explainTokenWait, type TokenLine } from '../../../db/queries/explain-token-wait.ts'
 import type { JobDetail } from '../../../db/queries/get-job.ts'
 import type { JobLine } from '../../../db/queries/list-jobs.ts'
-import { explainReady, explainWait, type Wait } from '../../domain/job/why-not-running.ts'
+import {
+  boundWait,
+  explainReady,
+  explainWait,
+  type Wait,
+  type WaitBound,
+} from '../../domain/job/why-not-running.ts'
+import { entryWaitBound } from '../../domain/migration/wait-bound.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from './schemas.ts'
 
@@ -140,10 +148,23 @@ const waitOf = async (
 ): Promise<z.infer<typeof waitSchema> | null> => {
   if (job.state === 'waiting') {
     const lines = job.waitSignal === 'token' ? await explainTokenWait(db, job.id) : []
-    return viewWait(explainWait(job, lines), lines)
+    return viewWait(boundWait(explainWait(job, lines), await boundOf(db, job)), lines)
   }
-  if (job.state === 'ready') return viewWait(explainReady(job, await explainReadyJob(db, job, silentMs)), [])
-  return null
+  if (job.state !== 'ready') return null
+  const wait = explainReady(job, await explainReadyJob(db, job, silentMs))
+  return viewWait(boundWait(wait, await boundOf(db, job)), [])
+}
+
+const boundOf = async (db: Queryable, job: JobDetail): Promise<WaitBound | null> => {
+  const entry = job.subjectType === 'entry' ? await findEntryWait(db, job.id) : undefined
+  if (!entry) return null
+  const { state, stage, window, windowEndsAt, lookAt } = entry
+  return entryWaitBound({
+    place: { state, stage },
+    jobKind: job.kind,
+    window: window === null ? null : { name: window, endsAt: windowEndsAt },
+    lookAt,
+  })
 }
 
 const viewWait = (wait: Wait, lines: readonly TokenLine[]): z.infer<typeof waitSchema> => ({

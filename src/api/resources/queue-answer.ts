@@ -13,7 +13,7 @@ import { diffCommitted } from '../../domain/migration/verify-compare.ts'
 import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
 import { moment, momentOrNull } from '../route.ts'
-import { downSchema, viewDown } from './down-view.ts'
+import { awayOf, downSchema, viewDown } from './down-view.ts'
 import { viewJob } from './job-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -105,6 +105,9 @@ export const entrySchema = z
       .object({ cause: z.string(), message: z.string(), since: timestamp })
       .nullable()
       .openapi({ description: 'What keeps it from progress for a minute and more.' }),
+    away: z
+      .array(z.object({ role: z.string(), name: z.string(), since: timestamp, message: z.string() }))
+      .openapi({ description: 'The platforms on its way that do not answer, and since when.' }),
     source_stopped_at: timestamp.nullable(),
     synced_at: timestamp.nullable(),
     retries: z.int(),
@@ -222,6 +225,7 @@ const workOf = async (db: Queryable, row: EntryDetail, silentMs: number) => {
         ? { startedAt: row.jobStartedAt.getTime(), claimedAt: row.jobClaimedAt.getTime() }
         : null,
     progress: readProgress(row.jobProgress),
+    away: awayOf(row).map(({ role, message }) => ({ code: `${role}-not-connected`, message })),
   })
   return { wait, stall: stall && { ...stall, since: moment(new Date(stall.since)) } }
 }
@@ -265,6 +269,7 @@ export const readEntry = async (
     script_log: [...log],
     pending: viewPending(row, placement),
     ...(await workOf(db, row, silentMs)),
+    away: awayOf(row).map(({ since, ...site }) => ({ ...site, since: moment(new Date(since)) })),
     source_stopped_at: momentOrNull(row.sourceStoppedAt),
     synced_at: momentOrNull(row.syncedAt),
     retries: row.retries,

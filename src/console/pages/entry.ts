@@ -41,6 +41,7 @@ export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
   readonly script_log: readonly string[]
   readonly pending: readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[]
   readonly wait: Wait | null
+  readonly away: readonly { readonly name: string; readonly message: string }[]
   readonly stall: { readonly cause: string; readonly message: string; readonly since: string } | null
   readonly error: { readonly code?: string; readonly message?: string; readonly remedy?: string } | null
   readonly target_machine: string | null
@@ -89,6 +90,9 @@ const stateHtml = (context: PageContext, entry: EntryDetailSeen): Html => {
 <p class="state-line">${stateBadge(entry.state)} ${visible(entry.message)}</p>
 ${downHtml(entry.down, nowMs)}
 <p class="dim">Since ${ago(entry.since, nowMs)}${entry.state === 'finished' ? '' : html`; somebody looks again ${ago(entry.next_look_at, nowMs)} at the latest`}.</p>
+${entry.away
+  .filter(({ message }) => !entry.message.includes(message) && !entry.down?.because.includes(message))
+  .map(({ message }) => html`<p class="problem">${visible(message)}</p>`)}
 ${reasonsHtml(entry)}
 ${errorHtml(entry)}
 ${entry.job === null ? '' : jobHtml(entry)}

@@ -72,6 +72,34 @@ export const connectivityAfter = (code: string | null, before: ConnectivityState
 /** Whether an error is about the connection itself, so that a look at it would tell more. */
 export const saysOfConnection = (code: string): boolean => Object.hasOwn(stateByCode, code)
 
+/** What the network says when nobody is there, and nothing of our own is to blame. */
+const nobodyThere: ReadonlySet<unknown> = new Set([
+  'ECONNREFUSED',
+  'EHOSTUNREACH',
+  'EHOSTDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND',
+  'ETIMEDOUT',
+])
+
+/**
+ * What one failed exchange of any job tells of a connection. `away`: nobody is there, and nothing was sent. `doubtful`:
+ * it broke off, or no answer came in time, which a busy platform does as well: a look at it tells.
+ */
+export const connectionAfter = (error: {
+  readonly code: string
+  readonly failure: string
+  readonly detail?: Readonly<Record<string, unknown>> | undefined
+}): 'away' | 'doubtful' | 'unsaid' => {
+  const { code, failure, detail } = error
+  if (!saysOfConnection(code)) return 'unsaid'
+  const refused = code === 'platform-unreachable' && failure === 'refused'
+  return refused && nobodyThere.has(detail?.reason) ? 'away' : 'doubtful'
+}
+
+/** One that is away is looked at as often as this, so that who is off because of it does not wait for the usual look. */
+export const awayCheckSeconds = 15
+
 /** A source or target that was found away. */
 export interface AwaySite {
   readonly role: string

@@ -24,6 +24,8 @@ export interface WaitingFacts {
   readonly waitSince: Date | null
   readonly waitUntil: Date | null
   readonly waitSignal: string | null
+  /** What its last try failed with. */
+  readonly error: { readonly message?: unknown } | null
 }
 
 export interface TokenFacts {
@@ -89,7 +91,10 @@ export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
   if (job.notDue)
     return {
       reason: 'not-due',
-      detail: 'It is not to start, or not to be tried again, before its time.',
+      detail:
+        typeof job.error?.message === 'string'
+          ? `Its last try failed: ${job.error.message} It is tried again in its time.`
+          : 'It is not to start before its time.',
       since: job.createdAt,
       until: job.runAfter,
       endsWhen: 'The time comes.',
@@ -116,3 +121,15 @@ export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
 
 const share = ({ kind }: WaitingFacts, { inLane }: FleetFacts): string =>
   findKind(kind)?.lanesLeaveRoom ? ` ${inLane} are of its lane, which leaves as many to others.` : ''
+
+/** What ends a wait at the latest that has no time of its own. */
+export interface WaitBound {
+  readonly at: Date
+  readonly says: string
+}
+
+/** A wait for room, for a worker or for a pause to end is over when what it is for is over. */
+export const boundWait = (wait: Wait, bound: WaitBound | null): Wait =>
+  wait.until !== null || bound === null
+    ? wait
+    : { ...wait, until: bound.at, endsWhen: `${wait.endsWhen} ${bound.says}` }

@@ -37,6 +37,12 @@ const isAtRest = ({ state }: EntryFacts['place']): boolean => hasEnded(state) ||
 /** What ended it, or what a person has to decide, is not talked over by the clean-up. */
 const lasting = (facts: EntryFacts, why: Reason): Reason => (isAtRest(facts.place) ? facts.reason : why)
 
+/** What its work waits for is said before what it is: a job that tries again and again names no platform by itself. */
+const waitsFor = ({ away = [] }: EntryFacts, why: Reason): Reason => {
+  const [first] = away
+  return first ? reason(first.code, away.map(({ message }) => message).join(' ')) : why
+}
+
 /** Nobody is at it, and nothing has just gone wrong. */
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
@@ -53,7 +59,10 @@ const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecisio
 const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const { intent, place, windowOver, blocks } = facts
   if (job.kind === 'withdraw-entry')
-    return rest(facts, lasting(facts, reason('cleaning-up', 'What it left outside is being put right.')))
+    return rest(
+      facts,
+      lasting(facts, waitsFor(facts, reason('cleaning-up', 'What it left outside is being put right.'))),
+    )
   if (intent) {
     const answer = applyEntryEvent(place, intent.verb, { force: intent.force })
     return answer.allowed
@@ -71,7 +80,8 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
     return { do: 'call-off', reason: block }
   if (job.limited) return underLimit(facts)
   const cuts = isCommitted(place) || job.kind === 'cutover-instance'
-  const why = facts.batchState === 'running' ? reason('working', 'A job is at it.') : stopped(facts)
+  const why =
+    facts.batchState === 'running' ? waitsFor(facts, reason('working', 'A job is at it.')) : stopped(facts)
   if (!cuts) return rest(facts, why, facts.now + workingLookMs)
   return rest(facts, why, Math.min(facts.now + lookMs, facts.windowEndsAt ?? Number.POSITIVE_INFINITY))
 }
@@ -133,7 +143,7 @@ const whyItEnded = ({ error }: EntryJob): Reason =>
 const withdrawAgain = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const until = pausedUntil(facts)
   if (until !== undefined)
-    return rest(facts, lasting(facts, whyItEnded(job)), Math.min(until, facts.now + lookMs))
+    return rest(facts, lasting(facts, waitsFor(facts, whyItEnded(job))), Math.min(until, facts.now + lookMs))
   return withdraw(facts, facts.tries + 1, 'What it left outside is put right: once more.')
 }
 

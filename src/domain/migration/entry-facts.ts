@@ -41,6 +41,8 @@ export interface EntryFacts {
   readonly batchState: 'running' | 'stopped' | 'error'
   /** What keeps it from starting, all of it. */
   readonly blocks: readonly Reason[]
+  /** The platforms on its way that do not answer; none given: all do. */
+  readonly away?: readonly Reason[]
   /** We switched the source off, and nobody has switched it on again yet. */
   readonly sourceIsOurs: boolean
   /** It is in `error` by `identity-changed`: whether the source is started is for a person to say (cancel, reset, retry). */

@@ -81,6 +81,8 @@ export interface StallAsk {
   /** When its job began, and when it was last taken up; null: it does not run. */
   readonly runs: { readonly startedAt: number; readonly claimedAt: number } | null
   readonly progress: JobProgress
+  /** The platforms on its way that do not answer: what it waits for, whatever its job says. None given: all do. */
+  readonly away?: readonly { readonly code: string; readonly message: string }[]
 }
 
 export interface Stall {
@@ -93,7 +95,14 @@ export interface Stall {
 export const stallMs = 60_000
 
 /** What keeps a job from coming further, named after a minute, whether or not it had come far before. */
-export const stallOf = ({ now, wait, runs, progress }: StallAsk): Stall | null => {
+export const stallOf = (ask: StallAsk): Stall | null => {
+  const stall = standsStill(ask)
+  const [first] = ask.away ?? []
+  if (!stall || !first) return stall
+  return { ...stall, cause: first.code, message: (ask.away ?? []).map(({ message }) => message).join(' ') }
+}
+
+const standsStill = ({ now, wait, runs, progress }: StallAsk): Stall | null => {
   if (wait) return now - wait.since >= stallMs ? wait : null
   if (!runs) return null
   const since = progress.lastProgressAt ?? runs.startedAt

@@ -2,6 +2,7 @@ import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
 import { type BegunCall, beginCall, type Call } from '../call.ts'
 import type { Connection } from '../connection.ts'
+import { PlatformError } from '../platform-error.ts'
 import { checkedCa, type SeenCertificate } from './certificate.ts'
 import { GuardedBody, tooLarge } from './guarded-body.ts'
 import { exchange, type HttpRequest, mediaType } from './http-exchange.ts'
@@ -51,7 +52,10 @@ export const httpDefaults = Object.freeze({
   stallBytes: 1_024,
 })
 
-export type HttpConnection = Pick<Connection, 'endpoint' | 'ca' | 'fingerprint' | 'connectTimeoutMs'>
+export type HttpConnection = Pick<
+  Connection,
+  'endpoint' | 'ca' | 'fingerprint' | 'connectTimeoutMs' | 'watch'
+>
 
 /** Connects when it is first asked. Throws when the address or the CA cannot be right. */
 export const openHttp = (connection: HttpConnection): PlatformHttp => {
@@ -87,6 +91,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
         closing: closing.signal,
       }
       const incoming = await exchange(sending)
+      connection.watch?.answered()
       const { statusCode: status = 0, headers } = incoming
       return {
         status,
@@ -96,6 +101,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
       }
     } catch (error) {
       begun.end()
+      if (error instanceof PlatformError) connection.watch?.failed(error)
       throw error
     }
   }

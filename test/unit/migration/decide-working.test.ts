@@ -36,4 +36,24 @@ describe('while a job is at it', () => {
     })
     expect(decideEntry(copying).reason.message).toContain('goes on when the batch is started')
   })
+
+  test('a platform on its way that does not answer is named, whatever its job says', () => {
+    const away = [{ code: 'target-not-connected', message: 'The target oslo does not answer, since 12:03.' }]
+    for (const [place, kind] of [
+      ['worker-done/complete', 'final-verify'],
+      ['final-import/final', 'cutover-instance'],
+      ['idle/final', 'withdraw-entry'],
+    ] as const) {
+      const decision = decideEntry(facts({ place: at(place), job: open(kind), away, windowEndsAt: now + 1 }))
+      expect(decision).toMatchObject({ do: 'rest', reason: away[0] })
+    }
+    const failed = { code: 'x', class: 'environment', message: 'No.' }
+    const owed = facts({
+      job: { kind: 'withdraw-entry', state: 'failed', error: failed },
+      away,
+      since: now,
+      tries: 1,
+    })
+    expect(decideEntry(owed).reason).toEqual(away[0])
+  })
 })

@@ -111,4 +111,14 @@ describe('a stall', () => {
     const all = { ...quiet(2 * minute), done: 1_200 }
     expect(stallOf(asked({ progress: all }))?.message).toContain('All bytes are there')
   })
+
+  test('names the platform that does not answer, not the job that tries it again', () => {
+    const wait = { cause: 'not-due', message: 'It is tried again in its time.', since: now - minute }
+    const away = [{ code: 'target-not-connected', message: 'The target oslo does not answer, since 12:03.' }]
+    expect(stallOf(asked({ wait, runs: null, away }))).toEqual({
+      ...{ cause: 'target-not-connected', message: away[0]?.message, since: wait.since },
+    })
+    expect(stallOf(asked({ progress: quiet(minute), away }))?.cause).toBe('target-not-connected')
+    expect(stallOf(asked({ away }))).toBeNull()
+  })
 })
