@@ -170,16 +170,19 @@ export const countHeldWindows = async (db: Queryable, batchId: string): Promise<
   return new Map(rows.map(({ windowId, held }) => [windowId, held]))
 }
 
-/** Others of a batch between power-off and finish, by the constraint that counts them. */
+/**
+ * Others of a batch that are off, or about to be, by the constraint that counts them: between power-off and finish, also
+ * while a person decides a conflict or the source is still to be switched on again; and with a cutover that was sent.
+ */
 export const countBusy = async (
   db: Queryable,
   asked: { readonly batchId: string; readonly constraint: string; readonly but: string },
 ): Promise<number> => {
   const [row] = await db<{ busy: number }[]>`
-    select count(*)::int as busy from entry
+    select count(*)::int as busy from entry e
     where batch_id = ${asked.batchId}::uuid and constraint_name = ${asked.constraint} and id <> ${asked.but}::uuid
-      and (state in ('final-import', 'post-import', 'worker-done') or (state = 'idle' and stage = 'complete')
-        or (state = 'idle' and job_id is not null and window_id is not null))`
+      and (${entryIsCommitted(db)} or (source_stopped_at is not null and state <> 'finished')
+        or (state = 'idle' and exists (select from job j where j.id = e.job_id and j.finished_at is null)))`
   return row?.busy ?? 0
 }
 

@@ -83,7 +83,7 @@ export const moveEntry = async (
     jobId,
     lookAt: step.lookAt,
     change: {
-      ...leaving(place, from),
+      ...leaving(entry, place, from),
       ...(await followRecord(tx, batch, entry, step.event)),
       ...wishAfter(step.event, to),
       ...step.change,
@@ -146,13 +146,16 @@ const followRecord = async (
   }
 }
 
-/** Windows and constraints are held from the cutover on, and only as long as it goes on. */
-const leaving = (to: EntryPlace, from: EntryPlace): EntryChange => {
+/**
+ * Windows and constraints are held from the cutover on, and only as long as it goes on; a constraint also until a source
+ * that we switched off runs again, because it says how many may be off at once.
+ */
+const leaving = (entry: EntryAtWork, to: EntryPlace, from: EntryPlace): EntryChange => {
   const cutting = (place: EntryPlace) =>
     ['final-import', 'post-import', 'worker-done'].includes(place.state) || place.stage === 'complete'
-  return cutting(from) && (!cutting(to) || to.state === 'finished')
-    ? { windowId: null, constraintName: null }
-    : {}
+  if (!cutting(from) || (cutting(to) && to.state !== 'finished')) return {}
+  const staysOff = entry.sourceStoppedAt !== null && to.state !== 'finished'
+  return { windowId: null, ...(staysOff ? {} : { constraintName: null }) }
 }
 
 interface Withdrawal {

@@ -50,7 +50,7 @@ const whyNotOpen = (window: WindowAnswer): Reason => {
       return reason('window-later', `It waits for the window "${window.window.name}" to open.`)
     case 'full':
       return window.what === 'constraint'
-        ? reason('constraint-full', 'As many instances as its constraint allows are being cut over.')
+        ? reason('constraint-full', 'As many instances as its constraint allows are off for their cutover.')
         : reason('windows-full', 'Every window of the batch is taken; it waits for room in one.')
     case 'none':
       return window.why === 'over'

@@ -122,8 +122,8 @@ const ofTheWay = {
   'window-later': facts('The window opens.'),
   'windows-full': facts('There is room in a window.', 'Add a window, or raise the capacity of one.'),
   'constraint-full': facts(
-    'Another instance of the constraint is through.',
-    'Raise max_concurrent_instances of the constraint.',
+    'Another instance of the constraint has finished, or its source runs again.',
+    'Look who of the constraint is off (a conflict counts as well), or raise its max_concurrent_instances.',
   ),
   'no-window': facts('The batch has a window that is not over.', 'Add a window to the batch.'),
   'window-too-short': facts(
