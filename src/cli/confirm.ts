@@ -16,11 +16,12 @@ export const confirm = async (call: Call, text: string): Promise<void> => {
   await ask(call, stdin, text)
 }
 
-/** The same for what a script may do unasked: a person is asked, everybody is told. Nothing to say: nothing is asked. */
-export const confirmIfPerson = async (call: Call, text: string): Promise<void> => {
-  if (text === '' || call.values.yes === true) return
+/** The same for what a script may do unasked: only a person is asked. No text: there is nothing to ask about. */
+export const confirmIfPerson = async (call: Call, read: () => Promise<string>): Promise<void> => {
   const { stdin } = call.io
-  if (stdin?.isTTY) await ask(call, stdin, text)
+  if (call.values.yes === true || !stdin?.isTTY) return
+  const text = await read()
+  if (text !== '') await ask(call, stdin, text)
 }
 
 const ask = async ({ io }: Call, stdin: Keyboard, text: string): Promise<void> => {

@@ -62,10 +62,8 @@ const placeLines = (entry: Json): readonly Line[] => [
   ),
 ]
 
-const verbText = (entry: Json, { verb, force }: Json): string => {
-  if (force) return `${verb} (with --force)`
-  return verb === 'cancel' && entry.state === 'canceled' ? 'cancel (with --cleanup)' : String(verb)
-}
+const choiceText = ({ verb, force, cleanup }: Json): string =>
+  `${verb}${cleanup ? ' --cleanup' : ''}${force ? ' --force' : ''}`
 
 /** Everything that an operator asks of an entry, a line each. */
 export const printEntry = ({ output }: Call, entry: Json): void =>
@@ -94,11 +92,6 @@ export const printEntry = ({ output }: Call, entry: Json): void =>
       ...placeLines(entry),
       ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
       ['certificate', entry.certificate_id],
-      [
-        'you can',
-        listOf(entry.verbs)
-          .map((verb) => verbText(entry, verb))
-          .join(', '),
-      ],
+      ...listOf(entry.choices).map((choice): Line => [`you can ${choiceText(choice)}`, choice.does]),
     ])
   })

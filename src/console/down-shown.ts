@@ -17,7 +17,7 @@ export interface DownListSeen {
 }
 
 const times = ({ since, until }: DownSeen, nowMs: number): Html =>
-  html`since ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`until ${ago(until, nowMs)} at the latest`}`
+  html`went off ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`on again ${ago(until, nowMs)} at the latest`}`
 
 /** The first thing that is said where machines are off: who, since when, until when, and what brings each back. */
 export const downListHtml = ({ count, entries }: DownListSeen, nowMs: number): Html => {
@@ -37,11 +37,11 @@ export const downListHtml = ({ count, entries }: DownListSeen, nowMs: number): H
 export const downHtml = (down: DownSeen | null, nowMs: number): Html =>
   down === null
     ? html``
-    : html`<div class="down"><p><strong>Its source is off</strong> ${times(down, nowMs)}.</p><p>${visible(down.because)}</p></div>`
+    : html`<div class="down"><p><strong>Its source is off:</strong> it ${times(down, nowMs)}.</p><p>${visible(down.because)}</p></div>`
 
 /** In a list: since when it is off. */
 export const downMark = (down: DownSeen | null, nowMs: number): Html =>
-  down === null ? html`` : html` <span class="mark is-down">off ${times(down, nowMs)}</span>`
+  down === null ? html`` : html` <span class="mark is-down">${times(down, nowMs)}</span>`
 
 /** What a person reads before a verb: who is off, and what the verb makes of them. */
 export const downBeforeHtml = (verb: DownVerb, down: Pick<DownListSeen, 'count' | 'message'>): Html =>

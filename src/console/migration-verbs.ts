@@ -124,8 +124,10 @@ const addEntryVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
   ] as const)
     app.post(`/queue/:id/${verb}`, operator, async (c) => {
       const id = idOf(c)
+      const form = await fields(c)
+      requireSure(form, 'entry')
       await asking(c)(`POST /v1/queue/${id}/:${verb}`)
-      return back(c, await fields(c), `/queue/${id}`, notice)
+      return back(c, form, `/queue/${id}`, notice)
     })
   app.post('/queue/:id/cancel', operator, async (c) => {
     const id = idOf(c)

@@ -5,9 +5,9 @@ import type { EntryRow } from '../../db/schema/migration.ts'
 import { instanceView } from '../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import { isBeforeWindow } from '../domain/migration/entry.ts'
-import { chooseWindow, type Window } from '../domain/migration/windows.ts'
+import { chooseWindow, type Window, type WindowAnswer } from '../domain/migration/windows.ts'
 import { placeOf } from './apply-entry.ts'
-import { readBatchView } from './batch-view.ts'
+import { type BatchView, readBatchView } from './batch-view.ts'
 
 type AskedEntry = Pick<
   EntryRow,
@@ -20,7 +20,16 @@ type AskedEntry = Pick<
 export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<Window | null> => {
   if (!isBeforeWindow(placeOf(entry))) return null
   const batch = await readBatchView(db, entry.batchId)
-  if (!batch || batch.windows.length === 0) return null
+  const answer = batch && batch.windows.length > 0 ? await askWindow(db, batch, entry) : null
+  return answer === null || answer.is === 'none' ? null : answer.window
+}
+
+/** What its batch would answer if it asked for a window now, wherever it stands; null: its instance is gone. */
+export const askWindow = async (
+  db: Queryable,
+  batch: BatchView,
+  entry: AskedEntry,
+): Promise<WindowAnswer | null> => {
   const targetName = String(entry.placement?.target ?? batch.defaults.placement.target)
   const around = await readEntrySurroundings(db, { instanceId: entry.instanceId, targetName })
   if (!around) return null
@@ -36,7 +45,7 @@ export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<W
   const busy = constraint
     ? await countBusy(db, { batchId: entry.batchId, constraint: constraint.name, but: entry.id })
     : 0
-  const answer = chooseWindow({
+  return chooseWindow({
     now: entry.now.getTime(),
     windows: batch.windows,
     held: await countHeldWindows(db, entry.batchId),
@@ -44,5 +53,4 @@ export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<W
     constraint,
     busy,
   })
-  return answer.is === 'none' ? null : answer.window
 }

@@ -279,3 +279,35 @@ describe('verbs on many entries', () => {
     return { now: () => clock.now(), sleep: clock.sleep.bind(clock), monotonicMs: () => (now += 60_000) }
   }
 })
+
+describe('what each verb would do to an entry', () => {
+  const doesOf = async (id: string, verb: string): Promise<string> => {
+    const { body } = await get(`/v1/queue/${id}`)
+    const choices = body.choices as readonly { verb: string; does: string }[]
+    return choices.find((choice) => choice.verb === verb)?.does ?? ''
+  }
+
+  test('is said before it is done: a conflict by the expression goes through, and when its source goes off', async () => {
+    const end = new Date(Date.now() + 7_200_000).toISOString()
+    const [one] = await begin(['web-1'], { migration_windows: [{ name: 'night', start: null, end }] })
+    const id = String(one?.id)
+    await moveRow(db, id, { state: 'conflict' })
+    await db`update entry set reason = 'no-longer-matches' where id = ${id}::uuid`
+    const does = await doesOf(id, 'resolve')
+    expect(does).toContain('it does not conflict again')
+    expect(does).toContain('"night", which is open now until ')
+    // What it says is what is done.
+    await post(`/v1/queue/${id}/:resolve`)
+    expect((await get(`/v1/queue/${id}`)).body.state).toBe('waiting')
+  })
+
+  test('of a committed conflict is that its source stays off, and is on again after a cancel', async () => {
+    const [one] = await begin(['web-1'])
+    const id = String(one?.id)
+    await moveRow(db, id, { state: 'conflict', stage: 'complete', stopped: true })
+    expect(await doesOf(id, 'resolve')).toMatch(/^Its source stays off\. .* it conflicts again\./)
+    expect(await doesOf(id, 'cancel')).toContain('is switched on again once its copy is proved off')
+    await db`update batch set defaults = defaults || '{"force_conflict_resolution": true}'`
+    expect(await doesOf(id, 'resolve')).toContain('The batch forces conflicts')
+  })
+})

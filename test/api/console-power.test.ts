@@ -75,3 +75,22 @@ test('who is off is on the batch, the entry, the overview and in what a person c
   expect((await call('GET', '/queue/all/cancel?batch=wave-1')).text).toContain(said)
   expect((await call('GET', '/queue')).text).toContain('is-down')
 })
+
+test('an entry is resolved and tried again only by a person who has read what that does', async () => {
+  await addFleet(db, ['web-1'])
+  await startBatch(db, call)
+  await restEntries(db)
+  const [one] = (await call('GET', '/v1/queue')).body.items
+  const id = String(one?.id)
+  for (const [verb, state] of [
+    ['resolve', 'conflict'],
+    ['retry', 'error'],
+  ] as const) {
+    await moveRow(db, id, { state })
+    expect((await call('GET', `/queue/${id}`)).text).toContain(
+      'Its source is switched off for the cutover as soon as',
+    )
+    expect((await press(`/queue/${id}/${verb}`, {})).status).toBe(422)
+    expect((await press(`/queue/${id}/${verb}`, { sure: 'yes' })).status).toBe(303)
+  }
+})

@@ -118,3 +118,59 @@ test('many are cancelled at once, and only as many as were seen', async () => {
   await page.waitForURL('**/batches/moved')
   await page.getByRole('link', { name: '12 canceled' }).waitFor()
 })
+
+test('who is off because of a stopped batch is the first thing that its page, the overview and every question say', async () => {
+  const { db } = fleet.database
+  const end = new Date(Date.now() + 3_600_000).toISOString()
+  await define('halted', 'name == "stubborn" || name == "mute"')
+  const windows = [{ name: 'night', start: null, end }]
+  const { defaults, include_expression } = await fleet.ask<Record<string, unknown>>(
+    'GET',
+    '/v1/batches/halted',
+  )
+  await fetch(`${fleet.url}/v1/batches/halted`, {
+    method: 'PUT',
+    headers: {
+      authorization: `Bearer ${fleet.adminToken}`,
+      'content-type': 'application/json',
+      'if-match': '*',
+    },
+    body: JSON.stringify({ name: 'halted', include_expression, defaults, migration_windows: windows }),
+  })
+  await fleet.ask('POST', '/v1/batches/halted/:start')
+  await until(async () => (await entriesOf('halted')).length === 2, {
+    what: 'the entries',
+    withinMs: patienceMs,
+  })
+  await fleet.ask('POST', '/v1/batches/halted/:stop')
+  // As a stop in the middle of two cutovers leaves them.
+  await db`update entry set state = 'worker-done', stage = 'complete', source_stopped_at = now(), job_id = null,
+    window_id = (select id from batch_window where name = 'night')
+    where batch_id = (select id from batch where name = 'halted')`
+  const page = await signedIn(browser, fleet, '/batches/halted')
+  await untilLive(page)
+  const said = page.locator('#state .down')
+  await said.getByText('2 machines are off for their migration').waitFor()
+  await said
+    .getByText('Its batch is stopped: it is switched on again when its window "night" ends.')
+    .first()
+    .waitFor()
+  await page.locator('summary', { hasText: 'Reset it' }).click()
+  await page.getByText('Each is switched on again, once its copy is proved off.').waitFor()
+  expect(await accessibilityFaults(page)).toEqual([])
+  expect(await contrastFaults(page)).toEqual([])
+  await page.screenshot({ path: 'test-results/batch-down.png', fullPage: true })
+  await page.goto('/')
+  await untilLive(page)
+  await page.locator('#down', { hasText: '2 machines are off for their migration' }).waitFor()
+  expect(await accessibilityFaults(page)).toEqual([])
+  expect(await contrastFaults(page)).toEqual([])
+  await page.screenshot({ path: 'test-results/overview-down.png' })
+  await page.goto('/queue/all/cancel?batch=halted')
+  await page.getByText('2 machines are off for their migration').waitFor()
+  await page.screenshot({ path: 'test-results/cancel-down.png' })
+  await page.goto(`/queue/${(await entryOf('halted', 'mute')).id}`)
+  await untilLive(page)
+  await page.locator('#state .down', { hasText: 'Its source is off' }).waitFor()
+  await page.screenshot({ path: 'test-results/entry-down.png' })
+})

@@ -145,7 +145,10 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     down: { since: '2026-11-18T20:00:00.000Z', until: null, because: 'It is to be switched on again.' },
     target_machine: 'vm-77',
     effects: { open: 0, debts: 0 },
-    verbs: [{ verb: 'cancel', force: false }],
+    choices: [
+      { verb: 'cancel', force: false, cleanup: true, does: 'What was made of it is destroyed.' },
+      { verb: 'retry', force: false, cleanup: false, does: 'Everything is checked anew.' },
+    ],
   }))
   const { stdout } = await run('queue', 'show', 'one')
   for (const words of [
@@ -158,7 +161,8 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     /wanted +cancel, forced, with cleanup/,
     /state +canceled, stage complete\nsource off +since 2026-11-18\S+, no end is set\noff because +It is to be/,
     /target machine +vm-77/,
-    /you can +cancel \(with --cleanup\)/,
+    /you can cancel --cleanup +What was made of it is destroyed\./,
+    /you can retry +Everything is checked anew\./,
   ])
     expect(stdout).toMatch(words)
 })
@@ -267,4 +271,29 @@ test('a batch is shown with who is off before all else', async () => {
   const { run } = await startApi(() => ({ ...batchOf('stopped', {}), down, approval: null }))
   const { stdout } = await run('batches', 'show', 'wave-1')
   expect(stdout).toMatch(/state +stopped\noff now +1 machine is off[^\n]*\noff web-1 +Its batch is stopped\./)
+})
+
+test('a person reads what a verb does to an entry before it is done; a script goes on', async () => {
+  const entry = {
+    name: 'web-1',
+    state: 'waiting',
+    message: 'x',
+    choices: [
+      { verb: 'resolve', force: false, cleanup: false, does: 'Its source is switched off at 14:00.' },
+      { verb: 'cancel', force: false, cleanup: false, does: 'It stays.' },
+      { verb: 'cancel', force: false, cleanup: true, does: 'It is destroyed.' },
+    ],
+  }
+  const { run, typing, asked } = await startApi(({ method }) =>
+    method === 'GET' ? entry : { outcome: 'done', entry },
+  )
+  const posts = () => asked.filter(({ method }) => method === 'POST').length
+  const no = await typing('n\n', 'queue', 'resolve', 'one')
+  expect(no.stderr).toContain('resolve web-1: Its source is switched off at 14:00.')
+  const gone = await typing('no\n', 'queue', 'cancel', 'one', '--cleanup')
+  expect(gone.stderr).toContain('cancel web-1: It is destroyed.')
+  expect([no.code, gone.code, posts()]).toEqual([2, 2, 0])
+  expect((await typing('y\n', 'queue', 'resolve', 'one')).code).toBe(0)
+  expect((await run('queue', 'resolve', 'one')).code).toBe(0)
+  expect(posts()).toBe(2)
 })

@@ -12,8 +12,10 @@ import { explainReason } from '../../domain/migration/reasons.ts'
 import { diffCommitted } from '../../domain/migration/verify-compare.ts'
 import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
+import { readChoices } from '../../migration/read-choices.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { awayOf, downSchema, viewDown } from './down-view.ts'
+import { choicesSchema } from './entry-choices.ts'
 import { viewJob } from './job-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -116,6 +118,7 @@ export const entrySchema = z
       .nullable()
       .openapi({ description: 'What a person wants of it once its job has let go.' }),
     verbs: z.array(z.object({ verb: z.enum(['cancel', 'retry', 'resolve']), force: z.boolean() })),
+    choices: choicesSchema,
     events: z.string().openapi({ description: 'Where its history is.' }),
     facts: anything.openapi({ description: 'The record that was taken.' }),
     version: z.int().openapi({ description: 'Of the ETag: grows with every change of the entry.' }),
@@ -279,6 +282,7 @@ export const readEntry = async (
       { state: row.state as EntryPlace['state'], stage: row.stage as EntryPlace['stage'] },
       { leftovers: hasLeftovers(row) },
     ),
+    choices: await readChoices(db, row),
     events: `/v1/events?subject=entry/${row.id}`,
     facts: row.facts,
     version: row.version,

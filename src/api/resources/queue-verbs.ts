@@ -24,7 +24,9 @@ export const verbSummaries: Readonly<Record<Verb, readonly [summary: string, des
   ],
   resolve: [
     'Decide about an entry in conflict',
-    'It is checked again; with nothing changed it conflicts again. Only the include expression is let through.',
+    'Where its include expression was what conflicted, it is let through for good: it is placed and copied, and its source ' +
+      'is switched off as soon as its window allows. Otherwise everything is verified once more, and with nothing changed ' +
+      'it conflicts again. `choices` of the entry say which it is, and when.',
   ],
 }
 

@@ -193,9 +193,10 @@ const stop: Command = {
   options: { yes: yesOption },
   run: async (call) => {
     const path = pathOf('batches', call.args[0])
-    const { down } = await call.client.get(path)
     // A stop undoes nothing, and a script that stops a wave in trouble must not be held up: only a person is asked.
-    await confirmIfPerson(call, downBefore('stop', down as DownSeen))
+    await confirmIfPerson(call, async () =>
+      downBefore('stop', (await call.client.get(path)).down as DownSeen),
+    )
     const batch = await call.client.post(`${path}/:stop`)
     call.output.show(batch, () => {
       call.output.line(`The batch ${batch.name} is stopped.`)

@@ -2,6 +2,7 @@ import { entryStates } from '../../domain/migration/entry.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, type Option, textOf, UsageError } from '../command.ts'
 import { confirmCount, confirmOptions } from '../confirm-count.ts'
+import { confirmIfPerson, yesOption } from '../confirm.ts'
 import { field, since } from '../output.ts'
 import { percentOf, printEntry } from '../print-entry.ts'
 import { itemsOf, listCommand, pathOf } from './lists.ts'
@@ -37,7 +38,16 @@ const flagsOf = (call: Call, verb: Verb): Json =>
     ? { force: call.values.force === true, cleanup: call.values.cleanup === true }
     : ({} as Json)
 
+/** What the verb would do to the entry, as it was said: read before it is done. */
+const whatItDoes = async (call: Call, verb: Verb, id: string): Promise<string> => {
+  const entry = await call.client.get(pathOf('queue', id))
+  const choices = (entry.choices ?? []) as readonly Json[]
+  const meant = choices.find((one) => one.verb === verb && one.cleanup === (call.values.cleanup === true))
+  return meant === undefined ? '' : `${verb} ${entry.name}: ${meant.does}`
+}
+
 const doOne = async (call: Call, verb: Verb, id: string): Promise<number> => {
+  await confirmIfPerson(call, () => whatItDoes(call, verb, id))
   const answer = await call.client.post(pathOf('queue', id, `:${verb}`), flagsOf(call, verb))
   const entry = answer.entry as Json
   call.output.show(answer, () =>
@@ -106,6 +116,7 @@ const verbCommand = (verb: Verb): Command => ({
     ...choice,
     confirm: { type: 'string', value: 'n', summary: 'for many: how many entries you mean' },
     ids: idsOption,
+    yes: yesOption,
     ...(verb === 'cancel' ? cancelOptions : {}),
   },
   run: (call) => (call.args[0] === undefined ? doMany(call, verb) : doOne(call, verb, call.args[0])),

@@ -32,8 +32,14 @@ export const bulkVerbOf = (name: string | undefined): BulkVerb => {
 }
 
 export const bulkTexts: Readonly<Record<BulkVerb, readonly [button: string, meaning: string]>> = {
-  resolve: ['Resolve', 'Each is checked again; if nothing has changed, it conflicts again.'],
-  retry: ['Try again', 'Everything is checked anew, and what is there of ours is taken over.'],
+  resolve: [
+    'Resolve',
+    'One that no longer matched is let through for good: it is copied, and its source is switched off as soon as its window allows. Every other one is verified once more, and conflicts again if nothing has changed.',
+  ],
+  retry: [
+    'Try again',
+    'Everything is checked anew, what is there of ours is taken over, and each source is switched off as soon as its window allows.',
+  ],
   cancel: [
     'Cancel',
     'Each is given up. A source that we switched off is started again, once the copy is proved off.',

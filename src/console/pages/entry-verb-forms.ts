@@ -4,16 +4,19 @@ import { visible } from '../shown.ts'
 import type { Html } from '../view.ts'
 import { forgetsFinished } from './batch-verb-forms.ts'
 
-export interface EntryVerbSeen {
+/** A way to say a verb, and what it would do now. */
+export interface ChoiceSeen {
   readonly verb: string
   /** It must be said twice. */
   readonly force: boolean
+  readonly cleanup: boolean
+  readonly does: string
 }
 
 interface Actionable {
   readonly id: string
   readonly name: string
-  readonly verbs: readonly EntryVerbSeen[]
+  readonly choices: readonly ChoiceSeen[]
   readonly batch: string
   readonly state: string
   readonly job: unknown
@@ -21,22 +24,24 @@ interface Actionable {
   readonly source_stopped_at: string | null
 }
 
-const verbTexts: Readonly<Record<string, readonly [text: string, hint: string]>> = {
-  resolve: ['Resolve', 'It is checked again; if nothing has changed, it conflicts again.'],
-  retry: ['Try again', 'Everything is checked anew, and what is there of ours is taken over.'],
+const verbTexts: Readonly<Record<string, string>> = { resolve: 'Resolve', retry: 'Try again' }
+
+/** What a person can do about an entry here, each with what it would do: the transition table decides what is offered. */
+export const entryVerbForms = (entry: Actionable): Html => {
+  const cancels = entry.choices.filter(({ verb }) => verb === 'cancel')
+  const others = entry.choices.filter(({ verb }) => verb !== 'cancel')
+  return html`${others.map((choice) => goOnForm(entry, choice))}
+${cancels.length === 0 ? '' : cancelForm(entry, cancels)}${isRemovable(entry) ? removeForm(entry) : ''}`
 }
 
-/** What a person can do about an entry here; the transition table decides what is offered. */
-export const entryVerbForms = (entry: Actionable): Html => {
-  const cancel = entry.verbs.find(({ verb }) => verb === 'cancel')
-  const plain = entry.verbs.filter(({ verb }) => verb !== 'cancel')
-  const buttons = plain.map(
-    ({ verb }) => html`<form method="post" action="/queue/${entry.id}/${verb}" class="verb">
-<button type="submit" aria-describedby="about-${verb}">${verbTexts[verb]?.[0] ?? verb}</button></form>`,
-  )
-  return html`${plain.length === 0 ? '' : html`<div class="buttons">${buttons}</div>`}
-${plain.map(({ verb }) => html`<p class="hint" id="about-${verb}">${verbTexts[verb]?.[1] ?? ''}</p>`)}
-${cancel === undefined ? '' : cancelForm(entry, cancel.force)}${isRemovable(entry) ? removeForm(entry) : ''}`
+/** A source may go off soon after: said first, and said yes to. */
+const goOnForm = ({ id, name }: Actionable, { verb, does }: ChoiceSeen): Html => {
+  const text = verbTexts[verb] ?? verb
+  return html`<details class="waive" data-key="verb-${verb}"><summary>${text}<span class="sr"> ${visible(name)}</span></summary>
+<form method="post" action="/queue/${id}/${verb}"><p>${visible(does)}</p>
+<p class="check"><input type="checkbox" id="sure-${verb}" name="sure" value="yes" required>
+<label for="sure-${verb}">Yes, ${text.toLowerCase()}: ${visible(name)}</label></p>
+<button type="submit">${text}</button></form></details>`
 }
 
 /** Nothing is under way for it, and nothing is owed: what the API asks of an entry that is taken off the list. */
@@ -60,16 +65,24 @@ ${
 <label for="sure-remove">Yes, this entry</label></p>
 <button type="submit" class="danger">Take it off</button></form></details>`
 
-const cancelForm = (entry: Actionable, needsForce: boolean): Html => {
+const cancelForm = (entry: Actionable, choices: readonly ChoiceSeen[]): Html => {
   const { id, name } = entry
-  if (entry.state === 'canceled') return cleanForm(entry)
+  const [plain, cleaning] = [false, true].map((cleanup) =>
+    choices.find((choice) => choice.cleanup === cleanup),
+  )
+  if (plain === undefined) return cleanForm(entry, cleaning)
   return html`<details class="waive"><summary>Cancel it<span class="sr"> ${visible(name)}</span></summary>
 <form method="post" action="/queue/${id}/cancel">
-<p>It is given up. A source that we switched off is started again, once the copy is proved off.</p>
-<p class="check"><input type="checkbox" id="cleanup" name="cleanup" value="yes">
-<label for="cleanup">Destroy the machine that was made on the target</label></p>
+<p>${visible(plain.does)}</p>
 ${
-  needsForce
+  cleaning === undefined
+    ? ''
+    : html`<p class="check"><input type="checkbox" id="cleanup" name="cleanup" value="yes" aria-describedby="about-cleanup">
+<label for="cleanup">Destroy the machine that was made on the target</label></p>
+<p class="hint" id="about-cleanup">Then: ${visible(cleaning.does)}</p>`
+}
+${
+  plain.force
     ? html`<p class="check"><input type="checkbox" id="force" name="force" value="yes" required>
 <label for="force">I know that its whole copy is thrown away, just before the end</label></p>`
     : ''
@@ -78,9 +91,9 @@ ${
 }
 
 /** It was given up before, and something of it is still on the target. */
-const cleanForm = ({ id, name }: Actionable): Html =>
+const cleanForm = ({ id, name }: Actionable, choice: ChoiceSeen | undefined): Html =>
   html`<details class="waive"><summary>Clean up what it left<span class="sr"> of ${visible(name)}</span></summary>
-<form method="post" action="/queue/${id}/cancel"><p>The machine that was made on the target is destroyed.</p>
+<form method="post" action="/queue/${id}/cancel"><p>${visible(choice?.does ?? '')}</p>
 <p class="check"><input type="checkbox" id="cleanup" name="cleanup" value="yes" required>
 <label for="cleanup">Yes, destroy the machine on the target</label></p>
 <button type="submit" class="danger">Clean up</button></form></details>`

@@ -9,7 +9,7 @@ import { many, outside, visible } from '../shown.ts'
 import { ago, definition, type Html, jobLink, table } from '../view.ts'
 import { journeyHtml, placeOfEntry } from './entry-journey.ts'
 import { placeHtml } from './entry-place.ts'
-import { type EntryVerbSeen, entryVerbForms } from './entry-verb-forms.ts'
+import { type ChoiceSeen, entryVerbForms } from './entry-verb-forms.ts'
 
 interface Wait {
   readonly detail: string
@@ -50,7 +50,7 @@ export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
   readonly retries: number
   readonly effects: { readonly open: number; readonly debts: number }
   readonly intent: { readonly verb?: string } | null
-  readonly verbs: readonly EntryVerbSeen[]
+  readonly choices: readonly ChoiceSeen[]
 }
 
 const eventsShown = 200

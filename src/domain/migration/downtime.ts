@@ -108,7 +108,7 @@ const oneOf = ({ name, since, until }: NamedDown): string =>
   `${name} (since ${utcText(since)}, ${until === null ? 'no end is set' : `until ${utcText(until)} at the latest`})`
 
 /** What a person's verb makes of machines that are off. */
-export type DownVerb = 'stop' | 'reset' | 'cancel' | 'remove'
+export type DownVerb = 'stop' | 'reset' | 'cancel'
 
 const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>> = {
   stop: [
@@ -122,10 +122,6 @@ const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>
   cancel: [
     'It is switched on again, once its copy is proved off.',
     'Each is switched on again, once its copy is proved off.',
-  ],
-  remove: [
-    'It cannot be taken off the list before it is on again: cancel it first.',
-    'None of them can be taken off the list before it is on again: cancel them first.',
   ],
 }
 
