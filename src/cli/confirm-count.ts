@@ -1,5 +1,6 @@
 import { ApiRefusal } from './client.ts'
 import { type Call, numberOf, type Option, UsageError } from './command.ts'
+import { confirm } from './confirm.ts'
 
 export const confirmOptions: Readonly<Record<string, Option>> = {
   confirm: { type: 'string', value: 'n', summary: 'how many finished migrations you know to be forgotten' },
@@ -8,7 +9,7 @@ export const confirmOptions: Readonly<Record<string, Option>> = {
 
 /**
  * Sends what may forget finished migrations. The API says how many there are before it forgets any: they are confirmed
- * by number, or all of them with --yes.
+ * by number, all of them with --yes, or by a person who is asked.
  */
 export const confirmCount = async <Answer>(
   call: Call,
@@ -20,7 +21,9 @@ export const confirmCount = async <Answer>(
   } catch (error) {
     const asks = error instanceof ApiRefusal && error.code === 'finished-not-confirmed'
     if (!asks || error.matched === undefined) throw error
-    if (call.values.yes === true) return await send(error.matched)
-    throw new UsageError(`${error.message} Add --confirm ${error.matched}, or --yes.`)
+    if (call.values.yes !== true && !call.io.stdin?.isTTY)
+      throw new UsageError(`${error.message} Add --confirm ${error.matched}, or --yes.`)
+    await confirm(call, error.message)
+    return await send(error.matched)
   }
 }

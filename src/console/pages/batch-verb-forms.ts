@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
 import { whatStays } from '../../migration/forget-finished.ts'
-import { many } from '../shown.ts'
 import { downBeforeHtml } from '../down-shown.ts'
+import { many } from '../shown.ts'
 import type { Html } from '../view.ts'
 import type { BatchDetailSeen, PlanSeen } from './batch.ts'
 

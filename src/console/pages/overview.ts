@@ -47,21 +47,33 @@ const unreadMax = 100
 export const overviewPage = async (context: PageContext): Promise<Page> => {
   const { deps, nowMs } = context
   const { db } = deps
-  const [counts, openLanes, waits, running, processes, debts, pauses, webhooks, readiness, needy, twice, down] =
-    await Promise.all([
-      countJobsByKind(db),
-      countOpenJobsByLane(db),
-      countWaits(db),
-      listJobs(db, { state: 'running' }, { before: undefined, limit: runningShown }),
-      listWorkers(db, { live: true, role: undefined }, { before: undefined, limit: processesMax }),
-      countDebts(db),
-      listPauses(db),
-      listWebhooks(db, { before: undefined, limit: 200 }),
-      checkReadiness(deps),
-      countNeedyEntries(db),
-      countRunningTwice(db),
-      readDown(db, {}),
-    ])
+  const [
+    counts,
+    openLanes,
+    waits,
+    running,
+    processes,
+    debts,
+    pauses,
+    webhooks,
+    readiness,
+    needy,
+    twice,
+    down,
+  ] = await Promise.all([
+    countJobsByKind(db),
+    countOpenJobsByLane(db),
+    countWaits(db),
+    listJobs(db, { state: 'running' }, { before: undefined, limit: runningShown }),
+    listWorkers(db, { live: true, role: undefined }, { before: undefined, limit: processesMax }),
+    countDebts(db),
+    listPauses(db),
+    listWebhooks(db, { before: undefined, limit: 200 }),
+    checkReadiness(deps),
+    countNeedyEntries(db),
+    countRunningTwice(db),
+    readDown(db, {}),
+  ])
   const [migrations, operations, lanes, ready, inventory] = await Promise.all([
     readBatchesSeen(context),
     readOperationsSeen(context),

@@ -165,8 +165,12 @@ export class People {
     const what = `${method} ${path.replace(/[0-9a-f-]{36}/, '{id}')}${json === undefined ? '' : ` ${JSON.stringify(json)}`}`
     this.said.push({ what, status, answer: `${body.code ?? ''} ${body.detail ?? ''}` })
     // They read what is forgotten, and mean it.
-    if (body.code === 'finished-not-confirmed')
-      return this.#say(...confirmed(method, path, json, body.matched))
+    if (body.code === 'finished-not-confirmed') {
+      const confirm_finished = Number(body.matched)
+      return method === 'DELETE'
+        ? this.#say(method, `${path}?confirm_finished=${confirm_finished}`)
+        : this.#say(method, path, { ...(json as object), confirm_finished })
+    }
     if (status >= 500 || status === 400 || status === 422)
       throw new Error(
         `${method} ${path} ${JSON.stringify(json)} was answered ${status}: ${JSON.stringify(body)}`,
