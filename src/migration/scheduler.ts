@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
 import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
-import type { EntryDecision } from '../domain/migration/entry-facts.ts'
+import { type EntryDecision, workingLookMs } from '../domain/migration/entry-facts.ts'
 import { letOffToken } from '../ledger/admission.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
@@ -152,7 +152,7 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
       await note(tx, entry, {
         reason: decision.reason,
         jobId: entry.jobId,
-        lookAt: entry.now.getTime() + lookAgainMs,
+        lookAt: entry.now.getTime() + workingLookMs,
       })
       return { sent }
     }
@@ -230,24 +230,13 @@ const startJob = async (
     reason: decision.reason,
     jobId,
     tries: decision.tries,
-    // A first copy that waits for its turn when its window opens must not wait any longer.
-    lookAt: Math.min(
-      entry.now.getTime() + (cuts ? cutLookMs : lookAgainMs),
-      first && facts.window.is === 'later' ? facts.window.at : Number.POSITIVE_INFINITY,
-      // Nor one that cuts over run on after the end of its window.
-      cuts ? (window?.endsAt ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY,
-    ),
+    lookAt: decision.lookAt,
     // From now on it is counted: two must not be given the same room.
     ...(cuts && entry.stage !== 'complete'
       ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }
       : {}),
   })
 }
-
-/** The end of a job wakes its entry at once; this is for when nobody heard of it, or the world around it changed. */
-const lookAgainMs = 300_000
-/** Its window may close while it waits for its turn. */
-const cutLookMs = 30_000
 
 const payloadOf = (entry: EntryAtWork, job: string): Record<string, unknown> => {
   if (job === 'place-instance') return { instance_id: entry.instanceId, revision: entry.revision }

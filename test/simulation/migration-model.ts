@@ -135,7 +135,7 @@ const carryOut = (world: World, entry: Entry, decision: EntryDecision): void => 
       entry.job = newJob(decision.job, orders)
       entry.tries = decision.tries
       entry.reason = decision.reason
-      entry.lookAt = world.now + 30_000
+      entry.lookAt = decision.lookAt
       return
     }
     case 'call-off':
@@ -246,6 +246,19 @@ export const take = (world: World, step: Step): void => {
   check(world)
   schedule(world)
   check(world)
+  for (const entry of world.entries) checkWindowEnd(world, entry)
+}
+
+/** Whatever job is at it: a source that is off is looked at when its window ends, and its job called off then. */
+const checkWindowEnd = (world: World, entry: Entry): void => {
+  const endsAt = world.windows.find(({ id }) => id === entry.windowId)?.endsAt ?? null
+  if (endsAt === null || entry.gone || !isCommitted(entry.place)) return
+  const { job } = entry
+  if (endsAt > world.now && entry.lookAt > endsAt)
+    fail(entry, 'Nobody looks at a source that is off when its window ends.')
+  const atIt = job?.state === 'open' && job.kind !== 'withdraw-entry'
+  if (endsAt <= world.now && atIt && !job.cancelRequested)
+    fail(entry, 'A job goes on at a source that is off although its window is over.')
 }
 
 const fail = (entry: Entry, what: string): never => {

@@ -12,6 +12,7 @@ import {
   reason,
   rest,
   start,
+  workingLookMs,
 } from './entry-facts.ts'
 import type { EntryEvent } from './entry-rule.ts'
 import { applyEntryEvent } from './entry-table.ts'
@@ -19,11 +20,33 @@ import { applyEntryEvent } from './entry-table.ts'
 export { type EntryDecision, type EntryFacts, type EntryJob, pauseMs } from './entry-facts.ts'
 
 const blockedLookMs = 15_000
-/** The end of its job wakes it; a hundred thousand that wait for their turn are not looked at all the time. */
-const workingLookMs = 300_000
 
 /** What is next for one entry. */
-export const decideEntry = (facts: EntryFacts): EntryDecision => {
+export const decideEntry = (facts: EntryFacts): EntryDecision => inTime(facts, decide(facts))
+
+/** Whatever job is at it, and wherever that stands: nobody looks at a source that may be off later than its window ends. */
+const inTime = (facts: EntryFacts, decision: EntryDecision): EntryDecision => {
+  if (decision.do !== 'rest' && decision.do !== 'start') return decision
+  const moments = momentsOf(facts, decision).filter((moment) => moment > facts.now)
+  return { ...decision, lookAt: Math.min(decision.lookAt, ...moments) }
+}
+
+const momentsOf = (
+  { now, place, job, window, windowEndsAt }: EntryFacts,
+  decision: Extract<EntryDecision, { do: 'rest' | 'start' }>,
+): number[] => {
+  const never = Number.POSITIVE_INFINITY
+  if (decision.do === 'start' && decision.event === 'cutover-begin')
+    return [now + lookMs, (window.is === 'open' ? window.window?.endsAt : null) ?? never]
+  if (isCommitted(place) || (job?.state === 'open' && job.kind === 'cutover-instance'))
+    return [now + lookMs, windowEndsAt ?? never]
+  // A copy that waits for its turn, or runs, when its window opens must not hold the cutover back.
+  if (decision.do === 'start' && decision.job === 'import-instance' && window.is === 'later')
+    return [window.at]
+  return []
+}
+
+const decide = (facts: EntryFacts): EntryDecision => {
   const { job, intent, place } = facts
   if (job?.state === 'open') return whileWorking(facts, job)
   if (intent) return byPerson(facts, intent)
@@ -79,11 +102,9 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   if (block && (place.state === 'waiting' || place.state === 'blocked'))
     return { do: 'call-off', reason: block }
   if (job.limited) return underLimit(facts)
-  const cuts = isCommitted(place) || job.kind === 'cutover-instance'
   const why =
     facts.batchState === 'running' ? waitsFor(facts, reason('working', 'A job is at it.')) : stopped(facts)
-  if (!cuts) return rest(facts, why, facts.now + workingLookMs)
-  return rest(facts, why, Math.min(facts.now + lookMs, facts.windowEndsAt ?? Number.POSITIVE_INFINITY))
+  return rest(facts, why, facts.now + workingLookMs)
 }
 
 const isBeforeCutover = ({ state, stage }: EntryFacts['place']): boolean =>
@@ -153,6 +174,7 @@ const withdraw = (facts: EntryFacts, tries: number, message: string): EntryDecis
   event: null,
   tries,
   reason: lasting(facts, reason('withdraw-entry', message)),
+  lookAt: facts.now + workingLookMs,
 })
 
 /** The last job ended without what it was for. What it had done outside is undone, or debt. */

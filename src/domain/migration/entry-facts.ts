@@ -88,6 +88,8 @@ export type EntryDecision =
       readonly event: EntryEvent | null
       readonly reason: Reason
       readonly tries: number
+      /** The end of the job wakes its entry; by then somebody looks again in any case. */
+      readonly lookAt: number
     }
   /** The job that is at it must let go: what it did outside is undone as it ends. */
   | { readonly do: 'call-off'; readonly reason: Reason }
@@ -98,6 +100,8 @@ export type EntryDecision =
 
 /** A look at everything, so that a lost hint costs no more than this. */
 export const lookMs = 30_000
+/** The end of its job wakes it; a hundred thousand that wait for their turn are not looked at all the time. */
+export const workingLookMs = 300_000
 
 const firstPauseMs = 15_000
 const longestPauseMs = 300_000
@@ -129,11 +133,18 @@ export const apply = (
 })
 
 export const start = (
-  { tries }: Pick<EntryFacts, 'tries'>,
+  { now, tries }: Pick<EntryFacts, 'now' | 'tries'>,
   job: EntryJobKind,
   event: EntryEvent | null,
   message: string,
-): EntryDecision => ({ do: 'start', job, event, reason: reason(job, message), tries })
+): EntryDecision => ({
+  do: 'start',
+  job,
+  event,
+  reason: reason(job, message),
+  tries,
+  lookAt: now + workingLookMs,
+})
 
 /** When it may be tried again after a failure; undefined: now. */
 export const pausedUntil = ({ now, since, tries }: EntryFacts): number | undefined => {

@@ -1,10 +1,32 @@
+import type { Tx } from '../../../db/client.ts'
+import { listWindows } from '../../../db/queries/batch-rows.ts'
 import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
+import { hasEnded } from '../../domain/migration/windows.ts'
+import { DroverError } from '../../errors.ts'
+import { viewWindow } from '../batch-view.ts'
 import { type Journey, movedOn } from '../journey.ts'
 
-/** The entry as it is now, while this job is the one at it; throws when it is not any more. */
-export const holdEntry = ({ turn, entry }: Pick<Journey, 'turn' | 'entry'>): Promise<EntryAtWork> =>
+/** The entry as it is now, while this job is the one at it; throws when it is not any more, or when `check` does. */
+export const holdEntry = (
+  { turn, entry }: Pick<Journey, 'turn' | 'entry'>,
+  check?: (tx: Tx, now: EntryAtWork) => Promise<void>,
+): Promise<EntryAtWork> =>
   turn.transaction(async (tx) => {
     const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
     if (!now) throw movedOn(entry.id)
+    await check?.(tx, now)
     return now
   })
+
+/** Throws when the window that the entry holds is over, by the database's clock: its job is about to be called off. */
+export const requireWindow = async (tx: Tx, { batchId, windowId, now }: EntryAtWork): Promise<void> => {
+  if (windowId === null) return
+  const held = (await listWindows(tx, batchId)).find(({ id }) => id === windowId)
+  if (!held || !hasEnded(viewWindow(held), now.getTime())) return
+  throw new DroverError({
+    code: 'window-ended',
+    class: 'transient',
+    message: `The window "${held.name}" is over.`,
+    remedy: 'Nothing to do: the entry is let go and its source is started again.',
+  })
+}

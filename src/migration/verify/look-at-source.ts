@@ -13,7 +13,7 @@ import { again } from '../copy/again.ts'
 import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
 import { noteEntry } from '../journey.ts'
 import { sourceStopUndo } from '../start-source.ts'
-import { holdEntry } from './hold-entry.ts'
+import { holdEntry, requireWindow } from './hold-entry.ts'
 import type { VerifyTask } from './verify-task.ts'
 
 export type SourceLook =
@@ -57,7 +57,10 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
   if (begun === ended && seen.state === 'off') return undefined
   const at = begun === ended ? begun + 1 : begun
   if (begun === ended) {
-    await noteEntry(task.journey, async (tx) => ({ sourceStoppedAt: await readClock(tx) }))
+    await noteEntry(task.journey, async (tx, now) => {
+      await requireWindow(tx, now)
+      return { sourceStoppedAt: await readClock(tx) }
+    })
     await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended } })
   }
   const outcome = await powerMachine({

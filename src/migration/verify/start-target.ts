@@ -16,7 +16,7 @@ import { PlatformError } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { Journey } from '../journey.ts'
 import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../own-target.ts'
-import { holdEntry } from './hold-entry.ts'
+import { holdEntry, requireWindow } from './hold-entry.ts'
 import { sourcePower } from './look-at-source.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -77,7 +77,7 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   await markStarted(task)
   await requireSourceOff(task)
   await requireNoOther(task)
-  await holdEntry(journey)
+  await holdEntry(journey, requireWindow)
 }
 
 /** Nor does any other copy run: one of an earlier migration, or a machine with its UUID anywhere. */

@@ -23,6 +23,7 @@ const anyWindow: fc.Arbitrary<WindowAnswer> = fc.oneof(
   fc.constantFrom<WindowAnswer[]>(
     { is: 'open', window: null },
     { is: 'open', window: night },
+    { is: 'open', window: { ...night, endsAt: now + 12_345 } },
     { is: 'full', what: 'windows', window: night },
     { is: 'full', what: 'constraint', window: null },
     { is: 'none', why: 'over' },
@@ -78,7 +79,10 @@ const anyFacts: fc.Arbitrary<EntryFacts> = fc.record({
   ),
   window: anyWindow,
   windowOver: fc.boolean(),
-  windowEndsAt: fc.constant(null),
+  windowEndsAt: fc.option(
+    fc.integer({ min: 1, max: 5_000_000 }).map((in_) => now + in_),
+    { nil: null },
+  ),
   intervalMs: fc.integer({ min: 1_000, max: 3_600_000 }),
   finalLimitMs: fc.integer({ min: 1_000, max: 3_600_000 }),
   since: fc.nat(5_000_000).map((ago) => now - ago),
@@ -105,6 +109,21 @@ describe('laws', () => {
     const waitsForItsJob = job?.state === 'open' && job.kind !== 'cutover-instance' && !isCommitted(place)
     expect(decision.lookAt).toBeLessThanOrEqual(now + (waitsForItsJob ? 300_000 : 30_000))
   })
+
+  law(
+    'nobody looks at a source that is off later than its window ends, whatever job is at it',
+    (given, decision) => {
+      const { place, windowEndsAt } = given
+      if (decision.do !== 'rest' && decision.do !== 'start') return
+      const begun = decision.do === 'start' && decision.event === 'cutover-begin'
+      const window = given.window.is === 'open' ? given.window.window : null
+      const ends = begun ? (window?.endsAt ?? null) : isCommitted(place) ? windowEndsAt : null
+      if (ends !== null) expect(decision.lookAt).toBeLessThanOrEqual(ends)
+      // Nor, where it has none, than whoever looks at everything.
+      const off = begun || isCommitted(place)
+      if (off) expect(decision.lookAt).toBeLessThanOrEqual(now + 30_000)
+    },
+  )
 
   law('every step has a reason, and what is applied is possible there', ({ place }, decision) => {
     expect(decision.reason.code).not.toBe('')

@@ -19,9 +19,25 @@ describe('while a job is at it', () => {
     expect(doing('idle/complete', over)).toBe('rest')
   })
 
-  test('what is committed is looked at when its window ends, not half a minute later', () => {
-    const given = { place: at('final-import/final'), job: open('cutover-instance'), windowEndsAt: now + 700 }
-    expect(decideEntry(facts(given))).toMatchObject({ do: 'rest', lookAt: now + 700 })
+  test.each([
+    ['final-import/final', 'cutover-instance'],
+    ['worker-done/complete', 'final-verify'],
+  ] as const)(
+    'what is committed is looked at when its window ends, not half a minute later: %s',
+    (place, kind) => {
+      const given = { place: at(place), job: open(kind), windowEndsAt: now + 700 }
+      expect(decideEntry(facts(given))).toMatchObject({ do: 'rest', lookAt: now + 700 })
+    },
+  )
+
+  test.each([
+    ['worker-done/complete', 'running', { do: 'start', job: 'final-verify' }],
+    ['worker-done/complete', 'stopped', { do: 'rest', reason: { code: 'batch-stopped' } }],
+    ['idle/complete', 'running', { do: 'start', job: 'cutover-instance' }],
+    ['conflict/complete', 'running', { do: 'rest' }],
+  ] as const)('nor without a job, nor with the next one just sent: %s, %s', (place, batchState, expected) => {
+    const given = facts({ place: at(place), batchState, sourceIsOurs: true, windowEndsAt: now + 700 })
+    expect(decideEntry(given)).toMatchObject({ ...expected, lookAt: now + 700 })
   })
 
   test('in a stopped batch nothing is, and why it waits and what ends that is told', () => {
