@@ -4,7 +4,13 @@ import { findInstanceById } from '../../db/queries/find-instance.ts'
 import { freezeInstances, thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { applyOverrides } from '../domain/inventory/overrides.ts'
-import { type EntryPlace, type EntryStage, type EntryState, hasEnded } from '../domain/migration/entry.ts'
+import {
+  type EntryPlace,
+  type EntryStage,
+  type EntryState,
+  hasEnded,
+  isCommitted,
+} from '../domain/migration/entry.ts'
 import type { EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
 import { applyEntryEvent, type EntryEvent, type EntryRule } from '../domain/migration/entry-table.ts'
 import { endsRunning } from '../domain/migration/start-batch.ts'
@@ -147,13 +153,11 @@ const followRecord = async (
 }
 
 /**
- * Windows and constraints are held from the cutover on, and only as long as it goes on; a constraint also until a source
- * that we switched off runs again, because it says how many may be off at once.
+ * Windows and constraints are held from when a cutover is sent for, and only as long as it may go on; a constraint also
+ * until a source that we switched off runs again, because it says how many may be off at once.
  */
 const leaving = (entry: EntryAtWork, to: EntryPlace, from: EntryPlace): EntryChange => {
-  const cutting = (place: EntryPlace) =>
-    ['final-import', 'post-import', 'worker-done'].includes(place.state) || place.stage === 'complete'
-  if (!cutting(from) || (cutting(to) && to.state !== 'finished')) return {}
+  if (!hasEnded(to.state) && !(isCommitted(from) && !isCommitted(to))) return {}
   const staysOff = entry.sourceStoppedAt !== null && to.state !== 'finished'
   return { windowId: null, ...(staysOff ? {} : { constraintName: null }) }
 }

@@ -6,7 +6,7 @@ export interface Window {
   readonly startsAt: number | null
   /** Null: for ever. */
   readonly endsAt: number | null
-  /** From then on nothing new begins in it. */
+  /** From then on it is given to nobody any more; who holds it may begin until it ends. */
   readonly lockoutAt: number | null
   /** 0: as many as come. */
   readonly capacity: number
@@ -63,13 +63,14 @@ export const chooseWindow = (ask: WindowAsk): WindowAnswer => {
   const crowded = constraint !== null && constraint.maxConcurrent > 0 && busy + 1 > constraint.maxConcurrent
   if (windows.length === 0)
     return crowded ? { is: 'full', what: 'constraint', window: null } : { is: 'open', window: null }
+  const neededMs = constraint?.minBootMs ?? 0
+  // Its room is kept for it, also when nobody else gets any there any more; the time to begin there is not.
+  const mine = windows.find((window) => window.id === own && !hasEnded(window, now))
+  if (mine && fits(mine, now, neededMs)) return startIn(mine, now, crowded)
   const usable = windows.filter((window) => !isLocked(window, now))
   if (usable.length === 0) return { is: 'none', why: 'over' }
-  const long = usable.filter((window) => fits(window, now, constraint?.minBootMs ?? 0))
+  const long = usable.filter((window) => fits(window, now, neededMs))
   if (long.length === 0) return { is: 'none', why: 'too-short' }
-  // Its room is kept for it; the time to begin there is not.
-  const mine = long.find((window) => window.id === own)
-  if (mine) return startIn(mine, now, crowded)
   const byStart = [...long].sort((a, b) => (a.startsAt ?? 0) - (b.startsAt ?? 0) || compare(a.name, b.name))
   const roomy = byStart.find(
     (window) => window.capacity === 0 || (ask.held.get(window.id) ?? 0) < window.capacity,

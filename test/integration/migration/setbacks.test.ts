@@ -126,7 +126,6 @@ describe('a window that ends', () => {
   afterEach(() => db`delete from batch_window`)
 
   test.each([
-    ['is locked', 'vm-107', { lockout_at: -1 }],
     ['is over', 'vm-111', { ends_at: -1 }],
     ['is too short by now', 'vm-108', { ends_at: 30 }],
   ] as const)('and that %s when its turn comes: its source is not touched', async (_how, ref, edges) => {
@@ -140,6 +139,35 @@ describe('a window that ends', () => {
     expect(await powerOf(from, ref)).toBe('on')
     await lookNow(world)
     expect((await entryOf(db, id)).state).toBe('idle')
+  })
+
+  test('and that is locked when its turn comes: who was given it before goes on, and nobody else gets it', async () => {
+    const { id } = await placeEntry(world, 'vm-107')
+    const late = await placeEntry(world, 'vm-105')
+    await db`update entry set stage = 'final', synced_at = now()`
+    await holdWindow(id, 3_600)
+    const job = await sendTo(world, id, 'cutover-instance')
+    await db`update batch_window set lockout_at = now() - interval '1 second'`
+    await lookNow(world)
+    expect(await entryOf(db, id)).toMatchObject({ state: 'idle', jobId: job, reason: 'working' })
+    expect(await entryOf(db, late.id)).toMatchObject({ jobId: null, windowId: null, reason: 'no-window' })
+    await world.worker.finish(job)
+    expect(await entryOf(db, id)).toMatchObject({ state: 'worker-done' })
+    expect(await powerOf(from, 'vm-107')).toBe('off')
+    expect(await powerOf(from, 'vm-105')).toBe('on')
+    await db`delete from entry where id = any(${[id, late.id]}::uuid[])`
+  })
+
+  test('has room again when an entry that was given it, and had not begun, is given up', async () => {
+    const { id } = await placeEntry(world, 'vm-201')
+    await holdWindow(id, 3_600)
+    await sendTo(world, id, 'cutover-instance')
+    await db.begin((tx) =>
+      actOnEntry(tx as Tx, { id, by: 'test', verb: 'cancel', force: false, cleanup: true }),
+    )
+    await driveEntry(world, id, ['canceled'])
+    expect(await entryOf(db, id)).toMatchObject({ windowId: null, constraintName: null })
+    await db`delete from entry where id = ${id}::uuid`
   })
 
   test('during the final import: the source runs again, and the entry waits with what it has', async () => {

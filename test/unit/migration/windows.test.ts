@@ -43,6 +43,11 @@ const naive = ({ now, windows, held, own, constraint, busy }: WindowAsk): string
   let best: Window | undefined
   let [closed, short, full] = [0, 0, 0]
   for (const one of windows) {
+    // What was given before the lockout is kept beyond it.
+    const lasts = one.endsAt === null || one.endsAt > now
+    const left =
+      one.endsAt === null ? Number.POSITIVE_INFINITY : one.endsAt - Math.max(now, one.startsAt ?? 0)
+    if (one.id === own && lasts && left > (constraint?.minBootMs ?? 0) + minute) return begin(one)
     if ((one.endsAt !== null && one.endsAt <= now) || (one.lockoutAt !== null && one.lockoutAt <= now)) {
       closed += 1
       continue
@@ -52,7 +57,6 @@ const naive = ({ now, windows, held, own, constraint, busy }: WindowAsk): string
       short += 1
       continue
     }
-    if (one.id === own) return begin(one)
     if (one.capacity > 0 && (held.get(one.id) ?? 0) >= one.capacity) {
       full += 1
       continue
@@ -155,13 +159,16 @@ describe('chooseWindow', () => {
     expect(chooseWindow(ask({ windows, held: new Map([['theirs', 5]]) })).is).toBe('open')
   })
 
-  test('who holds a window keeps its room there, and begins in it no later than others may', () => {
+  test('who holds a window keeps its room there also after its lockout, until its boot time does not fit any more', () => {
     const windows = [window({ capacity: 1, lockoutAt: 50 * minute })]
     const held = new Map([['w', 1]])
     const constraint = { name: 'slow', maxConcurrent: 0, minBootMs: 60 * minute }
     expect(chooseWindow(ask({ windows, held, now: 49 * minute })).is).toBe('full')
     expect(chooseWindow(ask({ windows, held, own: 'w', now: 49 * minute })).is).toBe('open')
-    expect(chooseWindow(ask({ windows, held, own: 'w', now: 50 * minute })).is).toBe('none')
+    expect(chooseWindow(ask({ windows, held, own: 'w', now: 50 * minute })).is).toBe('open')
+    expect(chooseWindow(ask({ windows, held, now: 50 * minute })).is).toBe('none')
+    expect(chooseWindow(ask({ windows, held, own: 'w', now: 99 * minute - 1 })).is).toBe('open')
+    expect(chooseWindow(ask({ windows, held, own: 'w', now: 99 * minute })).is).toBe('none')
     expect(chooseWindow(ask({ windows, held, own: 'w', constraint, now: 40 * minute })).is).toBe('none')
   })
 
