@@ -15,6 +15,7 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly jobPayload: Readonly<Record<string, unknown>> | null
   readonly jobTokens: readonly string[] | null
   readonly jobFinishedAt: Date | null
+  readonly jobProgress: Readonly<Record<string, unknown>> | null
   /** Somebody is at it, or owes it a withdrawal. */
   readonly busy: boolean
   /** The database's clock. */
@@ -23,7 +24,7 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
 
 const atWork = (db: Queryable) => db`
   e.*, j.kind as job_kind, j.state as job_state, j.error as job_error, j.payload as job_payload, j.tokens as job_tokens,
-  j.finished_at as job_finished_at, ${jobIsAtEntry(db)} as busy, now() as now
+  j.finished_at as job_finished_at, j.progress as job_progress, ${jobIsAtEntry(db)} as busy, now() as now
   from entry e left join job j on j.id = e.job_id`
 
 /**

@@ -1,9 +1,14 @@
-import { copiedInAll } from '../domain/migration/progress-pace.ts'
+import type { Tx } from '../../db/client.ts'
+import type { EntryAtWork, EntryChange } from '../../db/queries/entry-rows.ts'
+import { writeEntry } from '../../db/queries/entry-rows.ts'
+import { copiedInAll, toppedUp } from '../domain/migration/progress-pace.ts'
+import { latestTopUp } from '../domain/migration/top-up.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
 import type { DomainChange } from '../ledger/settle.ts'
-import { type EntryStep, moveEntry } from './apply-entry.ts'
+import { asItIs, type EntryStep, moveEntry } from './apply-entry.ts'
+import type { BatchView } from './batch-view.ts'
 import type { ByteBudget } from './copy/byte-budget.ts'
 import { copyCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
@@ -12,6 +17,7 @@ import { requireDisks } from './copy/require-disks.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
+import { observeEntry } from './observe-entry.ts'
 
 export interface ImportParts {
   readonly use: UsePlatform
@@ -35,6 +41,8 @@ export const importEntry = async (
   const journey = await enterJourney(turn, entryId, async (tx, batch, entry) => {
     if (entry.state === 'background-import') return
     if (entry.state !== 'idle') throw movedOn(entryId)
+    // The job may have waited for its turn since it was sent.
+    if (entry.stage === 'final' && (await comesTooLate(tx, batch, entry))) return
     await moveEntry(tx, batch.row, entry, {
       event: 'sync-begin',
       reason: { code: 'copying', message: 'What changed is copied while the source runs.' },
@@ -43,6 +51,7 @@ export const importEntry = async (
       tries: entry.tries,
     })
   })
+  if (journey.entry.state === 'idle') return leftForCutover(journey)
   return atBothEnds(use, journey, async (ends) => {
     const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
     const before = await guardDrift(task, [])
@@ -59,22 +68,44 @@ export const importEntry = async (
         took: { phase: 'background-import', bytes, tookMs: cycle.tookMs },
         event: 'sync-done',
         reason: { code: 'copied', message: `The copy is as old as ${cycle.takenAt.toISOString()}.` },
-        change: {
+        change: (entry) => ({
           syncedAt: cycle.takenAt,
-          progress: copiedInAll(journey.entry.progress, bytes),
+          progress: progressAfter(entry, bytes),
           error: null,
-        },
+        }),
       }),
     }
   })
 }
 
-type Leaving = Omit<EntryStep, 'by'> & { readonly took?: Parameters<typeof noteHistory>[2] }
+/** With how long a top-up took: from where it began, by whatever it was held up. */
+const progressAfter = ({ progress, stage, since, now }: EntryAtWork, bytes: number) =>
+  stage === 'final'
+    ? toppedUp(progress, { bytes, tookMs: now.getTime() - since.getTime() })
+    : copiedInAll(progress, bytes)
+
+/** A top-up that would not be over when the window opens keeps the cutover waiting. */
+const comesTooLate = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<boolean> => {
+  const facts = (await observeEntry(tx, batch, entry))?.facts
+  return facts?.window.is === 'later' && facts.now > latestTopUp({ ...facts, opensAt: facts.window.at })
+}
+
+const leftForCutover = (journey: Journey): EntryOutcome => ({
+  result: { ended: 'not-begun' },
+  change: leaveJourney(journey, (tx, entry) => writeEntry(tx, { ...asItIs(entry), jobId: null })),
+})
+
+type Leaving = Omit<EntryStep, 'by' | 'change'> & {
+  readonly took?: Parameters<typeof noteHistory>[2]
+  readonly change?: EntryChange | ((entry: EntryAtWork) => EntryChange)
+}
 
 /** Moves the entry with the job's outcome. */
-export const move = (journey: Journey, { took, ...step }: Leaving): DomainChange =>
+export const move = (journey: Journey, { took, change, ...step }: Leaving): DomainChange =>
   leaveJourney(journey, async (tx, entry) => {
-    await moveEntry(tx, journey.batch.row, entry, { ...step, by: actorOf(journey.turn) })
+    const changes = typeof change === 'function' ? change(entry) : change
+    const by = actorOf(journey.turn)
+    await moveEntry(tx, journey.batch.row, entry, { ...step, by, ...(changes ? { change: changes } : {}) })
     if (took) await noteHistory(tx, journey, took)
   })
 

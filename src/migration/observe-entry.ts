@@ -9,7 +9,9 @@ import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { trackingState } from '../domain/inventory/tracking.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../domain/migration/entry-facts.ts'
+import { paceOf, readProgress, topUpsOf } from '../domain/migration/progress-pace.ts'
 import { instanceBlocks } from '../domain/migration/start-batch.ts'
+import { topUpForecast } from '../domain/migration/top-up.ts'
 import { type Constraint, chooseWindow, hasEnded, type WindowAnswer } from '../domain/migration/windows.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
@@ -67,6 +69,7 @@ export const observeEntry = async (
     windowEndsAt: own?.endsAt ?? null,
     intervalMs: durationMs(batch.config.background_sync_interval),
     finalLimitMs: durationMs(batch.config.final_background_sync_limit),
+    forecastMs: topUpForecast(topUpsOf(entry.progress)),
     since: Math.max(entry.since.getTime(), entry.jobFinishedAt?.getTime() ?? 0),
     tries: entry.tries,
   }
@@ -81,7 +84,15 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
     state: state === 'succeeded' || state === 'failed' || state === 'canceled' ? state : 'open',
     error: entry.jobError,
     limited: isLimited(batch, entry),
+    remainingMs: remainingOf(entry),
   }
+}
+
+/** How long its copy will still take. */
+const remainingOf = ({ jobProgress, jobState, now }: EntryAtWork): number | null => {
+  const at = { now: now.getTime(), runs: jobState === 'running' }
+  const { etaSeconds } = paceOf(readProgress(jobProgress), at)
+  return etaSeconds === null ? null : etaSeconds * 1_000
 }
 
 /** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
@@ -136,7 +147,8 @@ const windowOf = async (
   entry: EntryAtWork,
   constraint: Constraint | null,
 ): Promise<WindowAnswer> => {
-  const waits = entry.state === 'idle' || (entry.state === 'background-import' && isLimited(batch, entry))
+  const copies = entry.state === 'background-import' && (entry.stage === 'final' || isLimited(batch, entry))
+  const waits = entry.state === 'idle' || copies
   if (!waits || entry.stage === 'complete') return { is: 'none', why: 'over' }
   const busy = constraint
     ? await countBusy(tx, { batchId: entry.batchId, constraint: constraint.name, but: entry.id })

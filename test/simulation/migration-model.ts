@@ -56,6 +56,7 @@ const factsOf = (world: World, entry: Entry): EntryFacts => {
     windowEndsAt: own?.endsAt ?? null,
     intervalMs: world.intervalMs,
     finalLimitMs: world.finalLimitMs,
+    forecastMs: 0,
     since: entry.since,
     tries: entry.tries,
   }
@@ -114,6 +115,15 @@ const byScheduler = (world: World, entry: Entry, event: EntryEvent, more: Applie
   entry.intent = { verb: 'reset', force: true }
 }
 
+/** None is sent that would keep the cutover waiting when its window opens. */
+const checkTopUp = (world: World, entry: Entry, job: string): void => {
+  if (job !== 'import-instance' || entry.place.stage !== 'final') return
+  const { window } = factsOf(world, entry)
+  if (window.is === 'open') fail(entry, 'A top-up is sent although the window is open.')
+  if (window.is === 'later' && world.now > window.at - world.finalLimitMs)
+    fail(entry, 'A top-up is sent within the last limit before the window.')
+}
+
 /** What the scheduler does with a decision. */
 const carryOut = (world: World, entry: Entry, decision: EntryDecision): void => {
   switch (decision.do) {
@@ -130,6 +140,7 @@ const carryOut = (world: World, entry: Entry, decision: EntryDecision): void => 
         const { window } = factsOf(world, entry)
         if (window.is === 'open' && window.window) entry.windowId = window.window.id
       }
+      checkTopUp(world, entry, decision.job)
       const orders = entry.job?.kind === 'withdraw-entry' ? entry.job.orders : undefined
       entry.story.push(`${world.now}: start ${decision.job}`)
       entry.job = newJob(decision.job, orders)

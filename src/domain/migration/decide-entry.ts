@@ -16,6 +16,7 @@ import {
 } from './entry-facts.ts'
 import type { EntryEvent } from './entry-rule.ts'
 import { applyEntryEvent } from './entry-table.ts'
+import { endsSoon } from './top-up.ts'
 
 export { type EntryDecision, type EntryFacts, type EntryJob, pauseMs } from './entry-facts.ts'
 
@@ -40,11 +41,14 @@ const momentsOf = (
     return [now + lookMs, (window.is === 'open' ? window.window?.endsAt : null) ?? never]
   if (isCommitted(place) || (job?.state === 'open' && job.kind === 'cutover-instance'))
     return [now + lookMs, windowEndsAt ?? never]
-  // A copy that waits for its turn, or runs, when its window opens must not hold the cutover back.
-  if (decision.do === 'start' && decision.job === 'import-instance' && window.is === 'later')
-    return [window.at]
-  return []
+  const copies =
+    decision.do === 'start' ? decision.job === 'import-instance' : job?.kind === 'import-instance'
+  return copies ? [whenOpen(now, window)] : []
 }
+
+/** A copy that waits for its turn, or runs, when its window opens must not hold the cutover back. */
+const whenOpen = (now: number, window: EntryFacts['window']): number =>
+  window.is === 'later' ? window.at : window.is === 'none' ? Number.POSITIVE_INFINITY : now + lookMs
 
 const decide = (facts: EntryFacts): EntryDecision => {
   const { job, intent, place } = facts
@@ -102,10 +106,23 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   if (block && (place.state === 'waiting' || place.state === 'blocked'))
     return { do: 'call-off', reason: block }
   if (job.limited) return underLimit(facts)
+  if (keepsCutoverWaiting(facts, job))
+    return {
+      do: 'call-off',
+      reason: reason('window-open', 'Its window is open: the cutover copies the rest.'),
+    }
   const why =
     facts.batchState === 'running' ? waitsFor(facts, reason('working', 'A job is at it.')) : stopped(facts)
   return rest(facts, why, facts.now + workingLookMs)
 }
+
+/** A top-up whose window is open; a first copy is never called off for that: the cutover would copy all of it. */
+const keepsCutoverWaiting = ({ place, window, batchState }: EntryFacts, job: EntryJob): boolean =>
+  job.kind === 'import-instance' &&
+  place.stage === 'final' &&
+  batchState === 'running' &&
+  window.is === 'open' &&
+  !(place.state === 'background-import' && endsSoon(job.remainingMs ?? null))
 
 const isBeforeCutover = ({ state, stage }: EntryFacts['place']): boolean =>
   state === 'idle' && stage !== 'complete'
@@ -121,14 +138,12 @@ const stopped = ({ place, windowEndsAt }: EntryFacts): Reason => {
 
 /** The limit on first copies never holds back one whose window is open. */
 const underLimit = (facts: EntryFacts): EntryDecision => {
-  const { now, window } = facts
-  if (window.is === 'open')
+  if (facts.window.is === 'open')
     return {
       do: 'let-off',
       reason: reason('working', 'Its window is open: the limit on first copies does not hold it back.'),
     }
-  const opensAt = window.is === 'later' ? window.at : now + (window.is === 'full' ? lookMs : workingLookMs)
-  return rest(facts, reason('working', 'A job is at it.'), Math.min(opensAt, now + workingLookMs))
+  return rest(facts, reason('working', 'A job is at it.'), facts.now + workingLookMs)
 }
 
 const tooLate = ({ place }: EntryFacts, { verb }: Intent): EntryDecision => ({

@@ -31,12 +31,12 @@ export const decideIdle = (facts: EntryFacts): EntryDecision => {
 }
 
 const untilWindow = (facts: EntryFacts): EntryDecision => {
-  const { now, place, tracked, syncedAt, window, intervalMs, finalLimitMs } = facts
+  const { now, place, tracked, syncedAt, window, intervalMs, finalLimitMs, forecastMs } = facts
   const why = whyNotOpen(window)
   const opensAt = window.is === 'later' ? window.at : null
   if (place.stage === 'background' || !tracked || syncedAt === null)
     return rest(facts, why, Math.min(opensAt ?? Number.POSITIVE_INFINITY, now + lookMs))
-  const topUp = decideTopUp({ now, syncedAt, intervalMs, finalLimitMs, opensAt })
+  const topUp = decideTopUp({ now, syncedAt, intervalMs, finalLimitMs, forecastMs, opensAt })
   if (topUp.due)
     return start(facts, 'import-instance', 'sync-begin', 'What changed since the last copy is copied.')
   return rest(facts, why, Math.min(topUp.lookAt, now + lookMs))

@@ -28,6 +28,8 @@ export interface EntryJob {
   readonly error: { readonly code: string; readonly class: string; readonly message: string } | null
   /** It has not begun, and asks for room under the batch's limit on first copies. */
   readonly limited?: boolean
+  /** How long its copy will still take at the rate of the last seconds; null: nothing moves, or nobody can tell. */
+  readonly remainingMs?: number | null
 }
 
 /** All that the decision hangs on. Nothing is read and no clock is asked. */
@@ -59,6 +61,8 @@ export interface EntryFacts {
   readonly windowEndsAt: number | null
   readonly intervalMs: number
   readonly finalLimitMs: number
+  /** How long a top-up of it is foreseen to take; 0: nobody can tell. */
+  readonly forecastMs: number
   /** When its last job ended or it came here, whichever is later. */
   readonly since: number
   /** How often in a row it failed to get away from here: see `tries` of a decision. */

@@ -1,3 +1,5 @@
+import { notedTopUps } from './top-up.ts'
+
 /** How fast bytes went over the last seconds. Only what was moved since it was made is counted, not what lay there. */
 export class PaceMeter {
   /** Oldest first; the sums of all bytes up to then. */
@@ -51,11 +53,24 @@ export const readProgress = (stored: Readonly<Record<string, unknown>> | null): 
   }
 }
 
+/** What is kept with an entry of its copies. */
+type CopiesKept = Readonly<Record<string, unknown>> | null
+
 /** What an entry shows while nobody copies and when it has ended: all bytes that were copied to its machine. */
-export const copiedInAll = (before: Readonly<Record<string, unknown>> | null, bytes: number) => {
+export const copiedInAll = (before: CopiesKept, bytes: number) => {
   const all = readProgress(before).done + bytes
   return { phase: 'copied', done: all, total: all }
 }
+
+/** The same after a top-up, with how long the last of them took. */
+export const toppedUp = (before: CopiesKept, { bytes, tookMs }: { bytes: number; tookMs: number }) => ({
+  ...copiedInAll(before, bytes),
+  top_ups_ms: notedTopUps(topUpsOf(before), tookMs),
+})
+
+/** How long the last top-ups took. */
+export const topUpsOf = (kept: CopiesKept): readonly number[] =>
+  Array.isArray(kept?.top_ups_ms) ? kept.top_ups_ms.filter((took) => typeof took === 'number') : []
 
 /** A rate that is older than this is over: nothing moves. */
 export const rateHoldsMs = 30_000

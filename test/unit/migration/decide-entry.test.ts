@@ -85,6 +85,7 @@ const anyFacts: fc.Arbitrary<EntryFacts> = fc.record({
   ),
   intervalMs: fc.integer({ min: 1_000, max: 3_600_000 }),
   finalLimitMs: fc.integer({ min: 1_000, max: 3_600_000 }),
+  forecastMs: fc.nat(3_600_000),
   since: fc.nat(5_000_000).map((ago) => now - ago),
   tries: fc.nat(12),
 })

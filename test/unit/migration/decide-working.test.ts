@@ -72,4 +72,33 @@ describe('while a job is at it', () => {
     })
     expect(decideEntry(owed).reason).toEqual(away[0])
   })
+
+  describe('a top-up, when its window opens,', () => {
+    const opens: WindowAnswer = { is: 'open', window: night }
+    const topUp = (where: string, remainingMs: number | null, window: WindowAnswer = opens) =>
+      decideEntry(facts({ place: at(where), job: { ...open('import-instance'), remainingMs }, window }))
+
+    test('is called off where it stands in line, or would keep the cutover waiting', () => {
+      expect(topUp('idle/final', null).do).toBe('call-off')
+      expect(topUp('background-import/final', null).do).toBe('call-off')
+      expect(topUp('background-import/final', 60_001)).toMatchObject({
+        do: 'call-off',
+        reason: { code: 'window-open' },
+      })
+    })
+
+    test('may end where that takes a minute, and is looked at again', () => {
+      expect(topUp('background-import/final', 60_000)).toMatchObject({ do: 'rest', lookAt: now + 30_000 })
+    })
+
+    test('and a first copy goes on: the cutover would copy all of it', () => {
+      expect(topUp('background-import/background', null).do).toBe('rest')
+    })
+
+    test('is looked at then, and not called off before', () => {
+      const later: WindowAnswer = { is: 'later', window: night, at: now + 700 }
+      expect(topUp('background-import/final', null, later)).toMatchObject({ do: 'rest', lookAt: now + 700 })
+      expect(topUp('idle/final', null, { is: 'full', what: 'windows', window: night }).do).toBe('rest')
+    })
+  })
 })

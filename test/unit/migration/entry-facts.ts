@@ -33,6 +33,7 @@ export const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
   windowEndsAt: null,
   intervalMs: 600_000,
   finalLimitMs: 600_000,
+  forecastMs: 0,
   since: now - 1_000,
   tries: 0,
   ...changes,
