@@ -54,7 +54,7 @@ const write = defineRoute({
   description:
     "A field that is not given leaves the source's word. The instance is assessed anew at once. While a running " +
     'batch holds the instance, only `comment`, `started_after` and `stopped_after` may change, and the last two only ' +
-    'until its target is verified.',
+    'until the verification of its target begins.',
   request: { params: idParams, headers: ifMatchHeaders, body: jsonBody(overridesBody) },
   responses: { 200: json(answer, 'They hold now') },
 })
@@ -108,11 +108,10 @@ const changeHeld = async (
     )
   const running = endsRunning(entry.sourceRan, overrides)
   if (running === entry.running) return
-  // Whoever verifies the target has begun from the old answer.
-  if (entry.state === 'worker-done')
+  if (entry.state === 'worker-done' && entry.verifying)
     throw problem(
       'instance-frozen',
-      'Its target is being verified right now: how it ends cannot change any more, unless that ends in a conflict.',
+      'Its verification has begun: how its target ends cannot change any more, unless that ends in a conflict.',
     )
   await writeEntryPower(tx, entry.id, running)
   await insertAuditEvent(tx, {
