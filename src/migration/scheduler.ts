@@ -207,12 +207,13 @@ const startJob = async (
   const { surroundings, facts, constraint } = observed
   const source = surroundings.sourceName
   const target = surroundings.targetName ?? ''
-  const imports = [`source-imports/${source}`, `target-imports/${target}`]
+  // What is copied already is only fitted: it takes no room of those that copy.
+  const copied = entry.stage === 'complete'
+  const imports = copied ? [] : [`source-imports/${source}`, `target-imports/${target}`]
   const cuts = decision.job === 'cutover-instance'
   // The limit on first copies never holds back one whose window is open.
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
-  // What is copied already is only fitted.
-  const copies = entry.stage === 'complete' ? [] : tokensOfSource(source, observed.record)
+  const copies = copied ? [] : tokensOfSource(source, observed.record)
   const tokens = {
     'place-instance': tokensToPlace(surroundings.targetName),
     'import-instance': [...imports, ...copies, ...(first ? [firstCopyToken(batch.row.name)] : [])],
@@ -232,7 +233,7 @@ const startJob = async (
     tries: decision.tries,
     lookAt: decision.lookAt,
     // From now on it is counted: two must not be given the same room.
-    ...(cuts && entry.stage !== 'complete'
+    ...(cuts && !copied
       ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }
       : {}),
   })

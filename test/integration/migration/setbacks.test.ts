@@ -223,6 +223,15 @@ describe('a window that ends', () => {
   })
 })
 
+test('a whole copy that is only fitted takes no room of those that copy', async () => {
+  const { id } = await world.ready('vm-211')
+  await db`update entry set state = 'idle', job_id = null where id = ${id}::uuid`
+  await lookNow(world)
+  const { jobId } = await entryOf(db, id)
+  expect(await jobOf(db, jobId ?? '')).toMatchObject({ kind: 'cutover-instance', tokens: [] })
+  await db`delete from entry where id = ${id}::uuid`
+})
+
 const wish = (id: string) => db`
   update entry set intent = ${JSON.stringify({ verb: 'reset', force: true })}::text::jsonb where id = ${id}::uuid`
 
