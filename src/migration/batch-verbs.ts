@@ -100,7 +100,7 @@ export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
   return moveBatch(tx, { batch, to, event: 'stopped', message: 'Stopped by a person.', by: verb.by })
 }
 
-/** Its entries go, with what they made; finished machines stay. Committed entries need force. */
+/** Its entries go, with what they made; finished machines stay. Committed entries need force. How many are to go. */
 export const resetBatch = async (
   tx: Tx,
   verb: BatchVerb & {
@@ -110,6 +110,8 @@ export const resetBatch = async (
   },
 ): Promise<{ readonly batch: BatchRow; readonly entries: number }> => {
   const batch = await locked(tx, verb.name)
+  // It is what was asked for: by somebody who heard no answer, or by a script that begins with it.
+  if (batch.state === 'defined') return { batch, entries: await countLeaving(tx, batch.id) }
   const to = stateAfter(batch, 'reset')
   const committed = await findCommitted(tx, batch.id)
   if (committed.count > 0 && !verb.force)

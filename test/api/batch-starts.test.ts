@@ -138,3 +138,19 @@ test('a batch of which every entry was given up is finished, and says that nothi
     message: 'Every entry was given up: nothing was migrated.',
   })
 })
+
+test('a reset of a batch that is defined says what it is, and changes nothing', async () => {
+  await addFleet(db, ['web-1'])
+  await startBatch(db, call)
+  expect((await post('/v1/batches/wave-1/:reset')).body.entries).toBe(1)
+  const { version } = (await get('/v1/batches/wave-1')).body
+  const events = async () => (await db`select 1 from event where type like 'batch.%'`).length
+  const before = await events()
+  const again = await post('/v1/batches/wave-1/:reset')
+  // What the first one takes away is on its way still.
+  expect([again.status, again.body.entries]).toEqual([202, 1])
+  expect(again.body.batch).toMatchObject({ state: 'defined', version })
+  expect(await events()).toBe(before)
+  await db`delete from entry`
+  expect((await post('/v1/batches/wave-1/:reset')).body.entries).toBe(0)
+})

@@ -12,6 +12,7 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import { type BatchShape, checkBatchEdit, checkBatchWindows } from '../../domain/migration/batch-edit.ts'
 import { batchConfig, batchConstraints, batchDefaults } from '../../domain/migration/batch-settings.ts'
 import type { BatchState } from '../../domain/migration/batch-table.ts'
+import { checkTwins } from '../../domain/migration/constraint-twins.ts'
 import type { EntryStage, EntryState } from '../../domain/migration/entry.ts'
 import type { NewWindow } from '../../domain/migration/windows.ts'
 import { viewWindow } from '../../migration/batch-view.ts'
@@ -98,7 +99,8 @@ export const checkNewBatch = async (db: Queryable, body: BatchBody): Promise<voi
     windowsAfter: windowsOf(body),
     held: new Map(),
   })
-  refuseAll([...(await checkTargets(db, body)), ...asErrors(windows)])
+  const twins = checkTwins(body.constraints, [])
+  refuseAll([...(await checkTargets(db, body)), ...asErrors([...twins, ...windows])])
 }
 
 const shapeOf = (body: BatchBody): BatchShape => ({

@@ -1,5 +1,6 @@
 import type { BatchConfig, BatchConstraint, BatchDefaults } from './batch-settings.ts'
 import type { BatchState } from './batch-table.ts'
+import { checkTwins } from './constraint-twins.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 import { checkHeldWindows, checkWindows, type NewWindow, type Window } from './windows.ts'
 
@@ -41,6 +42,7 @@ export interface EditProblem {
 
 /** Everything that may not be changed now, with the reason and until when; empty: the edit is fine. */
 export const checkBatchEdit = (edit: BatchEdit): EditProblem[] => [
+  ...checkTwins(edit.after.constraints, edit.before.constraints),
   ...(edit.state === 'defined' ? [] : [...checkFixed(edit), ...checkConstraints(edit), ...checkScript(edit)]),
   ...checkBatchWindows(edit),
 ]

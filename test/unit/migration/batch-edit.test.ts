@@ -112,7 +112,7 @@ describe('constraints', () => {
   test('one that matches an instance whose source is off neither changes, nor comes, nor goes', () => {
     expect(refused({ constraints: [changed, database] }, { entries: committed })).toEqual(['constraints.0'])
     expect(refused({ constraints: [database] }, { entries: committed })).toEqual(['constraints'])
-    const more = { ...all, name: 'more' }
+    const more = { ...all, name: 'more', include_expression: 'web' }
     expect(refused({ constraints: [...constraints, more] }, { entries: committed })).toEqual([
       'constraints.2',
     ])
@@ -126,7 +126,7 @@ describe('constraints', () => {
   })
 
   test('an expression that no longer matches does not get round it', () => {
-    const elsewhere = { ...all, include_expression: 'db' }
+    const elsewhere = { ...all, include_expression: 'db && db' }
     expect(refused({ constraints: [elsewhere, database] }, { entries: committed })).toEqual(['constraints.0'])
   })
 
