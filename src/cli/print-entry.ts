@@ -22,9 +22,10 @@ const whyLines = (entry: Json): readonly Line[] => [
   ['why', entry.message],
   ['ends when', entry.ends_when],
   ['remedy', entry.remedy],
-  ...listOf(entry.reasons).flatMap(({ code, message, remedy }): Line[] => [
+  ...listOf(entry.reasons).flatMap(({ code, message, remedy, until }): Line[] => [
     [`reason ${code}`, message],
     [`remedy ${code}`, remedy],
+    ...when(until, (moment): Line[] => [['tried until', moment]]),
   ]),
   ...when(entry.error as Json | null, ({ code, message, remedy }) => [
     ['error', `${code}: ${message}`],

@@ -72,6 +72,7 @@ export const observeEntry = async (
     forecastMs: topUpForecast(topUpsOf(entry.progress)),
     since: Math.max(entry.since.getTime(), entry.jobFinishedAt?.getTime() ?? 0),
     tries: entry.tries,
+    askPersonAt: askedAt(entry),
   }
   return { facts, record: known, constraint, surroundings }
 }
@@ -86,6 +87,12 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
     limited: isLimited(batch, entry),
     remainingMs: remainingOf(entry),
   }
+}
+
+/** Only while it fails again and again: what was said before it was tried anew is over. */
+const askedAt = ({ tries, reasons }: EntryAtWork): number | null => {
+  const until = reasons.find((one) => typeof one.until === 'string')?.until
+  return tries > 0 && typeof until === 'string' ? Date.parse(until) : null
 }
 
 /** How long its copy will still take. */

@@ -132,7 +132,7 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
         tries: decision.tries,
         // It failed to get away from there: the next try is later each time, whatever the row says of since when.
         ...(decision.tries > 0 ? { lookAt: new Date(entry.now.getTime() + pauseMs(decision.tries)) } : {}),
-        change: { reasons: step.observed.facts.blocks.map((block) => ({ ...block })), error: entry.jobError },
+        change: { reasons: reasonsOf(step, decision), error: entry.jobError },
       })
       return { sent: true }
     case 'start':
@@ -172,6 +172,15 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
       return nothing
   }
 }
+
+/** What blocks it; or, where it is tried again only for so long, until when. */
+const reasonsOf = (
+  { observed }: Step,
+  { reason, until }: Extract<EntryDecision, { do: 'apply' }>,
+): Record<string, unknown>[] =>
+  until === undefined
+    ? observed.facts.blocks.map((block) => ({ ...block }))
+    : [{ ...reason, until: new Date(until).toISOString() }]
 
 /** A call-off is heard within a second; this is for when it was not. */
 const callOffMs = 5_000

@@ -59,6 +59,7 @@ const factsOf = (world: World, entry: Entry): EntryFacts => {
     forecastMs: 0,
     since: entry.since,
     tries: entry.tries,
+    askPersonAt: null,
   }
 }
 

@@ -80,6 +80,9 @@ const reasonSchema = z.object({
     .string()
     .openapi({ description: 'What a person can do about it; empty: nothing has to be done.' }),
   ends_when: z.string(),
+  until: timestamp
+    .nullable()
+    .openapi({ description: 'It is tried again by itself until then; after that a person is asked.' }),
 })
 
 export const entrySchema = z
@@ -245,10 +248,11 @@ const viewReasons = (row: EntryDetail) => {
   }
   return {
     ...explain(row.reason),
-    reasons: row.reasons.map(({ code, message }) => ({
+    reasons: row.reasons.map(({ code, message, until }) => ({
       code: String(code),
       message: String(message),
       ...explain(String(code)),
+      until: typeof until === 'string' ? until : null,
     })),
   }
 }

@@ -223,9 +223,23 @@ const afterFailure = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   // What it was refused for is a reason not to begin, and is looked at ever more rarely.
   if (place.state === 'waiting' || place.state === 'blocked') return apply('block', why, { tries })
   const event = putOff(facts)
+  if (event === 'create-put-off' && healsByItself(job)) return putOffMaking(facts, why)
   if (event && healsByItself(job)) return apply(event, why, { tries })
   if (applyEntryEvent(place, 'fail').allowed) return apply('fail', why)
   return unattended(facts, place)
+}
+
+/** A night without room is got over; what lasts longer does not mend itself. */
+const makingHours = 12
+
+const putOffMaking = ({ now, tries, askPersonAt }: EntryFacts, why: Reason): EntryDecision => {
+  const until = askPersonAt ?? now + makingHours * 3_600_000
+  if (now >= until) {
+    const message = `${why.message} Its machine could not be made for ${makingHours} hours.`
+    return apply('fail', reason(why.code, message))
+  }
+  const message = `${why.message} It is tried again, and a person is asked at ${new Date(until).toISOString()}.`
+  return apply('create-put-off', reason(why.code, message), { tries: tries + 1, until })
 }
 
 const onward = (facts: EntryFacts): EntryDecision => {

@@ -67,6 +67,8 @@ export interface EntryFacts {
   readonly since: number
   /** How often in a row it failed to get away from here: see `tries` of a decision. */
   readonly tries: number
+  /** When a person is asked if its machine cannot be made until then; null: it has not failed to be made. */
+  readonly askPersonAt: number | null
 }
 
 export type EntryDecision =
@@ -81,6 +83,8 @@ export type EntryDecision =
       readonly cleanup: boolean
       /** What the entry's count of tries becomes. An event that a job writes sets it to 0. */
       readonly tries: number
+      /** It is tried again, and then a person is asked; see `askPersonAt`. */
+      readonly until?: number
     }
   /**
    * A job; what it does first is to apply `event`, when it has one. A `withdraw-entry` repeats the failed one's
@@ -126,7 +130,12 @@ export const rest = ({ now }: EntryFacts, why: Reason, lookAt: number = now + lo
 export const apply = (
   event: EntryEvent,
   why: Reason,
-  more: { readonly force?: boolean; readonly cleanup?: boolean; readonly tries?: number } = {},
+  more: {
+    readonly force?: boolean
+    readonly cleanup?: boolean
+    readonly tries?: number
+    readonly until?: number
+  } = {},
 ): EntryDecision => ({
   do: 'apply',
   event,
@@ -134,6 +143,7 @@ export const apply = (
   force: more.force ?? false,
   cleanup: more.cleanup ?? false,
   tries: more.tries ?? 0,
+  ...(more.until === undefined ? {} : { until: more.until }),
 })
 
 export const start = (

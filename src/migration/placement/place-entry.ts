@@ -217,7 +217,13 @@ const create = async (
     ...stays,
     event: 'create',
     reason: { code: 'creating', message: `Its machine is made on ${site.name}.` },
-    change: { placement: { ...placement }, targetId: site.id, reasons: [], error: null },
+    change: {
+      placement: { ...placement },
+      targetId: site.id,
+      // Until when it is tried is not over because it is tried once more.
+      reasons: waiting.reasons.filter(({ until }) => until !== undefined),
+      error: null,
+    },
   })
 }
 

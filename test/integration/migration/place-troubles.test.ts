@@ -9,7 +9,8 @@ import { advanceEntries } from '../../../src/migration/scheduler.ts'
 import { quietLog } from '../../support/events.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
-import { entryOf } from '../../support/journeys.ts'
+import { createHandlersOf } from '../../support/journey-handlers.ts'
+import { createJourneyWorker, entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, storyOf } from '../../support/ledger.ts'
 import {
@@ -227,4 +228,33 @@ test('a stopped batch is let go of before anything is made, and goes on from the
   await db`delete from pause where name = ${lane}`
   expect(await worker.finish(jobId)).toMatchObject({ state: 'succeeded', attempt: 0 })
   expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
+})
+
+test('a machine that cannot be made is tried again until a moment that is shown, and then a person is asked', async () => {
+  const id = await waitingEntry(world, 'vm-111')
+  const fault = {
+    kind: 'error',
+    call: 'create',
+    site: 'cloud',
+    code: 'platform-no-capacity',
+    failure: 'refused',
+  }
+  await withFault(fault, async () => {
+    await place(id)
+    await advanceEntries({ db, log: quietLog })
+    const first = await entryOf(db, id)
+    expect(first).toMatchObject({ state: 'waiting', reason: 'platform-no-capacity', tries: 1 })
+    const [{ until: asked } = {}] = first.reasons
+    expect(Date.parse(String(asked)) - first.updatedAt.getTime()).toBeGreaterThan(11 * 3_600_000)
+    expect(first.message).toContain(String(asked))
+    await createJourneyWorker(db, createHandlersOf(world)).finish(first.jobId ?? '')
+    await place(id)
+    await advanceEntries({ db, log: quietLog })
+    expect((await entryOf(db, id)).reasons).toMatchObject([{ until: asked }])
+    await place(id)
+    await db`update entry set reasons = jsonb_set(reasons, '{0,until}', to_jsonb(now() - interval '1 second'))
+      where id = ${id}::uuid`
+    await advanceEntries({ db, log: quietLog })
+  })
+  expect(await entryOf(db, id)).toMatchObject({ state: 'error', reason: 'platform-no-capacity', reasons: [] })
 })

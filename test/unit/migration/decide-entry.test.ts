@@ -88,6 +88,10 @@ const anyFacts: fc.Arbitrary<EntryFacts> = fc.record({
   forecastMs: fc.nat(3_600_000),
   since: fc.nat(5_000_000).map((ago) => now - ago),
   tries: fc.nat(12),
+  askPersonAt: fc.option(
+    fc.nat(5_000_000).map((in_) => now - 1_000 + in_),
+    { nil: null },
+  ),
 })
 
 const law = (name: string, holds: (given: EntryFacts, decision: EntryDecision) => void) =>

@@ -36,6 +36,7 @@ export const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
   forecastMs: 0,
   since: now - 1_000,
   tries: 0,
+  askPersonAt: null,
   ...changes,
 })
 
