@@ -56,13 +56,19 @@ export const replaceEntryDisks = async (
       ${disks.map(({ capacity }) => capacity)}::bigint[]) as given (disk, target_disk, capacity)`
 }
 
-/** Whether a site's records have a live machine of that name that is not one of these. */
+/** Whether a target's records have a live machine of that name that is none of these; in one project, or in any. */
 export const findNamesake = async (
   db: Queryable,
-  asked: { readonly siteId: string; readonly name: string; readonly but: readonly string[] },
+  asked: {
+    readonly targetId: string
+    readonly name: string
+    readonly but: readonly string[]
+    readonly project: string | null
+  },
 ): Promise<string | undefined> => {
   const [row] = await db<{ ref: string }[]>`
-    select ref from instance where site_id = ${asked.siteId}::uuid and name = ${asked.name} and gone_at is null
-      and ref <> all(${asked.but as string[]}::text[]) limit 1`
+    select ref from machine where target_id = ${asked.targetId}::uuid and name = ${asked.name} and gone_at is null
+      and ref <> all(${asked.but as string[]}::text[])
+      and (${asked.project}::text is null or project = ${asked.project}) limit 1`
   return row?.ref
 }

@@ -137,9 +137,10 @@ export class PagePlanner {
         networks: networks.get(judged.line.siteId) ?? new Map<string, MappedNetwork>(),
         script: answers[at] ?? null,
       }
-      const { target } = decideWhere(where).placement
+      const { target, project } = decideWhere(where).placement
       const { site, troubles } = await targets.find(target)
-      const view = await targets.viewFor(target, facts.target_name, existing?.machineRef ?? null)
+      const machine = { name: facts.target_name, project, mine: existing?.machineRef ?? null }
+      const view = await targets.viewFor(target, machine)
       found.set(subject, { where, site, view, troubles })
     }
     return found

@@ -7,7 +7,7 @@ import type { TargetView } from '../domain/migration/place-check.ts'
 import { learnPace, type Pace } from '../domain/migration/plan-forecast.ts'
 import { asDroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
-import type { TargetLooks, TargetThings } from './placement/target-view.ts'
+import { type TargetLooks, type TargetThings, viewTarget } from './placement/target-view.ts'
 
 /** How many parts of earlier journeys a forecast is made of, at most. */
 const samples = 2_000
@@ -40,15 +40,13 @@ export class PlanTargets {
   }
 
   /** The target as a machine of this name would find it. `mine`: the machine that its entry has there already. */
-  async viewFor(name: string, machineName: string, mine: string | null): Promise<TargetView | undefined> {
+  async viewFor(
+    name: string,
+    machine: { readonly name: string; readonly project: string; readonly mine: string | null },
+  ): Promise<TargetView | undefined> {
     const { site, things } = await this.find(name)
     if (!site || !things) return undefined
-    const { networks, pools, hosts, projects } = things
-    const but = mine === null ? [] : [mine]
-    // Names are a project's own, and a listing does not tell whose: only where there is one it is certain.
-    const namesake = projects.length > 1 ? undefined : await things.namesake(machineName, but)
-    const nameHeldBy = namesake !== undefined ? 'somebody' : mine === null ? 'nobody' : 'us'
-    return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
+    return viewTarget(site, things, { ...machine, mine: machine.mine === null ? [] : [machine.mine] })
   }
 
   pace(sourceId: string, targetId: string): Promise<Pace> {

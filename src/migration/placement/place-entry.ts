@@ -30,7 +30,7 @@ import type { ScriptAnswer } from './script-types.ts'
 import { askAbout, batchText } from './script-view.ts'
 import { holdRecord, takeRecord } from './take-record.ts'
 import { removeOwned } from './target-machine.ts'
-import type { TargetLooks } from './target-view.ts'
+import { type TargetLooks, viewTarget } from './target-view.ts'
 
 export interface PlaceParts {
   readonly use: UsePlatform
@@ -95,7 +95,7 @@ const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered
   const networks = await mapNetworks(journey)
   const script = await askScript(journey, parts.threads)
   const where = { defaults: batch.defaults.placement, facts, networks, script }
-  const { target } = decideWhere(where).placement
+  const { target, project } = decideWhere(where).placement
   const around = await readEntrySurroundings(turn.db, { instanceId: entry.instanceId, targetName: target })
   if (!around) throw movedOn(entry.id)
   // Here they are asked for the last time, and for the first time of a target that the script names.
@@ -105,7 +105,7 @@ const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered
   if (!site) return { where, site, view: undefined }
   requireTrusted(site)
   await removeElsewhere(journey, site, parts.use)
-  return { where, site, view: await viewOf(journey, site, parts) }
+  return { where, site, view: await viewOf(journey, site, { project, late: false }, parts) }
 }
 
 /** An earlier journey's machine on another target is of no use any more. */
@@ -159,18 +159,22 @@ export const askScript = async (journey: Journey, threads: ScriptThreads): Promi
 export const viewOf = async (
   journey: Journey,
   site: SiteRow,
+  where: { readonly project: string; readonly late: boolean },
   { looks, use }: PlaceParts,
 ): Promise<TargetView> => {
   const { turn, entry, facts } = journey
-  const things = await looks.look(turn.db, site, turn.signal)
   const owner = await ownerOfEntry(turn.db, entry.id)
-  const call = { signal: turn.signal, timeoutMs: 60_000, name: `${turn.job.id}/owned` }
-  const mine = await use(site, (platform) => portOf(platform, 'machines').findOwned(call, owner))
-  const { networks, pools, hosts, projects } = things
-  // Names are a project's own, and a listing does not tell whose: only where there is one it is certain.
-  const namesake = projects.length > 1 ? undefined : await things.namesake(facts.target_name, mine)
-  const nameHeldBy = namesake !== undefined ? 'somebody' : mine.length > 0 ? 'us' : 'nobody'
-  return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
+  const look = async () => {
+    const things = await looks.look(turn.db, site, turn.signal)
+    const call = { signal: turn.signal, timeoutMs: 60_000, name: `${turn.job.id}/owned` }
+    const mine = await use(site, (platform) => portOf(platform, 'machines').findOwned(call, owner))
+    return viewTarget(site, things, { name: facts.target_name, mine, ...where })
+  }
+  const view = await look()
+  if (view.nameHeldBy !== 'somebody') return view
+  // Whoever had the name a moment ago may be gone, as after a reset.
+  looks.forgetOld(site)
+  return look()
 }
 
 /** Where it lands, and all that is wrong with it. Plans ask the same, in a transaction that they take back. */

@@ -2,8 +2,15 @@ import type { Queryable } from '../../../db/client.ts'
 import { listSiteThings, type ThingTable } from '../../../db/queries/list-site-things.ts'
 import { findNamesake } from '../../../db/queries/placing-entries.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
-import type { HostFacts, NetworkFacts, ProjectFacts, StorageFacts } from '../../domain/inventory/facts.ts'
+import type {
+  HostFacts,
+  InstanceFacts,
+  NetworkFacts,
+  ProjectFacts,
+  StorageFacts,
+} from '../../domain/inventory/facts.ts'
 import { readSettings } from '../../domain/inventory/site-settings.ts'
+import type { TargetView } from '../../domain/migration/place-check.ts'
 import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { portOf } from '../../platforms/ports.ts'
 
@@ -13,13 +20,42 @@ export interface TargetThings {
   readonly pools: readonly StorageFacts[]
   readonly hosts: readonly HostFacts[]
   readonly projects: readonly ProjectFacts[]
-  /** Some machine of this name that is none of these; undefined: none is known. */
-  namesake(name: string, but: readonly string[]): Promise<string | undefined>
+  /** Some machine of this name that is none of these, in a project (by ref) or in any; undefined: none is known. */
+  namesake(asked: Namesake): Promise<string | undefined>
+}
+
+interface Namesake {
+  readonly name: string
+  readonly but: readonly string[]
+  readonly project: string | null
+}
+
+/** The target as somebody finds it who is to have that name in that project; `mine`: what it has there already. */
+export const viewTarget = async (
+  site: Pick<SiteRow, 'name'>,
+  { networks, pools, hosts, projects, namesake }: TargetThings,
+  asked: {
+    readonly name: string
+    readonly project: string
+    readonly mine: readonly string[]
+    /** Ours was made long ago: that another is called so as well is no obstacle any more. */
+    readonly late?: boolean
+  },
+): Promise<TargetView> => {
+  const { name, mine, late = false } = asked
+  // Names are a project's own; where there is only one, all machines are in it.
+  const own = projects.find((one) => one.name === asked.project || one.ref === asked.project)
+  const project = projects.length > 1 ? (own?.ref ?? asked.project) : null
+  const other = late ? undefined : await namesake({ name, but: mine, project })
+  const nameHeldBy = other !== undefined ? 'somebody' : mine.length > 0 ? 'us' : 'nobody'
+  return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
 }
 
 /** Room that others take meanwhile is found out by the creation itself. */
 const freshMs = 30_000
 const scanMs = 300_000
+/** However many ask, a target is not looked at anew more often than that. */
+const justNowMs = 2_000
 
 interface Kept {
   readonly untilMs: number
@@ -54,6 +90,12 @@ export class TargetLooks {
     this.#kept.delete(site.id)
   }
 
+  /** The same, unless it was seen just now. */
+  forgetOld(site: Pick<SiteRow, 'id'>): void {
+    const known = this.#kept.get(site.id)
+    if (known && known.untilMs - performance.now() < freshMs - justNowMs) this.forget(site)
+  }
+
   #scan(site: SiteRow): Promise<TargetThings> {
     const settings = readSettings('target', site.settings)
     return this.#use(site, async (platform) => {
@@ -63,7 +105,9 @@ export class TargetLooks {
         [] as HostFacts[],
         [] as ProjectFacts[],
       ]
-      const names = new Map<string, string[]>()
+      const names = new Map<string, { readonly ref: string; readonly project: string }[]>()
+      const note = ({ name, ref, resource_pool: project }: InstanceFacts) =>
+        names.set(name, [...(names.get(name) ?? []), { ref, project }])
       const call = { signal: AbortSignal.timeout(scanMs), timeoutMs: scanMs, name: `place-${site.id}` }
       const itemTimeoutMs = settings.sync_timeout_seconds * 1_000
       const options = { scopes: settings.scopes, concurrency: 8, itemTimeoutMs }
@@ -73,11 +117,12 @@ export class TargetLooks {
           else if (item.type === 'storage') pools.push(item.facts)
           else if (item.type === 'host') hosts.push(item.facts)
           else if (item.type === 'project') projects.push(item.facts)
-          else if (item.type === 'instance')
-            names.set(item.facts.name, [...(names.get(item.facts.name) ?? []), item.facts.ref])
+          else if (item.type === 'instance') note(item.facts)
         }
-      const namesake = async (name: string, but: readonly string[]) =>
-        names.get(name)?.find((ref) => !but.includes(ref))
+      const namesake = async ({ name, but, project }: Namesake) =>
+        names
+          .get(name)
+          ?.find((one) => !but.includes(one.ref) && (project === null || one.project === project))?.ref
       return { networks, pools, hosts, projects, namesake }
     })
   }
@@ -110,6 +155,6 @@ const recorded = async (db: Queryable, site: SiteRow): Promise<TargetThings> => 
     pools: await all('storage'),
     hosts: await all('host'),
     projects: await all('project'),
-    namesake: (name, but) => findNamesake(db, { siteId: site.id, name, but }),
+    namesake: (asked) => findNamesake(db, { targetId: site.id, ...asked }),
   }
 }

@@ -35,7 +35,10 @@ export const placeAgain =
       // What others were told a moment ago is not good enough for the last look.
       parts.looks.forget(site)
     }
-    const target = site && site.id === journey.target?.id ? await viewOf(asked, site, parts) : undefined
+    const target =
+      site && site.id === journey.target?.id
+        ? await viewOf(asked, site, { project: placement.project, late: true }, parts)
+        : undefined
     // On another target nothing of ours is: that it would land there is what a person is told.
     const obstacles = site && !target ? [] : checkPlace({ placement, facts, target, late: true })
     const codes = new Set<string>(problems.map(({ code }) => code))

@@ -16,6 +16,7 @@ import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts
 import { createPlanBatch } from '../../../workers/handlers/plan-batch.ts'
 import { createStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
+import { ownedMachines } from '../../support/batch-world.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { createJourneyWorker, createJourneyWorld, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -147,6 +148,7 @@ test('a plan leaves no trace, and what then happens is what it said', async () =
 test('a plan names windows, forecasts and what the target refuses, and is compared with what was approved', async () => {
   await call('POST', '/v1/batches/planned/:reset', { json: { force: true } })
   await db`delete from entry where batch_id = (select id from batch where name = 'planned')`
+  for (const ref of await ownedMachines(world)) await world.to.done(`DELETE /instances/${ref}`)
   await db`update instance set frozen_by = null`
   const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000).toISOString()
   const change = (changes: Record<string, unknown>) =>
