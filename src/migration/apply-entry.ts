@@ -179,8 +179,15 @@ const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Wit
 const personDecided = (entry: EntryAtWork, { event }: EntryStep): boolean =>
   event === 'cancel' || event === 'reset' || (entry.state === 'error' && entry.reason.startsWith('identity-'))
 
+/** Its source is off, or is about to be: it goes before what has not begun, and behind what puts right. */
+export const committedPriority = 40
+/** Putting right goes before all other work. */
+const withdrawPriority = 50
+
 export interface EntryWork {
   readonly kind: EntryJobKind
+  /** The entry's source is off on our account. */
+  readonly committed?: boolean
   readonly payload?: Record<string, unknown>
   readonly tokens?: readonly string[]
   /** Of a withdrawal: it is wanted now, and not an earlier one tried again. */
@@ -195,10 +202,12 @@ export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryWork
   // A batch that is stopped still puts right what it left: its pause must not hold that back.
   lane: `${work.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
   ...(work.tokens ? { tokens: work.tokens } : {}),
-  // Putting right goes before new work.
-  priority: work.kind === 'withdraw-entry' ? 50 : 0,
+  priority: priorityOf(work),
   createdBy: `batch/${batch.name}`,
 })
+
+const priorityOf = ({ kind, committed = kind === 'final-verify' }: EntryWork): number =>
+  kind === 'withdraw-entry' ? withdrawPriority : committed ? committedPriority : 0
 
 /** Sends a job to the entry: it is the one at it from now on. */
 export const sendJob = async (

@@ -1,10 +1,11 @@
 import type { Tx } from '../../db/client.ts'
 import { type EntryAtWork, writeEntry } from '../../db/queries/entry-rows.ts'
+import { hurryJob } from '../../db/queries/hurry-job.ts'
 import { systemClock } from '../clock.ts'
 import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
 import { actorOf } from '../inventory/turn.ts'
-import { asItIs, moveEntry } from './apply-entry.ts'
+import { asItIs, committedPriority, moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import type { CopiedCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
@@ -17,24 +18,20 @@ import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '.
 import { noteHistory } from './note-history.ts'
 import { observeEntry } from './observe-entry.ts'
 
-export type CutoverOutcome =
-  | ({ readonly type: 'done' } & EntryOutcome)
-  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string; readonly name: string }
-
 /** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
 export const cutOverEntry = async (
   turn: ActingTurn,
   entryId: string,
   { use, budget, pace }: ImportParts,
-): Promise<CutoverOutcome> => {
+): Promise<EntryOutcome> => {
   const journey = await enterJourney(turn, entryId, (tx, batch, entry) => begin(turn, tx, batch, entry))
-  if (journey.entry.state === 'idle') return { type: 'done', ...tooLate(journey) }
-  return atBothEnds(use, journey, async (ends): Promise<CutoverOutcome> => {
+  if (journey.entry.state === 'idle') return tooLate(journey)
+  return atBothEnds(use, journey, async (ends): Promise<EntryOutcome> => {
     const task: CopyTask = { journey, ends, budget, pace, phase: 'final-copy' }
     let result: Record<string, unknown> = {}
     if (journey.entry.state === 'final-import') {
       const imported = await importFinally(task)
-      if (imported.type !== 'copied') return imported
+      if (imported.type === 'ended') return imported.outcome
       result = imported.result
     }
     await pace()
@@ -42,7 +39,6 @@ export const cutOverEntry = async (
     await fitTarget(task)
     const tookMs = systemClock.monotonicMs() - begunMs
     return {
-      type: 'done',
       result,
       change: move(journey, {
         took: { phase: 'post-import', bytes: 0, tookMs },
@@ -60,6 +56,8 @@ const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtW
   const complete = entry.stage === 'complete'
   // The job may have waited for its turn since it was sent.
   if (!complete && !(await mayBegin(tx, batch, entry))) return
+  // From here on it goes before whatever has not begun, whenever it has to be claimed again.
+  await hurryJob(tx, turn.job.id, committedPriority)
   await moveEntry(tx, batch.row, entry, {
     event: complete ? 'post-begin' : 'cutover-begin',
     reason: complete
@@ -95,15 +93,13 @@ const tooLate = (journey: Journey): EntryOutcome => ({
 
 type Imported =
   | { readonly type: 'copied'; readonly result: Record<string, unknown> }
-  | Exclude<CutoverOutcome, { type: 'copied' }>
+  | { readonly type: 'ended'; readonly outcome: EntryOutcome }
 
 const importFinally = async (task: CopyTask): Promise<Imported> => {
   const { journey } = task
   const before = await guardDrift(task, [])
   if (before.is === 'identity') return ended(await endForPerson(task, before.message))
-  const imported = await finalImport(task)
-  if (imported.type === 'wait') return { ...imported, name: journey.facts.name }
-  const { cycle } = imported
+  const cycle = await finalImport(task)
   const after = await guardDrift(task, cycle.reset)
   if (after.is === 'identity') return ended(await endForPerson(task, after.message))
   const debts = await clearSnapshots(task)
@@ -115,7 +111,7 @@ const importFinally = async (task: CopyTask): Promise<Imported> => {
   }
 }
 
-const ended = (outcome: EntryOutcome): CutoverOutcome => ({ type: 'done', ...outcome })
+const ended = (outcome: EntryOutcome): Imported => ({ type: 'ended', outcome })
 
 /** The copy is whole, and its fitting begins: both are told, in one step. */
 const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {

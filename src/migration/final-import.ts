@@ -2,9 +2,10 @@ import { z } from 'zod'
 import { listEntryDisks } from '../../db/queries/entry-disks.ts'
 import { lockEntryOfJob } from '../../db/queries/entry-rows.ts'
 import { readClock } from '../../db/queries/read-clock.ts'
+import { systemClock } from '../clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
-import { powerMachine } from '../inventory/power-machine.ts'
+import { type PowerTask, powerMachine } from '../inventory/power-machine.ts'
 import { isWrongState } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
 import { portOf } from '../platforms/ports.ts'
@@ -17,10 +18,6 @@ import { noteEntry } from './journey.ts'
 import { noteHistory } from './note-history.ts'
 import { sourceStopUndo } from './start-source.ts'
 import { takeBaseline } from './take-baseline.ts'
-
-export type FinalImport =
-  | { readonly type: 'copied'; readonly cycle: CopiedCycle }
-  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
 
 /** How often the source may be found running again before a person has to look. */
 const roundsMax = 5
@@ -39,7 +36,7 @@ type Round = z.infer<typeof storedRound>
  * Switches the source off and copies the rest. The copy counts only when the source has been off from before its
  * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
  */
-export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
+export const finalImport = async (task: CopyTask): Promise<CopiedCycle> => {
   const { turn } = task.journey
   await requireDisks(task)
   await takeBaseline(task)
@@ -52,14 +49,13 @@ export const finalImport = async (task: CopyTask): Promise<FinalImport> => {
       round = await nextRound(task, round.at + 1)
       continue
     }
-    const waiting = await switchOff(task, round, before)
-    if (waiting) return waiting
+    await switchOff(task, round, before)
     if (!round.off) {
       await noteStop(task, round)
       round = await keepRound(task, { ...round, off: true })
     }
     const cycle = await copyWhileOff(task, round)
-    if (cycle && (await powerOf(task)).state === 'off') return { type: 'copied', cycle }
+    if (cycle && (await powerOf(task)).state === 'off') return cycle
     turn.safePoint()
     round = await nextRound(task, round.at + 1)
   }
@@ -92,22 +88,22 @@ const keepRound = async ({ journey: { turn } }: CopyTask, round: Round): Promise
   return round
 }
 
-/** Off, or what is waited for. That it is ours to start again is written down before it is asked to go. */
-const switchOff = async (
-  task: CopyTask,
-  round: Round,
-  before: PowerFacts,
-): Promise<FinalImport | undefined> => {
+/**
+ * Switches the source off and waits for that within the turn: a job that gave its slot and its tokens back here would
+ * stand in line for them, behind whatever hangs, while its source is off. That the source is ours to start again is
+ * written down before it is asked to go. `powerMachine` bounds the wait: twice the limit of the guest.
+ */
+const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
   const { journey } = task
   const { turn, source, batch, facts } = journey
   const part = `source-off-${round.tag}-${round.at}`
   // Off already, and not by us: nothing is asked, and nothing will be ours to start.
-  if (before.state === 'off' && turn.checkpointed?.[part] === undefined) return undefined
+  if (before.state === 'off' && turn.checkpointed?.[part] === undefined) return
   const entry = await noteEntry(journey, async (tx, now) => ({
     sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
   }))
   const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
-  const outcome = await powerMachine({
+  const stop: PowerTask = {
     turn,
     site: source,
     platform: task.ends.source,
@@ -116,8 +112,25 @@ const switchOff = async (
     mayStart: 'never',
     part,
     undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
-  })
-  return outcome.type === 'wait' ? outcome : undefined
+  }
+  for (;;) {
+    const outcome = await powerMachine(stop)
+    if (outcome.type === 'done') return
+    await rest(task, outcome.forMs)
+  }
+}
+
+/** How soon it is heard that the turn is to be let go of. */
+const restMs = 500
+
+const rest = async (task: CopyTask, forMs: number): Promise<void> => {
+  const { signal } = task.journey.turn
+  const until = systemClock.monotonicMs() + forMs
+  for (let left = forMs; left > 0; left = until - systemClock.monotonicMs()) {
+    await systemClock.sleep(Math.min(left, restMs), signal)
+    signal.throwIfAborted()
+    await task.pace()
+  }
 }
 
 /** How long it took from the first word to the guest. */

@@ -6,13 +6,14 @@ import type { Clock } from '../clock.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
 import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
+import { isCommitted } from '../domain/migration/entry.ts'
 import { type EntryDecision, workingLookMs } from '../domain/migration/entry-facts.ts'
 import { letOffToken } from '../ledger/admission.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../ledger/cancel.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
-import { asItIs, moveEntry, sendJob } from './apply-entry.ts'
+import { asItIs, moveEntry, placeOf, sendJob } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 import { failBatches } from './fail-batches.ts'
 import { tokensToPlace } from './known-target.ts'
@@ -232,6 +233,7 @@ const startJob = async (
   }[decision.job]
   const jobId = await sendJob(tx, batch.row, entry, {
     kind: decision.job,
+    committed: isCommitted(placeOf(entry)),
     tokens,
     payload: payloadOf(entry, decision.job),
   })

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { cutoverInstance } from '../../src/domain/job/cutover-instance.ts'
 import { cutOverEntry } from '../../src/migration/cutover-entry.ts'
 import { sourceStopKind, undoSourceStop } from '../../src/migration/start-source.ts'
-import { done, type Handler, waitFor } from '../handler.ts'
+import { done, type Handler } from '../handler.ts'
 import { laneWatch } from '../lane-watch.ts'
 import type { CopyParts } from './import-instance.ts'
 
@@ -13,13 +13,8 @@ export const createCutoverInstance = ({ db, use, budget }: CopyParts): Handler<P
   kind: cutoverInstance,
   run: async (ctx) => {
     const parts = { use, budget, pace: laneWatch(ctx) }
-    const outcome = await cutOverEntry(ctx, ctx.payload.entry_id, parts)
-    if (outcome.type === 'done') return done(outcome.result, outcome.change)
-    return waitFor({
-      reason: 'power',
-      detail: `${outcome.name}: waits for ${outcome.forWhat}.`,
-      forMs: outcome.forMs,
-    })
+    const { result, change } = await cutOverEntry(ctx, ctx.payload.entry_id, parts)
+    return done(result, change)
   },
   undoers: { [sourceStopKind]: undoSourceStop(db, use) },
 })

@@ -11,6 +11,7 @@ import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { expectUnderWay, setPace, whileTimePasses } from '../../support/slow-tasks.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'
+import { until } from '../../support/wait.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
@@ -30,15 +31,33 @@ const slowly = async (work: () => Promise<unknown>) => {
   await setPace(lab, 0)
 }
 
-/** One turn of a job that ends when the guest of a machine has heard that it is to go down. */
+/** The guest has heard; it goes down minutes later. */
+const hearsSlowly = async (ref: string) => {
+  await lab.pass(25_000)
+  expect(await powerOf(from, ref)).toBe('on')
+  await expectUnderWay(lab, ref, 'guest-off')
+}
+
+/** One turn of a verification, which ends when the guest of a machine has heard that it is to go down. */
 const askDown = (job: string, ref: string) =>
   slowly(async () => {
     await worker.follow(job)
-    // The guest has heard; it goes down minutes later.
-    await lab.pass(25_000)
-    expect(await powerOf(from, ref)).toBe('on')
-    await expectUnderWay(lab, ref, 'guest-off')
+    await hearsSlowly(ref)
   })
+
+/** One turn of a cutover, which is cut while it waits for the guest that was asked to go down. */
+const cutWhileAsking = async (job: string, ref: string, meanwhile = async () => {}) => {
+  const turn = worker.follow(job)
+  await until(async () => (await effectsOf(db, job)).some(({ state }) => state === 'done'), {
+    what: 'the guest to be asked',
+    withinMs: 60_000,
+  })
+  await meanwhile()
+  const lost = { kind: 'error', call: 'power', site: 'vcenter', machine: ref, code: 'platform-unreachable' }
+  await lab.admin('POST /lab/faults', lost)
+  expect(await turn).toMatchObject({ state: 'ready', error: { code: 'platform-unreachable' } })
+  await lab.admin('DELETE /lab/faults')
+}
 
 /** A verification up to the start of its target, which the platform has accepted and does not get done. */
 const startSlowly = async (id: string, machine: string | null): Promise<string> => {
@@ -81,7 +100,7 @@ describe('a source that was asked to go down and has not yet', () => {
   test('is started when it has gone, by the undo of the cutover', async () => {
     const { id, machineRef } = await placeEntry(world, 'vm-101')
     const job = await sendTo(world, id, 'cutover-instance')
-    await askDown(job, 'vm-101')
+    await slowly(() => cutWhileAsking(job, 'vm-101', () => hearsSlowly('vm-101')))
     await cancel(id)
     const ended = await whileTimePasses(lab, ['power'], () => worker.follow(job))
     expect(ended).toMatchObject({ state: 'canceled' })
@@ -113,10 +132,10 @@ describe('a source that was asked to go down and has not yet', () => {
   })
 
   test('and never goes is left running when its time has passed', async () => {
-    await world.setBatch({ config: { guest_shutdown_limit: '2s', boot_limit: '5m' } })
+    await world.setBatch({ config: { guest_shutdown_limit: '10s', boot_limit: '5m' } })
     const { id, machineRef } = await placeEntry(world, 'vm-210')
     const job = await sendTo(world, id, 'cutover-instance')
-    await worker.follow(job)
+    await cutWhileAsking(job, 'vm-210')
     expect(await powerOf(from, 'vm-210')).toBe('on')
     await cancel(id)
     expect(await worker.follow(job)).toMatchObject({ state: 'canceled' })
@@ -129,7 +148,7 @@ describe('a source that was asked to go down and has not yet', () => {
   test('is seen through by the withdrawal when the undo could not wait', async () => {
     const { id, machineRef } = await placeEntry(world, 'vm-103')
     const job = await sendTo(world, id, 'cutover-instance')
-    await askDown(job, 'vm-103')
+    await slowly(() => cutWhileAsking(job, 'vm-103', () => hearsSlowly('vm-103')))
     await lab.admin('POST /lab/faults', { kind: 'error', call: 'power', site: 'vcenter', machine: 'vm-103' })
     await cancel(id)
     expect(await worker.follow(job)).toMatchObject({ state: 'canceled' })
