@@ -19,6 +19,8 @@ export const limits = Object.freeze({
   /** The truth behind the NOTIFY that wakes the relay. */
   relayPollMs: 250,
   conductorTickMs: 1_000,
+  /** A platform that makes no progress with a call for this long is given up on: the job tries again later. */
+  platformStallMs: 25_000,
   bellIdentityMs: 500,
   relayBatch: 1_000,
   groupCommitMax: 500,

@@ -32,7 +32,7 @@ export interface HandlerParts extends SyncParts {
 }
 
 /** Of disks, in memory at once, over all copies of this process. */
-const copyBytes = 64 * 1024 * 1024
+const copyBytes = 96 * 1024 * 1024
 
 /** Every handler this version has. A new one is a file in `handlers/` and a line here. */
 export const createHandlers = (parts: HandlerParts): HandlerSet => {

@@ -146,9 +146,9 @@ const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
 
 /** The source's power as it is now. Unknown throws. */
 export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (seen.found) return seen.value
   throw sourceGone(ref)
 }

@@ -8,6 +8,11 @@ export interface Call {
   /** The call ends by itself after this, with an error that says so. */
   readonly timeoutMs: number
   /**
+   * The call ends, too, when the platform makes no progress for so long: it does not begin its answer, or takes or sends
+   * nothing. Left out: as long as the driver holds to be right for what is asked.
+   */
+  readonly stallMs?: number
+  /**
    * The name of this intent, the same on every try. A platform that has seen it does the thing once; one that
    * cannot remember names carries it along (task description, ownership tag), so that `find` can look for it.
    */

@@ -63,6 +63,16 @@ test('answers that no client should trust end a reading with a typed error, in t
   }
 })
 
+test('a call that makes no progress ends long before its deadline, when its caller has no more patience', async () => {
+  const lab = await createLab()
+  const power = portOf(open(lab), 'power')
+  await present(power.power(callOf(), 'vm-101'))
+  await fault(lab, { kind: 'stall', call: 'power' })
+  const asked = power.power({ ...callOf({ timeoutMs: 600_000 }), stallMs: 200 }, 'vm-101')
+  const error = await expectError(asked, { code: 'platform-timeout', failure: 'unknown' })
+  expect(error.message).toContain('did not begin its answer within 200 ms')
+})
+
 test('an answer lost after the effect: the task is found by its name, and asked for again it is the same', async () => {
   const lab = await createLab()
   const power = portOf(open(lab), 'power')

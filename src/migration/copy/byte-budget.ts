@@ -1,9 +1,23 @@
-/** Bytes that may be in memory at once, over all copies of a process: whoever wants more waits for its turn. */
+/** So many bytes, for copies that are likely to hang together. */
+export interface Spending {
+  readonly bytes: number
+  readonly by: string
+}
+
+interface Turn extends Spending {
+  readonly go: () => void
+}
+
+/**
+ * Bytes that may be in memory at once, over all copies of a process: a copy that wants more waits for its turn. Nobody
+ * has more of them than it leaves free, but always its first: reads that hang hold their bytes for as long.
+ */
 export class ByteBudget {
   readonly #total: number
+  readonly #spent = new Map<string, number>()
   #taken = 0
   #most = 0
-  readonly #waiting: { readonly bytes: number; readonly go: () => void }[] = []
+  readonly #waiting: Turn[] = []
 
   constructor(total: number) {
     this.#total = total
@@ -15,25 +29,21 @@ export class ByteBudget {
   }
 
   /** Works with so many bytes of it. What is more than all of it waits until nothing else is taken. */
-  async spend<Result>(bytes: number, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
-    await this.#take(bytes, signal)
+  async spend<Result>(spending: Spending, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
+    await this.#take(spending, signal)
     try {
       return await work()
     } finally {
-      this.#taken -= bytes
+      this.#add(spending.by, -spending.bytes)
       this.#admit()
     }
   }
 
-  async #take(bytes: number, signal: AbortSignal): Promise<void> {
+  async #take(spending: Spending, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (this.#waiting.length === 0 && this.#fits(bytes)) {
-      this.#grant(bytes)
-      return
-    }
     await new Promise<void>((resolve, reject) => {
-      const turn = {
-        bytes,
+      const turn: Turn = {
+        ...spending,
         go: () => {
           signal.removeEventListener('abort', leave)
           resolve()
@@ -46,6 +56,7 @@ export class ByteBudget {
       }
       signal.addEventListener('abort', leave, { once: true })
       this.#waiting.push(turn)
+      this.#admit()
     })
   }
 
@@ -53,16 +64,29 @@ export class ByteBudget {
     return this.#taken === 0 || this.#taken + bytes <= this.#total
   }
 
-  #grant(bytes: number): void {
-    this.#taken += bytes
-    this.#most = Math.max(this.#most, this.#taken)
+  #leavesRoom({ bytes, by }: Spending): boolean {
+    const own = this.#spent.get(by) ?? 0
+    return own === 0 || own + bytes <= this.#total - this.#taken - bytes
   }
 
+  #add(by: string, bytes: number): void {
+    this.#taken += bytes
+    this.#most = Math.max(this.#most, this.#taken)
+    const left = (this.#spent.get(by) ?? 0) + bytes
+    if (left === 0) this.#spent.delete(by)
+    else this.#spent.set(by, left)
+  }
+
+  /** In the order in which they came; those that would leave too little stand aside. */
   #admit(): void {
-    for (let next = this.#waiting[0]; next && this.#fits(next.bytes); next = this.#waiting[0]) {
-      this.#waiting.shift()
-      this.#grant(next.bytes)
-      next.go()
+    for (let at = 0; at < this.#waiting.length; ) {
+      const next = this.#waiting[at]
+      if (!next || !this.#fits(next.bytes)) return
+      if (this.#leavesRoom(next)) {
+        this.#waiting.splice(at, 1)
+        this.#add(next.by, next.bytes)
+        next.go()
+      } else at += 1
     }
   }
 }

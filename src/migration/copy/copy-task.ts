@@ -1,3 +1,5 @@
+import { limits } from '../../config.ts'
+import type { Call } from '../../platforms/call.ts'
 import type { Platform } from '../../platforms/ports.ts'
 import { type Ends, type Journey, machineOf } from '../journey.ts'
 import type { ByteBudget } from './byte-budget.ts'
@@ -14,25 +16,42 @@ export interface CopyTask {
   readonly pace: () => Promise<void>
 }
 
-/** For one extent; a platform that takes longer is not there. */
-export const extentMs = 60_000
+/** For one extent, as long as it comes further. */
+const extentMs = 60_000
 /** For work of the platform that it does by itself. */
 export const taskMs = 600_000
 
-export const callOf = ({ journey: { turn } }: CopyTask, name: string, timeoutMs = extentMs) => ({
+/** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
+export const callOf = ({ journey: { turn } }: CopyTask, name: string, timeoutMs?: number): Call => ({
   signal: turn.signal,
-  timeoutMs,
   name,
+  ...(timeoutMs === undefined
+    ? { timeoutMs: extentMs, stallMs: limits.platformStallMs }
+    : { timeoutMs }),
 })
 
+/** A machine on its platform. */
+export interface CopyEnd {
+  readonly platform: Platform
+  /** Of the source or target. */
+  readonly name: string
+  readonly ref: string
+}
+
 /** The machine that is read, on its platform. */
-export const sourceOf = ({ journey, ends }: CopyTask): { platform: Platform; ref: string } => ({
+export const sourceOf = ({ journey, ends }: CopyTask): CopyEnd => ({
   platform: ends.source,
+  name: journey.source.name,
   ref: journey.facts.ref,
 })
 
 /** The machine that is written. */
-export const targetOf = ({ journey, ends }: CopyTask): { platform: Platform; ref: string } => ({
+export const targetOf = ({ journey, ends }: CopyTask): CopyEnd => ({
   platform: ends.target,
+  name: journey.target?.name ?? '',
   ref: machineOf(journey),
 })
+
+/** Copies that are likely to hang together: of one batch, on one host of one source. */
+export const spenderOf = ({ journey: { batch, source, facts } }: CopyTask): string =>
+  [batch.row.id, source.id, facts.host].join('/')

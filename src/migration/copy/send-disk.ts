@@ -3,7 +3,7 @@ import { crashPoint } from '../../ledger/crash-point.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { again } from './again.ts'
-import { type CopyTask, callOf, targetOf } from './copy-task.ts'
+import { type CopyTask, callOf, sourceOf, spenderOf, targetOf } from './copy-task.ts'
 import { ExtentRecord } from './extent-record.ts'
 import type { DiskPlan } from './plan-disk.ts'
 
@@ -50,19 +50,23 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
   const range = plan.extents.rangeOf(at)
   const { signal } = task.journey.turn
   const holder = task.journey.turn.holder()
+  const from = sourceOf(task)
   const to = targetOf(task)
-  return task.budget.spend(range.length, signal, async () => {
-    const bytes = await again(signal, () =>
-      portOf(task.ends.source, 'disks').read(callOf(task, `read-${at}`), plan.ref, range),
+  return task.budget.spend({ bytes: range.length, by: spenderOf(task) }, signal, async () => {
+    const bytes = await again(
+      signal,
+      () => portOf(from.platform, 'disks').read(callOf(task, `read-${at}`), plan.ref, range),
+      { of: from.name },
     )
     if (bytes.length !== range.length) throw wrongLength(plan, bytes.length, range.length)
     const digest = createHash('sha256').update(bytes).digest()
     const target = { machine: to.ref, disk: plan.row.targetDisk }
-    await again(signal, () => {
+    const write = () => {
       // A process that was frozen since it read must not put old bytes over what its successor has written.
       holder.confirm()
       return portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes)
-    })
+    }
+    await again(signal, write, { of: to.name })
     return digest
   })
 }

@@ -4,7 +4,7 @@ import { recordedDigests } from '../../../db/queries/extent-digests.ts'
 import type { DiskRef } from '../../platforms/ports/disks.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { again } from '../copy/again.ts'
-import { callOf, taskMs } from '../copy/copy-task.ts'
+import { callOf, spenderOf, taskMs } from '../copy/copy-task.ts'
 import { ExtentMap } from '../copy/extent-map.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -154,7 +154,8 @@ class Comparing {
     const { platform, ref, called } = this.#disk
     const range = this.data.rangeOf(at)
     const { signal } = this.#task.journey.turn
-    return this.#task.budget.spend(range.length, signal, async () => {
+    const spent = { bytes: range.length, by: spenderOf(this.#task) }
+    return this.#task.budget.spend(spent, signal, async () => {
       const disks = portOf(platform, 'disks')
       const bytes = await again(signal, () => disks.read(callOf(this.#task, `${called}-${at}`), ref, range))
       return createHash('sha256').update(bytes).digest()

@@ -77,13 +77,14 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
       path: request.path.split('?', 1)[0] ?? '',
       sent: false,
     }
-    const { answerMs = httpDefaults.answerMs, stallMs = httpDefaults.stallMs } = request
+    const paced = pacedBy(call, request)
+    const { answerMs, stallMs } = paced
     try {
       const { signal } = begun
       const sending = {
         agent,
         endpoint,
-        request,
+        request: paced,
         signal,
         journey,
         answerMs,
@@ -97,7 +98,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
         status,
         headers,
         contentType: mediaType(incoming),
-        body: guard(incoming, journey, request, begun),
+        body: guard(incoming, journey, paced, begun),
       }
     } catch (error) {
       begun.end()
@@ -121,14 +122,25 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
   }
 }
 
+type Paced = HttpRequest & Required<Pick<HttpRequest, 'maxBytes' | 'answerMs' | 'stallMs'>>
+
+/** What the request allows, unless its caller has less patience. */
+const pacedBy = (
+  { stallMs: patienceMs = Number.POSITIVE_INFINITY }: Call,
+  request: HttpRequest & { readonly maxBytes: number },
+): Paced => ({
+  ...request,
+  answerMs: Math.min(request.answerMs ?? httpDefaults.answerMs, patienceMs),
+  stallMs: Math.min(request.stallMs ?? httpDefaults.stallMs, patienceMs),
+})
+
 const guard = (
   incoming: IncomingMessage,
   journey: Journey,
-  request: HttpRequest & { maxBytes: number },
+  request: Paced,
   begun: BegunCall,
 ): GuardedBody => {
-  const { maxBytes } = request
-  const { stallMs = httpDefaults.stallMs, stallBytes = httpDefaults.stallBytes } = request
+  const { maxBytes, stallMs, stallBytes = httpDefaults.stallBytes } = request
   const body = new GuardedBody(journey, { maxBytes, stallMs, stallBytes })
   const onAbort = () => body.destroy(begun.signal.reason as Error)
   begun.signal.addEventListener('abort', onAbort, { once: true })
