@@ -70,33 +70,60 @@ export const releaseUnasked = async (tx: Tx, jobIds: readonly string[]): Promise
 
 export interface TokenWaiter {
   readonly id: string
+  readonly kind: string
+  readonly lane: string
   readonly tokens: string[]
 }
 
-/**
- * Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. Those who
- * also need one of `full` are left out: they would only stand before others.
- */
-export const findTokenWaiters = async (
-  tx: Tx,
-  tokens: readonly string[],
-  full: readonly string[],
-  limit: number,
-): Promise<TokenWaiter[]> => tx<TokenWaiter[]>`
-  select id, tokens from job j
-  where state = 'waiting' and wait_reason = 'token' and tokens && ${tokens as string[]}::text[]
-    and not tokens && ${full as string[]}::text[] and wait_signal = 'token' and not exists (
-      select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
-  order by priority desc, deadline, wait_since, id limit ${limit}`
+export interface FindWaiters {
+  readonly tokens: readonly string[]
+  /** Those who need one of these are left out: they would only stand before others. */
+  readonly full: readonly string[]
+  /** And so are those of a kind whose lane and tokens are all of these, and more. */
+  readonly crowded: readonly { readonly kind: string; readonly things: readonly string[] }[]
+  /** Of these kinds no more than `alike` that are in one lane and need the same. */
+  readonly sharing: readonly string[]
+  readonly alike: number
+  readonly limit: number
+}
+
+/** Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. */
+export const findTokenWaiters = async (tx: Tx, find: FindWaiters): Promise<TokenWaiter[]> => tx<
+  TokenWaiter[]
+>`
+  with crowded as materialized (
+    select * from jsonb_to_recordset(${JSON.stringify(find.crowded)}::text::jsonb) as c(kind text, things text[])
+  ), waiter as (
+    select id, kind, lane, tokens, priority, deadline, wait_since,
+      row_number() over (partition by kind, lane, tokens order by priority desc, deadline, wait_since, id) as turn
+    from job j
+    where state = 'waiting' and wait_signal = 'token' and tokens && ${find.tokens as string[]}::text[]
+      and not tokens && ${find.full as string[]}::text[]
+      and not exists (
+        select from crowded c where c.kind = j.kind and c.things <@ array_prepend(j.lane, j.tokens))
+      and not exists (
+        select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
+  )
+  select id, kind, lane, tokens from waiter
+  where turn <= ${find.alike} or kind <> all(${find.sharing as string[]}::text[])
+  order by priority desc, deadline, wait_since, id limit ${find.limit}`
 
 /** A job that must wait for tokens leaves the bell and stands in line. */
 export const waitForTokens = async (
   tx: Tx,
-  wait: { jobId: string; generation: number; detail: string; actor: string; untilMs: number },
+  wait: {
+    jobId: string
+    generation: number
+    /** `room`: all tokens could be had, but too few slots would be left to others. */
+    reason: 'token' | 'room'
+    detail: string
+    actor: string
+    untilMs: number
+  },
 ): Promise<void> => {
   await tx`
     with parked as (
-      update job set state = 'waiting', wait_reason = 'token', wait_detail = ${wait.detail}, publish = publish + 1,
+      update job set state = 'waiting', wait_reason = ${wait.reason}, wait_detail = ${wait.detail}, publish = publish + 1,
         wait_since = coalesce(wait_since, now()), wait_signal = 'token',
         wait_until = now() + ${wait.untilMs}::float8 * interval '1 millisecond'
       where id = ${wait.jobId}::uuid and generation = ${wait.generation} and state = 'ready'
@@ -141,9 +168,14 @@ export const lockIdleReservations = async (tx: Tx, olderMs: number, limit: numbe
   return rows.map((row) => row.id)
 }
 
-/** Every token that somebody waits for: what the conductor looks at when a limit was raised. */
-export const findAwaitedTokens = async (db: Queryable): Promise<string[]> => {
-  const rows = await db<{ token: string }[]>`
-    select distinct unnest(tokens) as token from job where state = 'waiting' and wait_signal = 'token'`
-  return rows.map((row) => row.token)
+/** Every token that somebody waits for, and by which kinds: what the conductor looks at when a limit was raised. */
+export const findAwaitedTokens = async (
+  db: Queryable,
+): Promise<{ readonly tokens: string[]; readonly kinds: string[] }> => {
+  const rows = await db<{ kind: string; token: string }[]>`
+    select distinct kind, unnest(tokens) as token from job where state = 'waiting' and wait_signal = 'token'`
+  return {
+    tokens: [...new Set(rows.map(({ token }) => token))],
+    kinds: [...new Set(rows.map(({ kind }) => kind))],
+  }
 }

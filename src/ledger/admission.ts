@@ -1,11 +1,13 @@
-import type { Db, Tx } from '../../db/client.ts'
+import type { Db, Queryable, Tx } from '../../db/client.ts'
 import { claimJobWithTokens } from '../../db/queries/claim-job-with-tokens.ts'
 import type { ClaimAsk, ClaimedJob } from '../../db/queries/claim-jobs.ts'
 import { dropJobToken } from '../../db/queries/drop-job-token.ts'
 import { lockReadyJob } from '../../db/queries/lock-ready-job.ts'
+import { readSlotUse } from '../../db/queries/slot-use.ts'
 import {
   admitWaiter,
   countTokenHolds,
+  type FindWaiters,
   findAwaitedTokens,
   findTokensHeldBy,
   findTokenWaiters,
@@ -20,10 +22,16 @@ import {
   waitForTokens,
 } from '../../db/queries/tokens.ts'
 import { unringJobs } from '../../db/queries/unring-jobs.ts'
-import { parseToken, tokenLimit } from '../domain/job/token.ts'
+import { findKind, jobKinds } from '../domain/job/registry.ts'
+import { crowdedThings, type SlotAsk, takeSlot, whatIsCrowded } from '../domain/job/room.ts'
+import { dependencyClasses, parseToken, tokenLimit } from '../domain/job/token.ts'
 
 /** How many waiters one pass looks at: enough to fill what one release frees, bounded for the lock's sake. */
 const waitersPerPass = 64
+/** Of those that hang on the same: when the first has no room, the rest would only stand before others. */
+const alikePerPass = 8
+/** What is crowded is looked for in a line by so many things at most: of those with more in common there are few. */
+const prunedMost = 3
 /** A waiter that nobody admitted asks again by itself after this: a net under the releases. */
 const askAgainMs = 600_000
 
@@ -53,17 +61,19 @@ export const claimWithTokens = (
     const job = await lockReadyJob(tx, asked)
     if (!job) return undefined
     // As the row says now: it may have come to need fewer since the bell was answered.
-    await lockTokens(tx, job.tokens)
+    await lockTokens(tx, [...job.tokens, ...slotLocks([job.kind])])
     const held = new Set(await findTokensHeldBy(tx, asked.id))
     const missing = job.tokens.filter((token) => !held.has(token))
     const full = fullTokens(missing, await countTokenHolds(tx, missing), await readAdmissionLimits(tx))
+    // One that was let in while it stood in line has its room already.
+    const crowded = missing.length > 0 && full.length === 0 ? await crowdedFor(tx, job) : undefined
     // A cancelled job only undoes what it did; to wait for admission for that would keep it from ending.
-    if (full.length > 0 && !job.cancelRequested) {
+    if ((full.length > 0 || crowded !== undefined) && !job.cancelRequested) {
       await waitForTokens(tx, {
-        jobId: asked.id,
-        generation: asked.generation,
-        detail: `waits for ${full.join(', ')}`,
-        actor: `worker/${by.workerId}`,
+        ...{ jobId: asked.id, generation: asked.generation, actor: `worker/${by.workerId}` },
+        ...(crowded === undefined
+          ? { reason: 'token', detail: `waits for ${full.join(', ')}` }
+          : { reason: 'room', detail: crowded }),
         untilMs: askAgainMs,
       })
       return undefined
@@ -76,6 +86,26 @@ export const claimWithTokens = (
     await unringJobs(tx, [asked.id], 0)
     return undefined
   }) as Promise<ClaimedJob | undefined>
+
+const sharingKinds = jobKinds.filter((kind) => kind.sharesSlots).map((kind) => kind.kind)
+
+/** Slots of a kind are handed out by one at a time, as tokens are: two must not be given the same room. */
+const slotLocks = (kinds: readonly string[]): string[] => sharing(kinds).map((kind) => `slots/${kind}`)
+
+const sharing = (kinds: readonly string[]): string[] => [
+  ...new Set(kinds.filter((kind) => findKind(kind)?.sharesSlots)),
+]
+
+const slotUse = (tx: Queryable, kinds: readonly string[]) =>
+  readSlotUse(tx, sharing(kinds), dependencyClasses)
+
+/** Why a job may not have a slot although all its tokens are free; undefined: it may. */
+const crowdedFor = async (tx: Tx, job: SlotAsk & { readonly kind: string }): Promise<string | undefined> => {
+  const use = (await slotUse(tx, [job.kind])).get(job.kind)
+  const crowded = use && whatIsCrowded(job, use)
+  if (crowded === undefined) return undefined
+  return `the others of ${crowded} have as many of the ${use?.slots} slots for ${job.kind} as leave room to the rest`
+}
 
 /** Takes the tokens of ended jobs back and hands them to the line, in one transaction with what ended them. */
 export const releaseAndAdmit = async (tx: Tx, jobIds: readonly string[]): Promise<void> => {
@@ -98,20 +128,29 @@ const admitToFreed = async (tx: Tx, freed: readonly string[]): Promise<void> => 
 export const admitWaiters = async (
   tx: Tx,
   tokens: readonly string[],
-  knownFull: readonly string[] = [],
+  known: Partial<Pick<FindWaiters, 'full' | 'crowded'>> = {},
 ): Promise<number> => {
-  const waiters = await findTokenWaiters(tx, tokens, knownFull, waitersPerPass)
+  const { full = [], crowded = [] } = known
+  const waiters = await findTokenWaiters(tx, {
+    ...{ tokens, full, crowded, sharing: sharingKinds },
+    ...{ alike: alikePerPass, limit: waitersPerPass },
+  })
   if (waiters.length === 0) return 0
   const wanted = [...new Set(waiters.flatMap((waiter) => waiter.tokens))]
-  await lockTokens(tx, wanted)
+  const kinds = waiters.map(({ kind }) => kind)
+  await lockTokens(tx, [...wanted, ...slotLocks(kinds)])
   const limits = await readAdmissionLimits(tx)
   const holds = new Map(await countTokenHolds(tx, wanted))
+  const uses = await slotUse(tx, kinds)
   let admitted = 0
   for (const waiter of waiters) {
+    const use = uses.get(waiter.kind)
     if (fullTokens(waiter.tokens, holds, limits).length > 0) continue
+    if (use && whatIsCrowded(waiter, use) !== undefined) continue
     if (!(await admitWaiter(tx, waiter.id))) continue
     await holdTokens(tx, waiter.id, 0, waiter.tokens)
     for (const token of waiter.tokens) holds.set(token, (holds.get(token) ?? 0) + 1)
+    if (use) takeSlot(use, waiter)
     admitted += 1
   }
   return admitted
@@ -129,7 +168,7 @@ export const letOffToken = async (tx: Tx, job: { id: string; token: string }): P
   if (left.tokens.length === 0) return admitWaiter(tx, job.id)
   // Those before it that still need the token would only stand in its way.
   const full = fullTokens([job.token], await countTokenHolds(tx, [job.token]), await readAdmissionLimits(tx))
-  await admitWaiters(tx, left.tokens, full)
+  await admitWaiters(tx, left.tokens, { full })
   return true
 }
 
@@ -139,12 +178,17 @@ export const letOffToken = async (tx: Tx, job: { id: string; token: string }): P
  */
 export const readmitAll = async (db: Db): Promise<number> => {
   for (let admitted = 0; ; ) {
-    const awaited = await findAwaitedTokens(db)
+    const { tokens: awaited, kinds } = await findAwaitedTokens(db)
     const full = fullTokens(awaited, await countTokenHolds(db, awaited), await readAdmissionLimits(db))
     const open = awaited.filter((token) => !full.includes(token))
     if (open.length === 0) return admitted
+    const crowded = [...(await slotUse(db, kinds))].flatMap(([kind, use]) =>
+      crowdedThings(use)
+        .filter(({ length }) => length <= prunedMost)
+        .map((things) => ({ kind, things })),
+    )
     // All lines at once: one by one, a later waiter could be let in before an earlier one of another line.
-    const more = (await db.begin((tx) => admitWaiters(tx, open, full))) as number
+    const more = (await db.begin((tx) => admitWaiters(tx, open, { full, crowded }))) as number
     if (more === 0) return admitted
     admitted += more
   }

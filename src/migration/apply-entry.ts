@@ -18,6 +18,7 @@ import { DroverError } from '../errors.ts'
 import { adoptPending } from '../inventory/adopt-pending.ts'
 import { enqueue, type NewJob } from '../ledger/enqueue.ts'
 import { oweMachine } from './clean-up.ts'
+import { entryDependsOn } from './hangs-on.ts'
 
 export interface BatchOfEntry {
   readonly id: string
@@ -228,8 +229,15 @@ export const sendJob = async (
   return sent.id
 }
 
-const send = (tx: Tx, batch: BatchOfEntry, entry: EntryAtWork, withdrawal: Withdrawal): Promise<string> =>
-  sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, anew: true })
+const send = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  withdrawal: Withdrawal,
+): Promise<string> => {
+  const tokens = await entryDependsOn(tx, entry)
+  return sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, tokens, anew: true })
+}
 
 const tellOf = async (
   tx: Tx,

@@ -3,6 +3,7 @@ import { finishBatches, lockRoom } from '../../db/queries/batch-rows.ts'
 import { type EntryAtWork, findDueEntries, takeEntry, writeEntry } from '../../db/queries/entry-rows.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { Clock } from '../clock.ts'
+import { dependOn } from '../domain/job/token.ts'
 import { firstCopyToken } from '../domain/migration/batch-settings.ts'
 import { tokensOfSource } from '../domain/migration/copy-tokens.ts'
 import { decideEntry, pauseMs } from '../domain/migration/decide-entry.ts'
@@ -220,6 +221,7 @@ const startJob = async (
   // What is copied already is only fitted: it takes no room of those that copy.
   const copied = entry.stage === 'complete'
   const imports = copied ? [] : [`source-imports/${source}`, `target-imports/${target}`]
+  const both = dependOn({ source, target: surroundings.targetName })
   const cuts = decision.job === 'cutover-instance'
   // The limit on first copies never holds back one whose window is open.
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
@@ -228,8 +230,8 @@ const startJob = async (
     'place-instance': tokensToPlace(surroundings.targetName),
     'import-instance': [...imports, ...copies, ...(first ? [firstCopyToken(batch.row.name)] : [])],
     'cutover-instance': [...imports, ...copies],
-    'final-verify': [],
-    'withdraw-entry': [],
+    'final-verify': both,
+    'withdraw-entry': both,
   }[decision.job]
   const jobId = await sendJob(tx, batch.row, entry, {
     kind: decision.job,

@@ -36,6 +36,8 @@ export const makeBatch = async (
   given: {
     readonly name: string
     readonly refs: readonly string[]
+    /** Of these refs the machines of this source alone; left out: there is but one. */
+    readonly source?: string
     readonly script?: string
     readonly config?: Record<string, unknown>
   },
@@ -43,10 +45,12 @@ export const makeBatch = async (
   const { db, target, batch: old } = world
   await db`delete from batch where id = ${old.id}::uuid`
   const id = uuidv7()
-  const { name } = given
+  const { name, source = null } = given
   const named = await db<{ name: string }[]>`
-    select name from instance where ref = any(${[...given.refs]}::text[])`
-  const include = `name in ${JSON.stringify(named.map((instance) => instance.name))}`
+    select i.name from instance i join site s on s.id = i.site_id
+    where ref = any(${[...given.refs]}::text[]) and s.name = coalesce(${source}, s.name)`
+  const names = `name in ${JSON.stringify(named.map((instance) => instance.name))}`
+  const include = source === null ? names : `source == ${JSON.stringify(source)} && ${names}`
   const defaults = batchDefaults.parse({ placement: { target: target.name, storage_pool: 'local' } })
   const config = batchConfig.parse({
     placement_scriptlet: given.script ?? onShop,

@@ -5,6 +5,7 @@ import { findHeldOff } from '../../../db/queries/find-held-off.ts'
 import { findLiveInstanceJob, type InstanceLine, lockInstance } from '../../../db/queries/list-instances.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
 import { actsOnInstance, type PowerVerb, powerVerbs } from '../../domain/job/power-instance.ts'
+import { dependOn } from '../../domain/job/token.ts'
 import { isCommitted } from '../../domain/migration/entry.ts'
 import { startOfInstance, startRemedy, whyStartRefused } from '../../inventory/start-guard.ts'
 import { type CancelOutcome, nudgeCancel } from '../../ledger/cancel.ts'
@@ -156,6 +157,7 @@ const start = async (tx: Tx, asked: StartAsk) => {
         kind: asked.kind,
         payload,
         subject: { type: 'instance', id: row.id },
+        tokens: dependOn({ source: row.source, target: null }),
         createdBy: asked.by,
       })
   return {

@@ -6,6 +6,8 @@ export const cutoverInstance = defineKind({
   kind: 'cutover-instance',
   title: 'Cut an instance over',
   version: 1,
-  concurrency: 4,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
   payload: z.strictObject({ batch: nameSchema, entry_id: z.uuid() }),
 })

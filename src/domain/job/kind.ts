@@ -27,6 +27,11 @@ export interface JobKind<Payload = unknown> {
    * is all that hangs on the same. Bells are then not rung ahead: not for kinds whose jobs are short and many.
    */
   readonly lanesLeaveRoom: boolean
+  /**
+   * It talks to platforms, and its tokens say to which: what its jobs hang on (their lane, a source, a target, a host)
+   * never has all of its slots, over all workers. See `room.ts`.
+   */
+  readonly sharesSlots: boolean
 }
 
 export interface JobKindOptions<Payload> {
@@ -39,6 +44,7 @@ export interface JobKindOptions<Payload> {
   concurrency?: number
   keepsTokens?: boolean
   lanesLeaveRoom?: boolean
+  sharesSlots?: boolean
 }
 
 const kindName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
@@ -58,6 +64,7 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
     concurrency: options.concurrency ?? 4,
     keepsTokens: options.keepsTokens ?? false,
     lanesLeaveRoom: options.lanesLeaveRoom ?? false,
+    sharesSlots: options.sharesSlots ?? false,
   }
 }
 

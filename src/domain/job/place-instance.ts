@@ -6,6 +6,9 @@ export const placeInstance = defineKind({
   kind: 'place-instance',
   title: 'Place an instance',
   version: 1,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
   payload: z.strictObject({
     batch: nameSchema,
     entry_id: z.uuid(),

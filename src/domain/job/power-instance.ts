@@ -12,6 +12,9 @@ export const powerInstance = defineKind({
   kind: 'power-instance',
   title: 'Switch an instance on or off',
   version: 1,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
   payload: z.strictObject({
     instance: z.uuid(),
     /** `shutdown` asks the guest; `stop` pulls the plug. */

@@ -1,14 +1,31 @@
+export interface TokenClass {
+  readonly title: string
+  readonly limit: number
+  /** A job that holds one goes no further when the thing does not answer: see `room.ts`. */
+  readonly isDependency?: boolean
+}
+
 /**
  * Admission tokens: what a job must hold to run, `class/thing`, such as `source-host-reads/esx-04`. A limit is
  * set for one thing or for its whole class; the thing's own limit wins.
  */
-export const tokenClasses: Readonly<Record<string, { readonly title: string; readonly limit: number }>> = {
-  'source-host-reads': { title: 'Machines read at once from one source host', limit: 8 },
+export const tokenClasses: Readonly<Record<string, TokenClass>> = {
+  source: {
+    title: 'Verifications, clean-ups and power changes at once at one source',
+    limit: 100_000,
+    isDependency: true,
+  },
+  target: { title: 'Verifications and clean-ups at once at one target', limit: 100_000, isDependency: true },
+  'source-host-reads': {
+    title: 'Machines read at once from one source host',
+    limit: 8,
+    isDependency: true,
+  },
   'source-snapshots': { title: 'Snapshots held at once on one datastore', limit: 15 },
-  'source-imports': { title: 'Imports at once from one source', limit: 100_000 },
+  'source-imports': { title: 'Imports at once from one source', limit: 100_000, isDependency: true },
   'site-sync': { title: 'Syncs at once of one source or target', limit: 1 },
-  'target-imports': { title: 'Imports at once into one target', limit: 8 },
-  'target-creates': { title: 'Machines created at once on one target', limit: 4 },
+  'target-imports': { title: 'Imports at once into one target', limit: 8, isDependency: true },
+  'target-creates': { title: 'Machines created at once on one target', limit: 4, isDependency: true },
   'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
   // All moves that there are copy memory: as long as that is so, one limit above the other would never be reached.
   'host-outbound-moves': { title: 'Moves of any sort at once out of one host', limit: 1 },
@@ -41,6 +58,20 @@ export const parseToken = (token: string): { class: string; thing: string } | un
   if (!match?.[1] || !match[2] || !Object.hasOwn(tokenClasses, match[1])) return undefined
   return { class: match[1], thing: match[2] }
 }
+
+/** The classes of tokens that say what a job hangs on. */
+export const dependencyClasses: readonly string[] = Object.keys(tokenClasses).filter(
+  (name) => tokenClasses[name]?.isDependency,
+)
+
+export const isDependency = (token: string): boolean => {
+  const parsed = parseToken(token)
+  return parsed !== undefined && dependencyClasses.includes(parsed.class)
+}
+
+/** The tokens of a job that only says what it hangs on. */
+export const dependOn = (on: { readonly source: string | null; readonly target: string | null }): string[] =>
+  Object.entries(on).flatMap(([role, name]) => (name === null ? [] : [`${role}/${name}`]))
 
 /** The limit in force for a token: set for the thing, set for the class, or the class's default. */
 export const tokenLimit = (token: string, limits: ReadonlyMap<string, number>): number => {

@@ -6,6 +6,9 @@ export const trackInstance = defineKind({
   kind: 'track-instance',
   title: 'Track the changes of an instance',
   version: 1,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
   payload: z.strictObject({
     instance: z.uuid(),
     /** `enable` may have to switch the VM off and on; `reset` only looks. */

@@ -66,6 +66,15 @@ export const explainWait = (job: WaitingFacts, tokens: readonly TokenFacts[]): W
       endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',
     }
   }
+  if (job.waitReason === 'room')
+    return {
+      reason: 'room',
+      detail: job.waitDetail ?? '',
+      since,
+      until: job.waitUntil,
+      endsWhen:
+        'One of those ends its turn, or there are more slots (a worker starts, or its setting is raised).',
+    }
   return {
     reason: job.waitReason ?? 'unknown',
     detail: job.waitDetail ?? '',

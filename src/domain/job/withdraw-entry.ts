@@ -6,7 +6,9 @@ export const withdrawEntry = defineKind({
   kind: 'withdraw-entry',
   title: 'Put right what an entry left',
   version: 1,
-  concurrency: 8,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
   payload: z.strictObject({
     batch: nameSchema,
     entry_id: z.uuid(),

@@ -25,9 +25,7 @@ export const taskMs = 600_000
 export const callOf = ({ journey: { turn } }: CopyTask, name: string, timeoutMs?: number): Call => ({
   signal: turn.signal,
   name,
-  ...(timeoutMs === undefined
-    ? { timeoutMs: extentMs, stallMs: limits.platformStallMs }
-    : { timeoutMs }),
+  ...(timeoutMs === undefined ? { timeoutMs: extentMs, stallMs: limits.platformStallMs } : { timeoutMs }),
 })
 
 /** A machine on its platform. */

@@ -27,7 +27,9 @@ export const guardDrift = async (task: CopyTask, reset: readonly string[]): Prom
 const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.journey.turn.job.id}`)
-  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), { of: name })
+  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
+    of: name,
+  })
   if (!found.found) throw sourceGone(ref)
   // As a sync would: an empty answer is no news.
   return mergeInstance(task.journey.facts, cleanInstance(found.value).facts)
