@@ -229,7 +229,7 @@ const startJob = async (
   const tokens = {
     'place-instance': tokensToPlace(surroundings.targetName),
     'import-instance': [...imports, ...copies, ...(first ? [firstCopyToken(batch.row.name)] : [])],
-    'cutover-instance': [...imports, ...copies],
+    'cutover-instance': copied ? both : [...imports, ...copies],
     'final-verify': both,
     'withdraw-entry': both,
   }[decision.job]

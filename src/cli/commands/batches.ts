@@ -4,12 +4,12 @@ import { downBefore } from '../../domain/migration/downtime.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
 import { confirmIfPerson, yesOption } from '../confirm.ts'
-import { confirmCount, confirmOptions } from '../confirm-count.ts'
 import { mergeSettings } from '../merge-settings.ts'
 import { field, since } from '../output.ts'
 import { type DownSeen, downLines, sayDown } from '../print-down.ts'
 import { untilEnded } from '../wait.ts'
 import { followBatch, followOptions } from '../watch-batch.ts'
+import { remove, reset } from './batch-removal.ts'
 import { listCommand, pathOf } from './lists.ts'
 
 const nameArg = { name: 'name', summary: 'the name of a batch' }
@@ -123,31 +123,6 @@ const set: Command = {
   },
 }
 
-const remove: Command = {
-  name: 'batches remove',
-  summary: 'Remove a batch that is defined or finished',
-  covers: ['DELETE /v1/batches/{name}'],
-  args: [nameArg],
-  options: confirmOptions,
-  run: async (call) => {
-    const { client, output, args } = call
-    const removePart = (confirmed: number | undefined) =>
-      client.ask('DELETE', pathOf('batches', args[0]), {
-        headers: { 'if-match': '*' },
-        query: { confirm_finished: confirmed },
-      })
-    let part = await confirmCount(call, removePart)
-    // A large one goes in parts: 202 says that there is more.
-    while (part.status === 202) {
-      output.live(`${part.body.entries_left} entries are left`)
-      part = await removePart(Number(part.body.finished_left))
-    }
-    output.live('')
-    output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
-    return exitCodes.ok
-  },
-}
-
 const start: Command = {
   name: 'batches start',
   summary: 'Start a batch, or let a stopped one go on',
@@ -201,30 +176,6 @@ const stop: Command = {
     call.output.show(batch, () => {
       call.output.line(`The batch ${batch.name} is stopped.`)
       sayDown(call, batch.down, 'stop')
-    })
-    return exitCodes.ok
-  },
-}
-
-const reset: Command = {
-  name: 'batches reset',
-  summary: 'Throw the entries of a batch away, with what they made',
-  covers: ['POST /v1/batches/{name}/:reset'],
-  args: [nameArg],
-  options: {
-    force: { type: 'boolean', summary: 'also entries whose source is switched off' },
-    ...confirmOptions,
-  },
-  run: async (call) => {
-    const answer = await confirmCount(call, (confirmed) =>
-      call.client.post(pathOf('batches', call.args[0], ':reset'), {
-        force: call.values.force === true,
-        confirm_finished: confirmed,
-      }),
-    )
-    call.output.show(answer, () => {
-      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`)
-      sayDown(call, (answer.batch as Json).down, 'reset')
     })
     return exitCodes.ok
   },

@@ -50,7 +50,8 @@ test('old news of a machine that was switched off since is no alarm', async () =
     ...{ name: 'twin', project: 'default', host: '', folder: '', cpus: 1, memory: 1024 ** 3, uuid },
     ...{ legacy_boot: false, secure_boot: false, nics: [], disks: [], owner: {} },
   })
-  const [{ ref } = { ref: '' }] = (await syncTarget(), await db`select ref from machine where name = 'twin'`)
+  await syncTarget()
+  const [{ ref } = { ref: '' }] = await db`select ref from machine where name = 'twin'`
   await world.to.done(`POST /instances/${ref}/power`, { verb: 'start' })
   await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
   await syncTarget()

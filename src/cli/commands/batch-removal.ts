@@ -1,0 +1,63 @@
+import { downBefore } from '../../domain/migration/downtime.ts'
+import type { Json } from '../client.ts'
+import { type Command, exitCodes } from '../command.ts'
+import { confirmIfPerson } from '../confirm.ts'
+import { confirmCount, confirmOptions } from '../confirm-count.ts'
+import { type DownSeen, sayDown } from '../print-down.ts'
+import { pathOf } from './lists.ts'
+
+const nameArg = { name: 'name', summary: 'the name of a batch' }
+
+export const remove: Command = {
+  name: 'batches remove',
+  summary: 'Remove a batch that is defined or finished',
+  covers: ['DELETE /v1/batches/{name}'],
+  args: [nameArg],
+  options: confirmOptions,
+  run: async (call) => {
+    const { client, output, args } = call
+    const removePart = (confirmed: number | undefined) =>
+      client.ask('DELETE', pathOf('batches', args[0]), {
+        headers: { 'if-match': '*' },
+        query: { confirm_finished: confirmed },
+      })
+    let part = await confirmCount(call, removePart)
+    // A large one goes in parts: 202 says that there is more.
+    while (part.status === 202) {
+      output.live(`${part.body.entries_left} entries are left`)
+      part = await removePart(Number(part.body.finished_left))
+    }
+    output.live('')
+    output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
+    return exitCodes.ok
+  },
+}
+
+export const reset: Command = {
+  name: 'batches reset',
+  summary: 'Throw the entries of a batch away, with what they made',
+  covers: ['POST /v1/batches/{name}/:reset'],
+  args: [nameArg],
+  options: {
+    force: { type: 'boolean', summary: 'also entries whose source is switched off' },
+    ...confirmOptions,
+  },
+  run: async (call) => {
+    const path = pathOf('batches', call.args[0])
+    await confirmIfPerson(call, async () => {
+      const { down } = await call.client.get(path)
+      return `Every entry of ${call.args[0]} goes, with the copy that it made. ${downBefore('reset', down as DownSeen)}`
+    })
+    const answer = await confirmCount(call, (confirmed) =>
+      call.client.post(`${path}/:reset`, {
+        force: call.values.force === true,
+        confirm_finished: confirmed,
+      }),
+    )
+    call.output.show(answer, () => {
+      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`)
+      sayDown(call, (answer.batch as Json).down, 'reset')
+    })
+    return exitCodes.ok
+  },
+}
