@@ -74,7 +74,7 @@ test.each([
     expect(states.length).toBeGreaterThan(0)
     expect(states.filter((state) => state !== 'done' && state !== 'undone')).toEqual([])
     expect(await effects(db)).toEqual([])
-    await db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test' }))
+    await db.begin((tx) => removeEntry(tx as Tx, { id, by: 'test', confirmedFinished: 1 }))
     await leaveAsDebt(job.id, targetStartKind)
     await settleDebts()
     expect(await statesOf(job.id, targetStartKind)).toEqual(states.map(() => 'undone'))

@@ -36,7 +36,7 @@ test('what was copied is compared, read back, started, asked and certified', asy
   // A sync sees the machine while it is being migrated, and it is one machine in the end.
   await world.inventory.sync('cloud', { role: 'target' })
   const [seen] = await machinesOf(entry.machineRef)
-  expect(seen).toMatchObject({ origin: 'adopted', entryId: entry.id, instanceId: null })
+  expect(seen).toMatchObject({ origin: 'copy', entryId: entry.id, instanceId: entry.instanceId })
   // The certificate tells what is there, not what was asked for.
   await world.to.done(`POST /instances/${entry.machineRef}/rename`, { name: 'db-01 of the shop' })
   const job = await world.verify(entry.id)

@@ -166,6 +166,9 @@ const refusals: Partial<Record<OperationReason, Way>> = {
   ),
   'in-migration': (machine, reason) => isRefused(machine, reason),
   migrated: (machine, reason) => isRefused(machine, reason),
+  'unproven-copy': (machine, reason) => isRefused(machine, reason),
+  'runs-elsewhere': (machine, reason) => isRefused(machine, reason),
+  'starts-elsewhere': (machine, reason) => isRefused(machine, reason),
 }
 
 /** The first number of each series of that name and those labels, summed up. */
