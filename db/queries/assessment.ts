@@ -29,7 +29,7 @@ export const countReadiness = async (
 >`
   select i.source, ${readinessColumns(db)} from (
     select s.name as source, i.readiness, ${isMigrated(db)} as migrated from instance i join site s on s.id = i.site_id
-    where i.gone_at is null and i.ignored is null and ${ofSource(db, source)}) i
+    where i.gone_at is null and i.ignored is null and ${ofSource(db, source)} offset 0) i
   group by i.source order by i.source`
 
 export interface RuleCount {

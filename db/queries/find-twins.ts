@@ -69,6 +69,10 @@ const isAnother = (db: Queryable, ref: string, site: ReturnType<Queryable>, its:
 const isNot = (db: Queryable, column: ReturnType<Queryable>, id: string | null) =>
   id === null ? db`true` : db`${column} is distinct from ${id}::uuid`
 
+// Arrays, because Postgres reads a whole table for `in (select …) or …`, and two indexes for `any(array) or …`.
+const family = (db: Queryable) => db`array(select id from family)`
+const uuids = (db: Queryable) => db`array(select uuid from uuids)`
+
 /** Copies that a sync has seen, and others with the same UUID. */
 const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when m.instance_id in (select id from family) then 'copy' else 'same-uuid' end as relation,
@@ -78,7 +82,7 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
       where o.machine_id = m.id and o.state in ('pending', 'running') and o.kind in ('start', 'restart', 'wake', 'restore')
         and ${isNot(db, db`o.job_id`, by.jobId)} limit 1) as starting
   from machine m join site t on t.id = m.target_id
-  where (m.instance_id in (select id from family) or (m.gone_at is null and m.uuid in (select uuid from uuids)))
+  where (m.instance_id = any(${family(db)}) or (m.gone_at is null and m.uuid <> '' and m.uuid = any(${uuids(db)})))
     and ${isAnother(db, at.ref, db`m.target_id`, db`m.ref`)} and ${isNot(db, db`m.entry_id`, by.entryId)}`
 
 /** Copies that entries know of. */
@@ -87,7 +91,7 @@ const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
     false, case when e.state not in ('finished', 'error', 'canceled') then 'the migration ' || e.id end
   from entry e join instance i on i.id = e.instance_id left join site t on t.role = 'target'
     and (t.id = e.target_id or (e.target_id is null and t.name = e.placement ->> 'target'))
-  where e.instance_id in (select id from family) and (e.machine_ref is not null or e.state = 'finished')
+  where e.instance_id = any(${family(db)}) and (e.machine_ref is not null or e.state = 'finished')
     and ${isAnother(db, at.ref, db`coalesce(t.id, e.target_id, e.id)`, db`coalesce(e.machine_ref, '')`)}
     and ${isNot(db, db`e.id`, by.entryId)}`
 
@@ -96,7 +100,7 @@ const certified = (db: Queryable, at: MachineAt) => db`
   select 'copy', c.created_at, t.id, c.document -> 'target' ->> 'name', c.document -> 'target' ->> 'machine',
     c.document -> 'target' ->> 'machine_name', null, false, null
   from certificate c left join site t on t.role = 'target' and t.name = c.document -> 'target' ->> 'name'
-  where (c.instance_id in (select id from family) or c.document -> 'instance' ->> 'uuid' in (select uuid from uuids))
+  where (c.instance_id = any(${family(db)}) or c.document -> 'instance' ->> 'uuid' = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}`
 
 /** What it was copied from, and instances with the same UUID. A record that is frozen says nothing of today. */
@@ -112,7 +116,7 @@ const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
       case when ${isNot(db, db`e.id`, by.entryId)} and e.state <> 'finished'
         and (e.state not in ('error', 'canceled') or e.source_stopped_at is not null) then 'the migration ' || e.id end)
   from instance i join site s on s.id = i.site_id left join entry e on e.instance_id = i.id
-  where i.gone_at is null and (i.id in (select instance_id from made) or i.uuid in (select uuid from uuids))
+  where i.gone_at is null and (i.id = any(array(select instance_id from made)) or i.uuid = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`i.site_id`, db`i.ref`)}`
 
 /**
