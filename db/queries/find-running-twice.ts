@@ -33,28 +33,32 @@ const notItself = (db: Queryable, one: 'i' | 'm', other: 'o' | 'n') => {
   return db`not ${isItself(db, at[one], at[other])}`
 }
 
-/** The UUID counts wherever the other one is; a MAC address at another place alone: within one there is a rule for it. */
+/**
+ * The UUID counts wherever the other one is; a MAC address at another place alone: within one there is a rule for it.
+ * What runs here is found once: its facts are most of what is read.
+ */
 const ofSource = (db: Queryable, siteId: string) => db`
+  with here as materialized (
+    select i.id, i.site_id, i.ref, i.name, i.uuid from instance i where i.site_id = ${siteId}::uuid and ${isOn(db, 'i')})
   select i.ref, i.name, i.uuid, null as mac, n.target_id as other_site_id, n.ref as other_ref, n.name as other_name
-  from instance i join machine n on n.uuid = i.uuid and n.uuid <> '' and n.gone_at is null and n.power = 'on'
-  where i.site_id = ${siteId}::uuid and ${tellsApart(db, db`i.uuid`)} and ${isOn(db, 'i')} and ${notItself(db, 'i', 'n')}
+  from here i join machine n on n.uuid = i.uuid and n.uuid <> '' and n.gone_at is null and n.power = 'on'
+  where ${tellsApart(db, db`i.uuid`)} and ${notItself(db, 'i', 'n')}
   union all
   select i.ref, i.name, i.uuid, null, o.site_id, o.ref, o.name
-  from instance i join instance o on o.uuid = i.uuid and o.id <> i.id
-  where i.site_id = ${siteId}::uuid and ${tellsApart(db, db`i.uuid`)} and ${isOn(db, 'i')} and ${isOn(db, 'o')}
-    and ${notItself(db, 'i', 'o')}
+  from here i join instance o on o.uuid = i.uuid and o.id <> i.id
+  where ${tellsApart(db, db`i.uuid`)} and ${isOn(db, 'o')} and ${notItself(db, 'i', 'o')}
   union all
   select i.ref, i.name, i.uuid, d.value, n.target_id, n.ref, n.name
   from (select target_id, ref, name, unnest(macs) as mac from machine where gone_at is null and power = 'on') n
     join instance_identity d on d.kind = 'mac' and d.value = n.mac
-    join instance i on i.id = d.instance_id
-  where i.site_id = ${siteId}::uuid and ${isOn(db, 'i')} and ${notItself(db, 'i', 'n')}
+    join here i on i.id = d.instance_id
+  where ${notItself(db, 'i', 'n')}
   union all
   select i.ref, i.name, i.uuid, d.value, o.site_id, o.ref, o.name
-  from instance i join instance_identity d on d.instance_id = i.id and d.kind = 'mac'
+  from here i join instance_identity d on d.instance_id = i.id and d.kind = 'mac'
     join instance_identity c on c.kind = 'mac' and c.value = d.value and c.instance_id <> d.instance_id
     join instance o on o.id = c.instance_id and o.site_id <> i.site_id
-  where i.site_id = ${siteId}::uuid and ${isOn(db, 'i')} and ${isOn(db, 'o')} and ${notItself(db, 'i', 'o')}`
+  where ${isOn(db, 'o')} and ${notItself(db, 'i', 'o')}`
 
 const ofTarget = (db: Queryable, siteId: string) => db`
   select m.ref, m.name, m.uuid, null as mac, o.site_id as other_site_id, o.ref as other_ref, o.name as other_name

@@ -1,4 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
+import { findRunningTwice } from '../../db/queries/find-running-twice.ts'
 import { findTwins } from '../../db/queries/find-twins.ts'
 import { listInstances } from '../../db/queries/list-instances.ts'
 import { readingOf } from '../support/plans.ts'
@@ -50,4 +51,12 @@ test.each([
   expect(new Set((await find(db)).map(({ relation }) => relation)).size).toBeGreaterThan(0)
   const { rows, scans } = await readingOf(db, find)
   expect(rows, scans.join(', ')).toBeLessThan(200)
+})
+
+test('what runs twice is found by reading each instance and each machine once', async () => {
+  const find = (asked: Parameters<typeof findRunningTwice>[0]) =>
+    findRunningTwice(asked, { id: source, role: 'source' }, 51)
+  expect(await find(db)).toEqual([])
+  const { rows, scans } = await readingOf(db, find)
+  expect(rows, scans.join(', ')).toBeLessThan(2.5 * fleet)
 })
