@@ -3,13 +3,11 @@ import { listEffects } from '../../../db/queries/list-effects.ts'
 import { countEntryEffects } from '../../../db/queries/list-entries.ts'
 import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { waiveEffect } from '../../../src/ledger/effects.ts'
-import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { cleanUpKind, undoCleanUp } from '../../../src/migration/clean-up.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { machineKind, undoTargetMachine } from '../../../src/migration/placement/target-machine.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { checkJourneys } from '../../support/copy-invariants.ts'
+import { createDebtSettler } from '../../support/debts.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import { createHandlersOf } from '../../support/journey-handlers.ts'
 import {
@@ -28,14 +26,10 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
 const worker = createJourneyWorker(db, createHandlersOf(world))
-const settling = createJourneyWorker(db, [
-  createSettleDebt(
-    new Map([
-      [cleanUpKind, undoCleanUp(db, world.inventory.use)],
-      [machineKind, undoTargetMachine(db, world.inventory.use)],
-    ]),
-  ),
-] as readonly Handler[])
+const settle = createDebtSettler(db, {
+  [cleanUpKind]: undoCleanUp(db, world.inventory.use),
+  [machineKind]: undoTargetMachine(db, world.inventory.use),
+})
 
 beforeEach(async () => {
   await lab.admin('DELETE /lab/faults')
@@ -64,15 +58,6 @@ const leftBehind = async (id: string) =>
 const owed = (machine: string | null) => ({
   ...{ kind: cleanUpKind, state: 'debt', platform: 'cloud', machine },
 })
-
-const settle = async () => {
-  await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
-  await sweepDebts(db)
-  const jobs = await db<
-    { id: string }[]
-  >`select id from job where kind = 'settle-debt' and finished_at is null`
-  for (const { id } of jobs) await settling.finish(id)
-}
 
 /** A withdrawal that comes to an end without its aim: somebody cancels its job. */
 const endWithdrawal = async (id: string) => {

@@ -1,12 +1,10 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
-import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { removeEntry } from '../../../src/migration/entry-verbs.ts'
 import { targetStartKind } from '../../../src/migration/own-target.ts'
 import { undoTargetStart } from '../../../src/migration/verify/start-target.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
-import { createJourneyWorker, entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
+import { createDebtSettler } from '../../support/debts.ts'
+import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -18,23 +16,12 @@ const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { to, worker } = world
 
-const settling = createJourneyWorker(db, [
-  createSettleDebt(new Map([[targetStartKind, undoTargetStart(db, world.inventory.use)]])),
-] as readonly Handler[])
+const dueDebts = createDebtSettler(db, { [targetStartKind]: undoTargetStart(db, world.inventory.use) })
 
 beforeEach(async () => {
   await lab.admin('DELETE /lab/faults')
   await world.setBatch({ config: { post_migration_retries: 0 } })
 })
-
-const dueDebts = async () => {
-  await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
-  await sweepDebts(db)
-  const jobs = await db<
-    { id: string }[]
-  >`select id from job where kind = 'settle-debt' and finished_at is null`
-  for (const { id } of jobs) await settling.finish(id)
-}
 
 const startOf = async (job: string) => {
   const start = (await effectsOf(db, job)).find(({ kind }) => kind === targetStartKind)

@@ -1,21 +1,12 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
-import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { removeEntry } from '../../../src/migration/entry-verbs.ts'
 import { targetStartKind } from '../../../src/migration/own-target.ts'
 import { sourceStopKind, undoSourceStop } from '../../../src/migration/start-source.ts'
 import { undoTargetStart } from '../../../src/migration/verify/start-target.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
+import { createDebtSettler } from '../../support/debts.ts'
 import { effects } from '../../support/invariants.ts'
-import {
-  createJourneyWorker,
-  entryOf,
-  overlapsOf,
-  placeEntry,
-  powerOf,
-  sendTo,
-} from '../../support/journeys.ts'
+import { entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -26,14 +17,10 @@ const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { from, to, worker } = world
 
-const settling = createJourneyWorker(db, [
-  createSettleDebt(
-    new Map([
-      [targetStartKind, undoTargetStart(db, world.inventory.use)],
-      [sourceStopKind, undoSourceStop(db, world.inventory.use)],
-    ]),
-  ),
-] as readonly Handler[])
+const settleDebts = createDebtSettler(db, {
+  [targetStartKind]: undoTargetStart(db, world.inventory.use),
+  [sourceStopKind]: undoSourceStop(db, world.inventory.use),
+})
 
 const fault = (rule: Record<string, unknown>) =>
   lab.admin('POST /lab/faults', { kind: 'error', times: 1, ...rule })
@@ -42,15 +29,6 @@ beforeEach(async () => {
   await lab.admin('DELETE /lab/faults')
   await world.setBatch({ config: { post_migration_retries: 2 } })
 })
-
-const settleDebts = async () => {
-  await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
-  await sweepDebts(db)
-  const jobs = await db<
-    { id: string }[]
-  >`select id from job where kind = 'settle-debt' and finished_at is null`
-  for (const { id } of jobs) await settling.finish(id)
-}
 
 const statesOf = async (job: string, kind: string) =>
   (await effectsOf(db, job)).filter((effect) => effect.kind === kind).map(({ state }) => state)

@@ -1,0 +1,22 @@
+import type { Db } from '../../db/client.ts'
+import { sweepDebts } from '../../src/ledger/sweeps.ts'
+import type { Handler, Undoer } from '../../workers/handler.ts'
+import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import { createJourneyWorker } from './journeys.ts'
+
+/** Has every debt tried once, now. `undoers`: by the kind of effect. */
+export const createDebtSettler = (
+  db: Db,
+  undoers: Readonly<Record<string, Undoer>>,
+): (() => Promise<void>) => {
+  const worker = createJourneyWorker(db, [
+    createSettleDebt(new Map(Object.entries(undoers))),
+  ] as readonly Handler[])
+  return async () => {
+    await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
+    await sweepDebts(db)
+    const jobs = await db<{ id: string }[]>`
+      select id from job where kind = 'settle-debt' and finished_at is null`
+    for (const { id } of jobs) await worker.finish(id)
+  }
+}
