@@ -12,7 +12,7 @@ import { isOwn } from './own-target.ts'
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { turn, target, entry } = task.journey
-  const { platform, ref } = targetOf(task)
+  const { platform, name: of, ref } = targetOf(task)
   const name = `${turn.job.id}/fit`
   // Repeated, it changes nothing; begun anew by each try, as one that failed would be remembered under its name.
   const call = callOf(task, `${name}/${turn.job.leaseEpoch}`, taskMs)
@@ -25,7 +25,9 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     observe: async () => ({ found: false }),
     act: async () => {
       const machines = portOf(platform, 'machines')
-      const handle = await again(call.signal, () => machines.reconfigure(call, ref, fitted(task.journey)))
+      const handle = await again(call.signal, () => machines.reconfigure(call, ref, fitted(task.journey)), {
+        of,
+      })
       await handle.wait(call)
       return { externalId: handle.id }
     },

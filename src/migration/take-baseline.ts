@@ -24,9 +24,9 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
   const { journey } = task
   const ports = [...probedPorts(journey).keys()]
   if (!isWanted(journey, ports)) return
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `baseline-${journey.turn.job.id}`)
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'
   const guest = on ? await orNull(() => guestOf(task)) : null
@@ -61,16 +61,18 @@ const orNull = async <Value>(look: () => Promise<Value>): Promise<Value | null> 
 }
 
 const guestOf = async (task: CopyTask): Promise<GuestView | null> => {
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'guest')
-  const found = await again(call.signal, () => portOf(platform, 'guest').guest(call, ref))
+  const found = await again(call.signal, () => portOf(platform, 'guest').guest(call, ref), { of: name })
   return found.found ? found.value : null
 }
 
 const openPortsOf = async (task: CopyTask, ports: readonly number[]): Promise<readonly number[] | null> => {
   if (ports.length === 0) return []
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'ports')
-  const found = await again(call.signal, () => portOf(platform, 'guest').openPorts(call, ref, ports))
+  const found = await again(call.signal, () => portOf(platform, 'guest').openPorts(call, ref, ports), {
+    of: name,
+  })
   return found.found ? found.value : null
 }

@@ -18,7 +18,7 @@ export interface Patience {
 export const again = async <Result>(
   signal: AbortSignal,
   work: () => Promise<Result>,
-  { of, stallMs = limits.platformStallMs }: Patience = {},
+  { of = '', stallMs = limits.platformStallMs }: Patience = {},
 ): Promise<Result> => {
   const begunMs = systemClock.monotonicMs()
   for (let tries = 0; ; tries += 1) {
@@ -42,8 +42,8 @@ const isPassing = (error: unknown): error is PlatformError =>
   error.code !== 'platform-no-capacity'
 
 /** An address says little to a person who knows the platform by its name. */
-const named = (error: unknown, platform: string | undefined): unknown => {
-  if (platform === undefined || !isPassing(error)) return error
+const named = (error: unknown, platform: string): unknown => {
+  if (platform === '' || !isPassing(error)) return error
   const { failure, message, remedy, detail } = error
   const code = error.code as PlatformCode
   return new PlatformError(

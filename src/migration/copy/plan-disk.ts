@@ -64,10 +64,11 @@ const lookAt = async (task: CopyTask, row: EntryDiskRow, ref: DiskRef, into: Ext
 const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
   const disks = portOf(task.ends.source, 'disks')
   // Begun anew when it is cut: what was added already stays true.
-  await again(task.journey.turn.signal, async () => {
+  const readAll = async () => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
-  })
+  }
+  await again(task.journey.turn.signal, readAll, { of: task.journey.source.name })
   return { changeId: null, how: 'all' } as const
 }
 
@@ -86,7 +87,9 @@ const changedSince = async (
   const disks = portOf(task.ends.source, 'disks')
   const call = callOf(task, `changes-${ref.disk}`, taskMs)
   try {
-    return await again(call.signal, () => disks.changedBlocks(call, ref, changeId))
+    return await again(call.signal, () => disks.changedBlocks(call, ref, changeId), {
+      of: task.journey.source.name,
+    })
   } catch (error) {
     if (isUnsupported(error)) return undefined
     if (!(error instanceof PlatformError)) throw error

@@ -65,7 +65,9 @@ const create = async (
   const snapshot = { snapshotName: asked.name, memory: false, quiesce: false }
   // Once sent it is heard to its end, whoever calls the job off: else nobody knows whether there will be one.
   const sent = { ...call, timeoutMs: askMs, signal: new AbortController().signal }
-  const handle = await again(call.signal, () => machines.createSnapshot(sent, asked.machine, snapshot))
+  const handle = await again(call.signal, () => machines.createSnapshot(sent, asked.machine, snapshot), {
+    of: task.journey.source.name,
+  })
   const ref = await handle.wait(call)
   const made = ref ?? (await findSnapshot(platform, call, asked))?.ref
   if (made) return made

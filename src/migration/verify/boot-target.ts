@@ -91,18 +91,18 @@ const keep = ({ journey: { turn } }: VerifyTask, boot: Boot): Promise<void> =>
   turn.checkpoint({ ...turn.checkpointed, boot })
 
 const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
-  const { platform, ref } = targetOf(task)
+  const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (seen.found) return seen.value
   throw machineAbsent(ref)
 }
 
 /** What the target says of the machine that was verified. */
 export const seenOnTarget = async (task: VerifyTask): Promise<InstanceFacts> => {
-  const { platform, ref } = targetOf(task)
+  const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'name')
-  const seen = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
+  const seen = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), { of: name })
   if (seen.found) return cleanInstance(seen.value).facts
   throw machineAbsent(ref)
 }
@@ -128,15 +128,17 @@ const nothing: GuestSeen = { agent: 'unknown', hostname: '', addresses: [], open
 
 /** A platform that cannot look at all shows nothing: what the source had then counts as missing. */
 const guestOf = async (task: VerifyTask, ports: readonly number[]): Promise<GuestSeen> => {
-  const { platform, ref } = targetOf(task)
+  const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'guest')
   try {
     const guest = portOf(platform, 'guest')
-    const seen = await again(call.signal, () => guest.guest(call, ref))
+    const seen = await again(call.signal, () => guest.guest(call, ref), { of: name })
     if (!seen.found) return nothing
     const { agent, hostname, addresses } = seen.value
     const open =
-      ports.length === 0 ? undefined : await again(call.signal, () => guest.openPorts(call, ref, ports))
+      ports.length === 0
+        ? undefined
+        : await again(call.signal, () => guest.openPorts(call, ref, ports), { of: name })
     return { agent, hostname, addresses, open: open?.found ? open.value : [] }
   } catch (error) {
     if (isUnsupported(error)) return nothing

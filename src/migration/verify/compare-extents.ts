@@ -11,6 +11,8 @@ import type { VerifyTask } from './verify-task.ts'
 /** The disk of one end, as it is now. */
 export interface ReadDisk {
   readonly platform: Platform
+  /** Of the source or target. */
+  readonly name: string
   readonly ref: DiskRef
   /** Tells its calls from those for another end. */
   readonly called: string
@@ -151,13 +153,14 @@ class Comparing {
   }
 
   #digestAt(at: number): Promise<Buffer> {
-    const { platform, ref, called } = this.#disk
+    const { platform, name, ref, called } = this.#disk
     const range = this.data.rangeOf(at)
     const { signal } = this.#task.journey.turn
     const spent = { bytes: range.length, by: spenderOf(this.#task) }
     return this.#task.budget.spend(spent, signal, async () => {
       const disks = portOf(platform, 'disks')
-      const bytes = await again(signal, () => disks.read(callOf(this.#task, `${called}-${at}`), ref, range))
+      const read = () => disks.read(callOf(this.#task, `${called}-${at}`), ref, range)
+      const bytes = await again(signal, read, { of: name })
       return createHash('sha256').update(bytes).digest()
     })
   }
@@ -166,15 +169,16 @@ class Comparing {
 /** Where the platform says that it holds anything: the rest of a thin disk need not be read to be zeros. */
 const dataOf = async (
   task: VerifyTask,
-  { platform, ref, called }: ReadDisk,
+  { platform, name, ref, called }: ReadDisk,
   capacity: number,
 ): Promise<ExtentMap> => {
   const map = new ExtentMap(capacity)
   const disks = portOf(platform, 'disks')
-  await again(task.journey.turn.signal, async () => {
+  const readAll = async () => {
     for await (const page of disks.extents(callOf(task, `${called}-data-${ref.disk}`, taskMs), ref))
       for (const extent of page) map.addBytes(extent)
-  })
+  }
+  await again(task.journey.turn.signal, readAll, { of: name })
   return map
 }
 

@@ -25,9 +25,11 @@ export type SourceLook =
 
 /** Reads the source anew, switches it off when it runs, and asks whether it wrote anything. Unknown throws. */
 export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.journey.turn.job.id}`)
-  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref))
+  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
+    of: name,
+  })
   const power = found.found ? await sourcePower(task) : undefined
   if (!found.found || !power) return { is: 'gone' }
   const facts = cleanInstance(found.value).facts
@@ -41,9 +43,9 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
 
 /** Undefined: it is not there. Unknown throws. */
 export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefined> => {
-  const { platform, ref } = sourceOf(task)
+  const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
   return seen.found ? seen.value : undefined
 }
 
@@ -119,12 +121,14 @@ const findStale = async (task: VerifyTask): Promise<Staleness> => {
 }
 
 const wasWritten = async (task: VerifyTask, disk: string, changeId: string | null): Promise<DiskWritten> => {
-  const { platform, ref: machine } = sourceOf(task)
+  const { platform, name, ref: machine } = sourceOf(task)
   if (changeId === null || !platform.capabilities.has('changed-blocks')) return 'unknown'
   const call = callOf(task, `written-${disk}`, taskMs)
   try {
-    const changed = await again(call.signal, () =>
-      portOf(platform, 'disks').changedBlocks(call, { machine, disk }, changeId),
+    const changed = await again(
+      call.signal,
+      () => portOf(platform, 'disks').changedBlocks(call, { machine, disk }, changeId),
+      { of: name },
     )
     return changed.extents.length === 0 ? 'no' : 'yes'
   } catch (error) {

@@ -82,8 +82,8 @@ const readBack = async (
   row: EntryDiskRow,
   tell: (done: number) => void,
 ): Promise<ReadBack> => {
-  const { platform, ref: machine } = targetOf(task)
-  const end = { platform, ref: { machine, disk: row.targetDisk }, called: 'back' }
+  const { platform, name, ref: machine } = targetOf(task)
+  const end = { platform, name, ref: { machine, disk: row.targetDisk }, called: 'back' }
   const { count, at, expected, seen, copied } = await compareExtents(task, row, end, { tell })
   return { different: { disk: row.disk, count, at }, source: expected, target: seen, copied }
 }

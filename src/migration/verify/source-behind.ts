@@ -65,8 +65,8 @@ const writtenUnseen = (disk: string): string =>
 type Read = (task: VerifyTask, row: EntryDiskRow, tell: (done: number) => void) => Promise<boolean>
 
 const sourceDisk = (task: VerifyTask, { disk }: EntryDiskRow) => {
-  const { platform, ref: machine } = sourceOf(task)
-  return { platform, ref: { machine, disk }, called: 'source' }
+  const { platform, name, ref: machine } = sourceOf(task)
+  return { platform, name, ref: { machine, disk }, called: 'source' }
 }
 
 const readNow: Read = async (task, row, tell) => {
