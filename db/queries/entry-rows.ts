@@ -205,14 +205,18 @@ export const findCommitted = async (
 }
 
 /**
- * Writes down for all entries of a batch that they are to go; the scheduler does it, one by one. With force, also where
- * nobody has said it: one that commits after the batch was looked at must not stay behind in a batch that is no more.
+ * Writes down for all entries of a batch, or for a single one, that they are to go with what they made; the scheduler does
+ * it, one by one. With force, also where nobody has said it: one that commits after the batch was looked at must not stay
+ * behind in a batch that is no more. How many.
  */
-export const intendReset = async (tx: Tx, batchId: string): Promise<number> => {
+export const intendReset = async (
+  tx: Tx,
+  which: { readonly batchId: string } | { readonly entryId: string },
+): Promise<number> => {
   const result = await tx`
     update entry set intent = jsonb_build_object('verb', 'reset', 'force', true), look_at = now(),
       version = version + 1, updated_at = now()
-    where batch_id = ${batchId}::uuid`
+    where ${'batchId' in which ? tx`batch_id = ${which.batchId}::uuid` : tx`id = ${which.entryId}::uuid`}`
   return result.count
 }
 

@@ -16,18 +16,10 @@ const counted = async (db: Queryable, where: ReturnType<Queryable>): Promise<Som
 export const findFinished = (db: Queryable, batchId: string): Promise<SomeEntries> =>
   counted(db, db`e.batch_id = ${batchId}::uuid and e.state = 'finished'`)
 
-/** Entries that were given up and have a copy on their target, or may have. */
+/** Entries that have not finished and have a copy on their target, or may have: as `hasLeftovers` says of a single one. */
 export const findLeftCopies = (db: Queryable, batchId: string): Promise<SomeEntries> =>
   counted(
     db,
     db`e.batch_id = ${batchId}::uuid and e.state <> 'finished'
       and (e.machine_ref is not null or e.placement is not null)`,
   )
-
-/** An entry is to go, with what it made; the scheduler does it. */
-export const intendEntryReset = async (tx: Queryable, id: string): Promise<void> => {
-  await tx`
-    update entry set intent = jsonb_build_object('verb', 'reset', 'force', true), look_at = now(),
-      version = version + 1, updated_at = now()
-    where id = ${id}::uuid`
-}

@@ -123,7 +123,7 @@ export const resetBatch = async (
     )
   requireForgettingConfirmed(await findFinished(tx, batch.id), verb.confirmedFinished)
   const moved = await moveBatch(tx, { batch, to, event: 'reset', message: 'Reset by a person.', by: verb.by })
-  const entries = await intendReset(tx, batch.id)
+  const entries = await intendReset(tx, { batchId: batch.id })
   await deletePause(tx, laneOf(batch.name), verb.by)
   return { batch: moved, entries }
 }

@@ -1,7 +1,12 @@
 import type { Tx } from '../../db/client.ts'
 import { findBatchById, moveBatch } from '../../db/queries/batch-rows.ts'
-import { deleteEntry, type EntryAtWork, lockEntry, writeEntry } from '../../db/queries/entry-rows.ts'
-import { intendEntryReset } from '../../db/queries/finished-entries.ts'
+import {
+  deleteEntry,
+  type EntryAtWork,
+  intendReset,
+  lockEntry,
+  writeEntry,
+} from '../../db/queries/entry-rows.ts'
 import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
@@ -116,7 +121,7 @@ export const removeEntry = async (tx: Tx, ask: EntryRemoval): Promise<'gone' | '
   else if (hasLeftovers(entry)) {
     if (ask.cleanup !== true) throw hasCopy(entry)
     await tell(tx, entry, 'entry.removal-asked', ask.by)
-    await intendEntryReset(tx, entry.id)
+    await intendReset(tx, { entryId: entry.id })
     return 'leaving'
   }
   await tell(tx, entry, 'entry.removed', ask.by)
