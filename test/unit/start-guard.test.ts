@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { codeFiles, readSource } from './sources.ts'
 
-/** Calls of a platform that make a machine run, or may. */
-const starting = /\b(power\.(start|restart)|hibernate\.restore|revertToSnapshot)\(/
+/** Calls of a platform that make a machine run, or may: of a port by its name, or as `portOf(platform, 'power').start(…)`. */
+const starting = /\b(power('\))?\.(start|restart)|hibernate('\))?\.restore|revertToSnapshot)\(/
 /** What is behind the ports, and what only names them. */
 const behind = /^(src\/(platforms|lab)\/|test\/)/
 
