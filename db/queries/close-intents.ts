@@ -46,6 +46,7 @@ export const closeForgottenIntents = (tx: Tx, limit: number, actor: string): Pro
   close(
     tx,
     tx`select e.id from effect e join job j on j.id = e.job_id
+      -- The second condition says nothing new: it is that of the index.
       where e.state = 'intended' and e.state <> 'done' and j.finished_at is not null
       order by e.id limit ${limit} for no key update of e for share of j skip locked`,
     actor,

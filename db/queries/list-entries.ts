@@ -1,3 +1,4 @@
+import { notAway } from '../../src/domain/inventory/connectivity.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import type { Queryable } from '../client.ts'
 import type { EntryRow } from '../schema/migration.ts'
@@ -70,7 +71,7 @@ const awayLine = (db: Queryable, site: 's' | 't') => {
   return db`
     select ${of}.role, ${of}.name, ${of}.connectivity, ${of}.connectivity_since as since,
       ${of}.connectivity_error ->> 'message' as message
-    where ${of}.connectivity not in ('ok', 'unknown')`
+    where ${of}.connectivity <> all(${notAway as string[]}::text[])`
 }
 
 /** What a line of `entryJoins` shows. */

@@ -43,12 +43,12 @@ const becomes = (tx: Tx, at: MachineMerge) => {
   const stranger = tx`(m.gone_at is not null and m.uuid <> p.uuid and m.uuid <> '' and p.uuid <> '')`
   const entryId = tx`
     case when ${stranger} then p.entry_id when m.origin = 'migrated' then m.entry_id else p.entry_id end`
-  // It has run since, or is another one. What was saved of one that runs is let go of apart.
   // A copy of an entry of ours stays a copy, whatever becomes of the entry, until it is verified.
   const origin = tx`case when m.origin = 'migrated' and not ${stranger} then 'migrated'
     when p.entry_id is not null or (m.origin = 'copy' and not ${stranger}) then 'copy' else 'adopted' end`
   const instanceId = tx`case when ${stranger} then p.instance_id when m.origin = 'migrated' then m.instance_id
     else coalesce(p.instance_id, m.instance_id) end`
+  // What was saved of a machine that runs is let go of apart.
   const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
   return { newer, stranger, entryId, origin, instanceId, ranSince }
 }

@@ -158,7 +158,9 @@ const siteWarnings = (site: WatchedSite): Warning[] => {
   const look = { href: `/${role}s/${name}`, linkText: `Look at ${name}` }
   if (isAway(connectivity)) {
     const said = awayText({
-      ...{ role, name, connectivity },
+      role,
+      name,
+      connectivity,
       since: site.connectivitySince.getTime(),
       message: visible(
         (connectivity === 'cannot-connect' ? site.connectivityError?.message : undefined) ??

@@ -85,7 +85,9 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   if (turn.checkpointed?.down !== true) {
     if (turn.checkpointed?.off === undefined) await task.mayStart()
     const down = await powerMachine({
-      ...{ ...common, asked: { verb: 'shutdown' as const, force, timeoutMs }, part: 'off' },
+      ...common,
+      asked: { verb: 'shutdown' as const, force, timeoutMs },
+      part: 'off',
       mayStart: 'never',
     })
     if (down.type === 'wait') return down

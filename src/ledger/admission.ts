@@ -70,7 +70,9 @@ export const claimWithTokens = (
     // A cancelled job only undoes what it did; to wait for admission for that would keep it from ending.
     if ((full.length > 0 || crowded !== undefined) && !job.cancelRequested) {
       await waitForTokens(tx, {
-        ...{ jobId: asked.id, generation: asked.generation, actor: `worker/${by.workerId}` },
+        jobId: asked.id,
+        generation: asked.generation,
+        actor: `worker/${by.workerId}`,
         ...(crowded === undefined
           ? { reason: 'token', detail: `waits for ${full.join(', ')}` }
           : { reason: 'room', detail: crowded }),
@@ -132,8 +134,12 @@ export const admitWaiters = async (
 ): Promise<number> => {
   const { full = [], crowded = [] } = known
   const waiters = await findTokenWaiters(tx, {
-    ...{ tokens, full, crowded, sharing: sharingKinds },
-    ...{ alike: alikePerPass, limit: waitersPerPass },
+    tokens,
+    full,
+    crowded,
+    sharing: sharingKinds,
+    alike: alikePerPass,
+    limit: waitersPerPass,
   })
   if (waiters.length === 0) return 0
   const wanted = [...new Set(waiters.flatMap((waiter) => waiter.tokens))]

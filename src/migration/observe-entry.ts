@@ -127,15 +127,21 @@ export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: st
 /** Both ends of its way; the target only where it is known. */
 const endsOf = (around: EntrySurroundings): AwaySite[] => [
   {
-    ...{ role: 'source', name: around.sourceName, connectivity: around.sourceConnectivity },
-    ...{ since: around.sourceSince.getTime(), message: around.sourceTrouble ?? '' },
+    role: 'source',
+    name: around.sourceName,
+    connectivity: around.sourceConnectivity,
+    since: around.sourceSince.getTime(),
+    message: around.sourceTrouble ?? '',
   },
   ...(around.targetName === null || around.targetConnectivity === null
     ? []
     : [
         {
-          ...{ role: 'target', name: around.targetName, connectivity: around.targetConnectivity },
-          ...{ since: around.targetSince?.getTime() ?? 0, message: around.targetTrouble ?? '' },
+          role: 'target',
+          name: around.targetName,
+          connectivity: around.targetConnectivity,
+          since: around.targetSince?.getTime() ?? 0,
+          message: around.targetTrouble ?? '',
         },
       ]),
 ]

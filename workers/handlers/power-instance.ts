@@ -28,7 +28,13 @@ export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
       const asked = { verb, force, timeoutMs: seconds * 1_000 }
       const looking = { db: ctx.db, use, signal: ctx.signal }
       const outcome = await powerMachine({
-        ...{ turn: ctx, site, platform, ref: instance.ref, asked, part: 'power', undo: null },
+        turn: ctx,
+        site,
+        platform,
+        ref: instance.ref,
+        asked,
+        part: 'power',
+        undo: null,
         mayStart: () => requireMayStart(looking, startOfInstance(instance, ctx.job.id)),
       })
       if (outcome.type === 'wait')

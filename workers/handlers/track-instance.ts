@@ -25,7 +25,13 @@ export const createTrackInstance = (db: Db, use: UsePlatform): Handler<Payload> 
     return use(site, async (platform): Promise<Outcome> => {
       const looking = { db: ctx.db, use, signal: ctx.signal }
       const task = {
-        ...{ turn: ctx, site, platform, instance, removeSnapshots, force, timeoutMs: seconds * 1_000 },
+        turn: ctx,
+        site,
+        platform,
+        instance,
+        removeSnapshots,
+        force,
+        timeoutMs: seconds * 1_000,
         mayStart: () => requireMayStart(looking, startOfInstance(instance, ctx.job.id)),
       }
       const outcome = await (verb === 'enable' ? enableTracking(task) : resetTracking(task))

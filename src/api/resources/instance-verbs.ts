@@ -215,27 +215,17 @@ export const instanceVerbs = (deps: ApiDeps) =>
       const payload = { ...c.req.valid('json'), verb: 'enable' }
       const by = c.get('actor').name
       const answer = await once(c, deps, (tx) =>
-        start(tx, {
-          ...{ id, kind: 'track-instance', payload, needs: 'changed-blocks', starts: true, by },
-        }),
+        start(tx, { id, kind: 'track-instance', payload, needs: 'changed-blocks', starts: true, by }),
       )
       nudge(deps.db)
       return c.json(answer.body, 202)
     })
     .openapi(reset, async (c) => {
       const { id } = c.req.valid('param')
+      const payload = { verb: 'reset' }
       const by = c.get('actor').name
       const answer = await once(c, deps, (tx) =>
-        start(tx, {
-          ...{
-            id,
-            kind: 'track-instance',
-            payload: { verb: 'reset' },
-            needs: 'changed-blocks',
-            starts: false,
-            by,
-          },
-        }),
+        start(tx, { id, kind: 'track-instance', payload, needs: 'changed-blocks', starts: false, by }),
       )
       nudge(deps.db)
       return c.json(answer.body, 202)

@@ -38,7 +38,7 @@ const flagsOf = (call: Call, verb: Verb): Json =>
     ? { force: call.values.force === true, cleanup: call.values.cleanup === true }
     : ({} as Json)
 
-/** What the verb would do to the entry, as it was said: read before it is done. */
+/** What the verb would do to the entry, with the flags that were given. */
 const whatItDoes = async (call: Call, verb: Verb, id: string): Promise<string> => {
   const entry = await call.client.get(pathOf('queue', id))
   const choices = (entry.choices ?? []) as readonly Json[]
@@ -116,7 +116,7 @@ const verbCommand = (verb: Verb): Command => ({
     ...choice,
     confirm: { type: 'string', value: 'n', summary: 'for many: how many entries you mean' },
     ids: idsOption,
-    yes: yesOption,
+    yes: { ...yesOption, summary: 'for a single entry: do it without asking' },
     ...(verb === 'cancel' ? cancelOptions : {}),
   },
   run: (call) => (call.args[0] === undefined ? doMany(call, verb) : doOne(call, verb, call.args[0])),

@@ -59,7 +59,16 @@ export const readOverview = async (context: PageContext) => {
   const notReady = readiness.ready ? [] : readiness.reasons
   return {
     ...work,
-    ...{ webhooks, notReady, needy, runningTwice, down, migrations, operations, lanes, ready, inventory },
+    webhooks,
+    notReady,
+    needy,
+    runningTwice,
+    down,
+    migrations,
+    operations,
+    lanes,
+    ready,
+    inventory,
   }
 }
 

@@ -110,8 +110,11 @@ export interface AwaySite {
   readonly message: string
 }
 
-/** Whether work with it waits for it: one that nobody has tried yet is not known to be away. */
-export const isAway = (connectivity: string): boolean => connectivity !== 'ok' && connectivity !== 'unknown'
+/** States in which work does not wait for a platform: that of which nobody has tried yet is not known to be away. */
+export const notAway: readonly string[] = ['ok', 'unknown'] satisfies ConnectivityState[]
+
+/** Whether work with a platform waits for it. */
+export const isAway = (connectivity: string): boolean => !notAway.includes(connectivity)
 
 /** `The target oslo does not answer, since 2026-11-19 12:03 UTC: 10.0.0.1:443 cannot be reached (ECONNREFUSED).` */
 export const awayText = ({ role, name, connectivity, since, message }: AwaySite): string => {

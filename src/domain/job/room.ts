@@ -33,7 +33,7 @@ const perFree = [2, 1, 3 / 5, 1 / 3] as const
 const thingsMax = 6
 
 /** What a job hangs on: its lane, and the sources, targets and hosts that its tokens name. In order, each once. */
-export const thingsOf = ({ lane, tokens }: SlotAsk): string[] =>
+const thingsOf = ({ lane, tokens }: SlotAsk): string[] =>
   [...new Set([lane, ...tokens.filter(isDependency)])].sort().slice(0, thingsMax)
 
 /**
@@ -52,7 +52,7 @@ export const whatIsCrowded = (ask: SlotAsk, { slots, groups }: SlotUse): string 
   return crowded?.join(', ')
 }
 
-/** Things that no further job can have a slot with now, all of such a list taken together. */
+/** Lists of things: no further job that hangs on all of such a list can have a slot now. */
 export const crowdedThings = ({ slots, groups }: SlotUse): string[][] => {
   if (slots === 0) return []
   const free = slots - jobsOf(groups) - 1

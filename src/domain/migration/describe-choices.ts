@@ -4,7 +4,7 @@ import type { EntryPlace } from './entry.ts'
 import { applyEntryEvent, type EntryRule, type EntryVerb, entryVerbs } from './entry-table.ts'
 import type { WindowAnswer } from './windows.ts'
 
-/** All that what a verb would do now hangs on. */
+/** What decides what a verb would do now. */
 export interface ChoiceFacts {
   readonly place: EntryPlace
   /** The code of the entry's reason: in a conflict, what a person has to decide. */
@@ -24,15 +24,15 @@ export interface ChoiceFacts {
   readonly window: WindowAnswer
 }
 
-/** A verb as it can be said here, with what it would do. */
+/** A verb with its flags, and what it would do. */
 export interface Choice extends EntryVerb {
   readonly cleanup: boolean
   readonly does: string
 }
 
 /**
- * Every way to say a person's verb about an entry here, each with what it would do now: to the source, to the machine on
- * the target, and what comes next. Of the table and of the reason, so that no page promises what the code does not do.
+ * The verbs that a person can use on an entry now, each with what it would do: to the source, to the machine on the target,
+ * and what comes next. Made from the transition table and the reason, so that no page promises what the code does not do.
  */
 export const describeChoices = (facts: ChoiceFacts): Choice[] =>
   entryVerbs(facts.place, { leftovers: facts.leftovers }).flatMap(({ verb, force }) => {
@@ -40,14 +40,16 @@ export const describeChoices = (facts: ChoiceFacts): Choice[] =>
     if (!answer.allowed) return []
     const { rule, to } = answer
     const say = (cleanup: boolean): Choice => ({
-      ...{ verb, force, cleanup },
+      verb,
+      force,
+      cleanup,
       does: join([
         facts.busy ? 'Its job lets go first.' : '',
         ...(verb === 'cancel' ? giveUp(facts, rule, { cleanup, force }) : goOn(facts, rule, to)),
       ]),
     })
     if (verb !== 'cancel') return [say(false)]
-    // What was given up before is given up once more for what it left alone.
+    // A cancel of an entry that was canceled before only takes away what is left on the target.
     return [
       ...(facts.place.state === 'canceled' ? [] : [say(false)]),
       ...(facts.leftovers ? [say(true)] : []),
@@ -119,7 +121,7 @@ const verifyAgain = ({ batchForces }: ChoiceFacts): string[] =>
         'To let it through as it is, set force_conflict_resolution of the batch first.',
       ]
 
-/** When its source is switched off if it goes on: nobody is to learn that by the outage. */
+/** When its source is switched off if it goes on: the outage must surprise nobody. */
 const cutover = ({ window }: ChoiceFacts): string => {
   const off = 'Its source is switched off for the cutover as soon as its window allows'
   switch (window.is) {

@@ -15,7 +15,7 @@ export interface DownFacts {
   readonly wanted: boolean
   /** The last failure of the job that puts right what the entry left; null: there was none. */
   readonly withdrawFailed: string | null
-  /** The one it holds. */
+  /** The window that the entry holds. */
   readonly window: { readonly name: string; readonly endsAt: number | null } | null
   /** A sentence for each platform on its way that does not answer. */
   readonly away: readonly string[]
@@ -110,22 +110,21 @@ const oneOf = ({ name, since, until }: NamedDown): string =>
 /** What a person's verb makes of machines that are off. */
 export type DownVerb = 'stop' | 'reset' | 'cancel'
 
+const givenBack = [
+  'It is switched on again, once its copy is proved off.',
+  'Each is switched on again, once its copy is proved off.',
+] as const
+
 const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>> = {
   stop: [
     'While the batch is stopped nothing goes on: it stays off until its window ends, or the batch is started again.',
     'While the batch is stopped nothing goes on: each stays off until its window ends, or the batch is started again.',
   ],
-  reset: [
-    'It is switched on again, once its copy is proved off.',
-    'Each is switched on again, once its copy is proved off.',
-  ],
-  cancel: [
-    'It is switched on again, once its copy is proved off.',
-    'Each is switched on again, once its copy is proved off.',
-  ],
+  reset: givenBack,
+  cancel: givenBack,
 }
 
-/** The same for a person who is about to say a verb, with what that makes of them; empty: nobody is off. */
+/** Which machines are off, and what the verb that a person is about to say makes of them; empty: none is off. */
 export const downBefore = (
   verb: DownVerb,
   { count, message }: { readonly count: number; readonly message: string },
