@@ -87,25 +87,29 @@ export interface FindWaiters {
   readonly limit: number
 }
 
-/** Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. */
+/**
+ * Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. What keeps all that
+ * are alike from their turn (a pause, a crowd) is looked at for the first of them, not for each of a long line.
+ */
 export const findTokenWaiters = async (tx: Tx, find: FindWaiters): Promise<TokenWaiter[]> => tx<
   TokenWaiter[]
 >`
   with crowded as materialized (
     select * from jsonb_to_recordset(${JSON.stringify(find.crowded)}::text::jsonb) as c(kind text, things text[])
-  ), waiter as (
-    select id, kind, lane, tokens, priority, deadline, wait_since,
-      row_number() over (partition by kind, lane, tokens order by priority desc, deadline, wait_since, id) as turn
-    from job j
-    where state = 'waiting' and wait_signal = 'token' and tokens && ${find.tokens as string[]}::text[]
-      and not tokens && ${find.full as string[]}::text[]
-      and not exists (
-        select from crowded c where c.kind = j.kind and c.things <@ array_prepend(j.lane, j.tokens))
-      and not exists (
-        select from pause p where (p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
+  ), waiter as materialized (
+    select * from (
+      select id, kind, lane, tokens, priority, deadline, wait_since,
+        row_number() over (partition by kind, lane, tokens order by priority desc, deadline, wait_since, id) as turn
+      from job
+      where state = 'waiting' and wait_signal = 'token' and tokens && ${find.tokens as string[]}::text[]
+        and not tokens && ${find.full as string[]}::text[]
+    ) numbered
+    where turn <= ${find.alike} or kind <> all(${find.sharing as string[]}::text[])
   )
-  select id, kind, lane, tokens from waiter
-  where turn <= ${find.alike} or kind <> all(${find.sharing as string[]}::text[])
+  select id, kind, lane, tokens from waiter w
+  where not exists (select from crowded c where c.kind = w.kind and c.things <@ array_prepend(w.lane, w.tokens))
+    and not exists (
+      select from pause p where (p.scope = 'kind' and p.name = w.kind) or (p.scope = 'lane' and p.name = w.lane))
   order by priority desc, deadline, wait_since, id limit ${find.limit}`
 
 /** A job that must wait for tokens leaves the bell and stands in line. */
