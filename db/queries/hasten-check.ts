@@ -1,8 +1,8 @@
 import type { Tx } from '../client.ts'
 
 /**
- * Has the connection of a site looked at as soon as somebody comes by, when it is thought to be well (or not), and the
- * last look is so long ago.
+ * Makes the check of a site's connection due now, if the site is recorded as well (`well`) or as not, and if the last
+ * check is at least `seconds` ago.
  */
 export const hastenCheck = async (
   tx: Tx,

@@ -1,6 +1,6 @@
 import type { Tx } from '../client.ts'
 
-/** Has the entries looked at whose source is off and who come from a site, or go there: what they wait for has changed. */
+/** Makes entries due whose source is off and that come from a site or go there: what they wait for has changed. */
 export const lookAtDown = async (tx: Tx, siteId: string): Promise<void> => {
   await tx`
     update entry set look_at = now()

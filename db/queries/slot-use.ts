@@ -2,8 +2,8 @@ import type { SlotGroup, SlotUse } from '../../src/domain/job/room.ts'
 import type { Queryable } from '../client.ts'
 
 /**
- * How many slots the living workers have for these kinds, and by what jobs they are taken: those that run there, and
- * those that were let in and are about to. Reads who holds tokens now: the cost follows the slots, not the backlog.
+ * How many slots the living workers have for these kinds, and which jobs take them: those that run, and those that were
+ * let in and are about to run. Both hold tokens, and only holders are read: the cost follows the slots, not the backlog.
  */
 export const readSlotUse = async (
   db: Queryable,

@@ -3,7 +3,7 @@ import type { BatchConstraint } from './batch-settings.ts'
 
 const quoted = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/gs
 
-/** The same for expressions that differ in nothing but the space between words. */
+/** Equal for expressions that differ only in the space between words. */
 const wordsOf = (expression: string): string => {
   const texts: string[] = []
   const words = expression.replace(quoted, (text) => {
@@ -14,8 +14,8 @@ const wordsOf = (expression: string): string => {
 }
 
 /**
- * Constraints with one expression: the last that matches counts, so the others never would, and whoever wrote them
- * meant something else. Such that are stored already are left alone until the constraints are changed.
+ * Refuses constraints with the same expression: the last match counts, so the others never would, and their author meant
+ * something else. Stored ones are left alone until the constraints are changed.
  */
 export const checkTwins = (
   constraints: readonly BatchConstraint[],

@@ -117,8 +117,8 @@ const givenBack = [
 
 const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>> = {
   stop: [
-    'While the batch is stopped nothing goes on: it stays off until its window ends, or the batch is started again.',
-    'While the batch is stopped nothing goes on: each stays off until its window ends, or the batch is started again.',
+    'While the batch is stopped nothing goes on: it stays off until its window ends, if it has one, or the batch is started again.',
+    'While the batch is stopped nothing goes on: each stays off until its window ends, if it has one, or the batch is started again.',
   ],
   reset: givenBack,
   cancel: givenBack,

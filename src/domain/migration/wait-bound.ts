@@ -2,8 +2,8 @@ import type { WaitBound } from '../job/why-not-running.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 
 /**
- * Until when the job of an entry waits at the latest. One that cuts over is called off when its window ends; every
- * other one is looked at again by the scheduler, which decides anew whether it is still what the entry needs.
+ * Until when the job of an entry waits at the latest. A job of a cutover is called off when the window ends. Every other
+ * wait ends with the next look of the scheduler, which decides whether the entry still needs the job.
  */
 export const entryWaitBound = (entry: {
   readonly place: EntryPlace
