@@ -4,6 +4,8 @@ import { hurryJob } from '../../db/queries/hurry-job.ts'
 import { systemClock } from '../clock.ts'
 import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import type { ActingTurn } from '../inventory/power-machine.ts'
+import { requireMayStart } from '../inventory/start-guard.ts'
+import type { UsePlatform } from '../inventory/sync-site.ts'
 import { actorOf } from '../inventory/turn.ts'
 import { asItIs, committedPriority, moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
@@ -17,6 +19,7 @@ import { type EntryOutcome, endForPerson, type ImportParts, move } from './impor
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
 import { observeEntry } from './observe-entry.ts'
+import { startOfSource } from './start-source.ts'
 
 /** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
 export const cutOverEntry = async (
@@ -30,7 +33,7 @@ export const cutOverEntry = async (
     const task: CopyTask = { journey, ends, budget, pace, phase: 'final-copy' }
     let result: Record<string, unknown> = {}
     if (journey.entry.state === 'final-import') {
-      const imported = await importFinally(task)
+      const imported = await importFinally(task, use)
       if (imported.type === 'ended') return imported.outcome
       result = imported.result
     }
@@ -95,11 +98,12 @@ type Imported =
   | { readonly type: 'copied'; readonly result: Record<string, unknown> }
   | { readonly type: 'ended'; readonly outcome: EntryOutcome }
 
-const importFinally = async (task: CopyTask): Promise<Imported> => {
+const importFinally = async (task: CopyTask, use: UsePlatform): Promise<Imported> => {
   const { journey } = task
+  const { db, signal } = journey.turn
   const before = await guardDrift(task, [])
   if (before.is === 'identity') return ended(await endForPerson(task, before.message))
-  const cycle = await finalImport(task)
+  const cycle = await finalImport(task, () => requireMayStart({ db, use, signal }, startOfSource(journey)))
   const after = await guardDrift(task, cycle.reset)
   if (after.is === 'identity') return ended(await endForPerson(task, after.message))
   const debts = await clearSnapshots(task)

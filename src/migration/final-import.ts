@@ -32,11 +32,14 @@ const storedRound = z.object({
 })
 type Round = z.infer<typeof storedRound>
 
+/** Throws where the source, once it is off, may not be started again. */
+export type WayBack = () => Promise<void>
+
 /**
  * Switches the source off and copies the rest. The copy counts only when the source has been off from before its
  * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
  */
-export const finalImport = async (task: CopyTask): Promise<CopiedCycle> => {
+export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<CopiedCycle> => {
   const { turn } = task.journey
   await requireDisks(task)
   await takeBaseline(task)
@@ -49,6 +52,8 @@ export const finalImport = async (task: CopyTask): Promise<CopiedCycle> => {
       round = await nextRound(task, round.at + 1)
       continue
     }
+    // Nothing is switched off that could not be started again.
+    if (before.state !== 'off' && !hasBegun(task, round)) await wayBack()
     await switchOff(task, round, before)
     if (!round.off) {
       await noteStop(task, round)
@@ -88,6 +93,12 @@ const keepRound = async ({ journey: { turn } }: CopyTask, round: Round): Promise
   return round
 }
 
+const partOf = ({ tag, at }: Round): string => `source-off-${tag}-${at}`
+
+/** Whether the source was asked to go off in this round. */
+const hasBegun = ({ journey: { turn } }: CopyTask, round: Round): boolean =>
+  turn.checkpointed?.[partOf(round)] !== undefined
+
 /**
  * Switches the source off and waits for that within the turn: a job that gave its slot and its tokens back here would
  * stand in line for them, behind whatever hangs, while its source is off. That the source is ours to start again is
@@ -96,9 +107,8 @@ const keepRound = async ({ journey: { turn } }: CopyTask, round: Round): Promise
 const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
   const { journey } = task
   const { turn, source, batch, facts } = journey
-  const part = `source-off-${round.tag}-${round.at}`
   // Off already, and not by us: nothing is asked, and nothing will be ours to start.
-  if (before.state === 'off' && turn.checkpointed?.[part] === undefined) return
+  if (before.state === 'off' && !hasBegun(task, round)) return
   const entry = await noteEntry(journey, async (tx, now) => ({
     sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
   }))
@@ -110,7 +120,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
     ref: facts.ref,
     asked: { verb: 'shutdown', force: true, timeoutMs },
     mayStart: 'never',
-    part,
+    part: partOf(round),
     undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
   }
   for (;;) {

@@ -8,7 +8,7 @@ import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
-import { requireMayStart } from '../inventory/start-guard.ts'
+import { requireMayStart, type Start } from '../inventory/start-guard.ts'
 import type { UsePlatform } from '../inventory/sync-site.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import type { Call } from '../platforms/call.ts'
@@ -59,6 +59,14 @@ export const sourceStopUndo = (
     limit_ms: durationMs(batch.config.guest_shutdown_limit),
     stays,
   } satisfies Undo,
+})
+
+/** The start that gives a source back. */
+export const startOfSource = ({ turn, entry, source, facts }: Journey): Start => ({
+  at: { siteId: source.id, ref: facts.ref, uuid: facts.uuid },
+  name: facts.name,
+  by: { jobId: turn.job.id, entryId: entry.id },
+  byItsMigration: true,
 })
 
 /** A source's stop that was asked for. */

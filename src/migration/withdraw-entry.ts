@@ -23,7 +23,7 @@ import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import type { EntryOutcome } from './import-entry.ts'
 import { enterJourney, type Journey, leaveJourney } from './journey.ts'
 import { ownMachines, startsOf } from './own-target.ts'
-import { mayStillGoOff, sameMachine, stopsOf } from './start-source.ts'
+import { mayStillGoOff, sameMachine, startOfSource, stopsOf } from './start-source.ts'
 import { isUnderWay } from './under-way.ts'
 
 export interface Orders {
@@ -175,16 +175,7 @@ const leaveSource = async (
     platform,
     ref: facts.ref,
     asked: { verb: 'start', force: false, timeoutMs: powerMs },
-    mayStart: () =>
-      requireMayStart(
-        { db: turn.db, use, signal: turn.signal },
-        {
-          at: { siteId: source.id, ref: facts.ref, uuid: facts.uuid },
-          name: facts.name,
-          by: { jobId: turn.job.id, entryId: entry.id },
-          byItsMigration: true,
-        },
-      ),
+    mayStart: () => requireMayStart({ db: turn.db, use, signal: turn.signal }, startOfSource(journey)),
     part: startPart,
     undo: null,
   })
