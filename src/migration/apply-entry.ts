@@ -118,7 +118,7 @@ const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
 
 /** A wish is over when it is done. What a job does meanwhile leaves it standing. */
 const wishAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
-  if (!to) return { intent: { verb: 'reset', force: true } }
+  if (!to) return { intent: { verb: 'reset', force: true, begun: true } }
   return ['cancel', 'retry', 'resolve', 'reset'].includes(event) ? { intent: null } : {}
 }
 
@@ -236,7 +236,8 @@ const send = async (
   withdrawal: Withdrawal,
 ): Promise<string> => {
   const tokens = await entryDependsOn(tx, entry)
-  return sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, tokens, anew: true })
+  const anew = !(entry.intent?.verb === 'reset' && entry.intent.begun === true)
+  return sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, tokens, anew })
 }
 
 const tellOf = async (

@@ -11,7 +11,12 @@ export interface Reason {
 /** What a person wants of an entry while a job is still at it. */
 export type Intent =
   | { readonly verb: 'cancel'; readonly force: boolean; readonly cleanup: boolean }
-  | { readonly verb: 'reset'; readonly force: boolean }
+  | {
+      readonly verb: 'reset'
+      readonly force: boolean
+      /** Its withdrawal was sent: what follows is that one tried again, and no new wish. */
+      readonly begun?: boolean
+    }
 
 /** The jobs of a journey. */
 export type EntryJobKind =

@@ -182,3 +182,21 @@ test('what a person has taken over keeps no withdrawal waiting for a target that
   expect(await isThere(machineRef ?? '')).toBe(true)
   expect((await jobOf(db, job)).state).toBe('succeeded')
 })
+
+test('what a person has taken over stays so when the reset that goes on tries again', async () => {
+  const { id, machineRef } = await placeEntry(world, 'vm-109')
+  await loseTarget()
+  await db`update entry set intent = '{"verb":"reset","force":true}' where id = ${id}::uuid`
+  await lookNow(world)
+  await endWithdrawal(id)
+  const [debt] = await db<{ id: string }[]>`
+    select id from effect where kind = ${cleanUpKind} and subject_id = ${id}`
+  expect(await waiveEffect(db, debt?.id ?? '', { by: 'ada', reason: 'scrapped with its host' })).toBe(true)
+  await lookNow(world)
+  expect(await cleanUpsOf(id)).toEqual([{ state: 'waived' }])
+  const job = (await entryOf(db, id)).jobId ?? ''
+  expect(await worker.finish(job)).toMatchObject({ state: 'succeeded', result: { destroyed: [] } })
+  expect(await db`select from entry where id = ${id}::uuid`).toHaveLength(0)
+  await lab.admin('DELETE /lab/faults')
+  expect(await isThere(machineRef ?? '')).toBe(true)
+})
