@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { isCertifiedPlace } from './certified-place.ts'
 import { isSamePlace } from './same-place.ts'
 import { tellsApart } from './tells-apart.ts'
 
@@ -99,13 +100,19 @@ const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
 const certified = (db: Queryable, at: MachineAt) => db`
   select 'copy', c.created_at, t.id, c.document -> 'target' ->> 'name', c.document -> 'target' ->> 'machine',
     c.document -> 'target' ->> 'machine_name', null, false, null
-  from certificate c left join site t on t.role = 'target' and t.name = c.document -> 'target' ->> 'name'
+  from certificate c left join site t on ${isCertifiedPlace(db)}
   where (c.instance_id = any(${family(db)}) or c.document -> 'instance' ->> 'uuid' = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}`
 
+/** A condition: the instance \`i\` is what the machine was copied from, by a certificate. Its record may be a later one. */
+const isCertifiedSource = (db: Queryable, { ref }: MachineAt) => db`exists (
+  select from certificate c join here h on h.role = 'target' and h.name = c.document -> 'target' ->> 'name'
+  where c.document -> 'target' ->> 'machine' = ${ref} and c.document -> 'source' ->> 'machine' = i.ref
+    and c.document -> 'instance' ->> 'uuid' = i.uuid and i.uuid <> '')`
+
 /** What it was copied from, and instances with the same UUID. A record that is frozen says nothing of today. */
 const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
-  select case when i.id in (select instance_id from made) then 'original' else 'same-uuid' end, null, i.site_id, s.name,
+  select case when i.id in (select instance_id from made) or ${isCertifiedSource(db, at)} then 'original' else 'same-uuid' end, null, i.site_id, s.name,
     i.ref, i.name, case when i.frozen_by is null and e.id is null then i.facts ->> 'power_state' end, false,
     coalesce(
       (select 'the job ' || j.id from job_search js join job j on j.id = js.job_id

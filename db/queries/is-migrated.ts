@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import { isCertifiedPlace } from './certified-place.ts'
 import { isItself } from './same-place.ts'
 import { tellsApart } from './tells-apart.ts'
 
@@ -16,5 +17,5 @@ export const isMigrated = (db: Queryable) => db`(
       and not ${isItself(db, { site: db`i.site_id`, ref: db`i.ref` }, { site: db`m.target_id`, ref: db`m.ref` })} offset 0))
   or exists (
     select from certificate c where c.instance_id = i.id and not exists (
-      select from machine m join site t on t.id = m.target_id and t.name = c.document -> 'target' ->> 'name'
-      where m.ref = c.document -> 'target' ->> 'machine') offset 0))`
+      select from machine m join site t on t.id = m.target_id and ${isCertifiedPlace(db)}
+      where m.ref = c.document -> 'target' ->> 'machine' and (m.gone_at is not null or m.uuid <> i.uuid)) offset 0))`

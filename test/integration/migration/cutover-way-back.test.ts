@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
 import { instanceOf } from '../../support/inventory.ts'
+import { createHandlersOf } from '../../support/journey-handlers.ts'
 import {
   createJourneyWorker,
   createJourneyWorld,
@@ -43,6 +43,8 @@ test('a source is not switched off while another machine with its UUID runs: it 
 test('a machine with its UUID that is off keeps no source from its cutover', async () => {
   await makeTwin('vm-102', 'spare')
   const { id } = await placeEntry(world, 'vm-102')
-  expect(await worker.finish(await sendTo(world, id, 'cutover-instance'))).toMatchObject({ state: 'succeeded' })
+  expect(await worker.finish(await sendTo(world, id, 'cutover-instance'))).toMatchObject({
+    state: 'succeeded',
+  })
   expect(await powerOf(world.from, 'vm-102')).toBe('off')
 })
