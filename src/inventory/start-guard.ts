@@ -78,7 +78,10 @@ const lookAt = async (
   twin: TwinAt,
 ): Promise<Twin['power']> => {
   const site = twin.siteId === null ? undefined : await loadSiteById(db, twin.siteId)
-  if (!site) return 'unknown'
+  const isGone = twin.power === 'gone'
+  if (!site) return isGone ? 'gone' : 'unknown'
+  // What was seen to go is looked for once more where somebody answers: it may be back, or was overlooked.
+  if (isGone && site.connectivity !== 'ok') return 'gone'
   try {
     requireTrusted(site)
     return await use(site, async (platform) => {
@@ -88,6 +91,7 @@ const lookAt = async (
     })
   } catch (thrown) {
     if (signal.aborted) throw thrown
+    if (isGone) return 'gone'
     if (isOutlived(self, twin) && site.connectivity !== 'ok') return 'unknown'
     throw cannotTell(self, twin, asDroverError(thrown))
   }
@@ -119,7 +123,7 @@ const latest = (lines: readonly TwinLine[]): number | null =>
 /** All that is said of the machine at one place. What a sync saw go is gone, whoever else remembers it. */
 const asTwin = (lines: readonly TwinLine[]): TwinAt[] => {
   const [first] = lines
-  if (!first || lines.some(({ gone }) => gone)) return []
+  if (!first) return []
   const relation = (['original', 'copy'] as const).find((one) => lines.some((line) => line.relation === one))
   const power = lines.find((line) => line.power !== null)?.power
   return [
@@ -127,7 +131,11 @@ const asTwin = (lines: readonly TwinLine[]): TwinAt[] => {
       relation: relation ?? 'same-uuid',
       provenAt: latest(lines),
       called: `${first.name} (${first.ref}) of ${first.site}`,
-      power: power === 'on' || power === 'off' || power === 'suspended' ? power : 'unknown',
+      power: lines.some(({ gone }) => gone)
+        ? 'gone'
+        : power === 'on' || power === 'off' || power === 'suspended'
+          ? power
+          : 'unknown',
       starting: lines.find(({ starting }) => starting !== null)?.starting ?? null,
       siteId: first.siteId,
       ref: first.ref,

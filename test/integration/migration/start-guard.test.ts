@@ -92,6 +92,15 @@ test('once its copy is gone from the target it may be started again', async () =
   expect(await powerOf(world.from, 'vm-105')).toBe('on')
 })
 
+test('a copy that a sync has missed is looked for once more before its source is started', async () => {
+  const entry = await migrated('vm-110')
+  await forget(entry.id)
+  await db`update machine set gone_at = now() where ref = ${entry.machineRef}`
+  expect(await power('vm-110', 'start')).toMatchObject({ state: 'failed', error: { code: 'migrated' } })
+  expect(await powerOf(world.from, 'vm-110')).toBe('off')
+  expect(await overlapsOf(lab)).toEqual([])
+})
+
 test('while the target does not answer nobody can tell, so it is not started', async () => {
   const entry = await migrated('vm-106')
   await forget(entry.id, 'certificate')
