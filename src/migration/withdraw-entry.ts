@@ -22,7 +22,7 @@ import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import type { EntryOutcome } from './import-entry.ts'
 import { enterJourney, type Journey, leaveJourney } from './journey.ts'
-import { ownMachines, startsOf } from './own-target.ts'
+import { ownMachines, proveTargetOff, startsOf } from './own-target.ts'
 import { mayStillGoOff, sameMachine, startOfSource, stopsOf } from './start-source.ts'
 import { isUnderWay } from './under-way.ts'
 
@@ -61,13 +61,16 @@ export const withdrawEntry = async (
   const { use, orders } = asked
   const journey = await enterWithdrawal(turn, entryId, orders)
   const takenOver = orders.target === 'destroy' && (await isTakenOver(turn.db, entryId))
-  // Nothing is started, and what is there is a person's: the target need not even answer.
-  const looks = !takenOver || orders.source !== 'keep'
-  const own = looks
-    ? await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
-    : undefined
+  // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
+  const own = takenOver
+    ? undefined
+    : await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
   if (own?.type === 'wait') return own
-  const source = await use(journey.source, (platform) => leaveSource(journey, platform, { use, orders }))
+  const mayStart = async () => {
+    if (takenOver) await useTarget(use, journey, (platform) => proveOff(journey, platform))
+    await requireMayStart({ db: turn.db, use, signal: turn.signal }, startOfSource(journey))
+  }
+  const source = await use(journey.source, (platform) => leaveSource(journey, platform, { mayStart, orders }))
   if (typeof source === 'object') return source
   const destroys = orders.target === 'destroy' && !takenOver
   const machines = destroys ? await rememberOwn(turn, own?.machines ?? []) : []
@@ -153,6 +156,14 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
   return { type: 'off', machines }
 }
 
+const proveOff = async (journey: Journey, platform: Platform): Promise<void> => {
+  const { turn, entry } = journey
+  const owned = { entryId: entry.id, machineRef: entry.machineRef }
+  const { confirm } = turn.holder()
+  const starts = await startsOf(turn.db, entry.id)
+  await proveTargetOff(platform, callOf(journey, 'prove-off', powerMs), owned, { starts, confirm })
+}
+
 /**
  * Starts the source when it is ours to start. Unless a person has given the entry up it must still be the machine that
  * we switched off: until then the start stays owed.
@@ -160,7 +171,7 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
 const leaveSource = async (
   journey: Journey,
   platform: Platform,
-  { use, orders }: { readonly use: UsePlatform; readonly orders: Orders },
+  { mayStart, orders }: { readonly mayStart: () => Promise<void>; readonly orders: Orders },
 ): Promise<SourceEnd | Waiting> => {
   const { turn, entry, source, facts } = journey
   if (orders.source === 'keep') return 'kept'
@@ -175,7 +186,7 @@ const leaveSource = async (
     platform,
     ref: facts.ref,
     asked: { verb: 'start', force: false, timeoutMs: powerMs },
-    mayStart: () => requireMayStart({ db: turn.db, use, signal: turn.signal }, startOfSource(journey)),
+    mayStart,
     part: startPart,
     undo: null,
   })

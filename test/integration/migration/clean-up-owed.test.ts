@@ -200,3 +200,23 @@ test('what a person has taken over stays so when the reset that goes on tries ag
   await lab.admin('DELETE /lab/faults')
   expect(await isThere(machineRef ?? '')).toBe(true)
 })
+
+test('a source that a person has started where its target is gone for good lets its entry end', async () => {
+  const { id } = await placeEntry(world, 'vm-110')
+  await worker.finish(await sendTo(world, id, 'cutover-instance'))
+  await db`update entry set job_id = null where id = ${id}::uuid`
+  await loseTarget()
+  await cancel(id)
+  await endWithdrawal(id)
+  const [debt] = await db<{ id: string }[]>`
+    select id from effect where kind = ${cleanUpKind} and subject_id = ${id}`
+  await waiveEffect(db, debt?.id ?? '', { by: 'ada', reason: 'burnt down' })
+  await lookNow(world)
+  const job = (await entryOf(db, id)).jobId ?? ''
+  // Nobody can tell whether the copy runs: Drover does not start the source.
+  expect(await worker.follow(job)).toMatchObject({ state: 'ready', environmentAttempt: 1 })
+  expect(await powerOf(world.from, 'vm-110')).toBe('off')
+  await world.from.done('POST /instances/vm-110/power', { verb: 'start' })
+  expect(await worker.follow(job)).toMatchObject({ state: 'succeeded' })
+  expect(await entryOf(db, id)).toMatchObject({ state: 'canceled', machineRef: null, sourceStoppedAt: null })
+})
