@@ -44,7 +44,8 @@ const hangingRounds = 30
 const settlingRounds = 80
 const turnsMost = 60
 const noFate: Fate = { diesAfter: null, freezesAfter: null }
-const slots = 2
+/** Of each kind. Fewer than three could not leave room at a platform that two others share: the last is for what shares nothing. */
+const slots = 4
 
 /** Two sources, two targets and people: `east` is registered as a target as well, so that its machines can be operated. */
 export class PeopleWorld {
