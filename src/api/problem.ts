@@ -3,6 +3,7 @@ import { HTTPException } from 'hono/http-exception'
 import type { ZodError } from 'zod'
 import { isDbAway, violatedConstraint } from '../../db/client.ts'
 import type { ErrorClass } from '../domain/job/retry.ts'
+import { asSentence } from '../domain/sentence.ts'
 import { DroverError } from '../errors.ts'
 import {
   classStatus,
@@ -122,7 +123,7 @@ export const validationProblem = (errors: readonly FieldError[]): ApiError => {
   const [first] = errors
   const more = errors.length > 1 ? ` And ${errors.length - 1} more.` : ''
   const where = first?.field ? `${first.field}: ` : ''
-  return problem('validation-failed', `${where}${first?.message ?? 'not valid'}.${more}`, {
+  return problem('validation-failed', `${where}${asSentence(first?.message ?? 'not valid')}${more}`, {
     errors,
     ...(first?.field ? { field: first.field } : {}),
   })

@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import { type DownVerb, downBefore } from '../domain/migration/downtime.ts'
+import { utcText } from '../domain/utc-text.ts'
 import { many, outside, visible } from './shown.ts'
 import { ago, type Html } from './view.ts'
 
@@ -17,7 +18,7 @@ export interface DownListSeen {
 }
 
 const times = ({ since, until }: DownSeen, nowMs: number): Html =>
-  html`went off ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`on again ${ago(until, nowMs)} at the latest`}`
+  html`went off ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`on again by ${utcText(Date.parse(until))} at the latest`}`
 
 /** The first thing that is said where machines are off: who, since when, until when, and what brings each back. */
 export const downListHtml = ({ count, entries }: DownListSeen, nowMs: number): Html => {

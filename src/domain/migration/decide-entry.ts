@@ -1,3 +1,4 @@
+import { utcText } from '../utc-text.ts'
 import { decideIdle } from './decide-idle.ts'
 import { hasEnded, isCommitted } from './entry.ts'
 import {
@@ -132,7 +133,7 @@ const stopped = ({ place, windowEndsAt }: EntryFacts): Reason => {
   const goesOn =
     'Its batch is stopped: its job lets go at its next safe point, and goes on when the batch is started.'
   if (!isCommitted(place)) return reason('batch-stopped', goesOn)
-  const until = windowEndsAt === null ? '' : ` or its window ends, at ${new Date(windowEndsAt).toISOString()}`
+  const until = windowEndsAt === null ? '' : ` or its window ends, at ${utcText(windowEndsAt)}`
   return reason('batch-stopped', `${goesOn} Its source stays off until then${until}.`)
 }
 
@@ -238,7 +239,7 @@ const putOffMaking = ({ now, tries, askPersonAt }: EntryFacts, why: Reason): Ent
     const message = `${why.message} Its machine could not be made for ${makingHours} hours.`
     return apply('fail', reason(why.code, message))
   }
-  const message = `${why.message} It is tried again, and a person is asked at ${new Date(until).toISOString()}.`
+  const message = `${why.message} It is tried again, and a person is asked at ${utcText(until)}.`
   return apply('create-put-off', reason(why.code, message), { tries: tries + 1, until })
 }
 

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { decideEntry, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
 import { applyEntryEvent } from '../../../src/domain/migration/entry-table.ts'
+import { utcText } from '../../../src/domain/utc-text.ts'
 import { at, facts, now } from './entry-facts.ts'
 
 const failed: EntryJob = {
@@ -26,9 +27,7 @@ test("a machine that goes on failing to be made is a person's after twelve hours
       break
     }
     untils.add(decision.until)
-    expect(decision.reason.message).toContain(
-      `a person is asked at ${new Date(decision.until ?? 0).toISOString()}`,
-    )
+    expect(decision.reason.message).toContain(`a person is asked at ${utcText(decision.until ?? 0)}`)
     given = { ...given, askPersonAt: decision.until ?? null }
   }
   expect(given.place.state).toBe('error')
