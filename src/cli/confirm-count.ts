@@ -3,8 +3,12 @@ import { type Call, numberOf, type Option, UsageError } from './command.ts'
 import { confirm } from './confirm.ts'
 
 export const confirmOptions: Readonly<Record<string, Option>> = {
-  confirm: { type: 'string', value: 'n', summary: 'how many finished migrations you know to be forgotten' },
-  yes: { type: 'boolean', summary: 'however many they are' },
+  confirm: {
+    type: 'string',
+    value: 'n',
+    summary: 'how many finished migrations may be forgotten; refused when there are more or fewer',
+  },
+  yes: { type: 'boolean', summary: 'do it without asking, however many they are' },
 }
 
 /**

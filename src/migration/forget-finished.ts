@@ -20,4 +20,4 @@ export const requireForgettingConfirmed = (
 
 /** What a person has to know before the list of what was migrated goes. */
 export const whatStays =
-  'Their history in this batch goes. The machines on the target and the certificates stay, and the sources stay off.'
+  'The history in this batch goes. The machines on the target and the certificates stay, and the sources stay off.'

@@ -267,6 +267,30 @@ test('a stop says who stays off, before and after; a script is told and not held
   expect(posts()).toBe(1)
 })
 
+test.each([
+  [{ finished: 12 }, undefined],
+  [
+    { finished: 2, canceled: 1 },
+    '1 entry of wave-1 that has not finished goes, with its copy on the target.',
+  ],
+  [{ idle: 2, error: 1 }, '3 entries of wave-1 that have not finished go, with their copies on the target.'],
+])(
+  'a person who resets a batch reads that only what has not finished goes with its copy: %j',
+  async (counts, words) => {
+    const calm = { count: 0, message: '', entries: [] }
+    const { run, typing, asked } = await startApi(({ method }) => {
+      const batch = { ...batchOf('stopped', counts), down: calm }
+      return method === 'GET' ? batch : { batch, entries: 1 }
+    })
+    const posts = () => asked.filter(({ method }) => method === 'POST').length
+    const no = await typing('n\n', 'batches', 'reset', 'wave-1')
+    expect(no.stderr.includes('Go on?')).toBe(words !== undefined)
+    if (words !== undefined) expect(no.stderr).toContain(words)
+    expect(posts()).toBe(words === undefined ? 1 : 0)
+    expect((await run('batches', 'reset', 'wave-1')).code).toBe(0)
+  },
+)
+
 test('a batch is shown with who is off before all else', async () => {
   const { run } = await startApi(() => ({ ...batchOf('stopped', {}), down, approval: null }))
   const { stdout } = await run('batches', 'show', 'wave-1')

@@ -33,6 +33,16 @@ export const remove: Command = {
   },
 }
 
+/** What goes with its copies; of those that have finished the API asks by number. */
+const unfinishedGo = (name: string, entries: unknown): string => {
+  const counts = Object.entries((entries ?? {}) as Readonly<Record<string, number>>)
+  const count = counts.reduce((sum, [state, of]) => (state === 'finished' ? sum : sum + of), 0)
+  if (count === 0) return ''
+  return count === 1
+    ? `1 entry of ${name} that has not finished goes, with its copy on the target.`
+    : `${count} entries of ${name} that have not finished go, with their copies on the target.`
+}
+
 export const reset: Command = {
   name: 'batches reset',
   summary: 'Throw the entries of a batch away, with what they made',
@@ -45,8 +55,10 @@ export const reset: Command = {
   run: async (call) => {
     const path = pathOf('batches', call.args[0])
     await confirmIfPerson(call, async () => {
-      const { down } = await call.client.get(path)
-      return `Every entry of ${call.args[0]} goes, with the copy that it made. ${downBefore('reset', down as DownSeen)}`
+      const { down, entries } = await call.client.get(path)
+      return [unfinishedGo(String(call.args[0]), entries), downBefore('reset', down as DownSeen)]
+        .filter((text) => text !== '')
+        .join(' ')
     })
     const answer = await confirmCount(call, (confirmed) =>
       call.client.post(`${path}/:reset`, {

@@ -171,7 +171,11 @@ export const queueCommands: readonly Command[] = [
       )
       const leaving = status === 202
       output.show({ id: args[0], deleted: !leaving }, () =>
-        output.line(leaving ? 'Its copy is destroyed first; then it goes.' : 'It is off the list.'),
+        output.line(
+          leaving
+            ? 'Its copy is destroyed first; then it goes.'
+            : 'It is off the list. A machine that was migrated stays.',
+        ),
       )
       return exitCodes.ok
     },
