@@ -110,16 +110,27 @@ const resolve = (facts: ChoiceFacts, rule: EntryRule, to: EntryPlace | undefined
   ]
 }
 
-const verifyAgain = ({ batchForces }: ChoiceFacts): string[] =>
-  batchForces
+/** Conflicts about the machine on the target itself: no force lets one through, only what is done there. */
+const beyondForce: ReadonlySet<string> = new Set([
+  'target-start-failed',
+  'target-runs',
+  'target-machine-absent',
+  'target-not-ours',
+  'vm-would-run-twice',
+])
+
+const verifyAgain = ({ batchForces, reason }: ChoiceFacts): string[] => {
+  const again = [
+    'Everything is verified once more: if nothing has changed, it conflicts again.',
+    'If all is well, its target is started and its source stays off for good.',
+  ]
+  if (beyondForce.has(reason)) return again
+  return batchForces
     ? [
         'Everything is verified once more. The batch forces conflicts: what can be ignored is, its target is started where it is, and its source stays off for good.',
       ]
-    : [
-        'Everything is verified once more: if nothing has changed, it conflicts again.',
-        'If all is well, its target is started and its source stays off for good.',
-        'To let it through as it is, set force_conflict_resolution of the batch first.',
-      ]
+    : [...again, 'To let it through as it is, set force_conflict_resolution of the batch first.']
+}
 
 /** When its source is switched off if it goes on: the outage must surprise nobody. */
 const cutover = ({ window }: ChoiceFacts): string => {

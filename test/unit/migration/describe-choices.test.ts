@@ -53,6 +53,20 @@ describe('what a verb would do', () => {
   })
 
   test.each([
+    ['target-start-failed', false],
+    ['target-runs', false],
+    ['target-machine-absent', false],
+    ['checks-failed', true],
+    ['placement-changed', true],
+  ])('promises force only where it lets something through: %s', (reason, helps) => {
+    const of = (batchForces: boolean) =>
+      doesOf(facts('conflict/complete', { reason, batchForces, sourceOff: true }), 'resolve')
+    expect(of(false).includes('set force_conflict_resolution')).toBe(helps)
+    expect(of(true).includes('The batch forces conflicts')).toBe(helps)
+    expect(of(false)).toContain('if nothing has changed, it conflicts again')
+  })
+
+  test.each([
     [{ is: 'open', window: null }, 'the batch has no windows'],
     [{ is: 'later', window: night, at: now }, '"night", which opens at 1970-01-12 13:46 UTC'],
     [{ is: 'full', what: 'windows', window: null }, 'there is no room now'],
