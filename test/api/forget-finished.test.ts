@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, expect, test } from 'vitest'
+import { createConsole } from '../../src/console/console.ts'
 import { createDatabase } from '../support/postgres.ts'
 import {
   addFleet,
@@ -15,7 +16,8 @@ import { clientOf, depsOver } from './setup.ts'
 
 const database = await createDatabase()
 const { db } = database
-const call = clientOf(depsOver(db))
+const deps = depsOver(db)
+const call = clientOf({ ...deps, console: createConsole(deps) })
 const anyVersion = { headers: { 'if-match': '*' } }
 
 beforeEach(async () => {
@@ -139,4 +141,19 @@ test('removing a batch tells which finished migrations it forgets', async () => 
     2,
   ])
   expect((await call('DELETE', '/v1/batches/wave-1?confirm_finished=2', anyVersion)).status).toBe(204)
+})
+
+test('the page of a migrated machine says so, and offers no start that could only be refused', async () => {
+  const ids = await begin(['web-1', 'web-2'])
+  await finish(ids['web-1'] ?? '', 'vm-1')
+  await db`update instance set facts = facts || '{"power_state": "off"}'`
+  const pageOf = async (name: string) => {
+    const [row] = await db<{ id: string }[]>`select id from instance where name = ${name}`
+    return (await call('GET', `/instances/${row?.id}`)).text
+  }
+  const migrated = await pageOf('web-1')
+  expect(migrated).toContain('It was migrated')
+  expect(migrated).not.toContain('name="verb" value="start"')
+  expect(migrated).not.toContain('>ready<')
+  expect(await pageOf('web-2')).toContain('name="verb" value="start"')
 })

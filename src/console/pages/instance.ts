@@ -22,7 +22,7 @@ export const instancePage = async (context: PageContext): Promise<Page> => {
   const instance = await readInstance(context)
   return {
     title: visible(instance.name || instance.ref),
-    announce: `${instance.readiness === 'warning' ? 'It has warnings' : `It is ${instance.readiness}`}.`,
+    announce: announcement(instance),
     wakesOn: (event) => /^(source|instance|waiver|network)\./.test(event.type),
     parts: [
       { id: 'state', html: stateHtml(context, instance) },
@@ -38,13 +38,18 @@ export const instancePage = async (context: PageContext): Promise<Page> => {
   }
 }
 
+const announcement = ({ migrated, readiness }: InstanceDetail): string => {
+  if (migrated) return 'It was migrated.'
+  return readiness === 'warning' ? 'It has warnings.' : `It is ${readiness}.`
+}
+
 const lookOf: Readonly<Record<string, string>> = { ready: 'succeeded', warning: 'waiting', blocked: 'failed' }
 
 const stateHtml = (
   context: PageContext,
   instance: InstanceDetail,
-): Html => html`<div class="card is-${lookOf[instance.readiness] ?? ''}">
-<p class="state-line">${readinessBadge(instance.readiness)} ${readinessText(instance)}</p>
+): Html => html`<div class="card is-${instance.migrated ? 'succeeded' : (lookOf[instance.readiness] ?? '')}">
+<p class="state-line">${instance.migrated ? html`<span class="badge is-succeeded">migrated</span>` : readinessBadge(instance.readiness)} ${readinessText(instance)}</p>
 <p>It is ${instance.power_state}, at <a href="/sources/${instance.source}">${instance.source}</a> in <code>${visible(instance.location)}</code>.</p>
 ${notesOf(context, instance).map((note) => html`<p>${note}</p>`)}
 ${mayOperate(context) && instance.gone_at === null ? powerForms(instance) : ''}</div>`
@@ -88,8 +93,12 @@ const offered: Readonly<Record<string, readonly PowerVerb[]>> = {
   suspended: ['start', 'stop'],
 }
 
+/** What was migrated is not started here any more: a button for it would only be refused. */
+const offeredTo = ({ power_state, migrated }: InstanceDetail): readonly PowerVerb[] =>
+  (offered[power_state] ?? []).filter((verb) => !migrated || verb === 'stop' || verb === 'shutdown')
+
 const powerForms = (instance: InstanceDetail): Html =>
-  html`${(offered[instance.power_state] ?? []).map((verb) =>
+  html`${offeredTo(instance).map((verb) =>
     isPowerAsked(verb) ? askedForm(instance, verb) : plainForm(instance, verb),
   )}`
 
