@@ -6,6 +6,8 @@ export interface PauseLine {
   readonly reason: string
   readonly pausedBy: string
   readonly pausedAt: Date
+  /** It is the lane of a batch that is stopped, and goes on with that. */
+  readonly ofStopped: boolean
   /** What still runs in it: 0 means drained. */
   readonly running: number
 }
@@ -16,6 +18,7 @@ export const listPauses = async (
   only?: { scope: string; name: string },
 ): Promise<PauseLine[]> => db<PauseLine[]>`
   select p.scope, p.name, p.reason, p.paused_by, p.paused_at,
+    p.scope = 'lane' and exists (select 1 from batch b where 'batch/' || b.name = p.name and b.state = 'stopped') as of_stopped,
     (select count(*)::int from job j where j.lease_until is not null
        and ((p.scope = 'kind' and j.kind = p.name) or (p.scope = 'lane' and j.lane = p.name))) as running
   from pause p

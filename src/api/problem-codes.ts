@@ -136,6 +136,7 @@ export const problemCodes = {
     'Something of the batch is under way',
     'Wait for its entries, or reset the batch; then remove it.',
   ),
+  'batch-stopped': facts(409, 'The batch is stopped', 'Start the batch: its work goes on with it.'),
   'finished-not-confirmed': facts(
     409,
     'Finished migrations would be forgotten',

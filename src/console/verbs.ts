@@ -1,5 +1,4 @@
 import { Hono } from 'hono'
-import { deletePause } from '../../db/queries/pauses.ts'
 import type { ApiDeps, ApiEnv } from '../api/env.ts'
 import { uuidKey } from '../api/page.ts'
 import { notFound, problem } from '../api/problem.ts'
@@ -9,6 +8,7 @@ import { requestCancel } from '../ledger/cancel.ts'
 import { waiveEffect } from '../ledger/effects.ts'
 import { nudge } from '../ledger/nudge.ts'
 import { redrive } from '../ledger/redrive.ts'
+import { resumeBySomebody } from '../migration/resume-work.ts'
 import { back, type Fields, fields, idOf, textOf } from './form-request.ts'
 
 /** At most as many as one page shows. */
@@ -58,7 +58,8 @@ export const verbs = (deps: ApiDeps): Hono<ApiEnv> => {
     const scope = c.req.param('scope') === 'lane' ? 'lane' : 'kind'
     const name = textOf(form, 'name')
     const by = c.get('actor').name
-    if (!(await deps.db.begin((tx) => deletePause(tx, { scope, name }, by)))) throw notFound('pause', name)
+    if (!(await deps.db.begin((tx) => resumeBySomebody(tx, { scope, name }, by))))
+      throw notFound('pause', name)
     nudge(deps.db)
     return back(c, form, '/', 'resumed')
   })

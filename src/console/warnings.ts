@@ -9,6 +9,7 @@ import {
   connectivityMeanings,
   isAway,
 } from '../domain/inventory/connectivity.ts'
+import { asSentence } from '../domain/sentence.ts'
 import { many, visible } from './shown.ts'
 
 /** What of a source or target decides whether somebody must look. */
@@ -26,6 +27,8 @@ export interface WatchedSite {
 export interface Warning {
   readonly id: string
   readonly text: string
+  /** It is said before all else, also before who is off. */
+  readonly alarm?: boolean
   /** Where to look, on this console. */
   readonly href?: string
   readonly linkText?: string
@@ -56,7 +59,8 @@ export const warningsOf = (facts: WarningFacts): Warning[] => [
     ? [
         {
           id: 'running-twice',
-          text: `${many(facts.runningTwice, 'VM runs', 'VMs run')} twice: stop the one that is not meant, at once.`,
+          alarm: true,
+          text: `${many(facts.runningTwice, 'VM runs', 'VMs run')} twice, or with the MAC address of another: see which, and stop the one that is not meant, at once.`,
           href: '/warnings?type=running-twice',
           linkText: 'See which',
         },
@@ -76,11 +80,7 @@ export const warningsOf = (facts: WarningFacts): Warning[] => [
         },
       ]
     : []),
-  ...facts.pauses.map((pause) => ({
-    id: `pause-${pause.scope}-${pause.name}`,
-    text: `The ${pause.scope} ${pause.name} is paused by ${pause.pausedBy}: ${pause.reason}. ${pause.running} of its jobs still run.`,
-    pause,
-  })),
+  ...facts.pauses.map(pauseWarning),
   ...(facts.debts > 0
     ? [
         {
@@ -98,6 +98,25 @@ export const warningsOf = (facts: WarningFacts): Warning[] => [
       text: `The webhook ${webhook.name} has failed ${webhook.failures} times in a row: ${webhook.lastError ?? 'no reason given'}`,
     })),
 ]
+
+/** What a stop has paused goes on by a start: the lane alone would go on behind the back of its batch. */
+const pauseWarning = (pause: PauseLine): Warning => {
+  const batch = pause.scope === 'lane' && pause.ofStopped ? pause.name.slice('batch/'.length) : null
+  const runs = `${pause.running} of its jobs still ${pause.running === 1 ? 'runs' : 'run'}.`
+  const id = `pause-${pause.scope}-${pause.name}`
+  return batch === null
+    ? {
+        id,
+        text: `The ${pause.scope} ${pause.name} is paused by ${pause.pausedBy}: ${asSentence(pause.reason)} ${runs}`,
+        pause,
+      }
+    : {
+        id,
+        text: `The batch ${batch} was stopped by ${pause.pausedBy}. ${runs}`,
+        href: `/batches/${encodeURIComponent(batch)}`,
+        linkText: 'Look at it',
+      }
+}
 
 const fleetWarnings = (facts: WarningFacts): Warning[] => {
   const heard = facts.processes.filter((process) => process.silentMs <= facts.leaseMs)

@@ -56,9 +56,8 @@ const mayRun = async (turn: Turn, use: UsePlatform, site: SiteRow, ref: string):
 }
 
 const sentence = (site: SiteRow, pair: RunningTwice): string => {
-  const same =
-    pair.mac === null
-      ? `One VM runs twice (UUID ${pair.uuid})`
-      : `Two machines run with the MAC address ${pair.mac}`
-  return `${same}: ${pair.name} (${pair.ref}) of ${site.name}, and ${pair.otherName} (${pair.otherRef}) of ${pair.otherSite}. Stop the one that is not meant, at once.`
+  const both = `${pair.name} (${pair.ref}) of ${site.name}, and ${pair.otherName} (${pair.otherRef}) of ${pair.otherSite}`
+  return pair.mac === null
+    ? `One VM runs twice (UUID ${pair.uuid}): ${both}. Stop the one that is not meant, at once.`
+    : `Two machines run with the MAC address ${pair.mac}: ${both}. If one is a copy of the other, stop the one that is not meant, at once; otherwise give one of them a new address.`
 }

@@ -203,6 +203,9 @@ describe('start, stop and reset', () => {
     const stopped = await post('/v1/batches/wave-1/:stop')
     expect([stopped.status, stopped.body.state]).toEqual([200, 'stopped'])
     expect((await db`select 1 from pause where name = 'batch/wave-1'`).length).toBe(1)
+    const resumed = await call('DELETE', '/v1/pauses/lane/batch%2Fwave-1')
+    expect([resumed.status, resumed.body.code]).toEqual([409, 'batch-stopped'])
+    expect((await db`select 1 from pause where name = 'batch/wave-1'`).length).toBe(1)
     expect((await post('/v1/batches/wave-1/:start')).status).toBe(202)
     expect((await db`select 1 from pause`).length).toBe(0)
 

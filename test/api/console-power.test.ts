@@ -94,3 +94,14 @@ test('an entry is resolved and tried again only by a person who has read what th
     expect((await press(`/queue/${id}/${verb}`, { sure: 'yes' })).status).toBe(303)
   }
 })
+
+test('no press of the console lets the work of a stopped batch go on apart from the batch', async () => {
+  await addFleet(db, ['web-1'])
+  await startBatch(db, call, { include_expression: 'true' })
+  await call('POST', '/v1/batches/wave-1/:stop')
+  const { text } = await call('GET', '/')
+  expect(text).toContain('The batch wave-1 was stopped by')
+  expect(text).not.toContain('/pauses/lane/resume')
+  expect((await press('/pauses/lane/resume', { name: 'batch/wave-1' })).status).toBe(409)
+  expect((await db`select 1 from pause where name = 'batch/wave-1'`).length).toBe(1)
+})

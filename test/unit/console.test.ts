@@ -96,7 +96,11 @@ test.each([
   ],
   ['two versions', { processes: [process({}), process({ version: '2' })] }, 'several versions: 1, 2'],
   ['debts', { debts: 2 }, '2 effects outside must still be undone'],
-  ['a VM that runs twice', { runningTwice: 1 }, '1 VM runs twice: stop the one that is not meant, at once.'],
+  [
+    'a VM that runs twice',
+    { runningTwice: 1 },
+    '1 VM runs twice, or with the MAC address of another: see which, and stop the one that is not meant, at once.',
+  ],
   ['a conflict', { needy: { conflict: 1, error: 0 } }, '1 machine waits for you to decide a conflict.'],
   ['an error', { needy: { conflict: 0, error: 2 } }, 'The migration of 2 machines ended in an error.'],
 ])('%s is a warning', (_what, facts, words) => {
@@ -105,6 +109,38 @@ test.each([
       .map((warning) => warning.text)
       .join(),
   ).toContain(words)
+})
+
+test('two running copies are said first, as an alarm', () => {
+  const [first, ...rest] = warningsOf({ ...calm, runningTwice: 1, notReady: ['It is not.'], debts: 1 })
+  expect(first).toMatchObject({ id: 'running-twice', alarm: true })
+  expect(rest.some(({ alarm }) => alarm)).toBe(false)
+})
+
+const paused = {
+  scope: 'lane',
+  ...{ name: 'batch/wave-1', reason: 'The batch was stopped.', pausedBy: 'ann' },
+  ...{ pausedAt: at(0), running: 1, ofStopped: false },
+} as const
+
+test('a pause is told with its reason, and can be resumed there', () => {
+  const [lane] = warningsOf({ ...calm, pauses: [paused] })
+  expect(lane?.text).toBe(
+    'The lane batch/wave-1 is paused by ann: The batch was stopped. 1 of its jobs still runs.',
+  )
+  expect(lane?.pause).toBe(paused)
+  const [kind] = warningsOf({ ...calm, pauses: [{ ...paused, reason: 'upgrade', running: 2 }] })
+  expect(kind?.text).toMatch(/: upgrade\. 2 of its jobs still run\.$/)
+})
+
+test('what the stop of a batch has paused is never resumed apart from it: the batch is shown instead', () => {
+  const [warning] = warningsOf({ ...calm, pauses: [{ ...paused, ofStopped: true }] })
+  expect(warning).toEqual({
+    id: 'pause-lane-batch/wave-1',
+    text: 'The batch wave-1 was stopped by ann. 1 of its jobs still runs.',
+    href: '/batches/wave-1',
+    linkText: 'Look at it',
+  })
 })
 
 test('a site that is away warns in words, and only of the cause', () => {

@@ -1,8 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import { listPauses, type PauseLine } from '../../../db/queries/list-pauses.ts'
-import { deletePause, insertPause } from '../../../db/queries/pauses.ts'
+import { insertPause } from '../../../db/queries/pauses.ts'
 import { findKind } from '../../domain/job/registry.ts'
 import { nudge } from '../../ledger/nudge.ts'
+import { resumeBySomebody } from '../../migration/resume-work.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { notFound, problem } from '../problem.ts'
@@ -56,6 +57,7 @@ const remove = defineRoute({
   role: 'operator',
   tag,
   summary: 'Let a kind or a lane go on',
+  description: 'Refused for the lane of a stopped batch: start the batch.',
   request: { params: z.object({ scope, name: laneName }) },
   responses: { 204: { description: 'It goes on' } },
 })
@@ -89,7 +91,7 @@ export const pauses = (deps: ApiDeps) =>
     })
     .openapi(remove, async (c) => {
       const key = c.req.valid('param')
-      const gone = await deps.db.begin((tx) => deletePause(tx, key, c.get('actor').name))
+      const gone = await deps.db.begin((tx) => resumeBySomebody(tx, key, c.get('actor').name))
       if (!gone) throw notFound(`pause of ${key.scope}`, key.name)
       nudge(deps.db)
       return c.body(null, 204)

@@ -21,15 +21,21 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
   const { counts, waits, running, processes, debts, down, migrations, operations, lanes, ready, inventory } =
     seen
   const warnings = warningsOf({ ...seen, leaseMs: deps.leaseMs, debts: debts.debts, ...inventory })
+  const alarms = warnings.filter(({ alarm }) => alarm)
+  const others = warnings.filter(({ alarm }) => alarm !== true)
   return {
     title: 'Overview',
     announce: announcement(lanes, warnings),
     parts: [
-      // Before anything else; there also when empty, so that a page that is open can show it.
+      // Before anything else; both there also when empty, so that a page that is open can show them.
+      { id: 'alarms', html: alarms.length === 0 ? html`` : warningsHtml(context, alarms) },
       { id: 'down', html: downListHtml(down, nowMs) },
       {
         id: 'warnings',
-        html: down.count > 0 && warnings.length === 0 ? html`` : warningsHtml(context, warnings),
+        html:
+          others.length === 0 && (down.count > 0 || alarms.length > 0)
+            ? html``
+            : warningsHtml(context, others),
       },
       { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
       { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
@@ -60,7 +66,9 @@ const warningsHtml = (context: PageContext, warnings: readonly Warning[]): Html 
   warnings.length === 0
     ? html`<p class="all-well">Nothing needs you.</p>`
     : html`<h2 class="sr">Warnings</h2><ul class="warnings">${warnings.map(
-        (warning) => html`<li data-key="${warning.id}"><span>${warning.text}</span>
+        (
+          warning,
+        ) => html`<li data-key="${warning.id}"${warning.alarm ? html` class="is-alarm"` : ''}><span>${warning.text}</span>
 ${warning.href === undefined ? '' : html`<a href="${warning.href}">${warning.linkText}</a>`}
 ${warning.pause !== undefined && mayOperate(context) ? resumeForm(warning.pause) : ''}</li>`,
       )}</ul>`
