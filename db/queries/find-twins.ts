@@ -74,6 +74,15 @@ const isNot = (db: Queryable, column: ReturnType<Queryable>, id: string | null) 
 const family = (db: Queryable) => db`array(select id from family)`
 const uuids = (db: Queryable) => db`array(select uuid from uuids)`
 
+/**
+ * A condition: what is at the place now is not known to be the copy of another VM. A platform that was set up anew, or whose
+ * refs are names, gives the ref of what is gone to what is made next.
+ */
+const notRetaken = (db: Queryable, site: ReturnType<Queryable>, ref: ReturnType<Queryable>) => db`not exists (
+  select from machine n where n.target_id = ${site} and n.ref = ${ref} and n.gone_at is null and n.origin <> 'adopted'
+    and n.instance_id is not null and n.instance_id not in (select id from family)
+    and n.uuid not in (select uuid from uuids))`
+
 /** Copies that a sync has seen, and others with the same UUID. */
 const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when m.instance_id in (select id from family) then 'copy' else 'same-uuid' end as relation,
@@ -94,6 +103,7 @@ const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
     and (t.id = e.target_id or (e.target_id is null and t.name = e.placement ->> 'target'))
   where e.instance_id = any(${family(db)}) and (e.machine_ref is not null or e.state = 'finished')
     and ${isAnother(db, at.ref, db`coalesce(t.id, e.target_id, e.id)`, db`coalesce(e.machine_ref, '')`)}
+    and ${notRetaken(db, db`t.id`, db`e.machine_ref`)}
     and ${isNot(db, db`e.id`, by.entryId)}`
 
 /** Copies that were certified, whatever became of everything else that knew of them. */
@@ -102,7 +112,8 @@ const certified = (db: Queryable, at: MachineAt) => db`
     c.document -> 'target' ->> 'machine_name', null, false, null
   from certificate c left join site t on ${isCertifiedPlace(db)}
   where (c.instance_id = any(${family(db)}) or c.document -> 'instance' ->> 'uuid' = any(${uuids(db)}))
-    and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}`
+    and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}
+    and ${notRetaken(db, db`t.id`, db`c.document -> 'target' ->> 'machine'`)}`
 
 /** A condition: the instance \`i\` is what the machine was copied from, by a certificate. Its record may be a later one. */
 const isCertifiedSource = (db: Queryable, { ref }: MachineAt) => db`exists (

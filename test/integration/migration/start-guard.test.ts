@@ -101,6 +101,20 @@ test('a copy that a sync has missed is looked for once more before its source is
   expect(await overlapsOf(lab)).toEqual([])
 })
 
+test('a certificate says nothing of a machine whose place is now that of the copy of another', async () => {
+  const entry = await migrated('vm-112')
+  const other = await migrated('vm-111')
+  await forget(entry.id, 'machine')
+  await world.to.done(`POST /instances/${entry.machineRef}/power`, { verb: 'stop' })
+  await world.to.done(`DELETE /instances/${entry.machineRef}`)
+  await db`
+    update certificate set document = jsonb_set(document, '{target,machine}', to_jsonb(${other.machineRef}::text))
+    where entry_id = ${entry.id}::uuid`
+  expect(await power('vm-112', 'start')).toMatchObject({ state: 'succeeded' })
+  expect(await power('vm-111', 'start')).toMatchObject({ state: 'failed', error: { code: 'migrated' } })
+  expect(await overlapsOf(lab)).toEqual([])
+})
+
 test('while the target does not answer nobody can tell, so it is not started', async () => {
   const entry = await migrated('vm-106')
   await forget(entry.id, 'certificate')
