@@ -116,7 +116,9 @@ const beyondForce: ReadonlySet<string> = new Set([
   'target-runs',
   'target-machine-absent',
   'target-not-ours',
-  'vm-would-run-twice',
+  'migrated',
+  'runs-elsewhere',
+  'starts-elsewhere',
 ])
 
 const verifyAgain = ({ batchForces, reason }: ChoiceFacts): string[] => {

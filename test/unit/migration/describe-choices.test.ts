@@ -56,6 +56,7 @@ describe('what a verb would do', () => {
     ['target-start-failed', false],
     ['target-runs', false],
     ['target-machine-absent', false],
+    ['runs-elsewhere', false],
     ['checks-failed', true],
     ['placement-changed', true],
   ])('promises force only where it lets something through: %s', (reason, helps) => {
