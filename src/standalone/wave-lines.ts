@@ -117,6 +117,9 @@ export const waveEndLines = (
   const waiting = wave.entries.filter(({ state }) => state === 'conflict')
   const finished = count(wave.entries, 'finished')
   const drover = droverCommand(address)
+  // A person has reset it: its machines are where they went, and it can be started again.
+  if (wave.entries.length === 0)
+    return [`Wave ${wave.name} has no machines in its queue now`, `  ${address}/batches/${wave.name}`]
   return [
     `Wave ${wave.name}: ${finished} of ${wave.entries.length} machines migrated${
       tookMs === undefined ? '' : ` in ${seconds(tookMs)}`

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { decideEntry, type EntryFacts, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
 import type { WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import { utcText } from '../../../src/domain/utc-text.ts'
 import { facts as anyFacts, at, night, now } from './entry-facts.ts'
 
 const facts = (changes: Partial<EntryFacts>): EntryFacts =>
@@ -44,7 +45,7 @@ describe('while a job is at it', () => {
     const given = { batchState: 'stopped' as const, job: open('cutover-instance'), windowEndsAt: now + 700 }
     const { reason } = decideEntry(facts({ ...given, place: at('final-import/final') }))
     expect(reason).toMatchObject({ code: 'batch-stopped' })
-    expect(reason.message).toContain(`its window ends, at ${new Date(now + 700).toISOString()}`)
+    expect(reason.message).toContain(`its window ends, at ${utcText(now + 700)}`)
     const copying = facts({
       ...given,
       job: open('import-instance'),

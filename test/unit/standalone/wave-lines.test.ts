@@ -72,3 +72,8 @@ test('a command finds the token where the data is, also when that is elsewhere',
     'DROVER_URL=http://127.0.0.1:9 DROVER_DATA_DIR=/srv/drover npx drover',
   )
 })
+
+test('a wave that a person has reset is not told of as one that was migrated', () => {
+  const lines = waveEndLines(wave([]), { address: 'http://x', tookMs: undefined })
+  expect(lines).toEqual(['Wave lab-wave has no machines in its queue now', '  http://x/batches/lab-wave'])
+})
