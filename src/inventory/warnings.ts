@@ -13,6 +13,7 @@ import { storableJson, storableText } from '../storable.ts'
 /** Everything that is warned of, by type, with the title that a person reads. */
 export const warningTypes = {
   'running-twice': 'A VM runs twice',
+  'guest-may-go-off': 'A guest that was asked to shut down may still do so',
   'connection-failed': 'It cannot be reached',
   'sync-failed': 'Its inventory could not be read',
   'suddenly-empty': 'It shows nothing any more',

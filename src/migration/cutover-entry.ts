@@ -15,11 +15,11 @@ import { guardDrift } from './copy/drift-guard.ts'
 import { clearSnapshots } from './copy/source-snapshot.ts'
 import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
+import { startOfSource } from './give-back.ts'
 import { type EntryOutcome, endForPerson, type ImportParts, move } from './import-entry.ts'
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
 import { observeEntry } from './observe-entry.ts'
-import { startOfSource } from './start-source.ts'
 
 /** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
 export const cutOverEntry = async (

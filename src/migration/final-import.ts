@@ -16,7 +16,7 @@ import { requireDisks } from './copy/require-disks.ts'
 import { sourceGone } from './copy/source-snapshot.ts'
 import { noteEntry } from './journey.ts'
 import { noteHistory } from './note-history.ts'
-import { sourceStopUndo } from './start-source.ts'
+import { sourceStopUndo } from './source-stops.ts'
 import { takeBaseline } from './take-baseline.ts'
 
 /** How often the source may be found running again before a person has to look. */

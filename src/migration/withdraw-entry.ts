@@ -6,7 +6,6 @@ import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockMachinesAt, markMachinesGone } from '../../db/queries/machine-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
-import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
@@ -17,13 +16,14 @@ import type { Call } from '../platforms/call.ts'
 import { isAbsent } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { asItIs } from './apply-entry.ts'
+import { type AskedStops, awaitStop, findAskedStops, keepAskedStops, sourceStartPart } from './asked-stops.ts'
 import { isTakenOver, oweMachine, settleCleanUps } from './clean-up.ts'
 import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
+import { sameMachine, startOfSource } from './give-back.ts'
 import type { EntryOutcome } from './import-entry.ts'
 import { enterJourney, type Journey, leaveJourney } from './journey.ts'
 import { ownMachines, proveTargetOff, startsOf } from './own-target.ts'
-import { mayStillGoOff, sameMachine, startOfSource, stopsOf } from './start-source.ts'
 import { isUnderWay } from './under-way.ts'
 
 export interface Orders {
@@ -52,13 +52,14 @@ const taskMs = 600_000
 const powerMs = 300_000
 const lookMs = 2_000
 
+const noStops: AskedStops = { owed: [], over: [] }
+
 /** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
 export const withdrawEntry = async (
   turn: ActingTurn,
   entryId: string,
-  asked: { readonly use: UsePlatform; readonly orders: Orders },
+  { use, orders }: { readonly use: UsePlatform; readonly orders: Orders },
 ): Promise<WithdrawOutcome> => {
-  const { use, orders } = asked
   const journey = await enterWithdrawal(turn, entryId, orders)
   const takenOver = orders.target === 'destroy' && (await isTakenOver(turn.db, entryId))
   // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
@@ -79,6 +80,8 @@ export const withdrawEntry = async (
       for (const machine of machines) await destroy(journey, platform, machine)
     })
   const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
+  const asked =
+    source === 'started' ? await use(journey.source, (at) => findAskedStops(journey, at)) : noStops
   const result = { source, destroyed: machines, snapshots }
   const gone = { targetId: journey.target?.id ?? journey.source.id, refs: machines }
   return {
@@ -88,6 +91,7 @@ export const withdrawEntry = async (
     change: leaveJourney(journey, async (tx, entry) => {
       await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(turn) })
       if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(turn) })
+      await keepAskedStops(tx, journey, asked)
       await settle(tx, turn, entry, { orders, source, result })
     }),
   }
@@ -187,33 +191,10 @@ const leaveSource = async (
     ref: facts.ref,
     asked: { verb: 'start', force: false, timeoutMs: powerMs },
     mayStart,
-    part: startPart,
+    part: sourceStartPart,
     undo: null,
   })
   return outcome.type === 'wait' ? outcome : 'started'
-}
-
-const startPart = 'source-on'
-
-/**
- * A source that was asked to go off and runs is not back yet: it is about to go. Only when it has gone, or when its
- * guest has let its time go by, is it known what is left to do.
- */
-const awaitStop = async (journey: Journey, platform: Platform): Promise<Waiting | undefined> => {
-  const { turn, entry, facts, batch } = journey
-  // It was seen off, and has been started since.
-  if (turn.checkpointed?.[startPart] !== undefined) return undefined
-  const power = portOf(platform, 'power')
-  const call = callOf(journey, 'stops')
-  const stops = await stopsOf(turn.db, entry.id)
-  if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
-    return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
-  const seen = await again(call.signal, () => power.power(call, facts.ref))
-  if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
-  const waitedMs = Number(turn.checkpointed?.waited_for_stop_ms ?? 0)
-  if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
-  await turn.checkpoint({ ...turn.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
-  return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
 }
 
 /** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */

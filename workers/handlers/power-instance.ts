@@ -6,6 +6,8 @@ import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
 import { requireMayStart, startOfInstance } from '../../src/inventory/start-guard.ts'
 import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { actorOf } from '../../src/inventory/turn.ts'
+import { mergeWarnings } from '../../src/inventory/warnings.ts'
 import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
 
 const lookMs = 2_000
@@ -44,7 +46,12 @@ export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
           forMs: outcome.forMs,
         })
       await refreshInstance(ctx, site, platform, instance.ref)
-      return done({ power_state: outcome.seen.state, host: outcome.seen.host })
+      const place = { entityType: 'instance', entityId: instance.id, entityName: instance.name }
+      const result = { power_state: outcome.seen.state, host: outcome.seen.host }
+      // A person has it in hand.
+      return done(result, (tx) =>
+        mergeWarnings(tx, place, { types: ['guest-may-go-off'], said: {}, actor: actorOf(ctx) }),
+      )
     })
   },
 })

@@ -12,7 +12,7 @@ import { portOf } from '../../platforms/ports.ts'
 import { again } from '../copy/again.ts'
 import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
 import { noteEntry } from '../journey.ts'
-import { sourceStopUndo } from '../start-source.ts'
+import { sourceStopUndo } from '../source-stops.ts'
 import { holdEntry, requireWindow } from './hold-entry.ts'
 import type { VerifyTask } from './verify-task.ts'
 

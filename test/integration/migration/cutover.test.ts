@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { Tx } from '../../../db/client.ts'
 import { undoSourceStop } from '../../../src/migration/start-source.ts'
 import type { Baseline } from '../../../src/migration/take-baseline.ts'
 import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
@@ -158,6 +159,11 @@ test('a debt of an earlier cutover does not start the source under a later one',
   const debt = (await effectsOf(db, failed.id)).find(({ kind }) => kind === 'source-stop')
   if (!debt) throw new Error('There is no debt.')
   expect(debt.state).toBe('debt')
-  await undoSourceStop(db, world.inventory.use)(debt, AbortSignal.timeout(60_000), () => {})
+  await undoSourceStop(db, world.inventory.use)(
+    debt,
+    AbortSignal.timeout(60_000),
+    () => {},
+    (change) => db.begin((tx) => change(tx as Tx)).then(() => {}),
+  )
   expect(await powerOf(world.from, 'vm-108')).toBe('off')
 })

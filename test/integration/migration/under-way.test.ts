@@ -139,7 +139,7 @@ describe('a source that was asked to go down and has not yet', () => {
     expect(await powerOf(from, 'vm-210')).toBe('on')
     await cancel(id)
     expect(await worker.follow(job)).toMatchObject({ state: 'canceled' })
-    expect((await effectsOf(db, job)).map(({ state }) => state)).toEqual(['undone'])
+    expect((await effectsOf(db, job)).map(({ state }) => state)).toEqual(['debt'])
     expect(await worker.finish(await withdrawalOf(id))).toMatchObject({ result: { source: 'started' } })
     await expectGivenBack(id, 'vm-210', machineRef)
     await world.setBatch({ config: { guest_shutdown_limit: '5m', boot_limit: '5m' } })

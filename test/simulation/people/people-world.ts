@@ -187,11 +187,8 @@ export class PeopleWorld {
   /** All is well outside; then everybody works until nothing changes any more. */
   async settle(): Promise<void> {
     for (const place of this.places.values()) Object.assign(place, { mode: 'well', slip: null })
-    for (const machine of this.estate.machines.values()) {
-      // A guest that did not hear will not: whoever wants it off asks once more, or pulls the plug.
-      if (machine.guest === 'hangs') machine.goesDown = null
-      machine.guest = 'obeys'
-    }
+    // A guest that did not hear does what it was asked for at last.
+    for (const machine of this.estate.machines.values()) machine.guest = 'obeys'
     await this.#staff.heed()
     await this.#look()
     await this.#untilQuiet(settlingRounds)
