@@ -168,7 +168,7 @@ export class People {
     if (body.code === 'finished-not-confirmed') {
       const confirm_finished = Number(body.matched)
       return method === 'DELETE'
-        ? this.#say(method, `${path}?confirm_finished=${confirm_finished}`)
+        ? this.#say(method, `${path}${path.includes('?') ? '&' : '?'}confirm_finished=${confirm_finished}`)
         : this.#say(method, path, { ...(json as object), confirm_finished })
     }
     if (status >= 500 || status === 400 || status === 422)
