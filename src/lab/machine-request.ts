@@ -3,7 +3,7 @@ import type { NewMachineRequest, WireNic } from '../platforms/lab/protocol.ts'
 import type { Change } from './context.ts'
 import type { MachineSpec } from './machine-spec.ts'
 import { invalid, refuse } from './refusal.ts'
-import { findEntity, listEntities, projectUse } from './store/entities.ts'
+import { type Entity, findEntity, listEntities, projectUse } from './store/entities.ts'
 import { nameTaken } from './store/machines.ts'
 
 /** Where a machine goes whose maker named no folder. */
@@ -37,15 +37,28 @@ export const refuseTakenName = async (
   )
 }
 
-/** Nics as they were asked for, on networks that exist. */
+/** What belongs to other projects is not there for a machine of this one; without a project nothing keeps it out. */
+const refuseOthers = (thing: Entity<{ readonly projects?: readonly string[] }>, project: string): void => {
+  const { projects = [] } = thing.data
+  if (project === '' || projects.length === 0 || projects.includes(project)) return
+  throw refuse(
+    'platform-permission',
+    `The ${thing.type} "${thing.name}" is not for project "${project}".`,
+    'Use another one, or share it with the project.',
+  )
+}
+
+/** Nics as they were asked for, on networks that exist, and are for the project (by ref). */
 export const nicFacts = async (
   change: Pick<Change, 'tx' | 'site'>,
   nics: readonly WireNic[],
+  project: string,
 ): Promise<NicFacts[]> =>
   await Promise.all(
     nics.map(async (nic, index) => {
       const network = await findEntity(change.tx, change.site, { type: 'network', ref: nic.network })
       if (!network) throw refuse('platform-absent', `There is no network "${nic.network.slice(0, 100)}".`)
+      refuseOthers(network, project)
       return {
         key: String(4_000 + index),
         label: `Network adapter ${index + 1}`,
@@ -87,11 +100,13 @@ const checkProject = async (
 const requestedDisks = async (
   change: Pick<Change, 'tx' | 'site'>,
   request: Pick<NewMachineRequest, 'disks'>,
+  project: string,
 ) =>
   await Promise.all(
     request.disks.map(async ({ key, capacity, pool }) => {
       const storage = await findEntity(change.tx, change.site, { type: 'storage', ref: pool })
       if (!storage) throw refuse('platform-absent', `There is no storage "${pool.slice(0, 100)}".`)
+      refuseOthers(storage, project)
       if (storage.trouble.full) throw refuse('platform-no-capacity', `Storage "${storage.name}" is full.`)
       const profile = { data: [], random: 0, boot: null }
       return { key, capacity, storage: storage.ref, storageName: storage.name, thin: true, seed: 0, profile }
@@ -104,10 +119,10 @@ export const specOf = async (
   ref: string,
 ): Promise<MachineSpec> => {
   const home = await homeOf(change, request)
-  const disks = await requestedDisks(change, request)
-  if (new Set(disks.map(({ key }) => key)).size < disks.length) throw invalid('Two disks have the same key.')
-  const disk = disks.reduce((sum, { capacity }) => sum + capacity, 0)
+  const disk = request.disks.reduce((sum, { capacity }) => sum + capacity, 0)
   const project = await checkProject(change, { ...request, disk })
+  const disks = await requestedDisks(change, request, project)
+  if (new Set(disks.map(({ key }) => key)).size < disks.length) throw invalid('Two disks have the same key.')
   await refuseTakenName(change, {
     site: change.site,
     folder: home.folder,
@@ -126,7 +141,7 @@ export const specOf = async (
     power: 'off',
     template: false,
     complete: true,
-    nics: await nicFacts(change, request.nics),
+    nics: await nicFacts(change, request.nics, project),
     disks,
     devices: [],
     owner: request.owner,

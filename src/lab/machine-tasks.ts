@@ -53,7 +53,7 @@ const reconfigure: TaskKind = {
       throw wrongState('CPUs and memory are changed while the machine is off.')
     if (present(found).power === 'on' && request.uuid !== undefined)
       throw wrongState('The UUID is changed while the machine is off.')
-    if (request.nics) await nicFacts(change, request.nics)
+    if (request.nics) await nicFacts(change, request.nics, present(found).project)
     return {}
   },
   apply: async (change, found, task) => {
@@ -66,7 +66,7 @@ const reconfigure: TaskKind = {
       ...machine.facts,
       description: rest.description ?? machine.facts.description,
       attributes: { ...machine.facts.attributes, ...rest.attributes },
-      nics: nics ? await nicFacts(change, nics) : machine.facts.nics,
+      nics: nics ? await nicFacts(change, nics, machine.project) : machine.facts.nics,
       background_import: change_tracking ?? machine.facts.background_import,
     }
     if (change_tracking !== undefined) {

@@ -67,14 +67,16 @@ export const addMachine = async (
     readonly name: string
     readonly owner?: Record<string, string>
     readonly disks?: readonly { readonly key: string; readonly capacity: number }[]
+    readonly nics?: readonly Record<string, unknown>[]
+    readonly pool?: string
   },
 ): Promise<string> => {
   const task = await to.done(
     'POST /instances',
     {
       ...{ name: given.name, project: 'default', host: '', folder: '', cpus: 1, memory: 1024 ** 3 },
-      ...{ uuid: uuidv7(), legacy_boot: false, secure_boot: false, nics: [] },
-      disks: (given.disks ?? []).map((disk) => ({ ...disk, pool: 'local' })),
+      ...{ uuid: uuidv7(), legacy_boot: false, secure_boot: false, nics: given.nics ?? [] },
+      disks: (given.disks ?? []).map((disk) => ({ ...disk, pool: given.pool ?? 'local' })),
       owner: given.owner ?? {},
     },
     { name: uuidv7() },

@@ -19,7 +19,7 @@ import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
 import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
-import { placeShape, viewPlace } from './site-things.ts'
+import { placeShape, projectsShape, viewPlace } from './site-things.ts'
 
 const tag = 'Networks'
 
@@ -41,6 +41,7 @@ export const networkSchema = z
     segment_id: z.string(),
     subnets: z.array(z.string()),
     accessible: z.boolean(),
+    projects: projectsShape,
     overrides: z.record(z.string(), z.unknown()),
     version: z.int(),
     placement: z
@@ -54,6 +55,7 @@ export const viewNetwork = (row: NetworkLine): z.infer<typeof networkSchema> => 
   ...viewPlace(row),
   ...row.facts,
   subnets: [...row.facts.subnets],
+  projects: row.facts.projects && [...row.facts.projects],
   overrides: row.overrides,
   version: row.version,
   placement: row.role === 'source' ? placeNetwork(row.facts, row.overrides) : null,

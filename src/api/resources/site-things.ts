@@ -80,6 +80,11 @@ const hostShape = {
   version: z.string(),
 }
 
+/** A copy of what a fact says, as an answer holds it. */
+export const projectsShape = z.array(z.string()).optional().openapi({
+  description: 'Projects that it belongs to, by name or ref; absent: it is for all of them.',
+})
+
 const storageShape = {
   ref: z.string(),
   name: z.string(),
@@ -88,6 +93,7 @@ const storageShape = {
   free: z.number(),
   accessible: z.boolean(),
   hosts: z.array(z.string()),
+  projects: projectsShape,
 }
 
 const projectShape = {

@@ -111,6 +111,7 @@ export const limits = {
   attributes: 512,
   subnets: 256,
   storageHosts: 4_096,
+  projects: 1_000,
 } as const
 
 /** `nic-2` before `nic-10`: runs of digits compare as numbers, the rest by code unit. Total and stable. */

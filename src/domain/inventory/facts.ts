@@ -144,6 +144,8 @@ export interface NetworkFacts {
   readonly segment_id: string
   readonly subnets: readonly string[]
   readonly accessible: boolean
+  /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
+  readonly projects?: readonly string[]
 }
 
 export interface HostFacts {
@@ -172,6 +174,8 @@ export interface StorageFacts {
   readonly accessible: boolean
   /** Hosts that reach it, by ref. */
   readonly hosts: readonly string[]
+  /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
+  readonly projects?: readonly string[]
 }
 
 /** A tenant's share of a target. */

@@ -223,8 +223,17 @@ export const cleanNetwork = (seen: NetworkFacts): Cleaned<NetworkFacts> => {
     segment_id: c.text(seen.segment_id, 'the segment'),
     subnets: sortedSet(subnets.map((subnet) => c.text(subnet, 'a subnet', 100))),
     accessible: seen.accessible === true,
+    ...cleanProjects(c, seen.projects),
   }
   return { facts, problems: c.problems }
+}
+
+/** Left out where it is for all: the records of those stay as they are. */
+const cleanProjects = (c: Cleaner, seen: readonly string[] | undefined): { projects?: readonly string[] } => {
+  const projects = c.list(seen ?? [], 'projects', limits.projects)
+  return projects.length === 0
+    ? {}
+    : { projects: sortedSet(projects.map((project) => c.text(project, 'a project', limits.name))) }
 }
 
 /** As {@link cleanInstance}, for a host. */
@@ -259,6 +268,7 @@ export const cleanStorage = (seen: StorageFacts): Cleaned<StorageFacts> => {
     free: c.count(seen.free, 'the free space'),
     accessible: seen.accessible === true,
     hosts: sortedSet(hosts.map((host) => c.text(host, 'a host'))),
+    ...cleanProjects(c, seen.projects),
   }
   return { facts, problems: c.problems }
 }

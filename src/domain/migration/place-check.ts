@@ -2,6 +2,7 @@ import { whyNeverCopied } from '../inventory/copy-way.ts'
 import type { HostFacts, NetworkFacts, ProjectFacts, StorageFacts } from '../inventory/facts.ts'
 import type { EffectiveFacts } from '../inventory/overrides.ts'
 import { checkNics } from './place-networks.ts'
+import { findForProject, isForProject, projectOf } from './place-projects.ts'
 import type { Placement } from './placement.ts'
 
 /** A target as it is now. */
@@ -33,6 +34,7 @@ export interface PlaceProblem {
     | 'machine-absent'
     | 'nic-without-place'
     | 'network-absent'
+    | 'network-of-another-project'
     | 'network-inaccessible'
     | 'network-unsuited'
     | 'vlan-invalid'
@@ -41,6 +43,7 @@ export interface PlaceProblem {
     | 'disk-not-copyable'
     | 'disk-without-place'
     | 'pool-absent'
+    | 'pool-of-another-project'
     | 'pool-inaccessible'
     | 'pool-full'
     | 'host-absent'
@@ -65,7 +68,7 @@ export const checkPlace = (ask: PlaceAsk): PlaceProblem[] => {
   return [
     ...checkProject(ask, target),
     ...checkName(ask, target),
-    ...checkNics(facts.nics, placement, target.networks),
+    ...checkNics(facts.nics, placement, target),
     ...(late ? [] : checkDisks(ask)),
     ...checkPools(ask, target),
     ...(late ? [] : checkHosts(ask, target)),
@@ -76,7 +79,7 @@ const checkProject = (
   { placement, facts, late }: PlaceAsk,
   { name, projects }: TargetView,
 ): PlaceProblem[] => {
-  const project = projects.find((one) => one.name === placement.project || one.ref === placement.project)
+  const project = projectOf({ projects }, placement.project)
   if (!project) {
     const message = `The target "${name}" has no project "${placement.project}".`
     return [{ code: 'project-absent', what: placement.project, message }]
@@ -123,7 +126,8 @@ const checkDisks = ({ facts }: PlaceAsk): PlaceProblem[] =>
       : [{ code: 'disk-not-copyable', what, message: `${what} ${why}: no copy of it can be made.` }]
   })
 
-const checkPools = ({ facts, placement, late }: PlaceAsk, { name, pools }: TargetView): PlaceProblem[] => {
+const checkPools = ({ facts, placement, late }: PlaceAsk, target: TargetView): PlaceProblem[] => {
+  const { name, pools } = target
   const placed = facts.disks.map((disk) => ({
     disk,
     label: disk.label || disk.key,
@@ -142,9 +146,13 @@ const checkPools = ({ facts, placement, late }: PlaceAsk, { name, pools }: Targe
   return [
     ...without,
     ...wanted.flatMap((what): PlaceProblem[] => {
-      const pool = pools.find((one) => one.name === what || one.ref === what)
+      const pool = findForProject(pools, what, projectOf(target, placement.project))
       if (!pool)
         return [{ code: 'pool-absent', what, message: `The target "${name}" has no storage pool "${what}".` }]
+      if (!isForProject(pool, projectOf(target, placement.project))) {
+        const message = `Storage pool "${what}" is not for project "${placement.project}", but for ${pool.projects?.join(', ')}.`
+        return [{ code: 'pool-of-another-project', what, message }]
+      }
       if (!pool.accessible)
         return [{ code: 'pool-inaccessible', what, message: `Storage pool "${what}" cannot be reached now.` }]
       const bytes = placed

@@ -1,7 +1,8 @@
 import type { NetworkFacts, NicFacts } from '../inventory/facts.ts'
 import type { NetworkPlacement, NicType } from '../inventory/overrides.ts'
 import { parseVlans } from '../inventory/vlan.ts'
-import type { PlaceProblem } from './place-check.ts'
+import type { PlaceProblem, TargetView } from './place-check.ts'
+import { findForProject, isForProject, projectOf } from './place-projects.ts'
 import type { Placement } from './placement.ts'
 import { isInSubnet } from './subnet.ts'
 
@@ -21,7 +22,7 @@ type Nic = Pick<NicFacts, 'mac' | 'label' | 'key' | 'ipv4_addresses' | 'ipv6_add
 export const checkNics = (
   nics: readonly Nic[],
   placement: Placement,
-  networks: readonly NetworkFacts[],
+  target: Pick<TargetView, 'networks' | 'projects'>,
 ): PlaceProblem[] =>
   nics.flatMap((nic) => {
     const name = nic.label || nic.mac || nic.key
@@ -34,19 +35,29 @@ export const checkNics = (
           message: `${name} has no place: map its network, or let the script place it.`,
         },
       ]
-    return checkNic(nic, name, place, networks)
+    return checkNic({ nic, name, place, project: placement.project }, target)
   })
 
+interface NicPlace {
+  readonly nic: Nic
+  readonly name: string
+  readonly place: NetworkPlacement
+  readonly project: string
+}
+
 const checkNic = (
-  nic: Nic,
-  name: string,
-  place: NetworkPlacement,
-  networks: readonly NetworkFacts[],
+  { nic, name, place, project }: NicPlace,
+  target: Pick<TargetView, 'networks' | 'projects'>,
 ): PlaceProblem[] => {
   const say = (code: PlaceProblem['code'], message: string): PlaceProblem => ({ code, what: name, message })
-  const network = networks.find((one) => one.name === place.network || one.ref === place.network)
+  const own = projectOf(target, project)
+  const network = findForProject(target.networks, place.network, own)
   if (!network)
     return [say('network-absent', `${name} goes to "${place.network}": the target has no such network.`)]
+  if (!isForProject(network, own)) {
+    const message = `${name} goes to "${network.name}", which is not for project "${project}", but for ${network.projects?.join(', ')}.`
+    return [say('network-of-another-project', message)]
+  }
   return [
     ...(network.accessible
       ? []

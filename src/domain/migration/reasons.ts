@@ -42,6 +42,10 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
     'The target has a network of that name.',
     'Make the network on the target, or map the card to another one.',
   ),
+  'network-of-another-project': facts(
+    'The network belongs to the project of the machine.',
+    'Map the card to a network of the project, share the network with it on the target, or place into another project.',
+  ),
   'network-inaccessible': facts(
     'The network can be reached.',
     'Look at the network on the target, or map the card to another one.',
@@ -73,6 +77,10 @@ const ofPlace: Readonly<Record<PlaceProblem['code'], ReasonFacts>> = {
   'pool-absent': facts(
     'The target has a pool of that name.',
     'Make the pool on the target, or correct where the batch places.',
+  ),
+  'pool-of-another-project': facts(
+    'The pool belongs to the project of the machine.',
+    'Place the disks in a pool of the project, share the pool with it on the target, or place into another project.',
   ),
   'pool-inaccessible': facts('The pool can be reached.', 'Look at the pool on the target.'),
   'pool-full': facts('The pool has room for it.', 'Free room in the pool, or place it in another one.'),

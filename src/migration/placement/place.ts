@@ -90,7 +90,7 @@ export const findObstacles = (
               },
             },
           },
-          target.networks,
+          target,
         )
       : []
   return [...problems, ...onTheWay].map(({ code, message }) => ({ code, message }))

@@ -148,6 +148,7 @@ const network = z.object({
   segment_id: text,
   subnets: listOf(z.string()),
   accessible: flag,
+  projects: listOf(z.string()),
 })
 
 const host = z.object({
@@ -173,6 +174,7 @@ const storage = z.object({
   free: size,
   accessible: flag,
   hosts: listOf(z.string()),
+  projects: listOf(z.string()),
 })
 
 const project = z.object({ ref, name: text, limits: recordOf(z.number()), used: recordOf(z.number()) })

@@ -41,3 +41,31 @@ test('the same name in another project keeps nobody out, as the platform and as 
   expect(await heldBy(recorded, 'default')).toBe('somebody')
   expect(await heldBy(recorded, 'shop')).toBe('nobody')
 })
+
+/** A thing of the target belongs to these projects alone; none: to all. */
+const giveTo = (type: 'network' | 'storage', name: string, projects: readonly string[]) => lab.database.db`
+  update lab.entity set data = (data::jsonb || ${JSON.stringify({ projects })}::text::jsonb)::json
+  where site = 'cloud' and type = ${type} and name = ${name}`
+
+test.each([
+  ['network', 'bridge-shop', 'network-of-another-project'],
+  ['storage', 'ceph', 'pool-of-another-project'],
+] as const)(
+  'a %s that belongs to another project blocks before anything is made, and the platform would refuse it',
+  async (type, name, code) => {
+    await giveTo(type, name, ['shop'])
+    const id = await waitingEntry(world, type === 'network' ? 'vm-106' : 'vm-104')
+    await world.inventory.sync(world.target.name, { role: 'target', mode: 'full' })
+    const job = await place(id)
+    expect(job).toMatchObject({ state: 'succeeded', result: { blocked: [code] } })
+    expect(await effectsOf(db, job.id)).toEqual([])
+    expect((await entryOf(db, id)).message).toContain('project "default"')
+    expect(await oursOf(world, id)).toEqual([])
+    const nics = [{ mac: '00:50:56:00:00:01', network: 'bridge-shop', type: 'bridged', vlan: '' }]
+    const disks = [{ key: '2000', capacity: 1024 ** 3 }]
+    await expect(addMachine(world, { name: `probe-${type}`, nics, disks, pool: 'ceph' })).rejects.toThrow(
+      'is not for project',
+    )
+    await giveTo(type, name, [])
+  },
+)

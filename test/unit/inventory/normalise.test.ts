@@ -310,3 +310,13 @@ test('numbers in names count as numbers, and the order is total', () => {
     }),
   )
 })
+
+test('a network or pool for all projects is recorded as it was before there were any, and one for some names them in order', () => {
+  const before = cleanNetwork(sampleNetwork()).facts
+  expect(before).not.toHaveProperty('projects')
+  expect(factsHash(cleanNetwork(sampleNetwork({ projects: [] })).facts)).toBe(factsHash(before))
+  expect(cleanNetwork(sampleNetwork({ projects: ['shop', 'default', 'shop'] })).facts.projects).toEqual([
+    'default',
+    'shop',
+  ])
+})

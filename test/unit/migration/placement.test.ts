@@ -176,6 +176,34 @@ describe('checkPlace', () => {
     ['without a place for a NIC', { placement: placement({ networks: {} }) }, ['nic-without-place']],
     ['on no network', { placement: on('office', 'managed') }, ['network-absent']],
     [
+      'on a network of another project',
+      { target: target({ networks: [{ ...shop, projects: ['shop'] }] }) },
+      ['network-of-another-project'],
+    ],
+    [
+      'on a network of its project',
+      { target: target({ networks: [{ ...shop, projects: ['default'] }] }) },
+      [],
+    ],
+    [
+      'on that of two networks of one name which its project has',
+      {
+        target: target({
+          networks: [
+            { ...shop, ref: 'theirs', projects: ['shop'] },
+            { ...shop, ref: 'its', projects: ['default'] },
+          ],
+        }),
+      },
+      [],
+    ],
+    [
+      'in a pool of another project',
+      { target: target({ pools: [pool({ projects: ['shop'] })] }) },
+      ['pool-of-another-project'],
+    ],
+    ['in a pool of its project', { target: target({ pools: [pool({ projects: ['default'] })] }) }, []],
+    [
       'on a network that cannot be reached',
       { target: target({ networks: [{ ...shop, accessible: false }] }) },
       ['network-inaccessible'],
