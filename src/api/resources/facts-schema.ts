@@ -42,6 +42,7 @@ const diskShape = {
   thin: flag.nullable(),
   datastore: text,
   change_id: text.nullable(),
+  unreadable: text.optional(),
 } satisfies Shape<DiskFacts>
 
 const snapshotShape = {

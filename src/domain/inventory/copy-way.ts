@@ -7,15 +7,15 @@ import type { DiskFacts } from './facts.ts'
 export const copyWays = ['while-running', 'while-off', 'never'] as const
 export type CopyWay = (typeof copyWays)[number]
 
-type Attached = Pick<DiskFacts, 'backing' | 'mode' | 'shared'>
+type Attached = Pick<DiskFacts, 'backing' | 'mode' | 'shared' | 'unreadable'>
 
 /** Why no copy of a disk can be made, after its name; undefined: one can be made. */
-export const whyNeverCopied = ({ backing, mode, shared }: Attached): string | undefined => {
+export const whyNeverCopied = ({ backing, mode, shared, unreadable }: Attached): string | undefined => {
   if (backing === 'raw') return 'is a raw device of the host'
   if (backing === 'raw-mapping') return 'maps a LUN'
   if (backing === 'unknown') return 'has an unknown backing'
   if (shared) return 'is shared with other machines, which write to it'
-  return mode === 'unknown' ? 'has an unknown mode' : undefined
+  return mode === 'unknown' ? 'has an unknown mode' : unreadable
 }
 
 export const copyWay = (disk: Attached): CopyWay => {

@@ -42,6 +42,8 @@ export interface DiskFacts {
   readonly datastore: string
   /** Where tracking of this disk stands, if it is tracked; compared for equality only. */
   readonly change_id: string | null
+  /** Why the driver of its platform cannot read it, after its name; absent: it can. */
+  readonly unreadable?: string
 }
 
 export interface SnapshotFacts {

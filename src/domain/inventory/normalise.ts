@@ -79,6 +79,7 @@ const cleanDisk = (c: Cleaner, disk: DiskFacts, index: number): DiskFacts => {
     thin: disk.thin ?? null,
     datastore: c.text(disk.datastore, 'the datastore'),
     change_id: disk.change_id === null ? null : c.text(disk.change_id, 'the change id'),
+    ...(disk.unreadable ? { unreadable: c.text(disk.unreadable, 'why it cannot be read') } : {}),
   }
 }
 

@@ -64,6 +64,7 @@ const disk = z.object({
   thin: optional(z.boolean()),
   datastore: text,
   change_id: optional(z.string()),
+  unreadable: z.string().min(1).optional(),
 })
 
 const snapshot = z.object({

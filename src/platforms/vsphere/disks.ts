@@ -3,6 +3,7 @@ import { unsupported } from '../platform-error.ts'
 import type { DiskRef, DisksPort, Extent } from '../ports/disks.ts'
 import { type ChangeQuery, changedAreas, cursorLost, notTracked } from './changed-blocks.ts'
 import { type DatastoreFile, datacenterPath, parseDatastorePath, readRange } from './datastore.ts'
+import { readableBacking } from './instance-disks.ts'
 import {
   absent,
   machineRef,
@@ -110,8 +111,7 @@ const baseFile = async (session: Session, call: Call, disk: DiskRef): Promise<Ba
   const { device, capacity } = await readDisk(session, call, disk)
   const backing = child(device, 'backing')
   const type = backing?.xsiType ?? ''
-  if (type !== 'VirtualDiskFlatVer2BackingInfo')
-    throw unsupported('vSphere', `read a disk on ${type || 'nothing'}`)
+  if (type !== readableBacking) throw unsupported('vSphere', `read a disk on ${type || 'nothing'}`)
   if (child(backing, 'keyId')) throw unsupported('vSphere', 'read an encrypted disk through its files')
   if (child(backing, 'parent'))
     throw refused(

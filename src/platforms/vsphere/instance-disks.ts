@@ -18,6 +18,8 @@ export const readDisks = (
     const base = baseOf(backing)
     const kind = backingOf(base)
     const thin = textOf(backing, 'thinProvisioned')
+    const encrypted = [backing, base].some((one) => child(one, 'keyId') !== undefined)
+    const unreadable = kind === 'file' ? whyUnreadable(base?.xsiType ?? '', encrypted) : undefined
     return {
       key,
       label: textOf(child(disk, 'deviceInfo'), 'label'),
@@ -27,10 +29,11 @@ export const readDisks = (
       backing: kind,
       mode: modeOf(textOf(backing, 'diskMode')),
       shared: isSharing(backing) || sharedBuses.has(textOf(disk, 'controllerKey')),
-      encrypted: child(backing, 'keyId') !== undefined,
+      encrypted,
       thin: thin === '' ? null : isTrue(thin),
       datastore: datastoreOf(base, tree),
       change_id: textOf(backing, 'changeId') || null,
+      ...(unreadable === undefined ? {} : { unreadable }),
     }
   })
 }
@@ -56,6 +59,14 @@ const fileBackings = new Set([
   'VirtualDiskSparseVer2BackingInfo',
   'VirtualDiskSeSparseBackingInfo',
 ])
+
+/** Bytes are read from the base file itself, see disks.ts. */
+export const readableBacking = 'VirtualDiskFlatVer2BackingInfo'
+
+const whyUnreadable = (type: string, encrypted: boolean): string | undefined => {
+  if (encrypted) return 'is encrypted, and its files hold no plain data'
+  return type === readableBacking ? undefined : `is stored as ${type}, which is not read`
+}
 
 const backingOf = (backing: XmlNode | undefined): DiskFacts['backing'] => {
   const type = backing?.xsiType ?? ''

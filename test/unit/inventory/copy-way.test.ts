@@ -24,6 +24,9 @@ test.each([
   [{ backing: 'raw-mapping' }, 'never'],
   [{ backing: 'raw-mapping', mode: 'independent' }, 'never'],
   [{ backing: 'unknown' }, 'never'],
+  [{ encrypted: true }, 'while-running'],
+  [{ encrypted: true, unreadable: 'is encrypted' }, 'never'],
+  [{ mode: 'independent', unreadable: 'is kept in a format that is not read' }, 'never'],
 ] as const)('a disk with %o is copied %s', (changes, way) => {
   const disk = sampleDisk(changes)
   expect(copyWay(disk)).toBe(way)

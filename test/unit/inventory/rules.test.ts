@@ -69,6 +69,7 @@ const cases: Case[] = [
   ['disk-mode-unknown', disk({ mode: 'unknown' })],
   ['disk-shared', disk({ shared: true })],
   ['disk-encrypted', disk({ encrypted: true })],
+  ['disk-unreadable', disk({ unreadable: 'is encrypted' })],
   ['disk-without-datastore', disk({ datastore: '' })],
   ['datastore-unknown', {}, { datastoreAccessible: () => undefined }],
   ['datastore-inaccessible', {}, { datastoreAccessible: () => false }],

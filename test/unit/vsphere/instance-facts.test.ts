@@ -122,6 +122,24 @@ test.each([
 })
 
 test.each([
+  ['VirtualDiskFlatVer2BackingInfo', '', undefined],
+  [
+    'VirtualDiskFlatVer2BackingInfo',
+    '<keyId><keyId>k</keyId></keyId>',
+    'is encrypted, and its files hold no plain data',
+  ],
+  [
+    'VirtualDiskSparseVer2BackingInfo',
+    '',
+    'is stored as VirtualDiskSparseVer2BackingInfo, which is not read',
+  ],
+  ['VirtualDiskRawDiskVer2BackingInfo', '', undefined],
+])('a disk with %s%s says whether its files can be read: %s', (type, more, unreadable) => {
+  const backing = `<backing xsi:type="${type}"><fileName>[fast] a.vmdk</fileName>${more}</backing>`
+  expect(diskOf(backing)?.unreadable).toBe(unreadable)
+})
+
+test.each([
   ['persistent', 'dependent'],
   ['independent_persistent', 'independent'],
   ['independent_nonpersistent', 'independent'],

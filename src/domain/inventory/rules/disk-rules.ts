@@ -111,12 +111,27 @@ export const diskRules = [
     id: 'disk-encrypted',
     severity: 'critical',
     title: 'A disk is encrypted by the platform',
-    remedy: 'Decrypt it (its storage policy), or waive this if the copy is meant to hold plain data.',
+    remedy:
+      'Decrypt it (its storage policy), then sync. Where its platform reads it as plain data, waive this if the copy is meant to hold that.',
     test: ({ disks }) =>
       each(
         disks,
         ({ encrypted }) => encrypted,
         (d) => `${disk(d)} is encrypted.`,
+      ),
+  }),
+  defineRule({
+    id: 'disk-unreadable',
+    severity: 'critical',
+    waivable: false,
+    title: 'A disk cannot be read on its platform',
+    remedy:
+      'Decrypt it (its storage policy), or move it to a plain virtual disk by a storage migration; then sync.',
+    test: ({ disks }) =>
+      each(
+        disks,
+        ({ unreadable }) => unreadable !== undefined,
+        (d) => `${disk(d)} ${d.unreadable}.`,
       ),
   }),
   defineRule({
