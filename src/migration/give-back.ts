@@ -19,9 +19,15 @@ export const startOfSource = ({ turn, entry, source, facts }: Journey): Start =>
 export const startSource = async (
   platform: Platform,
   call: Call,
-  asked: { readonly ref: string; readonly confirm: () => void },
+  asked: {
+    readonly ref: string
+    /** The one guard, asked right before the call: throws when it may not. */
+    readonly mayStart: () => Promise<void>
+    readonly confirm: () => void
+  },
 ): Promise<void> => {
   const power = portOf(platform, 'power')
+  await asked.mayStart()
   try {
     const handle = await again(call.signal, () => {
       crashPoint('undo-before-change')

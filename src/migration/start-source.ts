@@ -64,8 +64,9 @@ export const undoSourceStop =
       if (!(await isOwed(db, undo))) return
       const by = { jobId: effect.jobId, entryId: undo.entry_id }
       const at = { siteId: source.id, ref: undo.ref, uuid: undo.uuid }
-      await requireMayStart({ db, use, signal }, { at, name: 'The source', by, byItsMigration: true })
-      await startSource(platform, call, { ref: undo.ref, confirm })
+      const mayStart = () =>
+        requireMayStart({ db, use, signal }, { at, name: 'The source', by, byItsMigration: true })
+      await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
     })
   }
 

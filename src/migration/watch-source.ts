@@ -92,20 +92,22 @@ const startIt = async (watching: Watching, { platform, source, undo }: Starting)
   const { entryId, targetId, machineRef } = before.now
   await requireCopiesOff(watching, undo.target_id, { entryId: undo.entry_id, machineRef: undo.machine_ref })
   if (entryId !== null) await requireCopiesOff(watching, targetId, { entryId, machineRef })
-  await requireMayStart(
-    { db, use, signal: call.signal },
-    {
-      at: { siteId: source.id, ref: undo.ref, uuid: undo.uuid },
-      name: before.now.name,
-      // What an entry has begun that does not need it off is no reason to leave it off.
-      by: { jobId: effect.jobId, entryId },
-      byItsMigration: true,
-    },
-  )
   // All this has taken its time: somebody may have taken the machine in hand meanwhile.
   const { step, now } = await lookAtSource(watching, platform, undo)
   if (step === 'hold') throw neededOff(now)
-  if (step === 'start') await startSource(platform, call, { ref: undo.ref, confirm })
+  if (step !== 'start') return
+  const mayStart = () =>
+    requireMayStart(
+      { db, use, signal: call.signal },
+      {
+        at: { siteId: source.id, ref: undo.ref, uuid: undo.uuid },
+        name: now.name,
+        // What an entry has begun that does not need it off is no reason to leave it off.
+        by: { jobId: effect.jobId, entryId: now.entryId },
+        byItsMigration: true,
+      },
+    )
+  await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
 }
 
 /** Copies of an entry on its target are off, and none of them is about to run. Nothing is switched off for this. */
