@@ -163,6 +163,9 @@ export const queueCommands: readonly Command[] = [
     },
     run: async (call) => {
       const { client, output, args, values } = call
+      await confirmIfPerson(call, async () =>
+        values.cleanup === true ? 'Its copy on the target is destroyed, then the entry goes.' : '',
+      )
       const { status } = await confirmCount(call, (confirmed) =>
         client.ask('DELETE', pathOf('queue', args[0]), {
           headers: { 'if-match': '*' },
