@@ -235,7 +235,7 @@ describe('a cancel', () => {
     const machine = await addMachine(db, { power: 'on' })
     const { id } = (await ask({ machine, kind: 'evict' })).body
     await ask({ machine, kind: 'stop' })
-    await db`update operation set cause = 'evacuation', stands_down = true, come_back_at = now() where id = ${id}::uuid`
+    await db`update operation set cause = 'evacuation', stands_down = true, come_back_at = now() - interval '1 second' where id = ${id}::uuid`
     const waiting = (await get(`/v1/operations/${id}`)).body
     expect(waiting).toMatchObject({
       state: 'superseded',

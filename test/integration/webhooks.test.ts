@@ -188,7 +188,7 @@ describe('webhooks', () => {
     await until(async () => receiver.received.length === 2 && (await rowOf(id)).nextTryAt <= new Date(), {
       what: 'both deliveries',
     })
-    await db`update webhook set cursor_era = 0, cursor_xid = '0', cursor_id = 0, next_try_at = now() where id = ${id}`
+    await db`update webhook set cursor_era = 0, cursor_xid = '0', cursor_id = 0, next_try_at = now() - interval '1 second' where id = ${id}`
     await until(() => receiver.received.length === 4, { what: 'the replay' })
     expect(receiver.reasons()).toEqual(['a', 'b', 'a', 'b'])
     await db`update webhook set state = 'paused' where id = ${id}`
@@ -256,6 +256,6 @@ const deliverAndCrash = async (db: Db, start: (options?: Partial<WebhooksOptions
   await until(() => receiver.received.length === 1, { what: 'the first delivery' })
   await dying.stop()
   await db`drop trigger hold on webhook`
-  await db`update webhook set next_try_at = now() where id = ${id}`
+  await db`update webhook set next_try_at = now() - interval '1 second' where id = ${id}`
   return receiver
 }

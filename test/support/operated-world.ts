@@ -174,8 +174,8 @@ const settled = async (db: Db, withinMs: number): Promise<void> => {
     async () => {
       // Nobody waits out the pauses between tries.
       await db`update job set run_after = now(), bell = 'due' where state = 'ready' and bell = 'held' and run_after > now()`
-      await db`update effect set next_try_at = now() where state = 'debt' and next_try_at > now()`
-      await db`update operation set come_back_at = now() where come_back_at > now()`
+      await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt' and next_try_at > now()`
+      await db`update operation set come_back_at = now() - interval '1 second' where come_back_at > now()`
       return (await open()).length + (await jobs()).length + (await standing()).length === 0
     },
     { what: 'all operations to settle', withinMs, everyMs: 100 },

@@ -78,7 +78,7 @@ test('what is open of earlier starts is settled with the finish, also for when t
     ((await lab.admin('GET /lab/faults')).json as { faults: { struck: number }[] }).faults[0]?.struck
   await until(async () => (await struck()) === 1, { what: 'the look inside', withinMs: 60_000 })
   // The same debt once more, at a moment at which nobody asks for debts any more.
-  await db`update effect set state = 'debt', next_try_at = now() where id = ${(await startOf(earlier)).id}::uuid`
+  await db`update effect set state = 'debt', next_try_at = now() - interval '1 second' where id = ${(await startOf(earlier)).id}::uuid`
   expect(await verifying).toMatchObject({ state: 'succeeded' })
   expect(await startOf(earlier)).toMatchObject({ state: 'undone' })
   expect((await entryOf(db, id)).sourceStoppedAt).not.toBeNull()

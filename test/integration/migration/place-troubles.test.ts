@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import { insertPause } from '../../../db/queries/pauses.ts'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
+import { utcText } from '../../../src/domain/utc-text.ts'
 import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { ownerOfEntry } from '../../../src/migration/ownership.ts'
 import { machineKind } from '../../../src/migration/placement/target-machine.ts'
@@ -252,7 +253,7 @@ test('a machine that cannot be made is tried again until a moment that is shown,
     expect(first).toMatchObject({ state: 'waiting', reason: 'platform-no-capacity', tries: 1 })
     const [{ until: asked } = {}] = first.reasons
     expect(Date.parse(String(asked)) - first.updatedAt.getTime()).toBeGreaterThan(11 * 3_600_000)
-    expect(first.message).toContain(String(asked))
+    expect(first.message).toContain(utcText(Date.parse(String(asked))))
     await createJourneyWorker(db, createHandlersOf(world)).finish(first.jobId ?? '')
     await place(id)
     await advanceEntries({ db, log: quietLog })

@@ -36,7 +36,7 @@ const statesOf = async (job: string, kind: string) =>
 
 /** The same effects as an older version left them, whose sweep has come by. */
 const leaveAsDebt = (job: string, kind: string) => db`
-  update effect set state = 'debt', next_try_at = now(), error = '{}' where job_id = ${job}::uuid and kind = ${kind}`
+  update effect set state = 'debt', next_try_at = now() - interval '1 second', error = '{}' where job_id = ${job}::uuid and kind = ${kind}`
 
 test.each([
   ['refused', 'vm-101', { code: 'platform-no-capacity', failure: 'refused' }],

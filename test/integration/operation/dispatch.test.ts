@@ -44,7 +44,7 @@ test('the lane of a debt is the platform that owes it', async () => {
   for (const platform of ['cloud', 'attic'])
     await db`
       insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, state, next_try_at)
-      values (gen_random_uuid(), ${id}::uuid, 'test', 'x', 1, 'thing', ${platform}, ${platform}, 'debt', now())`
+      values (gen_random_uuid(), ${id}::uuid, 'test', 'x', 1, 'thing', ${platform}, ${platform}, 'debt', now() - interval '1 second')`
   await sweepDebts(db)
   const lanes = await db<{ lane: string }[]>`select lane from job where kind = 'settle-debt' order by lane`
   expect(lanes.map(({ lane }) => lane)).toEqual(['debts/attic', 'debts/cloud'])

@@ -51,7 +51,7 @@ const evictsOf = (machine: string): Promise<OperationRow[]> => db<OperationRow[]
 const cancel = (id: string) => db.begin((tx) => cancelOperation(tx, { id, by: 'ann' }))
 
 const dueNow = (machine: string) => db`
-  update operation set come_back_at = now() where machine_id = ${machine}::uuid and come_back_at is not null`
+  update operation set come_back_at = now() - interval '1 second' where machine_id = ${machine}::uuid and come_back_at is not null`
 
 test('it gives way to a person, and comes back when that has ended, whatever became of it', async () => {
   for (const to of ['completed', 'failed'] as const) {

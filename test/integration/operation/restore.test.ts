@@ -145,7 +145,7 @@ const unused = ['vm-110', 'vm-202', 'vm-206']
 const nextRef = (): string => unused.shift() ?? ''
 
 const settle = async () => {
-  await db`update effect set next_try_at = now() where state = 'debt'`
+  await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
   await world.settleDebts()
   await tickOperations(db, strictLog)
 }

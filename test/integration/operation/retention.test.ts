@@ -68,7 +68,7 @@ test('what has not settled stays, however old', async () => {
 test('what can come back stays, however short a time ended ones are kept', async () => {
   const machine = await addMachine(db)
   await addEnded(machine, 12, 3)
-  await db`update operation set come_back_at = now() where id = (
+  await db`update operation set come_back_at = now() - interval '1 second' where id = (
     select id from operation where machine_id = ${machine}::uuid order by finished_at limit 1)`
   await pruneOperations(db, { days: 1, keep: 10, limit: 1_000, after: pruneStart })
   expect(await countOf(machine)).toBe(11)

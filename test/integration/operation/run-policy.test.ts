@@ -26,7 +26,8 @@ const addKept = async (ref: string, runPolicy: string, power: 'on' | 'off'): Pro
 const askedOf = (machine: string): Promise<OperationRow[]> => db<OperationRow[]>`
   select * from operation where machine_id = ${machine}::uuid and cause = 'policy' order by id desc`
 
-const due = (machine: string) => db`update machine set policy_next_at = now() where id = ${machine}::uuid`
+const due = (machine: string) =>
+  db`update machine set policy_next_at = now() - interval '1 second' where id = ${machine}::uuid`
 
 const latest = async (machine: string): Promise<OperationRow> => {
   const [operation] = await askedOf(machine)

@@ -106,7 +106,7 @@ export class OperationWorld {
         await tickOperations(this.#db, strictLog)
         return
       case 'debts':
-        await this.#db`update effect set next_try_at = now() where state = 'debt'`
+        await this.#db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
         await sweepDebts(this.#db)
         return
       case 'wake':
@@ -195,7 +195,7 @@ export class OperationWorld {
   /** Pauses and waits are over. */
   async #wake(): Promise<void> {
     await this.#db`update job set run_after = now() - interval '1 second' where state = 'ready'`
-    await this.#db`update operation set come_back_at = now() where come_back_at > now()`
+    await this.#db`update operation set come_back_at = now() - interval '1 second' where come_back_at > now()`
     await promoteHeldJobs(this.#db, 100)
     await this.#db`
       with late as (select id from job where state = 'waiting'), woken as (

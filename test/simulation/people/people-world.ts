@@ -152,10 +152,10 @@ export class PeopleWorld {
     await db`update job set run_after = now() - interval '1 second' where state = 'ready'`
     await db`update job set wait_until = now() - interval '1 second' where state = 'waiting'`
     await wakeTimedOutWaits(db, 500)
-    await db`update effect set next_try_at = now() where state = 'debt'`
+    await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
     await sweepDebts(db)
     await readmitAll(db)
-    await db`update machine set policy_next_at = now()`
+    await db`update machine set policy_next_at = now() - interval '1 second'`
     await tickOperations(db, strictLog)
     await lookNow({ db })
     await failBatches(db)
