@@ -26,6 +26,13 @@ const close = async (tx: Tx, closing: ReturnType<Queryable>, actor: string): Pro
   return row?.closed ?? 0
 }
 
+/** Of these jobs, those that intend something still: nobody but the job itself, which is over, could add to it. */
+export const findIntending = async (db: Queryable, jobIds: readonly string[]): Promise<string[]> => {
+  const rows = await db<{ jobId: string }[]>`
+    select distinct job_id from effect where job_id = any(${jobIds as string[]}::uuid[]) and state = 'intended'`
+  return rows.map(({ jobId }) => jobId)
+}
+
 /**
  * What jobs that end in this transaction still intend: what is known to have come to nothing is undone, of all else
  * nobody knows whether it is there, so it is a debt and somebody looks.

@@ -1,5 +1,5 @@
 import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
-import { closeIntents } from '../../db/queries/close-intents.ts'
+import { closeIntents, findIntending } from '../../db/queries/close-intents.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
 import { isCancelRequested, type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
@@ -83,10 +83,12 @@ const finishAndClose = async (
   actor: string,
 ): Promise<ReadonlySet<string>> => {
   const touched = finishes.filter(({ touchedNothing }) => touchedNothing !== true).map(({ id }) => id)
-  if (touched.length === 0) return finishJobs(db, finishes, actor)
+  // Nearly always nothing is left open: then the end is one statement, for the whole group.
+  const intending = touched.length === 0 ? [] : await findIntending(db, touched)
+  if (intending.length === 0) return finishJobs(db, finishes, actor)
   return (await db.begin(async (tx) => {
     const accepted = await finishJobs(tx, finishes, actor)
-    const ended = touched.filter((id) => accepted.has(id))
+    const ended = intending.filter((id) => accepted.has(id))
     if (ended.length > 0) await closeIntents(tx, ended, actor)
     return accepted
   })) as ReadonlySet<string>

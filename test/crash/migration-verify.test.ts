@@ -60,7 +60,7 @@ await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 },
     '%s of a start that failed: the copy is off, the source too, and a person decides',
     async (point) => {
       const lab = await createLab()
-      for (const table of ['entry', 'batch', 'instance', 'site'])
+      for (const table of ['entry', 'batch', 'instance', 'machine', 'certificate', 'site'])
         await fleet.db`delete from ${fleet.db(table)}`
       const world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
       await world.setBatch({ config: { post_migration_retries: 0 } })

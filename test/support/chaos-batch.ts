@@ -40,6 +40,7 @@ const hurry = async ({ db }: JourneyWorld): Promise<void> => {
   await db`update job set run_after = now(), bell = 'due' where state = 'ready' and run_after > now()`
   await db`update entry set look_at = now(), tries = 0
     where look_at > now() and job_id is null and state not in ('finished', 'error', 'canceled')`
+  await db`update effect set next_try_at = now() where state = 'debt' and next_try_at > now()`
 }
 
 /** Waits in a hurry; says how entries, jobs and effects stand when it is in vain. */

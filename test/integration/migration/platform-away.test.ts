@@ -35,7 +35,7 @@ test('an entry whose source is off names the platform that it waits for, and goe
   await check()
   const [job] = await db<
     { due: boolean }[]
-  >`select run_after <= now() as due from job where id = ${jobId}::uuid`
+  >`select run_after <= now() + interval '1 millisecond' as due from job where id = ${jobId}::uuid`
   expect(job?.due).toBe(true)
   await advanceEntries({ db, log: quietLog })
   expect(await entryOf(db, id)).toMatchObject({ reason: 'working' })
@@ -50,6 +50,6 @@ test('a platform that answers again hurries nobody whose source runs', async () 
   await check()
   const [job] = await db<
     { due: boolean }[]
-  >`select run_after <= now() as due from job where id = ${jobId}::uuid`
+  >`select run_after <= now() + interval '1 millisecond' as due from job where id = ${jobId}::uuid`
   expect(job?.due).toBe(false)
 })
