@@ -11,8 +11,8 @@ export const addMachine = async (
   const { power = 'on', runPolicy = 'manual', savedState = null, name = `vm-${id.slice(-6)}` } = given
   await db`
     insert into machine (id, target_id, ref, name, uuid, project, host, power, saved_state, cpus, memory, run_policy,
-      origin)
+      origin, policy_next_at)
     values (${id}::uuid, ${given.targetId ?? uuidv7()}::uuid, ${given.ref ?? `ref-${id}`}, ${name}, ${uuidv7()},
-      'default', 'node-1', ${power}, ${savedState}, 1, 1073741824, ${runPolicy}, 'adopted')`
+      'default', 'node-1', ${power}, ${savedState}, 1, 1073741824, ${runPolicy}, 'adopted', now() - interval '1 second')`
   return id
 }

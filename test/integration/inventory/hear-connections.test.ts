@@ -57,7 +57,7 @@ test('a refused connection that any job meets marks its platform at once, tells 
   })
   expect(await changes('refuses')).toHaveLength(1)
   expect((await warningsOf(db, 'refuses')).map(({ type }) => type)).toEqual(['connection-failed'])
-  expect(await isDue()).toBe(true)
+  await until(async () => (await isDue()) === true, { what: 'the look at it to be due' })
   const jobs = () => db`select 1 from job where kind = 'check-connection' and subject_id = 'refuses'`
   await until(
     async () => {
