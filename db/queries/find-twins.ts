@@ -115,7 +115,7 @@ const certified = (db: Queryable, at: MachineAt) => db`
     and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}
     and ${notRetaken(db, db`t.id`, db`c.document -> 'target' ->> 'machine'`)}`
 
-/** A condition: the instance \`i\` is what the machine was copied from, by a certificate. Its record may be a later one. */
+/** A condition: the instance `i` is what the machine was copied from, by a certificate. Its record may be a later one. */
 const isCertifiedSource = (db: Queryable, { ref }: MachineAt) => db`exists (
   select from certificate c join here h on h.role = 'target' and h.name = c.document -> 'target' ->> 'name'
   where c.document -> 'target' ->> 'machine' = ${ref} and c.document -> 'source' ->> 'machine' = i.ref

@@ -22,7 +22,8 @@ export const watchForTwins = async (turn: Turn, use: UsePlatform, site: SiteRow)
   if (found.length === 0 && !(await findWarningOf(turn.db, place, alarm))) return
   const pairs = found.slice(0, pairsMost)
   const running: RunningTwice[] = []
-  for (const pair of pairs) if (await bothRun(turn, use, site, pair)) running.push(pair)
+  const mayRun = looker(turn, use)
+  for (const pair of pairs) if (await bothRun(turn, mayRun, site, pair)) running.push(pair)
   const texts = running.map((pair) => sentence(site, pair))
   const said = boundedTexts(texts, texts.length + Math.max(0, found.length - pairsMost))
   await turn.transaction((tx) =>
@@ -30,28 +31,35 @@ export const watchForTwins = async (turn: Turn, use: UsePlatform, site: SiteRow)
   )
 }
 
+type MayRun = (site: SiteRow, ref: string) => Promise<boolean>
+
 const bothRun = async (
   turn: Turn,
-  use: UsePlatform,
+  mayRun: MayRun,
   site: SiteRow,
   { ref, otherSiteId, otherRef }: RunningTwice,
 ): Promise<boolean> => {
   const other = await loadSiteById(turn.db, otherSiteId)
   if (!other) return false
-  return (await mayRun(turn, use, site, ref)) && (await mayRun(turn, use, other, otherRef))
+  return (await mayRun(site, ref)) && (await mayRun(other, otherRef))
 }
 
-const mayRun = async (turn: Turn, use: UsePlatform, site: SiteRow, ref: string): Promise<boolean> => {
-  if (site.connectivity !== 'ok') return true
-  try {
-    return await use(site, async (platform) => {
-      const call = { signal: turn.signal, timeoutMs: callMs, name: `twin-${turn.job.id}` }
-      const seen = await portOf(platform, 'power').power(call, ref)
-      return seen.found && seen.value.state === 'on'
-    })
-  } catch {
-    turn.signal.throwIfAborted()
-    return true
+/** A place that did not answer once is not asked again: each of its pairs would hold the sync for as long. */
+const looker = (turn: Turn, use: UsePlatform): MayRun => {
+  const silent = new Set<string>()
+  return async (site, ref) => {
+    if (site.connectivity !== 'ok' || silent.has(site.id)) return true
+    try {
+      return await use(site, async (platform) => {
+        const call = { signal: turn.signal, timeoutMs: callMs, name: `twin-${turn.job.id}` }
+        const seen = await portOf(platform, 'power').power(call, ref)
+        return seen.found && seen.value.state === 'on'
+      })
+    } catch {
+      turn.signal.throwIfAborted()
+      silent.add(site.id)
+      return true
+    }
   }
 }
 
