@@ -6,10 +6,8 @@ FROM ${NODE_IMAGE} AS packages
 WORKDIR /app
 COPY package.json package-lock.json .npmrc ./
 # Optional packages are the embedded Postgres and the compilers of development: an image needs neither.
-# No package may run a script of its own in the build. `npm install --no-save` installs what the lock file says,
-# as `npm ci` does; but `npm ci` refuses a lock file made with a registry mirror that lacks the optional packages
-# of other machines, even when it is told to omit optional packages.
-RUN npm install --no-save --omit=dev --omit=optional --ignore-scripts
+# No package may run a script of its own in the build.
+RUN npm ci --omit=dev --omit=optional --ignore-scripts
 
 FROM ${NODE_IMAGE} AS runtime
 ARG VERSION=0.1.0

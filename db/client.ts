@@ -1,4 +1,7 @@
 import postgres from 'postgres'
+import { refusedStatement } from '../src/errors.ts'
+import { arrayTypes } from './array-types.ts'
+import { securedUrl } from './secured-url.ts'
 import { watchedSocket } from './watched-socket.ts'
 
 /** How values of special types look in our code: a bigint of the ledger always fits a number. */
@@ -31,13 +34,21 @@ export interface DbOptions {
 }
 
 /**
+ * Where names are looked up, set by each connection for itself, so that no default of a role or a database decides:
+ * Postgres's own first (it comes before what is listed), then ours, temporary ones last.
+ */
+export const searchPath = 'public, pg_temp'
+
+/**
  * Opens a pool. Columns come back in camelCase, moments as Date, bigints as numbers. Every statement is
  * bounded on both sides: by the server's clock and by a socket that notices a silent server.
  */
 export const openDb = (options: DbOptions): Db => {
   const statementMs = options.statementMs ?? 15_000
   const connectMs = options.connectMs ?? 5_000
-  return postgres(options.url, {
+  const secured = securedUrl(options.url)
+  return postgres(secured.url, {
+    ...secured.options,
     max: options.max,
     connect_timeout: Math.ceil(connectMs / 1000),
     backoff: () => 0.25,
@@ -46,13 +57,19 @@ export const openDb = (options: DbOptions): Db => {
       watchedSocket(endpoint, { connectMs, silenceMs: statementMs + 5_000 }),
     connection: {
       application_name: options.applicationName,
+      search_path: searchPath,
+      // The parsers below know these forms alone.
+      bytea_output: 'hex',
+      DateStyle: 'ISO',
       statement_timeout: statementMs,
       idle_in_transaction_session_timeout: options.idleInTransactionMs ?? 60_000,
       ...(options.planOnce ? { plan_cache_mode: 'force_generic_plan' } : {}),
       ...(options.idleSessionMs === undefined ? {} : { idle_session_timeout: options.idleSessionMs }),
     },
     transform: { column: { from: postgres.toCamel, to: postgres.fromCamel } },
+    fetch_types: false,
     types: {
+      ...arrayTypes,
       bigint: {
         to: 20,
         from: [20],
@@ -103,6 +120,8 @@ const codeOf = (error: unknown): string | undefined =>
 export const isDbAway = (error: unknown): boolean => {
   const code = codeOf(error)
   if (code !== undefined && awayCodes.has(code)) return true
+  // A certificate that has run out is renewed by somebody: no job may fail of it meanwhile.
+  if (refusedStatement(error)) return true
   return error instanceof Error && error.message.startsWith('Postgres')
 }
 

@@ -129,6 +129,14 @@ create table public.effect (
   constraint effect_state CHECK ((state = ANY (ARRAY['intended'::text, 'done'::text, 'undone'::text, 'debt'::text, 'waived'::text])))
 );
 
+create table public.ended_session (
+  id bytea not null,
+  token_id uuid not null,
+  expires_at timestamp(3) with time zone not null,
+  ended_at timestamp(3) with time zone not null default now(),
+  constraint ended_session_pkey PRIMARY KEY (id)
+);
+
 create table public.entry (
   id uuid not null,
   batch_id uuid not null,
@@ -218,6 +226,29 @@ create table public.event (
   constraint event_era_xid_id_pk PRIMARY KEY (era, xid, id)
 );
 
+create table public.event_floor (
+  single boolean not null default true,
+  kept_days_min integer not null,
+  constraint event_floor_only CHECK ((single AND (kept_days_min >= 1))),
+  constraint event_floor_pkey PRIMARY KEY (single)
+);
+
+create table public.event_prune (
+  from_seq bigint not null,
+  to_seq bigint not null,
+  kind text not null,
+  kept_days integer not null,
+  through_hash bytea not null,
+  pruned_by text not null,
+  at timestamp(3) with time zone not null,
+  mac bytea not null,
+  constraint event_prune_kind CHECK ((kind = ANY (ARRAY['pruned'::text, 'accepted'::text]))),
+  constraint event_prune_moment CHECK (((at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (at < '9999-12-31 00:00:00+00'::timestamp with time zone))) NOT VALID,
+  constraint event_prune_pkey PRIMARY KEY (from_seq),
+  constraint event_prune_range CHECK (((from_seq >= 1) AND (to_seq >= from_seq))),
+  constraint event_prune_seq CHECK ((to_seq <= '9007199254740991'::bigint)) NOT VALID
+);
+
 create table public.event_seal (
   seq bigint not null,
   era smallint not null,
@@ -229,7 +260,10 @@ create table public.event_seal (
   mac bytea not null,
   sealed_at timestamp(3) with time zone not null default now(),
   pruned_at timestamp(3) with time zone,
-  constraint event_seal_pkey PRIMARY KEY (seq)
+  version smallint not null default 1,
+  constraint event_seal_moment CHECK (((sealed_at >= '1970-01-01 00:00:00+00'::timestamp with time zone) AND (sealed_at < '9999-12-31 00:00:00+00'::timestamp with time zone))) NOT VALID,
+  constraint event_seal_pkey PRIMARY KEY (seq),
+  constraint event_seal_seq CHECK (((seq >= 1) AND (seq <= '9007199254740991'::bigint))) NOT VALID
 );
 
 create table public.finding (
@@ -241,6 +275,13 @@ create table public.finding (
   since timestamp(3) with time zone not null default now(),
   constraint finding_instance_id_rule_pk PRIMARY KEY (instance_id, rule),
   constraint finding_severity CHECK ((severity = ANY (ARRAY['critical'::text, 'warning'::text, 'info'::text])))
+);
+
+create table public.former_key (
+  id text not null,
+  sealed bytea not null,
+  replaced_at timestamp(3) with time zone not null default now(),
+  constraint former_key_pkey PRIMARY KEY (id)
 );
 
 create table public.host (
@@ -535,6 +576,20 @@ create table public.project (
   constraint project_pkey PRIMARY KEY (id)
 );
 
+create table public.schema_support (
+  single boolean not null default true,
+  migrations_min integer not null,
+  constraint schema_support_only CHECK (single),
+  constraint schema_support_pkey PRIMARY KEY (single)
+);
+
+create table public.sealing_key (
+  id text not null,
+  check_value bytea not null,
+  entered_at timestamp(3) with time zone not null default now(),
+  constraint sealing_key_pkey PRIMARY KEY (id)
+);
+
 create table public.setting (
   name text not null,
   value jsonb not null,
@@ -554,8 +609,11 @@ create table public.signal (
 create table public.signing_key (
   id text not null,
   public_key bytea not null,
-  private_key bytea not null,
+  private_key bytea,
   created_at timestamp(3) with time zone not null default now(),
+  retired_at timestamp(3) with time zone,
+  follows text,
+  vouched bytea,
   constraint signing_key_pkey PRIMARY KEY (id)
 );
 
@@ -664,6 +722,7 @@ create table public.webhook (
   created_by text not null,
   created_at timestamp(3) with time zone not null default now(),
   updated_at timestamp(3) with time zone not null default now(),
+  sealed_url bytea,
   constraint webhook_pkey PRIMARY KEY (id),
   constraint webhook_state CHECK ((state = ANY (ARRAY['active'::text, 'paused'::text])))
 );
@@ -729,6 +788,8 @@ CREATE UNIQUE INDEX effect_name ON public.effect USING btree (job_id, kind, name
 CREATE INDEX effect_not_done ON public.effect USING btree (state, id) WHERE (state <> 'done'::text);
 
 CREATE INDEX effect_subject ON public.effect USING btree (subject_type, subject_id);
+
+CREATE INDEX ended_session_expires ON public.ended_session USING btree (expires_at);
 
 CREATE INDEX entry_batch ON public.entry USING btree (batch_id, state, id);
 
@@ -875,3 +936,99 @@ CREATE UNIQUE INDEX warning_place ON public.warning USING btree (type, entity_ty
 CREATE UNIQUE INDEX webhook_name ON public.webhook USING btree (name);
 
 CREATE INDEX worker_heartbeat ON public.worker USING btree (heartbeat_at) WHERE (stopped_at IS NULL);
+
+CREATE OR REPLACE FUNCTION public.drover_end_stranded(silent_ms double precision)
+ RETURNS integer
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+      select count(*) filter (where ended)::integer from (
+        select pg_terminate_backend(a.pid) as ended
+        from pg_stat_activity a join pg_roles r on r.oid = a.usesysid
+        where a.datname = current_database() and a.pid <> pg_backend_pid()
+          and a.application_name like 'drover-%' and a.state = 'active' and a.wait_event = 'ClientRead'
+          and a.state_change < now() - greatest(silent_ms, 1000) * interval '1 millisecond'
+          and (r.rolname = current_user or not r.rolsuper and pg_has_role('pg_signal_backend', 'usage')
+            and exists (select from pg_roles g where g.rolname in ('drover_api', 'drover_conductor', 'drover_worker', 'drover_lab') and pg_has_role(r.oid, g.oid, 'member')))
+      ) stranded
+    $function$;
+
+CREATE OR REPLACE FUNCTION public.drover_prune_events(p_from_seq bigint, p_to_seq bigint, p_kind text, p_kept_days integer, p_through_hash bytea, p_pruned_by text, p_at timestamp with time zone, p_mac bytea, p_limit integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+ SET "TimeZone" TO 'UTC'
+AS $function$
+DECLARE
+  floor_days integer;
+  newest public.event_prune%ROWTYPE;
+  oldest_kept timestamptz;
+  deleted integer;
+BEGIN
+  IF p_limit IS NULL OR p_limit NOT BETWEEN 1 AND 10000 THEN
+    RAISE EXCEPTION 'drover_prune_events removes 1 to 10000 events a call';
+  END IF;
+  IF p_at IS NULL OR p_at NOT BETWEEN '1970-01-01 00:00:00+00' AND '9999-12-30 00:00:00+00' THEN
+    RAISE EXCEPTION 'the moment of a statement is out of range: %', p_at;
+  END IF;
+  LOCK TABLE public.event_prune IN SHARE ROW EXCLUSIVE MODE;
+  SELECT kept_days_min INTO floor_days FROM public.event_floor;
+  IF floor_days IS NULL THEN
+    RAISE EXCEPTION 'public.event_floor is empty: drover migrate fills it';
+  END IF;
+  SELECT * INTO newest FROM public.event_prune ORDER BY from_seq DESC LIMIT 1;
+  IF newest.from_seq IS NOT DISTINCT FROM p_from_seq AND newest.from_seq IS NOT NULL THEN
+    IF newest.to_seq IS DISTINCT FROM p_to_seq OR newest.mac IS DISTINCT FROM p_mac THEN
+      RAISE EXCEPTION 'there is another statement about seal %', p_from_seq;
+    END IF;
+  ELSE
+    IF p_from_seq IS DISTINCT FROM coalesce(newest.to_seq, 0) + 1 OR p_to_seq < p_from_seq THEN
+      RAISE EXCEPTION 'seals are pruned in order, and the next one is %', coalesce(newest.to_seq, 0) + 1;
+    END IF;
+    IF p_kept_days IS NULL OR p_kept_days < floor_days THEN
+      RAISE EXCEPTION 'events are kept for % days at least', floor_days;
+    END IF;
+    oldest_kept := clock_timestamp() - make_interval(days => p_kept_days);
+    IF (SELECT count(*) FROM public.event_seal WHERE seq BETWEEN p_from_seq AND p_to_seq AND sealed_at < oldest_kept
+        AND (p_kind <> 'accepted' OR (version = 1 AND pruned_at IS NOT NULL))) <> p_to_seq - p_from_seq + 1
+      OR EXISTS (SELECT FROM public.event_seal s JOIN public.event e
+        ON e.era = s.era AND e.xid >= s.from_xid AND e.xid < s.to_xid
+        WHERE s.seq BETWEEN p_from_seq AND p_to_seq AND e.at >= oldest_kept) THEN
+      RAISE EXCEPTION 'a seal of % to % is missing or not % days old', p_from_seq, p_to_seq, p_kept_days;
+    END IF;
+    INSERT INTO public.event_prune (from_seq, to_seq, kind, kept_days, through_hash, pruned_by, at, mac)
+    VALUES (p_from_seq, p_to_seq, p_kind, p_kept_days, p_through_hash, p_pruned_by, p_at, p_mac);
+    UPDATE public.event_seal SET pruned_at = clock_timestamp()
+    WHERE seq BETWEEN p_from_seq AND p_to_seq AND pruned_at IS NULL;
+  END IF;
+  DELETE FROM public.event WHERE (era, xid, id) IN (
+    SELECT e.era, e.xid, e.id FROM public.event_seal s JOIN public.event e
+      ON e.era = s.era AND e.xid >= s.from_xid AND e.xid < s.to_xid
+    WHERE s.seq BETWEEN p_from_seq AND p_to_seq LIMIT p_limit);
+  GET DIAGNOSTICS deleted = ROW_COUNT;
+  RETURN deleted;
+END
+$function$;
+
+CREATE OR REPLACE FUNCTION public.drover_seal_heads()
+ RETURNS TABLE(head bytea, clear_url boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'pg_catalog', 'pg_temp'
+AS $function$
+      select distinct substring(sealed from 1 for 9), false from (
+        select secret as sealed from public.site where secret is not null
+        union all select secret from public.webhook
+        union all select sealed_url from public.webhook where sealed_url is not null
+        union all select private_key from public.signing_key where private_key is not null
+        union all select sealed from public.former_key
+      ) every
+      union all select null, true where exists (select from public.webhook where sealed_url is null)
+    $function$;
+
+alter table public.ledger_fact enable row level security;
+create policy ledger_fact_add on public.ledger_fact for insert with check ((name = ANY (ARRAY['bell-identity'::text, 'secret-keys'::text, 'installation-id'::text])));
+create policy ledger_fact_change on public.ledger_fact for update using ((name = ANY (ARRAY['bell-identity'::text, 'secret-keys'::text]))) with check ((name = 'bell-identity'::text));
+create policy ledger_fact_read on public.ledger_fact for select using (true);

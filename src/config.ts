@@ -1,8 +1,14 @@
 import { readFileSync } from 'node:fs'
+import { BlockList } from 'node:net'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { z } from 'zod'
+import { environment, leaseMsDefault } from './config-environment.ts'
+import { configError, withFiles } from './config-files.ts'
+import { type LoginRole, loginRoles } from './database-urls.ts'
 import { DroverError } from './errors.ts'
+import { type Front, parseProxies, parsePublicUrl } from './front.ts'
+import { readAuthorities, withAuthorities } from './store-trust.ts'
 
 /** The version of this code, as package.json says. */
 export const version: string = z
@@ -11,8 +17,7 @@ export const version: string = z
 
 /** Every limit and pace that is not a person's to change while we run, with its unit in its name. */
 export const limits = Object.freeze({
-  /** A worker that is silent for this long has lost its jobs. */
-  leaseMs: 15_000,
+  leaseMs: leaseMsDefault,
   heartbeatMs: 4_000,
   /** A cancel reaches a running handler by NOTIFY; this is how long it takes when the hint is lost. */
   cancelPollMs: 700,
@@ -30,61 +35,28 @@ export const limits = Object.freeze({
   waitMaxMs: 30 * 24 * 3_600_000,
 })
 
-const milliseconds = z.coerce.number().int().positive()
-
-const environment = z.object({
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be a postgres:// URL')
-    .optional(),
-  REDIS_URL: z
-    .string()
-    .regex(/^rediss?:\/\//, 'must be a redis:// or rediss:// URL')
-    .optional(),
-  DROVER_ADMIN_TOKEN: z.string().min(16, 'must be at least 16 characters').max(256).optional(),
-  DROVER_DATA_DIR: z.string().min(1).optional(),
-  DROVER_HOST: z.string().min(1).default('127.0.0.1'),
-  DROVER_PORT: z.coerce.number().int().min(0).max(65_535).default(7070),
-  DROVER_WORKERS: z.coerce.number().int().min(0).max(256).default(2),
-  /** Where worker and conductor answer /healthz, /readyz and /metrics; 0 picks a free port. */
-  DROVER_HEALTH_HOST: z.string().min(1).default('127.0.0.1'),
-  DROVER_HEALTH_PORT: z.coerce.number().int().min(0).max(65_535).default(0),
-  /** Whether `up` starts a lab. */
-  DROVER_LAB: z.enum(['0', '1']).default('1'),
-  DROVER_LAB_PORT: z.coerce.number().int().min(0).max(65_535).default(7071),
-  /** Left out: the world that is there stays. A lab whose world was changed while it ran must not lose it. */
-  DROVER_LAB_WORLD: z.enum(['small', 'large', 'broken']).optional(),
-  DROVER_LAB_PASSWORD: z.string().min(8, 'must be at least 8 characters').max(256).optional(),
-  DROVER_LAB_ADMIN_TOKEN: z.string().min(16, 'must be at least 16 characters').max(256).optional(),
-  DROVER_LAB_TLS: z.enum(['0', '1']).default('0'),
-  DROVER_SECRET_KEY: z
-    .string()
-    .regex(/^[0-9a-f]{64}$/, 'must be 64 hexadecimal digits (32 bytes)')
-    .optional(),
-  DROVER_CONCURRENCY: z
-    .string()
-    .regex(/^([a-z-]+=\d+)(,[a-z-]+=\d+)*$/, 'must look like self-test=16,import-ova=2')
-    .optional(),
-  DROVER_LEASE_MS: milliseconds.default(limits.leaseMs),
-  DROVER_DRAIN_MS: milliseconds.default(20_000),
-  /** The server ends a statement of a worker or conductor after this; its silence counts 5 s later. */
-  DROVER_STATEMENT_MS: milliseconds.default(15_000),
-  DROVER_LOG_LEVEL: z.enum(['trace', 'debug', 'info', 'warn', 'error', 'silent']).default('info'),
-  OTEL_EXPORTER_OTLP_ENDPOINT: z.url().optional(),
-})
-
 export interface Config {
   readonly databaseUrl: string | undefined
+  /** The logins of the roles, where they have their own. For who starts or makes them: a role knows `databaseUrl`. */
+  readonly roleUrls: Readonly<Partial<Record<LoginRole, string>>>
+  /** An administrator of the cluster, who makes those logins. */
+  readonly setupDatabaseUrl: string | undefined
   readonly redisUrl: string | undefined
+  /** Who may have signed the certificate of Redis, as PEM. */
+  readonly redisCa: string | undefined
   readonly adminToken: string | undefined
   readonly dataDir: string
   readonly host: string
   readonly port: number
+  readonly socketPath: string | undefined
+  readonly front: Front
   readonly workers: number
   readonly healthHost: string
   readonly healthPort: number
   /** 32 bytes that seal secrets and sign event seals. Never in the database. */
   readonly secretKey: string | undefined
+  /** Keys that were in use before: they open, and seal nothing. */
+  readonly oldSecretKeys: readonly string[]
   /** The simulated data centre (`drover lab`). */
   readonly lab: {
     /** `up` starts one, and registers it. */
@@ -99,33 +71,39 @@ export interface Config {
   readonly leaseMs: number
   readonly drainMs: number
   readonly statementMs: number
+  /** No event is pruned before this age, whatever the database says. */
+  readonly eventsKeptDaysMin: number
+  /** Where the conductor notes signed heads of the event chain. */
+  readonly sealHeadsFile: string | undefined
   readonly logLevel: string
   readonly otlpEndpoint: string | undefined
+  /** What a collector of traces wants to see of who sends. */
+  readonly otlpHeaders: Readonly<Record<string, string>>
 }
-
-/** Settings that may come from a file, named by `<NAME>_FILE`: how a container gets its secrets. */
-const fileSettings = ['DATABASE_URL', 'REDIS_URL', 'DROVER_ADMIN_TOKEN', 'DROVER_SECRET_KEY'] as const
 
 /** Reads the environment once. A wrong value is refused with its name and what it should be. */
 export const readConfig = (env: NodeJS.ProcessEnv): Config => {
   const parsed = environment.safeParse(withFiles(env))
-  if (!parsed.success) {
-    const [issue] = parsed.error.issues
-    const name = String(issue?.path[0] ?? 'environment')
-    throw configError(name, `${name} ${issue?.message ?? 'is not valid'}.`)
-  }
+  if (!parsed.success) throw wrongSetting(String(parsed.error.issues[0]?.path[0]), env)
   const values = parsed.data
   return Object.freeze({
-    databaseUrl: values.DATABASE_URL,
+    ...databaseUrls(values),
     redisUrl: values.REDIS_URL,
+    redisCa: redisCa(values),
     adminToken: values.DROVER_ADMIN_TOKEN,
     dataDir: values.DROVER_DATA_DIR ?? join(homedir(), '.drover'),
     host: values.DROVER_HOST,
     port: values.DROVER_PORT,
+    socketPath: values.DROVER_SOCKET,
+    front: {
+      publicUrl: parsePublicUrl(values.DROVER_PUBLIC_URL ?? ''),
+      trustedProxies: parseProxies(values.DROVER_TRUSTED_PROXIES ?? '') ?? new BlockList(),
+    },
     workers: values.DROVER_WORKERS,
     healthHost: values.DROVER_HEALTH_HOST,
     healthPort: values.DROVER_HEALTH_PORT,
     secretKey: values.DROVER_SECRET_KEY,
+    oldSecretKeys: values.DROVER_SECRET_KEYS_OLD?.split(',').map((key) => key.trim()) ?? [],
     lab: {
       wanted: values.DROVER_LAB === '1',
       port: values.DROVER_LAB_PORT,
@@ -138,24 +116,62 @@ export const readConfig = (env: NodeJS.ProcessEnv): Config => {
     leaseMs: values.DROVER_LEASE_MS,
     drainMs: values.DROVER_DRAIN_MS,
     statementMs: values.DROVER_STATEMENT_MS,
+    eventsKeptDaysMin: values.DROVER_EVENTS_KEPT_DAYS_MIN,
+    sealHeadsFile: values.DROVER_SEAL_HEADS_FILE,
     logLevel: values.DROVER_LOG_LEVEL,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,
+    otlpHeaders: {
+      ...parseHeaders(values.OTEL_EXPORTER_OTLP_HEADERS),
+      ...parseHeaders(values.OTEL_EXPORTER_OTLP_TRACES_HEADERS),
+    },
   })
 }
 
-const withFiles = (env: NodeJS.ProcessEnv): NodeJS.ProcessEnv => {
-  const values = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  for (const name of fileSettings) {
-    const path = values[`${name}_FILE`]
-    if (path === undefined) continue
-    if (values[name] !== undefined) throw configError(name, `${name} and ${name}_FILE are both set.`)
-    try {
-      values[name] = readFileSync(path, 'utf8').trim()
-    } catch (cause) {
-      throw configError(`${name}_FILE`, `${name}_FILE cannot be read: ${(cause as Error).message}.`)
-    }
+/** In the words of the setting, and not in those of the library: without the value, which may be a secret. */
+const wrongSetting = (name: string, env: NodeJS.ProcessEnv): DroverError => {
+  const mustBe = environment.shape[name as keyof typeof environment.shape].meta()?.mustBe
+  const fromFile = (env[name] ?? '') === ''
+  return configError(
+    name,
+    `${name} must be ${mustBe}.`,
+    fromFile ? `Mend the file that ${name}_FILE names: it holds ${name}.` : undefined,
+  )
+}
+
+type Values = z.infer<typeof environment>
+
+/** Every URL of the database, each with the authorities that may have signed its certificate. */
+const databaseUrls = (values: Values): Pick<Config, 'databaseUrl' | 'roleUrls' | 'setupDatabaseUrl'> => {
+  const authorities = values.DATABASE_CA_FILE
+  const secured = (
+    setting: 'DATABASE_URL' | 'DROVER_SETUP_DATABASE_URL' | `DROVER_${Uppercase<LoginRole>}_DATABASE_URL`,
+  ) => {
+    const url = values[setting]
+    if (url === undefined) return undefined
+    // Without a URL it is about no server: the embedded Postgres speaks no TLS.
+    if (authorities !== undefined) readAuthorities('DATABASE_CA_FILE', authorities)
+    return withAuthorities(url, { setting, authorities })
   }
-  return values
+  const roles = loginRoles.flatMap((role: LoginRole) => {
+    const url = secured(`DROVER_${role.toUpperCase() as Uppercase<LoginRole>}_DATABASE_URL`)
+    return url === undefined ? [] : [[role, url] as const]
+  })
+  return {
+    databaseUrl: secured('DATABASE_URL'),
+    roleUrls: Object.fromEntries(roles),
+    setupDatabaseUrl: secured('DROVER_SETUP_DATABASE_URL'),
+  }
+}
+
+const redisCa = ({ REDIS_CA_FILE, REDIS_URL }: Values): string | undefined => {
+  if (REDIS_CA_FILE === undefined || REDIS_URL === undefined) return undefined
+  if (REDIS_URL.startsWith('redis:'))
+    throw configError(
+      'REDIS_URL',
+      'REDIS_CA_FILE is set, but REDIS_URL does not begin with rediss:// (TLS).',
+      'Let REDIS_URL begin with rediss:// when that Redis speaks TLS; otherwise unset REDIS_CA_FILE.',
+    )
+  return readAuthorities('REDIS_CA_FILE', REDIS_CA_FILE)
 }
 
 const parseConcurrency = (text: string | undefined): ReadonlyMap<string, number> =>
@@ -166,14 +182,23 @@ const parseConcurrency = (text: string | undefined): ReadonlyMap<string, number>
     }),
   )
 
-const configError = (field: string, message: string): DroverError =>
-  new DroverError({
-    code: 'config-invalid',
-    class: 'config',
-    message,
-    remedy: `Set ${field} in the environment to a valid value, or unset it for the default.`,
-    field,
-  })
+/** As OpenTelemetry writes them: pairs with a comma between, percent-encoded. */
+const parseHeaders = (text: string | undefined): Record<string, string> =>
+  Object.fromEntries(
+    (text?.split(',') ?? []).map((pair) => {
+      const at = pair.indexOf('=')
+      return [pair.slice(0, at).trim(), decoded(pair.slice(at + 1).trim())]
+    }),
+  )
+
+/** A percent sign that encodes nothing stands for itself. */
+const decoded = (value: string): string => {
+  try {
+    return decodeURIComponent(value)
+  } catch {
+    return value
+  }
+}
 
 /** The key of the roles that seal or sign. There is no default: a key made up at each start could open nothing. */
 export const requireSecretKey = (config: Pick<Config, 'secretKey'>): string => {

@@ -61,9 +61,65 @@ export class FencedError extends DroverError {
   }
 }
 
+/** SQLSTATE of "permission denied": this login may not do that in the database. */
+export const isPrivilegeMissing = (thrown: unknown): boolean =>
+  thrown instanceof Error && 'code' in thrown && thrown.code === '42501'
+
+/** No try cures it, and nothing in the code is wrong: somebody has to say who may do what. */
+export const privilegeMissing = (cause: unknown): DroverError =>
+  new DroverError(
+    {
+      code: 'database-privilege-missing',
+      class: 'config',
+      message: `Postgres refuses this role what it needs: ${cause instanceof Error ? cause.message : String(cause)}.`,
+      remedy:
+        "Run `drover migrate` of this version as the owner of the database, and see that DATABASE_URL names a member of the role's group.",
+      field: 'DATABASE_URL',
+    },
+    { cause },
+  )
+
+/** The setting that names the authorities of a store's certificate. */
+export type TrustSetting = 'DATABASE_CA_FILE' | 'REDIS_CA_FILE'
+
+/** What OpenSSL and Node call what is wrong with a certificate or a handshake. */
+export const tlsCode =
+  /^(ERR_TLS|ERR_SSL|EPROTO$|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA|ERROR_IN_CERT)/
+
+/** The store shows a certificate that we do not accept. Waiting does not cure it: a person has to look. */
+export const certificateRefused = (store: 'Postgres' | 'Redis', cause: Error): DroverError => {
+  const field: TrustSetting = store === 'Postgres' ? 'DATABASE_CA_FILE' : 'REDIS_CA_FILE'
+  return new DroverError(
+    {
+      code: 'store-certificate-refused',
+      class: 'config',
+      message: `The certificate of ${store} is not accepted: ${cause.message}.`,
+      remedy: `Name the authority that signed it by ${field}, and the server by a name that its certificate holds. When both are right, somebody else answers at that address.`,
+      field,
+    },
+    { cause },
+  )
+}
+
+/** Whether an error, or what caused it, says that a certificate was not accepted. */
+export const refusedCertificate = (thrown: unknown): Error | undefined => {
+  if (!(thrown instanceof Error)) return undefined
+  if ('code' in thrown && typeof thrown.code === 'string' && tlsCode.test(thrown.code)) return thrown
+  return refusedCertificate(thrown.cause)
+}
+
+/** The same, of a statement: the driver of Postgres puts what it was asked into its errors. */
+export const refusedStatement = (thrown: unknown): Error | undefined => {
+  const refused = refusedCertificate(thrown)
+  return refused && 'query' in refused ? refused : undefined
+}
+
 /** Anything thrown, as a DroverError. An error nobody foresaw is ours: class `bug`. */
 export const asDroverError = (thrown: unknown): DroverError => {
   if (thrown instanceof DroverError) return thrown
+  if (isPrivilegeMissing(thrown)) return privilegeMissing(thrown)
+  const refused = refusedStatement(thrown)
+  if (refused) return certificateRefused('Postgres', refused)
   const cause = thrown instanceof Error ? thrown : new Error(String(thrown))
   return new DroverError(
     {

@@ -17,6 +17,8 @@ export interface Readiness {
   readonly ready: boolean
   /** Why not: sentences for a person. */
   readonly reasons: readonly string[]
+  /** What a person must mend although work can flow: a probe does not take the process out of traffic for it. */
+  readonly warnings?: readonly string[]
 }
 
 export interface HealthOptions {

@@ -1,4 +1,5 @@
 import { type Logger, pino } from 'pino'
+import { printableJson } from './printable.mjs'
 
 export type { Logger } from 'pino'
 
@@ -31,6 +32,11 @@ export interface LogOptions {
   readonly destination?: { write(line: string): void }
 }
 
+/** People read logs in terminals, and JSON lets bidi controls, C1 and U+2028 pass as they are. */
+const cleanTo = (destination: { write(line: string): unknown }) => ({
+  write: (line: string): void => void destination.write(printableJson(line)),
+})
+
 /** One JSON line an event. `job`, `subject` and `trace` ids are child bindings, so every line carries them. */
 export const createLog = (options: LogOptions): Logger =>
   pino(
@@ -45,7 +51,7 @@ export const createLog = (options: LogOptions): Logger =>
       },
       serializers: { err: (error: Error) => redactError(pino.stdSerializers.err(error)) },
     },
-    options.destination ?? pino.destination({ dest: 2, sync: true }),
+    cleanTo(options.destination ?? pino.destination({ dest: 2, sync: true })),
   )
 
 /** As deep as the redaction looks: it takes bytes for a record and fails on them, and they tell a reader nothing. */

@@ -4,6 +4,18 @@
  */
 export const storableText = (text: string): string => text.toWellFormed().replaceAll('\0', '\ufffd')
 
+/** One sentence takes no more of what others say. */
+const longestLine = 1_000
+
+/**
+ * Words of others as a part of one line: bounded, storable, and without what breaks lines, drives a terminal or turns
+ * the text around.
+ */
+export const storableLine = (text: string, most: number = longestLine): string =>
+  storableText(text.length > most ? `${text.slice(0, most)}…` : text).replaceAll(unprintable, ' ')
+
+const unprintable = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu
+
 /** JSON text that Postgres can store as jsonb, whatever the value holds. */
 export const storableJson = (value: unknown): string => {
   const text = plainJson(value)

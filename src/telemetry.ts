@@ -63,7 +63,10 @@ export interface Tracing {
 }
 
 /** Turns tracing on when OTEL_EXPORTER_OTLP_ENDPOINT is set. The SDK is not even loaded otherwise. */
-export const startTracing = async (config: Pick<Config, 'otlpEndpoint'>, role: string): Promise<Tracing> => {
+export const startTracing = async (
+  config: Pick<Config, 'otlpEndpoint'> & Partial<Pick<Config, 'otlpHeaders'>>,
+  role: string,
+): Promise<Tracing> => {
   if (config.otlpEndpoint === undefined) return { stop: async () => {} }
   const [sdk, { OTLPTraceExporter }, { AsyncLocalStorageContextManager }, { resourceFromAttributes }] =
     await Promise.all([
@@ -74,6 +77,7 @@ export const startTracing = async (config: Pick<Config, 'otlpEndpoint'>, role: s
     ])
   const exporter = new OTLPTraceExporter({
     url: `${config.otlpEndpoint.replace(/\/+$/, '')}/v1/traces`,
+    headers: { ...config.otlpHeaders },
     timeoutMillis: exportMs,
   })
   const provider = new sdk.BasicTracerProvider({

@@ -2,13 +2,22 @@ import { type Db, isDbAway } from '../db/client.ts'
 import { findCancelRequest } from '../db/queries/find-cancel-request.ts'
 import type { JobSettlement } from '../db/queries/settle-job.ts'
 import { limits } from '../src/config.ts'
-import { decideRetry } from '../src/domain/job/retry.ts'
+import { sealBrokenCode } from '../src/domain/inventory/connectivity.ts'
+import { decideRetry, pauseForPassword } from '../src/domain/job/retry.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
+import {
+  CancelRequest,
+  type Handler,
+  type Outcome,
+  type Release,
+  ReleaseRequest,
+  type Undoer,
+  type Wait,
+} from '../src/ledger/job.ts'
 import { settle } from '../src/ledger/settle.ts'
 import { storableJson, storableText } from '../src/storable.ts'
-import { CancelRequest, type JobContext, ReleaseRequest } from './context.ts'
-import type { Handler, Outcome, Undoer } from './handler.ts'
+import type { RunningJob } from './running-job.ts'
 import { undoEffects } from './undo-effects.ts'
 
 /** How a turn ended: as the handler said, by what it threw, or by a cancel before it began. */
@@ -27,7 +36,7 @@ export interface EndTurnOptions {
 type Settlement = Omit<JobSettlement, 'id' | 'epoch' | 'actor'>
 
 /** Ends a turn, fenced. Returns the word for the metrics; throws FencedError when the lease is gone. */
-export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnOptions): Promise<string> => {
+export const endTurn = async (ctx: RunningJob, ending: Ending, options: EndTurnOptions): Promise<string> => {
   switch (ending.type) {
     case 'done': {
       const result = ending.result === undefined ? null : storableJson(ending.result)
@@ -37,6 +46,11 @@ export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnO
     case 'wait':
       await commit(ctx, options, waiting(ending), ending)
       return 'waiting'
+    case 'release':
+      // Whoever cancelled it meanwhile need not wait for another turn.
+      return ctx.stopReason instanceof CancelRequest
+        ? cancel(ctx, options, ctx.stopReason.message)
+        : giveBack(ctx, options, ending)
     case 'canceled':
       return cancel(ctx, options, 'cancelled before it ran')
     case 'thrown':
@@ -44,24 +58,22 @@ export const endTurn = async (ctx: JobContext, ending: Ending, options: EndTurnO
   }
 }
 
-const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptions): Promise<string> => {
+const endThrown = async (ctx: RunningJob, thrown: unknown, options: EndTurnOptions): Promise<string> => {
   const stopped: unknown = ctx.stopReason ?? thrown
   if (ctx.isLost || thrown instanceof FencedError) throw new FencedError(ctx.job.id, ctx.job.leaseEpoch)
   if (stopped instanceof CancelRequest) return cancel(ctx, options, stopped.message)
-  if (stopped instanceof ReleaseRequest || thrown instanceof ReleaseRequest) {
-    await commit(ctx, options, {
-      to: 'ready',
-      event: 'release',
-      type: 'job.released',
-      reason: 'worker-drains',
-    })
-    return 'released'
-  }
+  const released = [stopped, thrown].find((one) => one instanceof ReleaseRequest)
+  if (released) return giveBack(ctx, options, { reason: released.reason, detail: released.message })
+  if (maybeLacksKey(ctx, thrown)) return giveBack(ctx, options, { reason: 'worker-drains', detail: unopened })
   // Who gave it up may have taken away what the handler was at, before this process heard of that.
   const canceled = isDbAway(thrown) ? undefined : await findCancelRequest(options.db, ctx.job.id)
   if (canceled !== undefined) return cancel(ctx, options, canceled)
   const error = isDbAway(thrown) ? databaseAway(thrown) : asDroverError(thrown)
-  const decision = decideRetry(error.class, ctx.job, options.handler.kind.retry, Math.random())
+  const policy = options.handler.kind.retry
+  const decision =
+    error.code === sealBrokenCode && policy.waitsForPassword
+      ? pauseForPassword(ctx.job.leaseEpoch, policy, Math.random())
+      : decideRetry(error.class, ctx.job, policy, Math.random())
   ctx.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
   if (!decision.retry) return fail(ctx, options, error, decision.charge)
   await commit(ctx, options, {
@@ -76,6 +88,24 @@ const endThrown = async (ctx: JobContext, thrown: unknown, options: EndTurnOptio
   return 'retried'
 }
 
+const giveBack = async (
+  ctx: RunningJob,
+  options: EndTurnOptions,
+  { reason, detail }: Pick<Release, 'reason' | 'detail'>,
+): Promise<string> => {
+  const message = storableText(detail)
+  await commit(ctx, options, { to: 'ready', event: 'release', type: 'job.released', reason, message })
+  return 'released'
+}
+
+/** A worker drains when a key comes into use that it lacks: what it cannot open then, others may. */
+const maybeLacksKey = (ctx: RunningJob, thrown: unknown): boolean =>
+  ctx.isDraining && thrown instanceof DroverError && sealCodes.includes(thrown.code)
+
+const unopened = 'The worker is going away, and a stored secret did not open there: another worker tries.'
+
+const sealCodes: readonly string[] = ['seal-broken', sealBrokenCode]
+
 /** A handler that was in the middle of a write when Postgres went: not its fault, and no defect of ours. */
 const databaseAway = (cause: unknown): DroverError =>
   new DroverError(
@@ -89,7 +119,7 @@ const databaseAway = (cause: unknown): DroverError =>
   )
 
 const fail = async (
-  ctx: JobContext,
+  ctx: RunningJob,
   options: EndTurnOptions,
   error: DroverError,
   charge: 'attempt' | 'environmentAttempt' | 'none',
@@ -106,7 +136,7 @@ const fail = async (
   return 'failed'
 }
 
-const cancel = async (ctx: JobContext, options: EndTurnOptions, reason: string): Promise<string> => {
+const cancel = async (ctx: RunningJob, options: EndTurnOptions, reason: string): Promise<string> => {
   const residue = await undo(ctx, options)
   await commit(ctx, options, {
     to: 'canceled',
@@ -118,10 +148,12 @@ const cancel = async (ctx: JobContext, options: EndTurnOptions, reason: string):
 }
 
 /** The job's own signal may be aborted by the cancel we are carrying out: only a lost lease stops the undoing. */
-const undo = (ctx: JobContext, options: EndTurnOptions) =>
-  undoEffects(ctx.job.id, { ...options, log: ctx.log, holder: ctx.holder(ctx.lost) })
+const undo = (ctx: RunningJob, options: EndTurnOptions) => {
+  const { signal, confirm } = ctx.holder(ctx.lost)
+  return undoEffects(ctx.job.id, { ctx, ...options, signal, confirm })
+}
 
-const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
+const waiting = (wait: Wait): Settlement => ({
   to: 'waiting',
   event: 'wait',
   type: 'job.waiting',
@@ -135,7 +167,7 @@ const waiting = (wait: Extract<Outcome, { type: 'wait' }>): Settlement => ({
 })
 
 const commit = async (
-  ctx: JobContext,
+  ctx: RunningJob,
   options: EndTurnOptions,
   settlement: Settlement,
   outcome?: Outcome,

@@ -11,12 +11,15 @@ import { concurrencySetting } from '../src/domain/settings.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../src/health.ts'
 import { hearConnections } from '../src/inventory/hear-connections.ts'
 import { type Bell, openBell, prepareBell } from '../src/ledger/bell.ts'
+import { ReleaseRequest } from '../src/ledger/job.ts'
 import { cancelChannel } from '../src/ledger/nudge.ts'
 import { Loop } from '../src/ledger/service.ts'
+import { warnOfPower } from '../src/ledger/warn-of-power.ts'
 import { createLog, type Logger } from '../src/log.ts'
 import { createSealer, type Sealer } from '../src/seal.ts'
+import { checkStart } from '../src/sealing/key-check.ts'
+import { keyReasons, keyWatch } from '../src/sealing/key-watch.ts'
 import { startTracing } from '../src/telemetry.ts'
-import { ReleaseRequest } from './context.ts'
 import { CpuPool } from './cpu-pool.ts'
 import { createHandlers } from './handlers.ts'
 import { LeaseKeeper } from './lease-keeper.ts'
@@ -30,7 +33,7 @@ const letGoMs = 2_000
 /** Starts a worker process: registers it, listens to every kind it can run, keeps its leases. */
 export const runWorker = async (config: Config): Promise<RunningRole> => {
   const log = createLog({ role: 'worker', level: config.logLevel })
-  const sealer = createSealer(requireSecretKey(config))
+  const sealer = createSealer(requireSecretKey(config), config.oldSecretKeys)
   const databaseUrl = config.databaseUrl ?? ''
   const tracing = await startTracing(config, 'worker')
   const { leaseMs, statementMs } = config
@@ -43,6 +46,8 @@ export const runWorker = async (config: Config): Promise<RunningRole> => {
     // A worker that freezes in a transaction must not hold its job's row for longer than the lease held the job.
     idleInTransactionMs: leaseMs,
   })
+  // Before anything is listened to: without the right key each job with a site would end in conflict.
+  await checkStart(db, sealer)
   // The self-test's outside world: never in a transaction of the ledger's, so a pool of its own.
   const world = openDb({ url: databaseUrl, max: 2, applicationName: 'drover-self-test', statementMs })
   const cpu = new CpuPool()
@@ -94,6 +99,7 @@ class Worker {
   readonly #keeper: LeaseKeeper
   readonly #listeners: Listeners
   readonly #registry: Loop
+  readonly #keyWatch: Loop
   readonly #platforms: Platforms
   readonly #stopping = new AbortController()
   #draining = false
@@ -104,8 +110,8 @@ class Worker {
     const workerId = uuidv7()
     const watch = hearConnections({ db, clock, log })
     this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}`, watch })
-    const use = this.#platforms.use.bind(this.#platforms)
-    const { handlers, undoers } = createHandlers({ db, world, cpu, sealer, use })
+    const usePlatform = this.#platforms.use.bind(this.#platforms)
+    const { handlers, undoers } = createHandlers({ world, cpu, sealer })
     const slots = new Map(
       [...handlers].map(([kind, handler]) => [
         kind,
@@ -123,9 +129,11 @@ class Worker {
     }
     const { leaseMs } = config
     this.#keeper = new LeaseKeeper({ db, workerId, leaseMs, clock, log })
-    const runner = new Runner({ db, workerId, leaseMs, clock, log, keeper: this.#keeper, handlers, undoers })
+    const base = { db, workerId, leaseMs, clock, log }
+    const runner = new Runner({ ...base, keeper: this.#keeper, handlers, undoers, usePlatform })
     const follow = runner.follow.bind(runner)
     this.#listeners = new Listeners({ db, bell, slots, clock, log, follow })
+    this.#keyWatch = keyWatch({ db, sealer, clock, log })
     this.#registry = new Loop({
       name: 'registry',
       intervalMs: Math.min(limits.heartbeatMs, leaseMs / 4),
@@ -145,7 +153,9 @@ class Worker {
     await prepareBell(bell, { log, clock, tries: Number.POSITIVE_INFINITY, signal: this.#stopping.signal })
     if (this.#draining) return
     await beatWorker(db, this.#registration, 'active')
+    await warnOfPower(db, { role: 'worker', log })
     this.#registry.start()
+    this.#keyWatch.start()
     this.#keeper.start()
     await this.#listeners.listen()
     this.#listeners.start()
@@ -169,6 +179,7 @@ class Worker {
     if (this.#draining) reasons.push('The worker drains and takes no more jobs.')
     await ping(this.#options.db).catch(() => reasons.push('Postgres cannot be reached.'))
     await this.#options.bell.check().catch((error: Error) => reasons.push(error.message))
+    reasons.push(...(await keyReasons(this.#options.db, this.#options.sealer)))
     return { ready: reasons.length === 0, reasons }
   }
 
@@ -182,14 +193,15 @@ class Worker {
     await this.#bounded(beatWorker(db, this.#registration, 'draining'))
     for (const ctx of this.#keeper.contexts()) ctx.drain()
     await this.#emptied(config.drainMs)
-    for (const ctx of this.#keeper.contexts()) ctx.abort(new ReleaseRequest('the drain took too long'))
+    for (const ctx of this.#keeper.contexts())
+      ctx.abort(new ReleaseRequest({ reason: 'worker-drains', detail: 'The drain took too long.' }))
     await this.#emptied(letGoMs)
     if (this.#keeper.size > 0)
       log.warn(
         { jobs: this.#keeper.size },
         'handlers did not let go; their jobs go on elsewhere when the lease ends',
       )
-    await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop()]))
+    await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop(), this.#keyWatch.stop()]))
     await this.#bounded(this.#listeners.stop())
     await this.#bounded(this.#platforms.close())
     await this.#bounded(stopWorker(db, this.#registration.id))

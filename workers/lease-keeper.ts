@@ -3,9 +3,10 @@ import { findCancelRequests } from '../db/queries/find-cancel-requests.ts'
 import { heartbeatJobs } from '../db/queries/heartbeat-jobs.ts'
 import type { Clock } from '../src/clock.ts'
 import { limits } from '../src/config.ts'
+import { CancelRequest } from '../src/ledger/job.ts'
 import { Loop, type Service } from '../src/ledger/service.ts'
 import type { Logger } from '../src/log.ts'
-import { CancelRequest, type JobContext } from './context.ts'
+import type { RunningJob } from './running-job.ts'
 
 export interface LeaseKeeperOptions {
   readonly db: Db
@@ -16,7 +17,7 @@ export interface LeaseKeeperOptions {
 }
 
 interface Kept {
-  readonly ctx: JobContext
+  readonly ctx: RunningJob
   /** On this process's monotonic clock: after this nobody here may act on the lease. */
   safeUntilMs: number
 }
@@ -89,12 +90,12 @@ export class LeaseKeeper implements Service {
     return this.#kept.size
   }
 
-  contexts(): JobContext[] {
+  contexts(): RunningJob[] {
     return [...this.#kept.values()].map(({ ctx }) => ctx)
   }
 
   /** From now on the job's lease is renewed. `claimedAtMs` is from before the claim was sent. */
-  keep(ctx: JobContext, claimedAtMs: number): void {
+  keep(ctx: RunningJob, claimedAtMs: number): void {
     const kept = { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare }
     // A run of the same job that is still under way here has lost it, or there would have been no claim.
     this.#kept.get(ctx.job.id)?.ctx.fence()
@@ -102,7 +103,7 @@ export class LeaseKeeper implements Service {
     ctx.keptBy(() => this.#stopUnsafe(kept))
   }
 
-  drop(ctx: JobContext): void {
+  drop(ctx: RunningJob): void {
     if (this.#kept.get(ctx.job.id)?.ctx === ctx) this.#kept.delete(ctx.job.id)
   }
 

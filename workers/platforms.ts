@@ -8,6 +8,8 @@ import { openLab } from '../src/platforms/lab/lab.ts'
 import type { Platform } from '../src/platforms/ports.ts'
 import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
 import type { Sealer } from '../src/seal.ts'
+import { sitePasswordPlace } from '../src/seal-places.ts'
+import { siteSealBroken } from './site-seal-broken.ts'
 import { withWaryInventory } from './wary-inventory.ts'
 import { withoutSecret } from './without-secret.ts'
 
@@ -18,7 +20,7 @@ const openers: Readonly<Record<PlatformKind, OpenPlatform>> = { lab: openLab, vs
 /** What a connection is made of. */
 export type SiteConnection = Pick<
   SiteRow,
-  'id' | 'role' | 'kind' | 'endpoint' | 'username' | 'secret' | 'ca' | 'fingerprint' | 'settings'
+  'id' | 'role' | 'name' | 'kind' | 'endpoint' | 'username' | 'secret' | 'ca' | 'fingerprint' | 'settings'
 >
 
 export interface PlatformsOptions {
@@ -99,10 +101,11 @@ export class Platforms {
   }
 
   #open(site: SiteConnection, version: string): Entry {
-    const { sealer, caller, watch } = this.#options
+    const { caller, watch } = this.#options
+    // The kind is part of what the password is bound to: one that was written into the row is told by the seal.
+    const password = this.#openSecret(site)
     const open = (this.#options.openers ?? openers)[site.kind as PlatformKind]
     if (!open) throw unknownKind(site.kind)
-    const password = site.secret === null ? '' : openSecret(sealer, site.secret)
     const settings = readSettings(site.role as SiteRole, site.settings)
     const opened = open({
       kind: site.kind as PlatformKind,
@@ -117,6 +120,19 @@ export class Platforms {
     })
     const platform = withWaryInventory(opened, [password])
     return { siteId: site.id, version, platform, password, users: 0, retired: false, idle: undefined }
+  }
+
+  #openSecret(site: SiteConnection): string {
+    if (site.secret === null) return ''
+    try {
+      return storedSecret.parse(JSON.parse(this.#options.sealer.open(site.secret, sitePasswordPlace(site))))
+        .password
+    } catch (thrown) {
+      if (!(thrown instanceof DroverError)) throw thrown
+      const error = siteSealBroken(site, thrown)
+      this.#options.watch?.(site).failed(error)
+      throw error
+    }
   }
 
   #give(entry: Entry): void {
@@ -155,9 +171,6 @@ const hold = (entry: Entry): Entry => {
   entry.users += 1
   return entry
 }
-
-const openSecret = (sealer: Sealer, sealed: Buffer): string =>
-  storedSecret.parse(JSON.parse(sealer.open(sealed))).password
 
 /** Changes with anything that a connection is made of. */
 const versionOf = (site: SiteConnection): string =>

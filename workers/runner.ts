@@ -9,15 +9,15 @@ import type { HeardBell } from '../src/ledger/bell.ts'
 import { type ClaimAnswer, claimGroup } from '../src/ledger/claim.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
 import { GroupCommit } from '../src/ledger/group-commit.ts'
+import type { Handler, Undoer, UsePlatform } from '../src/ledger/job.ts'
 import { finishGroup, type PlainFinish } from '../src/ledger/settle.ts'
 import type { Logger } from '../src/log.ts'
 import { storableJson } from '../src/storable.ts'
 import { withRemoteParent, withSpan } from '../src/telemetry.ts'
-import { JobContext } from './context.ts'
 import { type Ending, endTurn } from './end-turn.ts'
-import type { Handler, Undoer } from './handler.ts'
 import type { LeaseKeeper } from './lease-keeper.ts'
 import { jobSeconds, jobsEnded, jobsRunning } from './metrics.ts'
+import { RunningJob } from './running-job.ts'
 
 export interface RunnerOptions {
   readonly db: Db
@@ -28,6 +28,8 @@ export interface RunnerOptions {
   readonly keeper: LeaseKeeper
   readonly handlers: ReadonlyMap<string, Handler>
   readonly undoers: ReadonlyMap<string, Undoer>
+  /** Lends the platforms of the process. */
+  readonly usePlatform: UsePlatform
 }
 
 /** How long a bell waits for a Postgres that is away; after that the conductor rings again. */
@@ -101,8 +103,8 @@ export class Runner {
   }
 
   async #run(handler: Handler, job: ClaimedJob, claimedAtMs: number): Promise<void> {
-    const { db, log } = this.#options
-    const ctx = new JobContext({ db, job, kind: handler.kind, log })
+    const { db, clock, log, usePlatform } = this.#options
+    const ctx = new RunningJob({ db, job, kind: handler.kind, clock, log, usePlatform })
     this.#options.keeper.keep(ctx, claimedAtMs)
     jobsRunning.inc({ kind: job.kind })
     const startedMs = this.#options.clock.monotonicMs()
@@ -120,7 +122,7 @@ export class Runner {
     }
   }
 
-  async #turn(handler: Handler, ctx: JobContext): Promise<string> {
+  async #turn(handler: Handler, ctx: RunningJob): Promise<string> {
     const ending = await this.#work(handler, ctx)
     const { db, undoers } = this.#options
     try {
@@ -145,7 +147,7 @@ export class Runner {
     }
   }
 
-  async #endAsFailed(handler: Handler, ctx: JobContext, thrown: unknown): Promise<string> {
+  async #endAsFailed(handler: Handler, ctx: RunningJob, thrown: unknown): Promise<string> {
     const { db, undoers } = this.#options
     try {
       return await endTurn(ctx, { type: 'thrown', thrown }, { db, undoers, handler, actor: this.#actor })
@@ -155,12 +157,12 @@ export class Runner {
     }
   }
 
-  #fenced(ctx: JobContext): string {
+  #fenced(ctx: RunningJob): string {
     ctx.log.warn({ epoch: ctx.job.leaseEpoch }, 'the outcome was refused: another worker owns the job')
     return 'fenced'
   }
 
-  async #work(handler: Handler, ctx: JobContext): Promise<Ending> {
+  async #work(handler: Handler, ctx: RunningJob): Promise<Ending> {
     // A cancelled job is claimed only to undo what it left outside.
     if (ctx.job.cancelRequested) return { type: 'canceled' }
     try {
@@ -170,7 +172,7 @@ export class Runner {
     }
   }
 
-  async #finish(ctx: JobContext, result: Record<string, unknown> | undefined): Promise<string> {
+  async #finish(ctx: RunningJob, result: Record<string, unknown> | undefined): Promise<string> {
     ctx.end()
     const accepted = await this.#finishes.submit({
       id: ctx.job.id,

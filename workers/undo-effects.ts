@@ -1,25 +1,25 @@
-import type { Db, Tx } from '../db/client.ts'
+import type { Tx } from '../db/client.ts'
 import { beginUndo, findOpenEffects, settleEffect } from '../db/queries/effects.ts'
 import { holdLease } from '../db/queries/hold-lease.ts'
 import type { EffectRow } from '../db/schema/effect.ts'
+import { boundedSignal } from '../src/bounded-signal.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import { crashPoint } from '../src/ledger/crash-point.ts'
-import { fencedBy, type LeaseHolder } from '../src/ledger/effects.ts'
+import { fencedBy } from '../src/ledger/effects.ts'
+import type { JobContext, Undoer } from '../src/ledger/job.ts'
 import { debtDelayMs } from '../src/ledger/sweeps.ts'
-import type { Logger } from '../src/log.ts'
 import { storableJson } from '../src/storable.ts'
-import type { Undoer } from './handler.ts'
 
 /** How long one undo may take before it becomes a debt; debts are tried again without a job waiting for them. */
 const undoMs = 60_000
 
 export interface UndoOptions {
-  readonly db: Db
+  /** The job that ends, or that settles a debt. When its lease is lost, the next holder undoes the rest. */
+  readonly ctx: Pick<JobContext, 'db' | 'job' | 'log' | 'clock' | 'usePlatform'>
   readonly undoers: ReadonlyMap<string, Undoer>
   readonly actor: string
-  /** The job that ends, or that settles a debt. When its lease is lost, whoever has it now undoes the rest. */
-  readonly holder: LeaseHolder
-  readonly log: Logger
+  readonly signal: AbortSignal
+  readonly confirm: () => void
 }
 
 /**
@@ -32,7 +32,7 @@ export const undoEffects = async (
 ): Promise<{ undone: number; debts: number }> => {
   let undone = 0
   let debts = 0
-  for (const effect of await findOpenEffects(options.db, jobId)) {
+  for (const effect of await findOpenEffects(options.ctx.db, jobId)) {
     if (await undoOne(effect, options)) undone += 1
     else debts += 1
   }
@@ -41,30 +41,33 @@ export const undoEffects = async (
 
 /** Undoes one effect, or makes it a debt. Returns whether nothing of it is owed any more: undone, or taken over. */
 export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<boolean> => {
-  const { actor, holder } = options
+  const { ctx, actor, signal, confirm } = options
   try {
     // Asked of Postgres, not only of the clock: a worker that undoes by mistake breaks what another one finished.
     if (!(await fenced(options, (tx) => beginUndo(tx, effect)))) return true
     crashPoint('before-undo')
-    holder.confirm()
+    confirm()
     if (effect.undo !== null)
-      await findUndoer(effect, options)(
+      await findUndoer(
         effect,
-        undoSignal(holder.signal),
-        holder.confirm,
-        fencedBy(options.db, holder),
-      )
+        options,
+      )({
+        effect,
+        db: ctx.db,
+        clock: ctx.clock,
+        usePlatform: ctx.usePlatform,
+        signal: boundedSignal(signal, undoMs),
+        confirm,
+        fenced: fencedBy(ctx.db, { jobId: ctx.job.id, epoch: ctx.job.leaseEpoch }),
+      })
     crashPoint('after-undo')
     await fenced(options, (tx) => settleEffect(tx, { id: effect.id, actor, outcome: 'undone' }))
     return true
   } catch (thrown) {
     if (thrown instanceof FencedError) throw thrown
-    holder.signal.throwIfAborted()
+    signal.throwIfAborted()
     const error = asDroverError(thrown)
-    options.log.warn(
-      { err: error, effect: effect.id, effectKind: effect.kind },
-      'an effect could not be undone',
-    )
+    ctx.log.warn({ err: error, effect: effect.id, effectKind: effect.kind }, 'an effect could not be undone')
     await fenced(options, (tx) =>
       settleEffect(tx, {
         id: effect.id,
@@ -79,15 +82,12 @@ export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<
 }
 
 const fenced = async <Value>(options: UndoOptions, write: (tx: Tx) => Promise<Value>): Promise<Value> => {
-  const { jobId, epoch } = options.holder
-  return (await options.db.begin(async (tx) => {
-    if (!(await holdLease(tx, jobId, epoch))) throw new FencedError(jobId, epoch)
+  const { db, job } = options.ctx
+  return (await db.begin(async (tx) => {
+    if (!(await holdLease(tx, job.id, job.leaseEpoch))) throw new FencedError(job.id, job.leaseEpoch)
     return write(tx)
   })) as Value
 }
-
-const undoSignal = (signal: AbortSignal): AbortSignal =>
-  AbortSignal.any([signal, AbortSignal.timeout(undoMs)])
 
 const findUndoer = (effect: EffectRow, options: UndoOptions): Undoer => {
   const undoer = options.undoers.get(effect.kind)

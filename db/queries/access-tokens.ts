@@ -56,6 +56,14 @@ export const findAccessTokenRow = async (db: Queryable, id: string): Promise<Tok
   return row
 }
 
+/** How many tokens let somebody administrate. */
+export const countAdmins = async (db: Queryable): Promise<number> => {
+  const [row] = await db<{ admins: number }[]>`
+    select count(*)::int as admins from access_token
+    where role = 'admin' and revoked_at is null and (expires_at is null or expires_at > now())`
+  return row?.admins ?? 0
+}
+
 /** How many admin tokens would still open the door without this one. */
 export const countOtherAdmins = async (tx: Tx, id: string): Promise<number> => {
   const [row] = await tx<{ others: number }[]>`
@@ -70,17 +78,9 @@ export const revokeAccessToken = async (tx: Tx, id: string): Promise<boolean> =>
   return rows.length === 1
 }
 
-/** The live token of a name and its hash. */
-export const findLiveTokenByName = async (
-  tx: Tx,
-  name: string,
-): Promise<{ id: string; hash: Buffer } | undefined> => {
-  const [row] = await tx<{ id: string; hash: Buffer }[]>`
-    select id, hash from access_token where name = ${name} and revoked_at is null`
+/** The live token of a name. */
+export const findLiveTokenByName = async (tx: Tx, name: string): Promise<{ id: string } | undefined> => {
+  const [row] = await tx<{ id: string }[]>`
+    select id from access_token where name = ${name} and revoked_at is null`
   return row
-}
-
-/** Frees a hash that a dead token still holds: a preset token that was changed and changed back. */
-export const deleteRevokedTokenByHash = async (tx: Tx, hash: Buffer): Promise<void> => {
-  await tx`delete from access_token where hash = ${hash} and revoked_at is not null`
 }

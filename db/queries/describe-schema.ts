@@ -16,6 +16,7 @@ export const describeSchema = async (sql: postgres.Sql): Promise<string> => {
     await readIndexes(sql),
     await readRoutines(sql),
     await readViewsAndTriggers(sql),
+    await readPolicies(sql),
   ]
   return `${parts.flat().join('\n\n')}\n`
 }
@@ -118,3 +119,15 @@ const readViewsAndTriggers = async (sql: postgres.Sql) => [
     where not t.tgisinternal and ${ours(sql)} order by n.nspname, c.relname, t.tgname`,
   ),
 ]
+
+/** Which rows a login may see and write. */
+const readPolicies = async (sql: postgres.Sql) =>
+  textsOf(
+    await sql<Texts>`
+    select format('alter table %I.%I enable row level security;', n.nspname, c.relname) || (
+        select coalesce(string_agg(format(E'\ncreate policy %I on %I.%I for %s%s%s;', p.policyname, n.nspname, c.relname,
+          lower(p.cmd), ' using (' || p.qual || ')', ' with check (' || p.with_check || ')'), '' order by p.policyname), '')
+        from pg_policies p where p.schemaname = n.nspname and p.tablename = c.relname) as text
+    from pg_class c join pg_namespace n on n.oid = c.relnamespace
+    where c.relrowsecurity and ${ours(sql)} order by n.nspname, c.relname`,
+  )

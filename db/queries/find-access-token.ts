@@ -20,12 +20,18 @@ export const findAccessTokenByHash = async (db: Queryable, hash: Buffer): Promis
   return token
 }
 
-export const findAccessTokenById = async (db: Queryable, id: string): Promise<KnownToken | undefined> => {
-  const [token] = await db<KnownToken[]>`select ${columns(db)} from access_token where id = ${id}::uuid`
+/** The token of a session, unless somebody has signed out of that. */
+export const findTokenOfSession = async (
+  db: Queryable,
+  session: { readonly id: string; readonly tokenId: string },
+): Promise<KnownToken | undefined> => {
+  const [token] = await db<KnownToken[]>`
+    select ${columns(db)} from access_token where id = ${session.tokenId}::uuid
+      and not exists (select from ended_session e where e.id = decode(${session.id}, 'hex'))`
   return token
 }
 
-/** Whether any token was ever made: from then on nobody acts without one. */
+/** Whether any token was ever made. */
 export const anyAccessToken = async (db: Queryable): Promise<boolean> => {
   const [row] = await db<{ any: boolean }[]>`select exists (select from access_token) as any`
   return row?.any ?? false

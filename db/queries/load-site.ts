@@ -20,3 +20,9 @@ export const lockSite = async (tx: Tx, id: string): Promise<SiteRow | undefined>
   const [row] = await tx<SiteRow[]>`select * from site where id = ${id}::uuid for no key update`
   return row
 }
+
+/** What the site is called: all that a process that may not see what is sealed needs of it. */
+export const findSiteName = async (db: Queryable, id: string): Promise<string | undefined> => {
+  const [row] = await db<{ name: string }[]>`select name from site where id = ${id}::uuid`
+  return row?.name
+}

@@ -1,37 +1,30 @@
-import type { Db, Queryable } from '../client.ts'
+import type { Queryable } from '../client.ts'
 import type { SealRange } from './seal-events.ts'
-
-type PrunableSeal = Pick<SealRange, 'seq' | 'era' | 'fromXid' | 'toXid'>
+import type { PruneStatement } from './verify-seals.ts'
 
 /**
- * Removes one batch of events that were sealed long ago: the oldest sealed range, or what is left of the last
- * one. The seal's row stays, marked in the same transaction, so the chain goes on to verify as links. An event
- * that is not sealed is never removed.
+ * Stores the statement and removes the events it speaks of, at most `limit`. Given the newest statement again, it goes
+ * on with that one. The function is the owner's: it looks at the floor and at the age of the rows by itself.
  */
 export const pruneEvents = async (
-  db: Db,
-  options: { readonly days: number; readonly limit: number },
-): Promise<{ readonly events: number; readonly more: boolean }> =>
-  await db.begin(async (tx) => {
-    const [last] = await tx<PrunableSeal[]>`
-      select seq, era, from_xid::text as from_xid, to_xid::text as to_xid from event_seal
-      where pruned_at is not null order by seq desc limit 1`
-    const left = last ? await deleteRange(tx, last, options.limit) : 0
-    if (left > 0) return { events: left, more: true }
-    const [next] = await tx<PrunableSeal[]>`
-      update event_seal set pruned_at = now()
-      where seq = ${(last?.seq ?? 0) + 1} and pruned_at is null
-        and sealed_at < now() - ${options.days} * interval '1 day'
-      returning seq, era, from_xid::text as from_xid, to_xid::text as to_xid`
-    if (!next) return { events: 0, more: false }
-    return { events: await deleteRange(tx, next, options.limit), more: true }
-  })
+  tx: Queryable,
+  statement: PruneStatement,
+  limit: number,
+): Promise<number> => {
+  const [row] = await tx<{ deleted: number }[]>`
+    select public.drover_prune_events(${statement.fromSeq}::bigint, ${statement.toSeq}::bigint,
+      ${statement.kind}::pg_catalog.text, ${statement.keptDays}::integer, ${statement.throughHash}::pg_catalog.bytea,
+      ${statement.prunedBy}::pg_catalog.text, ${new Date(statement.atMs)}::timestamp with time zone,
+      ${statement.mac}::pg_catalog.bytea, ${limit}::integer) as deleted`
+  return row?.deleted ?? 0
+}
 
-const deleteRange = async (tx: Queryable, seal: PrunableSeal, limit: number): Promise<number> => {
-  const deleted = await tx`
-    delete from event where (era, xid, id) in (
-      select era, xid, id from event
-      where era = ${seal.era} and xid >= ${seal.fromXid}::xid8 and xid < ${seal.toXid}::xid8
-      order by xid, id limit ${limit})`
-  return deleted.count
+export const hasEvents = async (
+  db: Queryable,
+  range: Pick<SealRange, 'era' | 'fromXid' | 'toXid'>,
+): Promise<boolean> => {
+  const [row] = await db<{ found: boolean }[]>`
+    select exists (select from public.event where era = ${range.era}::smallint
+      and xid >= ${range.fromXid}::pg_catalog.xid8 and xid < ${range.toXid}::pg_catalog.xid8) as found`
+  return row?.found ?? false
 }

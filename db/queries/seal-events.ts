@@ -12,26 +12,16 @@ export interface SealRange {
   readonly previousHash: Buffer
 }
 
-export interface SealDigest {
-  readonly events: number
-  readonly hash: Buffer
-  /** The database's clock, so that what is signed and what is stored are the same moment. */
-  readonly nowMs: number
-}
-
 export interface SealRow extends SealRange {
+  /** How the events were hashed: see src/ledger/seal-digest.ts. */
+  readonly version: number
   readonly events: number
   readonly hash: Buffer
   readonly mac: Buffer
   readonly sealedAtMs: number
 }
 
-interface Head {
-  seq: number
-  era: number
-  toXid: string
-  hash: Buffer
-}
+type Head = Pick<SealRow, 'seq' | 'era' | 'toXid' | 'hash'>
 
 /** What the first seal names as its predecessor. */
 export const genesisHash = Buffer.alloc(32)
@@ -50,68 +40,49 @@ export const rangeAfter = (head: Head | undefined): Omit<SealRange, 'toXid'> => 
 
 /**
  * The next range to seal, or nothing when no final event waits. It ends below the oldest running transaction
- * and holds about `eventsMax` events: it is cut only between transactions, so one large transaction is one seal.
+ * and holds about `eventsMax` events: it is cut only between transactions, so one large transaction is one seal. The era
+ * is that of the column's default, which the owner alone changes: who names another one closes the one that is written.
  */
 export const nextSealRange = async (db: Queryable, eventsMax: number): Promise<SealRange | undefined> => {
   const [now] = await db<{ era: number; xmin: string }[]>`
-    select coalesce((select value::int from ledger_fact where name = 'era'), 1) as era,
-      pg_snapshot_xmin(pg_current_snapshot())::text as xmin`
+    select (select pg_catalog.pg_get_expr(adbin, adrelid)::pg_catalog.int4 from pg_catalog.pg_attrdef
+        join pg_catalog.pg_attribute on attrelid = adrelid and attnum = adnum
+        where adrelid = 'public.event'::pg_catalog.regclass and attname = 'era') as era,
+      pg_catalog.pg_snapshot_xmin(pg_catalog.pg_current_snapshot())::pg_catalog.text as xmin`
   const [head] = await db<Head[]>`
-    select seq, era, to_xid::text as to_xid, hash from event_seal order by seq desc limit 1`
+    select seq, era, to_xid::pg_catalog.text as to_xid, hash from public.event_seal order by seq desc limit 1`
   const range = rangeAfter(head)
   if (!now || range.era > now.era) return undefined
   const over = range.era < now.era
   const end = over ? endOfEra : now.xmin
-  const [cut] = await db<{ first: string | null; beyond: string | null; afterFirst: string | null }[]>`
-    select first.xid::text as first, beyond.xid::text as beyond,
-      (first.xid::text::numeric + 1)::text as after_first
-    from (values (1)) one
-    left join lateral (
-      select xid from event where era = ${range.era} and xid >= ${range.fromXid}::xid8 and xid < ${end}::xid8
-      order by xid, id limit 1
-    ) first on true
-    left join lateral (
-      select xid from event where era = ${range.era} and xid >= ${range.fromXid}::xid8 and xid < ${end}::xid8
-      order by xid, id offset ${eventsMax} limit 1
-    ) beyond on true`
-  if (!cut?.first) return over ? { ...range, toXid: end } : undefined
-  if (cut.beyond === null) return { ...range, toXid: end }
-  const toXid = cut.beyond === cut.first ? cut.afterFirst : cut.beyond
-  return { ...range, toXid: toXid ?? end }
+  const first = await xidInRange(db, { ...range, toXid: end }, 0)
+  if (first === undefined) return over ? { ...range, toXid: end } : undefined
+  const beyond = await xidInRange(db, { ...range, toXid: end }, eventsMax)
+  if (beyond === undefined) return { ...range, toXid: end }
+  return { ...range, toXid: beyond === first ? String(BigInt(first) + 1n) : beyond }
 }
 
-/**
- * The hash of a range, computed where the events are. Each event is hashed from a canonical text (Postgres's own
- * form of a row: no content can forge its quoting, and it costs half of a JSON array), then the chain's link, the
- * range and all event hashes together, so a transaction of any size needs 32 bytes an event. Events are taken in
- * (xid, id) order.
- */
-export const digestRange = async (db: Queryable, range: SealRange): Promise<SealDigest> => {
-  const [digest] = await db<SealDigest[]>`
-    select body.events, ${sealHash(db, range)} as hash,
-      floor(extract(epoch from clock_timestamp()) * 1000)::bigint as now_ms
-    from (${rangeBody(db, range)}) body`
-  if (!digest) throw new Error('Postgres did not answer with a digest.')
-  return digest
+/** The transaction that wrote the range's event number `offset`, counted from zero. */
+const xidInRange = async (
+  db: Queryable,
+  range: Pick<SealRange, 'era' | 'fromXid' | 'toXid'>,
+  offset: number,
+): Promise<string | undefined> => {
+  const [row] = await db<{ xid: string }[]>`
+    select xid::pg_catalog.text as xid from public.event
+    where era = ${range.era}::smallint and xid >= ${range.fromXid}::pg_catalog.xid8
+      and xid < ${range.toXid}::pg_catalog.xid8
+    order by event.xid, event.id offset ${offset}::bigint limit 1`
+  return row?.xid
 }
-
-export const sealHash = (db: Queryable, range: SealRange) => db`
-  sha256(${range.previousHash}::bytea || convert_to(concat_ws('|', 'drover-seal-1', ${range.seq}::bigint,
-    ${range.era}::int, ${range.fromXid}::text, ${range.toXid}::text, body.events), 'UTF8') || body.digests)`
-
-export const rangeBody = (db: Queryable, range: Pick<SealRange, 'era' | 'fromXid' | 'toXid'>) => db`
-  select count(*)::int as events, coalesce(string_agg(sha256(convert_to(row(
-    era, xid, id, (date_part('epoch', at) * 1000)::bigint, type, subject_type, subject_id, job_id, actor,
-    from_state, to_state, reason, detail)::text, 'UTF8')), ''::bytea order by xid, id), ''::bytea) as digests
-  from event
-  where era = ${range.era} and xid >= ${range.fromXid}::xid8 and xid < ${range.toXid}::xid8`
 
 /** Stores a seal. False when another sealer was first: its seal of the same events is as good. */
 export const insertSeal = async (db: Queryable, seal: SealRow): Promise<boolean> => {
   const stored = await db`
-    insert into event_seal (seq, era, from_xid, to_xid, events, previous_hash, hash, mac, sealed_at)
-    values (${seal.seq}, ${seal.era}, ${seal.fromXid}::xid8, ${seal.toXid}::xid8, ${seal.events},
-      ${seal.previousHash}, ${seal.hash}, ${seal.mac}, to_timestamp(${seal.sealedAtMs}::bigint / 1000.0))
+    insert into public.event_seal (seq, era, from_xid, to_xid, events, previous_hash, hash, mac, sealed_at, version)
+    values (${seal.seq}, ${seal.era}, ${seal.fromXid}::pg_catalog.xid8, ${seal.toXid}::pg_catalog.xid8,
+      ${seal.events}, ${seal.previousHash}, ${seal.hash}, ${seal.mac},
+      ${new Date(seal.sealedAtMs)}, ${seal.version})
     on conflict (seq) do nothing`
   return stored.count === 1
 }

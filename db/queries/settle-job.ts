@@ -9,6 +9,8 @@ export interface JobSettlement {
   readonly type: string
   readonly actor: string
   readonly reason?: string | null
+  /** The reason as a sentence for people, where its word alone does not say it. */
+  readonly message?: string | null
   /** JSON text. */
   readonly result?: string | null
   readonly error?: string | null
@@ -53,6 +55,7 @@ export const settleJob = async (tx: Tx, s: JobSettlement): Promise<boolean> => {
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
       select ${s.type}, subject_type, subject_id, id, ${s.actor}, 'running', ${s.to}, ${s.reason ?? null},
         jsonb_strip_nulls(jsonb_build_object('epoch', ${s.epoch}::bigint, 'error', ${s.error ?? null}::text::jsonb,
+          'message', ${s.message ?? null}::text,
           'delay_ms', nullif(${delayMs}::float8, 0)))
       from settled
     )

@@ -36,6 +36,8 @@ export const startNewEraIfRestored = async (sql: postgres.Sql): Promise<void> =>
         ) written
       ) newest`
     if (!facts) throw new Error('The column event.era has no default; the schema is not complete.')
+    // It is there from the beginning: a worker may add facts, and what is missing it could say.
+    await tx`insert into ledger_fact (name, value) values ('era', ${String(facts.newest)}) on conflict do nothing`
     if (!moved && !facts.fromTheFuture && !facts.stale) return
     const era = facts.newest + 1
     // The default costs the writers nothing, unlike a look-up in each insert. `era` is our own small integer.

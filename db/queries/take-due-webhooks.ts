@@ -4,7 +4,9 @@ import type { EventCursor } from './read-events-after.ts'
 export interface DueWebhook {
   readonly id: string
   readonly name: string
-  readonly url: string
+  readonly origin: string
+  /** The whole URL. */
+  readonly sealedUrl: Buffer | null
   /** Sealed. */
   readonly secret: Buffer
   readonly types: readonly string[]
@@ -42,7 +44,7 @@ export const takeDueWebhooks = async (
     )
     update webhook set next_try_at = now() + ${options.leaseMs} * interval '1 millisecond'
     from due where webhook.id = due.id
-    returning webhook.id, name, url, secret, types, failures, cursor_era, cursor_xid::text as cursor_xid, cursor_id`
+    returning webhook.id, name, url as origin, sealed_url, secret, types, failures, cursor_era, cursor_xid::text as cursor_xid, cursor_id`
   return lines.map(({ cursorEra, cursorXid, cursorId, ...webhook }) => ({
     ...webhook,
     cursor: { era: cursorEra, xid: cursorXid, id: cursorId },

@@ -3,7 +3,8 @@ import type { Queryable, Tx } from '../client.ts'
 export interface WebhookLine {
   readonly id: string
   readonly name: string
-  readonly url: string
+  /** Of its URL, whose rest is sealed. */
+  readonly origin: string
   readonly types: string[]
   readonly state: 'active' | 'paused'
   readonly version: number
@@ -17,9 +18,9 @@ export interface WebhookLine {
   readonly updatedAt: Date
 }
 
-/** Everything but the secret. The cursor in its text form: see src/ledger/event-cursor.ts. */
+/** Everything but what is sealed. The cursor in its text form: see src/ledger/event-cursor.ts. */
 const columns = (db: Queryable) => db`
-  id, name, url, types, state, version, cursor_era || '-' || cursor_xid::text || '-' || cursor_id as cursor,
+  id, name, url as origin, types, state, version, cursor_era || '-' || cursor_xid::text || '-' || cursor_id as cursor,
   failures, next_try_at, last_error, last_delivered_at, created_by, created_at, updated_at`
 
 export const listWebhooks = async (
@@ -51,7 +52,8 @@ export const insertWebhook = async (
   webhook: {
     id: string
     name: string
-    url: string
+    origin: string
+    sealedUrl: Buffer
     secret: Buffer
     types: readonly string[]
     cursor: Cursor
@@ -59,8 +61,8 @@ export const insertWebhook = async (
   },
 ): Promise<WebhookLine> => {
   const [row] = await tx<WebhookLine[]>`
-    insert into webhook (id, name, url, secret, types, cursor_era, cursor_xid, cursor_id, created_by)
-    values (${webhook.id}::uuid, ${webhook.name}, ${webhook.url}, ${webhook.secret},
+    insert into webhook (id, name, url, sealed_url, secret, types, cursor_era, cursor_xid, cursor_id, created_by)
+    values (${webhook.id}::uuid, ${webhook.name}, ${webhook.origin}, ${webhook.sealedUrl}, ${webhook.secret},
       ${webhook.types as string[]}::text[], ${webhook.cursor.era}, ${webhook.cursor.xid}::xid8, ${webhook.cursor.id},
       ${webhook.by})
     returning ${columns(tx)}`
@@ -70,7 +72,9 @@ export const insertWebhook = async (
 
 export interface WebhookChange {
   readonly name?: string | undefined
-  readonly url?: string | undefined
+  /** Both or none. */
+  readonly origin?: string | undefined
+  readonly sealedUrl?: Buffer | undefined
   readonly types?: readonly string[] | undefined
   readonly state?: 'active' | 'paused' | undefined
   readonly cursor?: Cursor | undefined
@@ -80,7 +84,8 @@ export interface WebhookChange {
 export const updateWebhook = async (tx: Tx, id: string, change: WebhookChange): Promise<WebhookLine> => {
   const [row] = await tx<WebhookLine[]>`
     update webhook set version = version + 1, updated_at = now(), next_try_at = now(), failures = 0,
-      name = coalesce(${change.name ?? null}, name), url = coalesce(${change.url ?? null}, url),
+      name = coalesce(${change.name ?? null}, name), url = coalesce(${change.origin ?? null}, url),
+      sealed_url = coalesce(${change.sealedUrl ?? null}::bytea, sealed_url),
       types = coalesce(${(change.types as string[] | undefined) ?? null}::text[], types),
       state = coalesce(${change.state ?? null}, state),
       cursor_era = coalesce(${change.cursor?.era ?? null}::smallint, cursor_era),

@@ -37,6 +37,19 @@ export const accessToken = pgTable(
   ],
 )
 
+/** A session that somebody has signed out of, for as long as its cookie would still be good. */
+export const endedSession = pgTable(
+  'ended_session',
+  {
+    /** SHA-256 of what the cookie says, without its signature. */
+    id: bytea('id').primaryKey(),
+    tokenId: uuid('token_id').notNull(),
+    expiresAt: moment('expires_at').notNull(),
+    endedAt: moment('ended_at').notNull().defaultNow(),
+  },
+  (t) => [index('ended_session_expires').on(t.expiresAt)],
+)
+
 /** A setting that a person changed; what is not here has its default in code. */
 export const setting = pgTable('setting', {
   name: text('name').primaryKey(),
@@ -52,7 +65,10 @@ export const webhook = pgTable(
   {
     id: uuid('id').primaryKey(),
     name: text('name').notNull(),
+    /** Its origin alone: path and query are often the secret. */
     url: text('url').notNull(),
+    /** Null in a row of the version before, until `migrate` has sealed it. */
+    sealedUrl: bytea('sealed_url'),
     secret: bytea('secret').notNull(),
     /** Event types, exact or with a trailing `*`; empty means all. */
     types: text('types').array().notNull().default(sql`'{}'`),

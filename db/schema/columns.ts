@@ -8,5 +8,8 @@ export const snapshot = customType<{ data: string }>({ dataType: () => 'pg_snaps
 
 export const bytea = customType<{ data: Buffer }>({ dataType: () => 'bytea' })
 
-/** A moment. Every one in the ledger is read from the database's clock, never from a process's. */
+/**
+ * A moment. Every one in the ledger is read from the database's clock, never from a process's; but for what is signed about
+ * events, which must not depend on what the database says.
+ */
 export const moment = (name: string) => timestamp(name, { withTimezone: true, mode: 'date', precision: 3 })

@@ -1,6 +1,18 @@
 import { sql } from 'drizzle-orm'
-import { bigint, check, index, integer, jsonb, pgTable, primaryKey, text, uuid } from 'drizzle-orm/pg-core'
-import { moment, xid8 } from './columns.ts'
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgPolicy,
+  pgTable,
+  primaryKey,
+  text,
+  uuid,
+} from 'drizzle-orm/pg-core'
+import { bytea, moment, xid8 } from './columns.ts'
 
 /** Every process of the fleet, by its own word, refreshed while it lives. */
 export const worker = pgTable(
@@ -71,9 +83,56 @@ export const pause = pgTable(
   ],
 )
 
-/** What the ledger knows about its surroundings: the bell store's identity, the cluster's. */
-export const ledgerFact = pgTable('ledger_fact', {
-  name: text('name').primaryKey(),
-  value: text('value').notNull(),
-  updatedAt: moment('updated_at').notNull().defaultNow(),
+/** What is kept, sealed, of a sealing key that was replaced: enough to go on proving what it signed. */
+export const formerKey = pgTable('former_key', {
+  id: text('id').primaryKey(),
+  sealed: bytea('sealed').notNull(),
+  replacedAt: moment('replaced_at').notNull().defaultNow(),
 })
+
+/** The secret keys in use, each with a check value that it has sealed. `migrate` and `rekey` alone write it. */
+export const sealingKey = pgTable('sealing_key', {
+  id: text('id').primaryKey(),
+  checkValue: bytea('check_value').notNull(),
+  enteredAt: moment('entered_at').notNull().defaultNow(),
+})
+
+/** Which builds may work on this database; a migration raises it where earlier ones would do harm. */
+export const schemaSupport = pgTable(
+  'schema_support',
+  {
+    single: boolean('single').primaryKey().default(true),
+    /** A build that has fewer migrations than this does not start. */
+    migrationsMin: integer('migrations_min').notNull(),
+  },
+  (t) => [check('schema_support_only', sql`${t.single}`)],
+)
+
+/**
+ * Facts that a login of a role may lock, and the fact that it may change. `secret-keys` is the list of keys of the version
+ * before, whose processes insert it where it is missing, lock it, and compare their key with it.
+ */
+const lockedFacts = sql`name in ('bell-identity', 'secret-keys')`
+const changedFacts = sql`name = 'bell-identity'`
+
+/**
+ * What the ledger knows about its surroundings. Readers of events go by `era` and ownership of machines by
+ * `installation-id`: these and the cluster's identity are for `migrate` alone, which row security does not bind. The
+ * installation's id may be inserted: processes of the version before do so, and find that it is there.
+ */
+export const ledgerFact = pgTable(
+  'ledger_fact',
+  {
+    name: text('name').primaryKey(),
+    value: text('value').notNull(),
+    updatedAt: moment('updated_at').notNull().defaultNow(),
+  },
+  () => [
+    pgPolicy('ledger_fact_read', { for: 'select', using: sql`true` }),
+    pgPolicy('ledger_fact_add', {
+      for: 'insert',
+      withCheck: sql`name in ('bell-identity', 'secret-keys', 'installation-id')`,
+    }),
+    pgPolicy('ledger_fact_change', { for: 'update', using: lockedFacts, withCheck: changedFacts }),
+  ],
+)

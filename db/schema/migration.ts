@@ -233,8 +233,13 @@ export const certificate = pgTable(
 export const signingKey = pgTable('signing_key', {
   id: text('id').primaryKey(),
   publicKey: bytea('public_key').notNull(),
-  privateKey: bytea('private_key').notNull(),
+  /** Sealed. Gone with its retirement: nobody signs with it again. */
+  privateKey: bytea('private_key'),
   createdAt: moment('created_at').notNull().defaultNow(),
+  retiredAt: moment('retired_at'),
+  /** The key before it, and that key's signature that this one follows it. */
+  follows: text('follows'),
+  vouched: bytea('vouched'),
 })
 
 /** What the planner said of a batch, kept so that an approval and a diff have something to point at. */

@@ -22,15 +22,17 @@ import { batchMembers } from './resources/batch-members.ts'
 import { batches } from './resources/batches.ts'
 import { certificates } from './resources/certificates.ts'
 import { effects } from './resources/effects.ts'
+import { eventSeals } from './resources/event-seals.ts'
 import { events } from './resources/events.ts'
 import { instanceOverrides } from './resources/instance-overrides.ts'
 import { instanceVerbs } from './resources/instance-verbs.ts'
-import { instances, networkLists } from './resources/instances.ts'
+import { instances } from './resources/instances.ts'
 import { kinds } from './resources/job-kinds.ts'
 import { jobVerbs } from './resources/job-verbs.ts'
 import { jobs } from './resources/jobs.ts'
 import { limits as admissionLimits } from './resources/limits.ts'
 import { machines } from './resources/machines.ts'
+import { networkLists } from './resources/network-lists.ts'
 import { networks } from './resources/networks.ts'
 import { operationCreate } from './resources/operation-create.ts'
 import { operations } from './resources/operations.ts'
@@ -49,6 +51,7 @@ import { hosts, projects, storage } from './resources/site-things.ts'
 import { sourceVerbs, targetVerbs } from './resources/site-verbs.ts'
 import { sources, targets } from './resources/sites.ts'
 import { tokens } from './resources/tokens.ts'
+import { unopenedSecrets } from './resources/unopened-secrets.ts'
 import { waivers } from './resources/waivers.ts'
 import { warnings } from './resources/warnings.ts'
 import { webhookVerbs } from './resources/webhook-verbs.ts'
@@ -67,6 +70,7 @@ const resources = [
   effects,
   workers,
   events,
+  eventSeals,
   webhooks,
   webhookVerbs,
   tokens,
@@ -100,6 +104,7 @@ const resources = [
   ...queueVerbs,
   certificates,
   signingKeys,
+  unopenedSecrets,
   machines,
   operations,
   operationCreate,
@@ -133,9 +138,10 @@ const guard = (app: OpenAPIHono<ApiEnv>, deps: ApiDeps, authenticator: Authentic
     keys: deps.limits.buckets,
   })
   app.use(trackRequest(deps))
+  app.use(deps.filters.giveWay)
   app.use(traceRequest)
   app.use(securityHeaders)
-  app.use(hostGuard(deps.host))
+  app.use(hostGuard(deps.host, deps.front))
   app.use(limitUrl(deps.limits.urlBytes))
   app.use(deadline(deps.limits.requestMs))
   app.use(authenticate(authenticator))

@@ -1,112 +1,104 @@
 import type { Context } from 'hono'
 import { createMiddleware } from 'hono/factory'
 import {
-  anyAccessToken,
   findAccessTokenByHash,
-  findAccessTokenById,
+  findTokenOfSession,
   type KnownToken,
   touchAccessToken,
 } from '../../db/queries/find-access-token.ts'
+import type { Front } from '../front.ts'
+import { sameBytes } from '../seal.ts'
 import type { Actor, ApiDeps, ApiEnv, Role } from './env.ts'
-import { isLoopbackAddress, isSameOrigin } from './peers.ts'
+import { LiveTokens } from './live-tokens.ts'
+import { isSameOrigin } from './peers.ts'
 import { problem } from './problem.ts'
 import { TokenBuckets } from './rate-limit.ts'
-import { readSession, sessionCookie } from './session.ts'
-import { hashSecret, sameHash } from './tokens.ts'
-
-/** Remembered hashes of credentials that were good: they go on working while a neighbour guesses. */
-const knownGoodMax = 1_000
+import { readSession, type Session, sessionCookie } from './session.ts'
+import { hashSecret } from './tokens.ts'
 
 /**
- * Finds out who a request comes from. Before the first token exists: whoever is on this machine, as `local`
- * admin. From then on: a bearer token or a session made from one. Wrong ones are counted per peer.
+ * Finds out who a request comes from: a bearer token, or a session made from one. Wrong secrets are counted per peer,
+ * and nothing else is: what carries no secret cannot keep those out who sign in from the same address.
  */
 export class Authenticator {
   readonly #deps: ApiDeps
   readonly #failures: TokenBuckets
-  readonly #knownGood = new Set<string>()
-  #anyToken = false
+  readonly #anonymous: TokenBuckets
+  readonly #live: LiveTokens
 
   constructor(deps: ApiDeps) {
     this.#deps = deps
+    const { clock, limits } = deps
+    const keys = limits.buckets
     this.#failures = new TokenBuckets({
-      clock: deps.clock,
-      burst: deps.limits.failuresBurst,
-      refillMs: deps.limits.failureRefillMs,
-      keys: deps.limits.buckets,
+      ...{ clock, keys },
+      burst: limits.failuresBurst,
+      refillMs: limits.failureRefillMs,
     })
+    this.#anonymous = new TokenBuckets({
+      ...{ clock, keys },
+      burst: limits.anonymousBurst,
+      refillMs: 1_000 / limits.anonymousPerSecond,
+    })
+    this.#live = new LiveTokens(deps)
   }
 
   /** The actor of a request, or the problem to answer with. */
   async identify(c: Context<ApiEnv>): Promise<Actor> {
     const authorization = c.req.header('authorization')
     if (authorization !== undefined) return await this.#byBearer(c, authorization)
-    const cookie = sessionCookie(c)
-    const session = cookie === undefined ? undefined : await this.#bySession(c, cookie)
-    if (session) return session
-    return await this.#byPlace(c)
+    const found = await this.sessionOf(c)
+    if (!found)
+      throw this.#nobody(c.get('peer'), 'The request carries no token, and no session that is live.')
+    requireSameOrigin(c, this.#deps.front)
+    this.#touch(found.token)
+    return { ...actorOf(found.token), by: 'session', session: found.session }
   }
 
   /** A live token by its secret, for a bearer header and for the login form. Throws when it is not good. */
   async checkSecret(peer: string, secret: string): Promise<KnownToken> {
     const hash = hashSecret(secret)
-    const memory = hash.toString('base64')
-    const waitMs = this.#knownGood.has(memory) ? 0 : this.#failures.waitMs(peer)
-    if (waitMs > 0) throw tooManyFailures(waitMs)
-    const token = await findAccessTokenByHash(this.#deps.db, hash)
-    if (!token || !sameHash(token.hash, hash) || token.revoked || token.expired) {
-      this.#knownGood.delete(memory)
-      throw this.#fail(
-        peer,
-        token?.expired && !token.revoked ? 'The token has expired.' : 'The token is not valid.',
-      )
+    const waitMs = this.#failures.waitMs(peer)
+    if (waitMs > 0 && !(await this.#live.mayBe(hash))) {
+      this.#deps.signIns.failed(peer)
+      throw tooManyFailures(waitMs)
     }
-    this.#remember(memory)
-    return token
+    const token = await findAccessTokenByHash(this.#deps.db, hash)
+    if (token && sameBytes(token.hash, hash) && !token.revoked && !token.expired) return token
+    this.#deps.signIns.failed(peer)
+    const takenMs = this.#failures.take(peer)
+    if (takenMs > 0) throw tooManyFailures(takenMs)
+    throw unauthenticated(
+      token?.expired && !token.revoked ? 'The token has expired.' : 'The token is not valid.',
+    )
+  }
+
+  /** The session of the request's cookie and its token, while both are live. */
+  async sessionOf(c: Context<ApiEnv>): Promise<{ session: Session; token: KnownToken } | undefined> {
+    const cookie = sessionCookie(c, this.#deps.front)
+    if (cookie === undefined) return undefined
+    const session = readSession(this.#deps.sealer, cookie, this.#deps.clock.now())
+    if (!session) return undefined
+    const token = await findTokenOfSession(this.#deps.db, session)
+    return token && !token.revoked && !token.expired ? { session, token } : undefined
   }
 
   async #byBearer(c: Context<ApiEnv>, authorization: string): Promise<Actor> {
     const [, secret] = /^Bearer ([\x21-\x7e]{16,256})$/i.exec(authorization) ?? []
     if (secret === undefined)
-      throw this.#fail(c.get('peer'), 'The Authorization header is not `Bearer <token>`.')
+      throw this.#nobody(c.get('peer'), 'The Authorization header is not `Bearer <token>`.')
     const token = await this.checkSecret(c.get('peer'), secret)
     this.#touch(token)
-    return actorOf(token, 'token')
+    return { ...actorOf(token), by: 'token' }
   }
 
-  async #bySession(c: Context<ApiEnv>, cookie: string): Promise<Actor | undefined> {
-    const session = readSession(this.#deps.sealer, cookie, this.#deps.clock.now())
-    if (!session) return undefined
-    const token = await findAccessTokenById(this.#deps.db, session.tokenId)
-    if (!token || token.revoked || token.expired) return undefined
-    requireSameOrigin(c)
-    this.#touch(token)
-    return actorOf(token, 'session')
-  }
-
-  async #byPlace(c: Context<ApiEnv>): Promise<Actor> {
-    const peer = c.get('peer')
-    if (!this.#anyToken) this.#anyToken = await anyAccessToken(this.#deps.db)
-    if (this.#anyToken) throw this.#fail(peer, 'The request carries no token.')
-    // Behind a proxy on this machine everybody seems to be local; a proxy says that it is one.
-    const forwarded = c.req.header('x-forwarded-for') ?? c.req.header('forwarded')
-    if (!isLoopbackAddress(peer) || forwarded !== undefined)
-      throw this.#fail(peer, 'Until a token exists, Drover answers only on the machine it runs on.')
-    requireSameOrigin(c)
-    return { name: 'local', role: 'admin', by: 'local', tokenId: undefined }
-  }
-
-  #fail(peer: string, message: string) {
-    const waitMs = this.#failures.take(peer)
-    if (waitMs > 0) return tooManyFailures(waitMs)
-    return problem('unauthenticated', message, {
-      headers: { 'WWW-Authenticate': 'Bearer realm="drover", error="invalid_token"' },
+  /** For what carries no secret at all: it has a limit of its own, and is answered without the database. */
+  #nobody(peer: string, message: string) {
+    const waitMs = this.#anonymous.take(peer)
+    if (waitMs === 0) return unauthenticated(message)
+    return problem('too-many-requests', 'Too many requests without a token from this address.', {
+      retryAfterSeconds: waitMs / 1000,
     })
-  }
-
-  #remember(memory: string): void {
-    if (this.#knownGood.size >= knownGoodMax) this.#knownGood.clear()
-    this.#knownGood.add(memory)
   }
 
   /** Written now and then, and never waited for: a read must not become a write. */
@@ -118,20 +110,24 @@ export class Authenticator {
   }
 }
 
+const unauthenticated = (message: string) =>
+  problem('unauthenticated', message, {
+    headers: { 'WWW-Authenticate': 'Bearer realm="drover", error="invalid_token"' },
+  })
+
 const tooManyFailures = (waitMs: number) =>
   problem('too-many-requests', 'Too many failed attempts to sign in from this address.', {
     retryAfterSeconds: waitMs / 1000,
   })
 
-const requireSameOrigin = (c: Context<ApiEnv>): void => {
-  if (!isSameOrigin(c.req.raw))
+const requireSameOrigin = (c: Context<ApiEnv>, front: Front): void => {
+  if (!isSameOrigin(c.req.raw, front))
     throw problem('cross-origin', 'A page of another site tried to act with your rights.')
 }
 
-const actorOf = (token: KnownToken, by: 'token' | 'session'): Actor => ({
+const actorOf = (token: KnownToken): Omit<Actor, 'by'> => ({
   name: `token/${token.name}`,
   role: token.role as Role,
-  by,
   tokenId: token.id,
 })
 

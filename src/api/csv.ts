@@ -1,15 +1,17 @@
-/** What a spreadsheet would take for a formula when a field begins with it. */
-const formulaStart = /^[\s]*[=+\-@\t\r]/
+import { printable } from '../printable.mjs'
+
+/** What a spreadsheet takes for a formula at the beginning of a field; some read the wide and the small forms too. */
+const formulaStart = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r＝＋－＠﹦﹢﹣﹫]/u
 
 /**
- * One line of CSV (RFC 4180). Every field is quoted; one that a spreadsheet would run as a formula gets an
- * apostrophe in front, because names of machines are other people's text.
+ * One line of CSV (RFC 4180). Every field is quoted. Names of machines are other people's text: one that a spreadsheet
+ * would run as a formula gets an apostrophe in front, and what could steer a terminal shows its number.
  */
 export const csvLine = (fields: readonly (string | number | boolean | null)[]): string =>
   `${fields.map(csvField).join(',')}\r\n`
 
 const csvField = (value: string | number | boolean | null): string => {
-  const text = value === null ? '' : String(value)
-  const safe = typeof value === 'string' && formulaStart.test(text) ? `'${text}` : text
-  return `"${safe.replaceAll('"', '""')}"`
+  if (typeof value !== 'string') return `"${value === null ? '' : String(value)}"`
+  const text = printable(value)
+  return `"${(formulaStart.test(value) ? `'${text}` : text).replaceAll('"', '""')}"`
 }

@@ -1,11 +1,15 @@
 import type { Env, Hono } from 'hono'
 import type { Db } from '../../db/client.ts'
 import type { Clock } from '../clock.ts'
+import type { Front } from '../front.ts'
 import type { Bell } from '../ledger/bell.ts'
 import type { EventFeed } from '../ledger/event-feed.ts'
 import type { Logger } from '../log.ts'
 import type { Sealer } from '../seal.ts'
 import type { ApiLimits } from './api-limits.ts'
+import type { FilterTurns } from './filter-turns.ts'
+import type { Session } from './session.ts'
+import type { SignIns } from './sign-ins.ts'
 import type { Streams } from './streams.ts'
 
 export const roles = ['viewer', 'operator', 'admin'] as const
@@ -16,9 +20,11 @@ export type Role = (typeof roles)[number]
 export interface Actor {
   readonly name: string
   readonly role: Role
-  /** How it proved who it is. `local`: a process of this machine, before any token exists. */
-  readonly by: 'token' | 'session' | 'local'
-  readonly tokenId: string | undefined
+  /** How it proved who it is. */
+  readonly by: 'token' | 'session'
+  readonly tokenId: string
+  /** Which of the token's sessions, where it is one. */
+  readonly session?: Session
 }
 
 export interface ApiVariables {
@@ -49,12 +55,17 @@ export interface ApiDeps {
   readonly limits: ApiLimits
   /** A process that was silent for longer is not counted as living. */
   readonly leaseMs: number
+  /** No event is pruned before this age, whatever a setting says. */
+  readonly eventsKeptDaysMin: number
   /** The address we listen on: decides which Host headers are ours. */
   readonly host: string
+  readonly front: Front
   /** For the board and /readyz alone; no request that changes something ever asks it. */
   readonly bell: Pick<Bell, 'store' | 'check' | 'queues'> | undefined
   readonly events: Pick<EventFeed, 'subscribe'>
   readonly streams: Streams
+  readonly filters: FilterTurns
+  readonly signIns: SignIns
   /** The pages for people, mounted at `/`. Without them `/` leads to the API's own page. */
   readonly console?: Hono<ApiEnv> | undefined
 }

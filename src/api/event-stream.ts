@@ -26,7 +26,7 @@ export const openStream = (
   deps: Pick<ApiDeps, 'streams' | 'limits'>,
   begin: (stream: OpenStream) => () => void,
 ): Response => {
-  const ended = deps.streams.enter(c.get('actor').name)
+  const ended = deps.streams.enter(c.get('actor'))
   const log = c.get('log')
   // Proxies that buffer would hold events back.
   c.header('X-Accel-Buffering', 'no')

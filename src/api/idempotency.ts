@@ -1,7 +1,14 @@
 import { createHash } from 'node:crypto'
 import type { Context } from 'hono'
 import type { Tx } from '../../db/client.ts'
-import { findAnswer, type StoredAnswer, storeAnswer, tryLockRequest } from '../../db/queries/api-requests.ts'
+import {
+  findAnswer,
+  type RequestKey,
+  type StoredAnswer,
+  storeAnswer,
+  tryLockRequest,
+} from '../../db/queries/api-requests.ts'
+import { openAnswer, sealAnswer } from '../sealing/sealed-answer.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { problem } from './problem.ts'
 
@@ -38,17 +45,17 @@ export const once = async <Body, Status extends number>(
     if (key === undefined) return await work(tx)
     const request = { actor: c.get('actor').name, key }
     if (!(await tryLockRequest(tx, request))) throw inFlight()
-    const digest = await digestOf(c, deps)
+    const digest = await digestOf(c)
     const stored = await findAnswer(tx, request)
-    if (stored) return replay<Body, Status>(c, deps, stored, digest)
+    if (stored) return replay<Body, Status>(c, deps, request, stored, digest)
     const fresh = await work(tx)
     const body = JSON.stringify(fresh.body)
+    const kept = { ...request, digest: deps.sealer.mac(digest) }
     await storeAnswer(tx, {
-      ...request,
-      digest,
+      ...kept,
       status: fresh.status,
       headers: { ...fresh.headers },
-      body: options.secret ? sealedMark + deps.sealer.seal(body).toString('base64') : body,
+      body: options.secret ? sealAnswer(deps.sealer, kept, body) : body,
     })
     return fresh
   })) as Answer<Body, Status>
@@ -72,11 +79,12 @@ export const oncePart = async <Body>(
     // No key of a person holds a blank.
     const request = { actor: c.get('actor').name, key: `${key} ${part}` }
     if (!(await tryLockRequest(tx, request))) throw inFlight()
-    const digest = await digestOf(c, deps)
+    const digest = await digestOf(c)
     const stored = await findAnswer(tx, request)
-    if (stored) return replay<Body, number>(c, deps, stored, digest).body
+    if (stored) return replay<Body, number>(c, deps, request, stored, digest).body
     const fresh = await work(tx)
-    await storeAnswer(tx, { ...request, digest, status: 200, headers: {}, body: JSON.stringify(fresh) })
+    const kept = { ...request, digest: deps.sealer.mac(digest) }
+    await storeAnswer(tx, { ...kept, status: 200, headers: {}, body: JSON.stringify(fresh) })
     return fresh
   })) as Body
 }
@@ -88,8 +96,9 @@ export const answeredBefore = async <Body, Status extends number>(
 ): Promise<Answer<Body, Status> | undefined> => {
   const key = requestKey(c)
   if (key === undefined) return undefined
-  const stored = await findAnswer(deps.db, { actor: c.get('actor').name, key })
-  return stored && replay<Body, Status>(c, deps, stored, await digestOf(c, deps))
+  const request = { actor: c.get('actor').name, key }
+  const stored = await findAnswer(deps.db, request)
+  return stored && replay<Body, Status>(c, deps, request, stored, await digestOf(c))
 }
 
 /** The request's Idempotency-Key, for callers that also keep it elsewhere. */
@@ -103,36 +112,31 @@ export const requestKey = (c: Context<ApiEnv>): string | undefined => {
   return key
 }
 
-/** JSON never begins with this. */
-const sealedMark = 'sealed:'
-
 /**
- * What makes two requests the same: method, address and body, byte for byte. Keyed, because a body may hold a
+ * What makes two requests the same: method, address and body, byte for byte. Kept as a MAC, because a body may hold a
  * password: from a plain digest one could be guessed by whoever reads the database.
  */
-const digestOf = async (c: Context<ApiEnv>, deps: ApiDeps): Promise<Buffer> => {
+const digestOf = async (c: Context<ApiEnv>): Promise<Buffer> => {
   const { pathname, search } = new URL(c.req.url)
-  const digest = createHash('sha256')
+  return createHash('sha256')
     .update(`${c.req.method} ${pathname}${search}\n`)
     .update(Buffer.from(await c.req.arrayBuffer()))
     .digest()
-  return deps.sealer.mac(digest)
 }
 
 const replay = <Body, Status extends number>(
   c: Context<ApiEnv>,
   deps: ApiDeps,
+  request: RequestKey,
   stored: StoredAnswer,
   digest: Buffer,
 ): Answer<Body, Status> => {
-  if (!stored.digest.equals(digest))
+  if (!deps.sealer.isMac(digest, stored.digest))
     throw problem('idempotency-mismatch', 'This Idempotency-Key was used for another request.')
   // Stored in one transaction, so it is there whole or not at all.
   const { status, body } = stored
   if (status === null || body === null) throw inFlight()
-  const text = body.startsWith(sealedMark)
-    ? deps.sealer.open(Buffer.from(body.slice(sealedMark.length), 'base64'))
-    : body
+  const text = openAnswer(deps.sealer, { ...request, digest: stored.digest }, body)
   c.header('Idempotency-Replayed', 'true')
   return { status: status as Status, body: JSON.parse(text) as Body, headers: stored.headers ?? {} }
 }

@@ -3,7 +3,7 @@ import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
 import { type MachineLine, phaseOfLine } from '../../db/queries/list-machines.ts'
 import type { OperationLine } from '../../db/queries/list-operations.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
-import { type CompiledFilter, compileFilter } from '../domain/inventory/filter/compile-filter.ts'
+import { type CompiledFilter, compileNewFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
 import { FilterError } from '../domain/inventory/filter/filter-error.ts'
 import {
@@ -32,10 +32,10 @@ export type InstanceTest = FleetTest<JudgedLine>
 /** Reads a filter that a person sent; nothing, where they sent none. Refuses it with the place of the mistake. */
 const compile = (text: string, kind: FilterKind): CompiledFilter => {
   try {
-    return compileFilter(text, kind)
+    return compileNewFilter(text, kind)
   } catch (error) {
     if (!(error instanceof FilterError)) throw error
-    throw problem('filter-invalid', `${error.message}.\n${error.pointer}`, {
+    throw problem(error.code, `${error.message}.\n${error.pointer}`, {
       remedy: error.remedy,
       field: 'filter',
       position: error.position,

@@ -1,4 +1,5 @@
 import { Hono } from 'hono'
+import { bodyLimit } from 'hono/body-limit'
 import type { Authenticator } from './auth.ts'
 import type { ApiDeps, ApiEnv } from './env.ts'
 import { escapeHtml, page } from './pages.ts'
@@ -11,9 +12,19 @@ export const login = (deps: ApiDeps, authenticator: Authenticator): Hono<ApiEnv>
   const app = new Hono<ApiEnv>()
   app.use(async (c, next) => {
     // A form of another site must not sign somebody in or out.
-    if (!isSameOrigin(c.req.raw)) throw problem('cross-origin', 'The form belongs to another site.')
+    if (!isSameOrigin(c.req.raw, deps.front))
+      throw problem('cross-origin', 'The form belongs to another site.')
     await next()
   })
+  app.use(
+    '/login',
+    bodyLimit({
+      maxSize: deps.limits.loginBytes,
+      onError: () => {
+        throw problem('body-too-large', `The form is larger than ${deps.limits.loginBytes} bytes.`)
+      },
+    }),
+  )
   app.get('/login', (c) => c.html(form(localPath(c.req.query('next')))))
   app.post('/login', async (c) => {
     const type = c.req.header('content-type') ?? ''
@@ -24,9 +35,11 @@ export const login = (deps: ApiDeps, authenticator: Authenticator): Hono<ApiEnv>
     const secret = typeof fields.token === 'string' ? fields.token.trim() : ''
     try {
       const token = await authenticator.checkSecret(c.get('peer'), secret)
+      await deps.signIns.started(token, c.get('peer'))
       const expiresAtMs = deps.clock.now() + deps.limits.sessionMs
-      const session = writeSession(deps.sealer, { tokenId: token.id, expiresAtMs })
-      setSessionCookie(c, session, Math.floor(deps.limits.sessionMs / 1000))
+      const value = writeSession(deps.sealer, { tokenId: token.id, expiresAtMs })
+      const maxAgeSeconds = Math.floor(deps.limits.sessionMs / 1000)
+      setSessionCookie(c, deps.front, { value, maxAgeSeconds })
       return c.redirect(next, 303)
     } catch (error) {
       if (!(error instanceof ApiError) || (error.status !== 401 && error.status !== 429)) throw error
@@ -35,19 +48,46 @@ export const login = (deps: ApiDeps, authenticator: Authenticator): Hono<ApiEnv>
       return c.html(form(next, error.message), error.status)
     }
   })
-  app.post('/logout', (c) => {
-    clearSessionCookie(c)
+  app.post('/logout', async (c) => {
+    const found = await authenticator.sessionOf(c)
+    if (found) await deps.signIns.ended(found.session, found.token, c.get('peer'))
+    clearSessionCookie(c, deps.front)
     return c.redirect('/login', 303)
   })
   return app
 }
 
-/** Where to go after the login: a path of ours, never another site. */
+/** Signs that a browser drops or turns into others before it reads a path. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for.
+const unsafeSigns = /[\\\u0000-\u0020\u007f-\u00a0\u2028\u2029]/
+
+const elsewhere = 'http://drover.invalid'
+
+/**
+ * Where to go after the login: a path of ours, never another site. `//host`, `/\host` and `/.//host` are other sites
+ * to a browser, and so is what becomes one of them where somebody on the way decodes it; so what comes back is a path
+ * that nobody reads differently, however often.
+ */
 export const localPath = (next: string | undefined): string => {
-  if (next === undefined || !next.startsWith('/')) return '/'
-  // `//host` and `/\host` are other sites to a browser; a URL parser agrees with it, a pattern might not.
-  const url = new URL(next, 'http://drover.invalid')
-  return url.origin === 'http://drover.invalid' ? url.pathname + url.search : '/'
+  if (next === undefined || !next.startsWith('/') || unsafeSigns.test(next)) return '/'
+  if (!URL.canParse(next, elsewhere)) return '/'
+  const { origin, pathname, search } = new URL(next, elsewhere)
+  return origin === elsewhere && isPlainPath(pathname) ? pathname + search : '/'
+}
+
+/** Whether a path stays what it is when it is decoded, up to the end. */
+const isPlainPath = (pathname: string): boolean => {
+  let path = pathname
+  for (let round = 0; round < 5; round += 1) {
+    if (unsafeSigns.test(path) || /\/\/|\/\.\.?(\/|$)/.test(path)) return false
+    if (!path.includes('%')) return true
+    try {
+      path = decodeURIComponent(path)
+    } catch {
+      return false
+    }
+  }
+  return false
 }
 
 const form = (next: string, error?: string): string =>

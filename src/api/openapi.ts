@@ -64,7 +64,8 @@ export const describeApi = (app: OpenAPIHono<ApiEnv>): OpenApiDocument => {
     type: 'apiKey',
     in: 'cookie',
     name: 'drover_session',
-    description: 'Set by the login form for browsers. Unsafe methods must come from the same origin.',
+    description:
+      'Set by the login form for browsers, as `__Host-drover_session` where people come by https. Unsafe methods must come from the same origin.',
   })
   const document = app.getOpenAPI31Document({ openapi: '3.1.0', info, tags, servers: [{ url: '/' }] })
   const paths = Object.entries(document.paths ?? {}).map(([path, item]) => [

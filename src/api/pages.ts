@@ -1,3 +1,5 @@
+import { printableHtml } from '../printable.mjs'
+
 /** Text as HTML. */
 export const escapeHtml = (text: string): string =>
   text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`)
@@ -11,7 +13,8 @@ interface Page {
 }
 
 /** A whole page of ours: no inline script or style, nothing from elsewhere. */
-export const page = ({ title, body, scripts = [] }: Page): string => `<!doctype html>
+export const page = ({ title, body, scripts = [] }: Page): string =>
+  printableHtml(`<!doctype html>
 <html lang="en">
 <head>
 <meta charset="utf-8">
@@ -30,7 +33,7 @@ ${body}
 </main>
 </body>
 </html>
-`
+`)
 
 /** Three carts in a row, the first one ahead. Every page names it, or browsers would ask for one of their own. */
 export const icon = `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32">

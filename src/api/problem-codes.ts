@@ -1,37 +1,6 @@
 import type { ErrorClass } from '../domain/job/retry.ts'
 import { operationReasons } from '../domain/operation/reasons.ts'
-
-export interface ProblemFacts {
-  readonly status: ProblemStatus
-  readonly title: string
-  /** What a person can do, unless the error itself says something better. */
-  readonly remedy: string
-}
-
-export type ProblemStatus =
-  | 400
-  | 401
-  | 403
-  | 404
-  | 405
-  | 409
-  | 412
-  | 413
-  | 414
-  | 415
-  | 421
-  | 422
-  | 428
-  | 429
-  | 431
-  | 500
-  | 503
-
-const facts = (status: ProblemStatus, title: string, remedy: string): ProblemFacts => ({
-  status,
-  title,
-  remedy,
-})
+import { facts, type ProblemFacts, type ProblemStatus } from './problem-facts.ts'
 
 /**
  * Every code that the API answers with by itself. The one table that decides a status: `docs/errors.md` shows
@@ -226,9 +195,19 @@ export const problemCodes = {
     'The filter is not valid',
     'Correct the filter where `detail` points; docs/filters.md says what it can ask.',
   ),
+  'filter-too-expensive': facts(
+    422,
+    'The filter has too much to do',
+    'Take out lists inside lists, time functions inside lists, and patterns; ask of one field at a time.',
+  ),
   'if-match-required': facts(428, 'If-Match is required', 'Read it first and send its ETag in If-Match.'),
   'too-many-requests': facts(429, 'Too many requests', 'Wait for the time in Retry-After.'),
   'too-many-streams': facts(429, 'Too many open streams', 'Close a stream, then open the next.'),
+  'filters-busy': facts(
+    429,
+    'Too many filters at once',
+    'Wait for the time in Retry-After; send the next filter when the one before is answered.',
+  ),
   'headers-too-large': facts(
     431,
     'Header fields are too large',

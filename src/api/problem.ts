@@ -5,14 +5,8 @@ import { isDbAway, violatedConstraint } from '../../db/client.ts'
 import type { ErrorClass } from '../domain/job/retry.ts'
 import { asSentence } from '../domain/sentence.ts'
 import { DroverError } from '../errors.ts'
-import {
-  classStatus,
-  isProblemCode,
-  type ProblemCode,
-  type ProblemStatus,
-  problemCodes,
-  titleOf,
-} from './problem-codes.ts'
+import { classStatus, isProblemCode, type ProblemCode, problemCodes, titleOf } from './problem-codes.ts'
+import type { ProblemStatus } from './problem-facts.ts'
 
 export interface FieldError {
   readonly field: string
@@ -122,7 +116,7 @@ export const fieldErrors = (error: ZodError, under = ''): FieldError[] =>
 export const validationProblem = (errors: readonly FieldError[]): ApiError => {
   const [first] = errors
   const more = errors.length > 1 ? ` And ${errors.length - 1} more.` : ''
-  const where = first?.field ? `${first.field}: ` : ''
+  const where = first?.field ? `${clip(first.field, textMax)}: ` : ''
   return problem('validation-failed', `${where}${asSentence(first?.message ?? 'not valid')}${more}`, {
     errors,
     ...(first?.field ? { field: first.field } : {}),
@@ -193,8 +187,27 @@ const fromSql = (thrown: unknown): ApiError | undefined => {
       remedy: 'Run `drover migrate`; look at /readyz.',
       cause: thrown,
     })
+  if (state === '42501')
+    return problem('database-away', 'The database refuses the API what it needs for this.', {
+      retryAfterSeconds: 5,
+      remedy: 'Run `drover migrate` of this version; see that the API signs in as a member of drover_api.',
+      cause: thrown,
+    })
   return undefined
 }
+
+/** A request names things as long as it likes; what is said of them stays short. */
+const textMax = 200
+const detailMax = 2_000
+const errorsMax = 100
+
+const clip = (text: string, max: number): string =>
+  text.length > max ? `${text.slice(0, max - 1).replace(/[\ud800-\udbff]$/, '')}…` : text
+
+const clipped = (errors: readonly FieldError[]): FieldError[] =>
+  errors
+    .slice(0, errorsMax)
+    .map(({ field, message }) => ({ field: clip(field, textMax), message: clip(message, detailMax) }))
 
 /** The body of an error answer. Never holds a stack, a cause or anything of the server's inside. */
 export const renderProblem = (error: ApiError | ForeignProblem, requestId: string): Problem => {
@@ -203,12 +216,12 @@ export const renderProblem = (error: ApiError | ForeignProblem, requestId: strin
     type: `/docs#error-${facts.code}`,
     title: isProblemCode(facts.code) ? problemCodes[facts.code].title : titleOf(error.status),
     status: error.status,
-    detail: facts.message,
+    detail: clip(facts.message, detailMax),
     instance: `urn:drover:request:${requestId}`,
     code: facts.code,
     remedy: facts.remedy,
-    ...(facts.field === undefined ? {} : { field: facts.field }),
-    ...(error instanceof ApiError && error.errors ? { errors: [...error.errors] } : {}),
+    ...(facts.field === undefined ? {} : { field: clip(facts.field, textMax) }),
+    ...(error instanceof ApiError && error.errors ? { errors: clipped(error.errors) } : {}),
     ...(error instanceof ApiError && error.position !== undefined ? { position: error.position } : {}),
     ...(typeof facts.detail?.blocker === 'string' ? { blocker: facts.detail.blocker } : {}),
     ...countedOf(error instanceof ApiError ? error.counted : facts.detail),

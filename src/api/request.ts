@@ -1,8 +1,10 @@
 import { createMiddleware } from 'hono/factory'
 import { routePath } from 'hono/route'
 import { v7 as uuidv7 } from 'uuid'
+import { localPeer, peerOf } from '../front.ts'
 import { counter, histogram, withRemoteParent, withSpan } from '../telemetry.ts'
-import type { ApiDeps, ApiEnv } from './env.ts'
+import type { Actor, ApiDeps, ApiEnv } from './env.ts'
+import { isLocalSocket } from './local-socket.ts'
 import { problem } from './problem.ts'
 import type { TokenBuckets } from './rate-limit.ts'
 
@@ -24,8 +26,13 @@ export const trackRequest = (deps: ApiDeps) =>
     const sent = c.req.header('x-request-id')
     const requestId = sent !== undefined && requestIdPattern.test(sent) ? sent : uuidv7()
     c.set('requestId', requestId)
-    c.set('peer', c.env?.incoming?.socket.remoteAddress ?? 'unknown')
-    c.set('log', deps.log.child({ request: requestId }))
+    const socket = c.env?.incoming?.socket
+    const peer =
+      socket && isLocalSocket(socket)
+        ? localPeer
+        : peerOf(socket?.remoteAddress, c.req.header('x-forwarded-for'), deps.front.trustedProxies)
+    c.set('peer', peer)
+    c.set('log', deps.log.child({ request: requestId, peer }))
     const startMs = deps.clock.monotonicMs()
     await next()
     c.res.headers.set('X-Request-Id', requestId)
@@ -56,11 +63,17 @@ export const limitUrl = (maxBytes: number) =>
     await next()
   })
 
-/** So many requests for each actor, however many connections they come over. */
+/**
+ * So many requests for each actor, however many connections they come over. Where there is none their peer stands for
+ * them; the way in has room of its own there, and who sends a token is judged by the token (`SignIns`): what a
+ * neighbour asks for must not keep anybody out.
+ */
 export const limitRate = (buckets: TokenBuckets) =>
   createMiddleware<ApiEnv>(async (c, next) => {
-    // Public paths have no actor: their peer stands for them.
-    const key = c.get('actor') === undefined ? `peer ${c.get('peer')}` : `actor ${c.get('actor').name}`
+    const isWayIn = c.req.path === '/login'
+    if (isWayIn && c.req.method === 'POST') return await next()
+    const actor = c.get('actor') as Actor | undefined
+    const key = actor ? `actor ${actor.name}` : `${isWayIn ? 'way in of' : 'peer'} ${c.get('peer')}`
     const waitMs = buckets.take(key)
     if (waitMs > 0)
       throw problem('too-many-requests', 'You send more requests than Drover lets one user send.', {

@@ -1,8 +1,13 @@
 import type { Clock } from '../clock.ts'
-import { pacer } from './pace.ts'
+import { stepsSoFar } from '../domain/inventory/filter/meter.ts'
+import type { Slices } from './filter-turns.ts'
 
 /** Rows read at once: enough to be quick, few enough that memory stays flat whatever the fleet's size. */
-const usualRows = 1_000
+const mostRows = 1_000
+/** At first: nobody knows yet how long a row takes, and what is read and not looked at is read for nothing. */
+const firstRows = 200
+/** Rows are read for about so much of a filter's work: a tenth of a second. */
+const pageSteps = 5_000_000
 const shownErrors = 20
 
 export interface ScannedRow {
@@ -18,6 +23,8 @@ export interface ScanError {
 export interface ScanOptions<Row extends ScannedRow> {
   readonly clock: Clock
   readonly budgetMs: number
+  /** Undefined: what is asked of a row is too little to take turns for. */
+  readonly slices: Slices | undefined
   /** Ends as soon as so many match. */
   readonly limit: number
   readonly after: string | undefined
@@ -43,26 +50,33 @@ export interface ScanOutcome {
 /** Looks at rows in the order of their ids until enough match, none is left, or the time is over. */
 export const scan = async <Row extends ScannedRow>(options: ScanOptions<Row>): Promise<ScanOutcome> => {
   const { clock } = options
-  const pageRows = options.pageRows ?? usualRows
+  let pageRows = options.pageRows ?? firstRows
   const endMs = clock.monotonicMs() + options.budgetMs
-  const breathe = pacer(clock)
   const seen = { matched: 0, scanned: 0, errorCount: 0, errors: [] as ScanError[] }
   let after = options.after
   for (;;) {
     const rows = await options.read(after, pageRows)
+    options.slices?.end()
+    const stepsBefore = stepsSoFar()
     for (const row of rows) {
       if (seen.matched === options.limit || (seen.scanned > 0 && clock.monotonicMs() > endMs)) {
         await options.onPage?.()
         return { ...seen, next: after ?? null }
       }
+      const turn = options.slices?.next()
+      if (turn) await turn
       count(seen, row, options)
       after = row.id
-      await breathe()
     }
     await options.onPage?.()
     if (rows.length < pageRows) return { ...seen, next: null }
+    pageRows = options.pageRows ?? rowsFor((stepsSoFar() - stepsBefore) / rows.length)
   }
 }
+
+/** Steps of others who had a turn in between count as well: then fewer are read, which is as well. */
+const rowsFor = (rowSteps: number): number =>
+  Math.min(mostRows, Math.max(1, Math.floor(pageSteps / Math.max(1, rowSteps))))
 
 const count = <Row extends ScannedRow>(
   seen: { matched: number; scanned: number; errorCount: number; errors: ScanError[] },

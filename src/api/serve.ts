@@ -1,8 +1,7 @@
 import { createServer, type Server, STATUS_CODES } from 'node:http'
-import type { AddressInfo, Socket } from 'node:net'
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net'
 import { getRequestListener } from '@hono/node-server'
 import { openDb } from '../../db/client.ts'
-import { anyAccessToken } from '../../db/queries/find-access-token.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, requireSecretKey } from '../config.ts'
 import { createConsole } from '../console/console.ts'
@@ -10,16 +9,22 @@ import { DroverError } from '../errors.ts'
 import type { RunningRole } from '../health.ts'
 import { openBell } from '../ledger/bell.ts'
 import { EventFeed } from '../ledger/event-feed.ts'
+import { warnOfPower } from '../ledger/warn-of-power.ts'
 import { createLog, type Logger } from '../log.ts'
 import { createSealer } from '../seal.ts'
+import { checkStartUnlessAway } from '../sealing/key-check.ts'
+import { keyWatch } from '../sealing/key-watch.ts'
 import { startProcessMetrics, startTracing } from '../telemetry.ts'
 import { apiLimits } from './api-limits.ts'
 import { createApi } from './app.ts'
+import { boundConnections } from './bound-connections.ts'
 import type { ApiDeps } from './env.ts'
-import { isLoopbackHost } from './peers.ts'
+import { FilterTurns } from './filter-turns.ts'
+import { listenLocally } from './local-socket.ts'
 import { problem, renderProblem } from './problem.ts'
+import { SignIns } from './sign-ins.ts'
 import { Streams } from './streams.ts'
-import { ensureAdminToken } from './tokens.ts'
+import { openWayIn } from './way-in.ts'
 
 /** The pool's size: enough for a busy console and many scripts, few enough that ten APIs fit one Postgres. */
 const poolMax = 12
@@ -29,60 +34,60 @@ const connectMs = 2_500
 
 /**
  * Starts the API: pool, bell for the board, event feed, HTTP. It starts and works without the bell store, and
- * it starts while the database is away (answering 503) unless it would have to know whether tokens exist.
+ * it starts while the database is away (answering 503) unless it has a preset token to store.
  */
 export const runApi = async (config: Config): Promise<RunningRole> => {
   const { databaseUrl } = config
   if (databaseUrl === undefined) throw missing('DATABASE_URL', 'The API needs a database.')
-  const sealer = createSealer(requireSecretKey(config))
+  const sealer = createSealer(requireSecretKey(config), config.oldSecretKeys)
   const log = createLog({ role: 'api', level: config.logLevel })
   const db = openDb({ url: databaseUrl, max: poolMax, applicationName: 'drover-api', statementMs, connectMs })
   const events = new EventFeed({ db, clock: systemClock, log })
-  const streams = new Streams(apiLimits)
+  const parts = { db, clock: systemClock, log, limits: apiLimits }
+  const streams = new Streams(parts)
+  const signIns = new SignIns(parts)
   const tracing = await startTracing(config, 'api')
   const closers: (() => Promise<unknown>)[] = [() => db.end({ timeout: 5 }), () => tracing.stop()]
   try {
-    // Where the API is started alone (containers), nobody else stores the preset before it listens.
-    if (config.adminToken !== undefined) await ensureAdminToken(db, config.adminToken)
-    await refuseOpenDoor(config, db)
+    await checkStartUnlessAway(db, sealer, log)
+    await openWayIn(config, { db, log })
     const bell = await openBell(config, { databaseUrl, log })
     closers.unshift(() => bell.close())
     startProcessMetrics('api')
     const deps: ApiDeps = {
-      db,
-      clock: systemClock,
-      log,
+      ...parts,
       sealer,
-      limits: apiLimits,
       leaseMs: config.leaseMs,
+      eventsKeptDaysMin: config.eventsKeptDaysMin,
       host: config.host,
+      front: config.front,
       bell,
       events,
       streams,
+      filters: new FilterTurns({ clock: systemClock }),
+      signIns,
     }
     const server = createHttpServer({ ...deps, console: createConsole(deps) })
     await listen(server, config)
+    const local =
+      config.socketPath === undefined ? undefined : await listenLocally(server, config.socketPath, deps)
     events.start()
-    closers.unshift(() => events.stop())
+    void warnOfPower(db, { role: 'api', log })
+    const watch = keyWatch({ db, sealer, clock: systemClock, log })
+    watch.start()
+    closers.unshift(
+      () => events.stop(),
+      () => watch.stop(),
+      // Who was counted up to now is told of while the database is still open.
+      () => signIns.tell(),
+    )
     const { port } = server.address() as AddressInfo
-    log.info({ host: config.host, port }, 'the API answers')
-    return { name: 'api', port, stop: stopper(server, streams, closers, log, config.drainMs) }
+    log.info({ host: config.host, port, publicUrl: config.front.publicUrl?.origin }, 'the API answers')
+    return { name: 'api', port, stop: stopper({ server, local }, streams, closers, log, config.drainMs) }
   } catch (error) {
     await closeAll(closers, log)
     throw error
   }
-}
-
-/** Beyond loopback, an API without tokens would belong to whoever comes first. */
-const refuseOpenDoor = async (config: Config, db: ApiDeps['db']): Promise<void> => {
-  if (isLoopbackHost(config.host) || (await anyAccessToken(db))) return
-  throw new DroverError({
-    code: 'token-required',
-    class: 'config',
-    message: `The API would listen on ${config.host}, which others can reach, and no token exists yet.`,
-    remedy: 'Set DROVER_ADMIN_TOKEN, or listen on 127.0.0.1 until a token exists.',
-    field: 'DROVER_HOST',
-  })
 }
 
 /** The API behind Node's HTTP server, with bounds on what a client may do before a request even exists. */
@@ -106,6 +111,7 @@ export const createHttpServer = (deps: ApiDeps): Server => {
     (request, response) => void listener(request, response),
   )
   server.maxHeadersCount = 100
+  boundConnections(server, deps.limits.connections, { ...deps, door: 'network' })
   server.on('clientError', (error: NodeJS.ErrnoException, socket: Socket) => {
     if (!socket.writable) return
     socket.end(rawProblem(error.code === 'HPE_HEADER_OVERFLOW' ? 'headers-too-large' : 'bad-request'))
@@ -158,7 +164,7 @@ const listenError = (config: Config, error: NodeJS.ErrnoException): Error => {
 
 /** Takes no new connection, ends the streams, lets what is under way finish, then closes the rest. */
 const stopper = (
-  server: Server,
+  { server, local }: { readonly server: Server; readonly local: NetServer | undefined },
   streams: Streams,
   closers: readonly (() => Promise<unknown>)[],
   log: Logger,
@@ -166,7 +172,11 @@ const stopper = (
 ): (() => Promise<void>) => {
   let stopping: Promise<void> | undefined
   const stop = async () => {
-    const closed = new Promise<void>((resolve) => server.close(() => resolve()))
+    const closed = Promise.all(
+      [server, local].map(
+        (one) => new Promise<void>((resolve) => (one ? one.close(() => resolve()) : resolve())),
+      ),
+    )
     streams.close()
     // A connection falls idle when its answer ends, which may be after the close.
     const idle = setInterval(() => server.closeIdleConnections(), 25)

@@ -14,7 +14,7 @@ export const streamText = (
     readonly pieces: (signal: AbortSignal) => AsyncGenerator<string>
   },
 ): Response => {
-  const ended = deps.streams.enter(c.get('actor').name)
+  const ended = deps.streams.enter(c.get('actor'))
   const log = c.get('log')
   const pieces = options.pieces(ended.signal)
   const encoder = new TextEncoder()
@@ -24,17 +24,26 @@ export const streamText = (
   }
   const body = new ReadableStream<Uint8Array>(
     {
+      start: (controller) => {
+        const cutOff = () => {
+          deps.streams.leave(ended)
+          // Also while its reader takes nothing: nobody would pull, and the connection would stay.
+          controller.error(ended.signal.reason)
+          pieces.return(undefined).catch(() => {})
+        }
+        ended.signal.addEventListener('abort', cutOff, { once: true })
+      },
       pull: async (controller) => {
         try {
           ended.signal.throwIfAborted()
           const { done, value } = await pieces.next()
           if (!done) return controller.enqueue(encoder.encode(value))
-          leave()
           controller.close()
-        } catch (error) {
           leave()
+        } catch (error) {
           log.warn({ err: error }, 'a streamed answer was cut off')
           controller.error(error)
+          leave()
         }
       },
       cancel: async () => {

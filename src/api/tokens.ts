@@ -1,15 +1,15 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import type { Db, Tx } from '../../db/client.ts'
 import {
-  deleteRevokedTokenByHash,
+  countAdmins,
   findLiveTokenByName,
   insertAccessToken,
   lockAccessTokens,
   revokeAccessToken,
   type TokenRow,
 } from '../../db/queries/access-tokens.ts'
-import { anyAccessToken } from '../../db/queries/find-access-token.ts'
+import { anyAccessToken, findAccessTokenByHash, type KnownToken } from '../../db/queries/find-access-token.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { Role } from './env.ts'
 
@@ -19,8 +19,6 @@ export const newSecret = (): string =>
 
 /** One round of SHA-256 is enough: what is hashed is random and long, not a person's password. */
 export const hashSecret = (secret: string): Buffer => createHash('sha256').update(secret, 'utf8').digest()
-
-export const sameHash = (a: Buffer, b: Buffer): boolean => a.length === b.length && timingSafeEqual(a, b)
 
 /** What a list may show of a token: enough to tell it from another, useless to guess the rest. */
 const hintOf = (secret: string): string =>
@@ -70,31 +68,44 @@ export const revokeToken = async (tx: Tx, id: string, by: string): Promise<boole
 const presetName = 'preset-admin'
 const actor = 'start'
 
+/** What became of the token that `DROVER_ADMIN_TOKEN` names. A word that is not `stored` or `kept`: it opens nothing. */
+export type PresetState = 'stored' | 'kept' | 'revoked' | 'expired' | 'not an admin'
+
+export interface AdminTokens {
+  /** The first token's secret, this once. */
+  readonly token?: string
+  readonly created: boolean
+  readonly preset?: PresetState
+  /** How many tokens let somebody administrate now. */
+  readonly admins: number
+}
+
 /**
- * Makes sure that somebody can sign in. A preset is stored as the token `preset-admin`, in place of an older
- * preset. Without one, a first token is made when there is none; its secret is returned this once.
+ * Makes sure that somebody can sign in. A preset is stored as the token `preset-admin`, in place of an older preset;
+ * one that was revoked stays dead. Without one, a first token is made when there is none.
  */
-export const ensureAdminToken = async (
-  db: Db,
-  preset: string | undefined,
-): Promise<{ token?: string; created: boolean }> => {
+export const ensureAdminToken = async (db: Db, preset: string | undefined): Promise<AdminTokens> => {
   const made = await db.begin(async (tx) => {
     await lockAccessTokens(tx)
-    if (preset !== undefined) return { created: await keepPreset(tx, preset) }
-    if (await anyAccessToken(tx)) return { created: false }
-    const secret = newSecret()
-    await createToken(tx, { name: 'admin', role: 'admin', expiresAt: null, createdBy: actor, secret })
-    return { token: secret, created: true }
+    const first = preset === undefined ? await makeFirst(tx) : await keepPreset(tx, preset)
+    return { ...first, admins: await countAdmins(tx) }
   })
   return made
 }
 
-const keepPreset = async (tx: Tx, preset: string): Promise<boolean> => {
+const makeFirst = async (tx: Tx): Promise<Omit<AdminTokens, 'admins'>> => {
+  if (await anyAccessToken(tx)) return { created: false }
+  const secret = newSecret()
+  await createToken(tx, { name: 'admin', role: 'admin', expiresAt: null, createdBy: actor, secret })
+  return { token: secret, created: true }
+}
+
+const keepPreset = async (tx: Tx, preset: string): Promise<Omit<AdminTokens, 'admins'>> => {
   const hash = hashSecret(preset)
+  const same = await findAccessTokenByHash(tx, hash)
+  if (same) return { created: false, preset: stateOf(same) }
   const known = await findLiveTokenByName(tx, presetName)
-  if (known && sameHash(known.hash, hash)) return false
   if (known) await revokeToken(tx, known.id, actor)
-  await deleteRevokedTokenByHash(tx, hash)
   await createToken(tx, {
     name: presetName,
     role: 'admin',
@@ -102,5 +113,23 @@ const keepPreset = async (tx: Tx, preset: string): Promise<boolean> => {
     createdBy: actor,
     secret: preset,
   })
-  return true
+  return { created: true, preset: 'stored' }
 }
+
+const stateOf = (token: KnownToken): PresetState => {
+  if (token.revoked) return 'revoked'
+  if (token.expired) return 'expired'
+  return token.role === 'admin' ? 'kept' : 'not an admin'
+}
+
+/** What somebody who starts Drover has to know about the ways in; empty when all is well. */
+export const wayInAdvice = ({ preset, admins }: Pick<AdminTokens, 'preset' | 'admins'>): string[] => [
+  ...(preset === undefined || preset === 'stored' || preset === 'kept'
+    ? []
+    : [`The token in DROVER_ADMIN_TOKEN is ${preset} and stays so. Set another value, or unset it.`]),
+  ...(admins > 0
+    ? []
+    : [
+        'No admin token is left that is good. Set DROVER_ADMIN_TOKEN to a new value (`openssl rand -hex 32` makes one) and start again.',
+      ]),
+]

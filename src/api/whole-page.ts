@@ -1,4 +1,5 @@
 import type { ApiDeps } from './env.ts'
+import type { Slices } from './filter-turns.ts'
 import type { RowTest } from './inventory-filter.ts'
 import { readCursor, uuidKey, writeCursor } from './page.ts'
 import { type ScannedRow, scan } from './scan.ts'
@@ -16,12 +17,14 @@ export const wholePage = async <Row extends ScannedRow, Item>(
     /** Undefined: all that are read. */
     readonly test: RowTest<Row> | undefined
     readonly item: (row: Row) => Item
+    readonly slices: Slices | undefined
   },
 ) => {
   const items: Item[] = []
   const outcome = await scan<Row>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * listBudgetPart,
+    slices: list.slices,
     limit: query.limit,
     after: readCursor(list.name, uuidKey, query.cursor),
     pageRows: list.test ? undefined : query.limit + 1,

@@ -69,12 +69,13 @@ const parse = (
   }
   const parsed = certificateFile.safeParse(json)
   if (parsed.success) return { ok: true, file: parsed.data }
-  const [issue] = parsed.error.issues
-  return {
-    ok: false,
-    problem:
-      `It is not a certificate of this version: ${issue?.path.join('.') ?? ''} ${issue?.message ?? ''}`.trim(),
-  }
+  return { ok: false, problem: `It is not a certificate of this version: ${wrongPart(parsed.error)}.` }
+}
+
+const wrongPart = ({ issues: [issue] }: z.ZodError): string => {
+  if (issue?.code === 'unrecognized_keys') return `nobody knows what "${issue.keys[0]}" is`
+  if (!issue || issue.path.length === 0) return 'it is no certificate with its signature'
+  return `its "${issue.path.join('.')}" is missing, or not what belongs there`
 }
 
 /** A key that is none is no reason to stop: the file is just not sound. */

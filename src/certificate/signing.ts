@@ -38,6 +38,31 @@ export const signCertificate = (
 ): Buffer =>
   sign(null, signedBytes(document), createPrivateKey({ key: privateKey, format: 'der', type: 'pkcs8' }))
 
+/** What a key signs when another one takes its place. */
+const successionBytes = (from: string, next: Pick<SigningPair, 'id' | 'publicKey'>): Buffer =>
+  Buffer.from(`drover-signing-key/1\n${from}\n${next.id}\n${next.publicKey.toString('hex')}`)
+
+/** The last signature of a key: that `next` follows it. */
+export const vouchFor = (next: Pick<SigningPair, 'id' | 'publicKey'>, before: SigningPair): Buffer =>
+  sign(
+    null,
+    successionBytes(before.id, next),
+    createPrivateKey({ key: before.privateKey, format: 'der', type: 'pkcs8' }),
+  )
+
+/** Whether the key before vouched for this one: who trusts it may then trust this one. */
+export const isVouchedBy = (
+  next: Pick<SigningPair, 'id' | 'publicKey'>,
+  before: Pick<SigningPair, 'id' | 'publicKey'>,
+  vouched: Buffer,
+): boolean =>
+  verify(
+    null,
+    successionBytes(before.id, next),
+    createPublicKey({ key: before.publicKey, format: 'der', type: 'spki' }),
+    vouched,
+  )
+
 export const isSignedBy = (document: CertificateDocument, signature: Buffer, publicKey: Buffer): boolean =>
   verify(
     null,

@@ -1,8 +1,15 @@
 import { randomUUID } from 'node:crypto'
+import { requestApi } from '../api-request.ts'
+import { boundedSignal } from '../bounded-signal.ts'
+import { NoLocalDoor } from '../standalone/local-door.ts'
 import type { Connection } from './connection.ts'
 
-const tokenRemedy =
-  'Set DROVER_TOKEN; or, on the machine where npm start runs with a data directory of its own, DROVER_DATA_DIR.'
+/** What a person types: the API speaks of headers. A wrong token is not mended by saying where one is set. */
+const tokenRemedy = ({ token, tokenFrom, where }: Connection): string => {
+  if (token !== undefined)
+    return `The token in ${tokenFrom} is refused at ${where}: it is mistyped, was revoked, has ended, or is another Drover's. Set DROVER_TOKEN to one that is good there.`
+  return 'Set DROVER_TOKEN. On the machine where npm start runs none is needed without DROVER_URL (with a data directory of its own: DROVER_DATA_DIR).'
+}
 
 /** The API refused: what happened, and what to do about it. */
 export class ApiRefusal extends Error {
@@ -21,28 +28,35 @@ export class ApiRefusal extends Error {
       matched?: unknown
       sample?: unknown
     },
+    asked: Connection,
   ) {
     super(problem.detail ?? problem.title ?? `The API answered ${status}.`)
     this.status = status
     this.code = problem.code ?? `http-${status}`
-    // The API speaks of headers, which nobody types here.
     this.remedy =
-      this.code === 'unauthenticated' ? tokenRemedy : (problem.remedy ?? 'Look at the log of the API.')
+      this.code === 'unauthenticated' ? tokenRemedy(asked) : (problem.remedy ?? 'Look at the log of the API.')
     this.errors = Array.isArray(problem.errors) ? problem.errors : []
     this.matched = typeof problem.matched === 'number' ? problem.matched : undefined
     this.sample = Array.isArray(problem.sample) ? problem.sample : []
   }
 }
 
-/** Nobody answers at the address. */
+/** Nobody answers, or nobody who can be trusted. */
 export class Unreachable extends Error {
   readonly remedy: string
 
-  constructor(url: string, cause: unknown) {
-    super(`Drover does not answer at ${url}: ${reasonOf(cause)}.`, { cause })
-    this.remedy = 'Is it running (npm start)? Set DROVER_URL to where it is.'
+  constructor(message: string, remedy: string, cause?: unknown) {
+    super(message, { cause })
+    this.remedy = remedy
   }
 }
+
+const unanswered = (where: string, cause: unknown): Unreachable =>
+  new Unreachable(
+    `Drover does not answer at ${where}: ${reasonOf(cause)}.`,
+    'Is it running (npm start)? Set DROVER_URL to where it is.',
+    cause,
+  )
 
 const reasonOf = (cause: unknown): string => {
   if (!(cause instanceof Error)) return String(cause)
@@ -75,20 +89,23 @@ const retryMax = 3
 
 /** Speaks to the API. POSTs carry an Idempotency-Key, so that a try again is never a second job. */
 export class Client {
-  readonly #connection: Connection
+  readonly #find: () => Connection
   readonly #signal: AbortSignal
 
-  constructor(connection: Connection, signal: AbortSignal) {
-    this.#connection = connection
+  /** `find` is asked before each request: a local Drover that was started again is another process. */
+  constructor(find: () => Connection, signal: AbortSignal) {
+    this.#find = find
     this.#signal = signal
   }
 
-  get url(): string {
-    return this.#connection.url
-  }
-
-  get tokenFrom(): string | undefined {
-    return this.#connection.tokenFrom
+  /** Where requests go now. Throws `Unreachable` when there is nobody who may be asked. */
+  get connection(): Connection {
+    try {
+      return this.#find()
+    } catch (error) {
+      if (error instanceof NoLocalDoor) throw new Unreachable(error.message, error.remedy, error)
+      throw error
+    }
   }
 
   async get(path: string, query?: Ask['query']): Promise<Json> {
@@ -104,37 +121,45 @@ export class Client {
     const key = method === 'POST' ? { 'idempotency-key': randomUUID() } : {}
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.fetch(method, path, { ...ask, headers: { ...key, ...ask.headers } })
-      const text = await response.text()
-      const body = parse(text)
+      const body = parse(await this.#readText(response))
       if (response.ok) return { status: response.status, headers: response.headers, body }
       const waitMs = Number(response.headers.get('retry-after')) * 1_000
       if (![429, 503].includes(response.status) || !(waitMs > 0) || attempt > retryMax)
-        throw new ApiRefusal(response.status, body)
+        throw new ApiRefusal(response.status, body, this.connection)
       await this.sleep(Math.min(waitMs, 5_000))
     }
   }
 
   /** A request whose answer is read by the caller, such as a stream or a health page. */
   async fetch(method: string, path: string, ask: Ask & { endless?: boolean } = {}): Promise<Response> {
-    const url = new URL(path, this.#connection.url)
+    const { connection } = this
+    const query = new URLSearchParams()
     for (const [name, value] of Object.entries(ask.query ?? {}))
-      if (value !== undefined) url.searchParams.set(name, String(value))
-    const { token } = this.#connection
+      if (value !== undefined) query.set(name, String(value))
+    const { token } = connection
     try {
-      return await fetch(url, {
+      return await requestApi(connection.door, query.size === 0 ? path : `${path}?${query}`, {
         method,
         headers: {
           ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
           ...(ask.body === undefined ? {} : { 'content-type': 'application/json' }),
           ...ask.headers,
         },
-        ...(ask.body === undefined ? {} : { body: JSON.stringify(ask.body) }),
-        redirect: 'error',
-        signal: ask.endless ? this.#signal : AbortSignal.any([this.#signal, AbortSignal.timeout(answerMs)]),
+        body: ask.body === undefined ? undefined : JSON.stringify(ask.body),
+        signal: ask.endless ? this.#signal : boundedSignal(this.#signal, answerMs),
       })
     } catch (error) {
       if (this.#signal.aborted) throw error
-      throw new Unreachable(this.#connection.url, error)
+      throw unanswered(connection.where, error)
+    }
+  }
+
+  async #readText(response: Response): Promise<string> {
+    try {
+      return await response.text()
+    } catch (error) {
+      if (this.#signal.aborted) throw error
+      throw unanswered(this.connection.where, error)
     }
   }
 

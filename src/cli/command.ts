@@ -1,3 +1,4 @@
+import type { PrintedTo } from '../terminal.ts'
 import type { Client } from './client.ts'
 import type { Output } from './output.ts'
 import type { Keyboard } from './password.ts'
@@ -5,8 +6,8 @@ import type { Keyboard } from './password.ts'
 /** What the command line runs in: handed in, so that a test is a caller like any other. */
 export interface Io {
   readonly env: NodeJS.ProcessEnv
-  readonly stdout: NodeJS.WritableStream & { readonly isTTY?: boolean; readonly columns?: number }
-  readonly stderr: NodeJS.WritableStream
+  readonly stdout: PrintedTo
+  readonly stderr: PrintedTo
   /** For a password; nothing where nobody could give one. */
   readonly stdin?: Keyboard
   /** Aborted by Ctrl-C. */
@@ -55,10 +56,26 @@ export interface Command {
   readonly run: (call: Call) => Promise<number | undefined>
 }
 
-export const exitCodes = { ok: 0, failed: 1, usage: 2, unreachable: 3 } as const
+export const exitCodes = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  unreachable: 3,
+  /** Nothing is wrong with it, and nothing is proved. */
+  unproved: 4,
+  /** It is whole, and somebody else made it. */
+  foreign: 5,
+} as const
 
-/** A mistake of the person at the keyboard: shown with how it is done right, exit code 2. */
-export class UsageError extends Error {}
+/** A mistake of the person at the keyboard: shown with how it is done right in lines of its own, exit code 2. */
+export class UsageError extends Error {
+  readonly more: readonly string[]
+
+  constructor(message: string, ...more: readonly string[]) {
+    super(message)
+    this.more = more
+  }
+}
 
 export const textOf = (values: Values, name: string): string | undefined => {
   const value = values[name]

@@ -15,6 +15,7 @@ import { queueCommands } from './commands/queue.ts'
 import { ruleCommands } from './commands/rules.ts'
 import { selfTestCommands } from './commands/self-test.ts'
 import { settingCommands } from './commands/settings.ts'
+import { signingKeyCommands } from './commands/signing-keys.ts'
 import { sourceCommands, targetCommands } from './commands/sites.ts'
 import { tokenCommands } from './commands/tokens.ts'
 import { certificateCommands } from './commands/verify.ts'
@@ -38,6 +39,7 @@ export const commands: readonly Command[] = [
   ...operationCommands,
   ...storedCertificateCommands,
   ...certificateCommands,
+  ...signingKeyCommands,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,
@@ -58,4 +60,5 @@ export const roles: Readonly<Record<string, string>> = {
   conductor: 'rings the bell, ends lost leases; one works, the others stand by',
   lab: 'a simulated data centre to try things out on, behind HTTP of its own',
   migrate: 'brings the database to this version, then ends; with machines behind it, it moves these',
+  rekey: 'seals everything with DROVER_SECRET_KEY instead of DROVER_SECRET_KEYS_OLD, then ends',
 }

@@ -20,6 +20,7 @@ export const completionScript = (
 const optionsOf = (command: Command): string[] => [
   ...Object.keys(command.options ?? {}).map((name) => `--${name}`),
   '--json',
+  '--insecure-http',
   '--help',
 ]
 
@@ -108,5 +109,5 @@ const fishScript = (commands: readonly Command[], words: readonly string[]): str
       add(when, `-l ${name}${takes}${values} -d ${quoted(option.summary)}`)
     }
   }
-  return `${lines.join('\n')}\ncomplete -c drover -l json -d 'the answer as JSON'\n`
+  return `${lines.join('\n')}\ncomplete -c drover -l json -d 'the answer as JSON'\ncomplete -c drover -l insecure-http -d 'the token over plain HTTP'\n`
 }

@@ -12,7 +12,7 @@ const answerBytes = 1_024
 export const confirm = async (call: Call, text: string): Promise<void> => {
   if (call.values.yes === true) return
   const { stdin } = call.io
-  if (!stdin?.isTTY) throw new UsageError(`${text}\nAdd --yes to do it.`)
+  if (!stdin?.isTTY) throw new UsageError(text, 'Add --yes to do it.')
   await ask(call, stdin, text)
 }
 
@@ -24,8 +24,9 @@ export const confirmIfPerson = async (call: Call, read: () => Promise<string>): 
   if (text !== '') await ask(call, stdin, text)
 }
 
-const ask = async ({ io }: Call, stdin: Keyboard, text: string): Promise<void> => {
-  io.stderr.write(`${text}\nGo on? [y/N] `)
+const ask = async ({ output }: Call, stdin: Keyboard, text: string): Promise<void> => {
+  output.warn(text)
+  output.prompt('Go on? [y/N] ')
   const answer = (await readLine(stdin)).trim().toLowerCase()
   if (answer !== 'y' && answer !== 'yes') throw new UsageError('Nothing was done.')
 }

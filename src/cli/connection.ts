@@ -1,67 +1,91 @@
-import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { type ApiDoor, socketDoor } from '../api-request.ts'
+import { findLocalDoor } from '../standalone/local-door.ts'
 import { UsageError } from './command.ts'
+import { type GivenFile, readGiven } from './given-file.ts'
 
 export interface Connection {
-  readonly url: string
+  readonly door: ApiDoor
+  /** The same in words: an address, or a socket. */
+  readonly where: string
   readonly token: string | undefined
   /** Where the token was found, for `drover doctor`. */
   readonly tokenFrom: string | undefined
+  /** What is not safe about it, although a person wanted it. */
+  readonly warning?: string
 }
 
-const defaultUrl = 'http://127.0.0.1:7070'
+interface Credential {
+  readonly token: string
+  readonly from: string
+}
 
 /**
- * Where the API is and who we are: DROVER_URL, DROVER_TOKEN or DROVER_TOKEN_FILE. On this machine the token that
- * `npm start` keeps for local programs (an operator's) will do; it is never sent to another machine.
+ * Where the API is and who we are. DROVER_URL names an address, DROVER_TOKEN or DROVER_TOKEN_FILE a token. Without an
+ * address it is the Drover of this machine, on its socket: a token goes to nobody who was neither named nor proved.
+ * The local token (an operator's) goes to that socket alone.
  */
-export const readConnection = (env: NodeJS.ProcessEnv): Connection => {
-  const url = readUrl(env.DROVER_URL || defaultUrl)
-  if (env.DROVER_TOKEN) return { url, token: env.DROVER_TOKEN.trim(), tokenFrom: 'DROVER_TOKEN' }
-  if (env.DROVER_TOKEN_FILE) {
-    const token = readToken(env.DROVER_TOKEN_FILE)
-    if (token === undefined)
-      throw new UsageError(`DROVER_TOKEN_FILE cannot be read: ${env.DROVER_TOKEN_FILE}`)
-    return { url, token, tokenFrom: env.DROVER_TOKEN_FILE }
+export const readConnection = (
+  env: NodeJS.ProcessEnv,
+  options: { readonly insecureHttp?: boolean } = {},
+): Connection => {
+  const own = readCredential(env)
+  if (env.DROVER_URL) {
+    const insecure = options.insecureHttp === true || env.DROVER_INSECURE_HTTP === '1'
+    return overNetwork(readUrl(env.DROVER_URL), own, insecure)
   }
-  if (!isLocal(url)) return { url, token: undefined, tokenFrom: undefined }
-  for (const path of localTokenPaths(env)) {
-    const token = readToken(path)
-    if (token !== undefined) return { url, token, tokenFrom: path }
+  const local = findLocalDoor(dataDirs(env))
+  const { socketPath, tokenPath } = local
+  return {
+    door: socketDoor(socketPath),
+    where: `the socket ${socketPath}`,
+    token: own ? own.token : local.readToken(),
+    tokenFrom: own ? own.from : tokenPath,
   }
-  return { url, token: undefined, tokenFrom: undefined }
 }
 
-const readUrl = (text: string): string => {
+const tokenFile: GivenFile = {
+  option: 'DROVER_TOKEN_FILE',
+  holds: 'It names a file with a token alone, which an administrator makes with drover tokens add.',
+}
+
+const readCredential = (env: NodeJS.ProcessEnv): Credential | undefined => {
+  if (env.DROVER_TOKEN) return { token: env.DROVER_TOKEN.trim(), from: 'DROVER_TOKEN' }
+  const path = env.DROVER_TOKEN_FILE
+  if (!path) return undefined
+  const token = readGiven(path, tokenFile).trim()
+  if (token !== '') return { token, from: path }
+  throw new UsageError(`${tokenFile.option}: ${path} is empty.`, tokenFile.holds)
+}
+
+/** Whoever is on the way reads plain HTTP: beyond this machine a token goes there only when a person said so. */
+const overNetwork = (url: URL, own: Credential | undefined, insecure: boolean): Connection => {
+  const { origin } = url
+  const where = { door: { origin }, where: origin, token: own?.token, tokenFrom: own?.from }
+  if (own === undefined || url.protocol === 'https:' || isLoopback(url)) return where
+  if (!insecure)
+    throw new UsageError(
+      `DROVER_URL is ${origin}: plain HTTP would show your token to everybody on the way. Use https://, or say --insecure-http (DROVER_INSECURE_HTTP=1).`,
+    )
+  return { ...where, warning: `Your token goes to ${origin} unencrypted: everybody on the way can read it.` }
+}
+
+const readUrl = (text: string): URL => {
   let url: URL
   try {
     url = new URL(text)
   } catch {
-    throw new UsageError(`DROVER_URL must be an address such as ${defaultUrl}, not "${text}".`)
+    throw new UsageError(`DROVER_URL must be an address such as http://127.0.0.1:7070, not "${text}".`)
   }
   if (!['http:', 'https:'].includes(url.protocol))
     throw new UsageError(`DROVER_URL must begin with http:// or https://, not "${text}".`)
-  return url.origin
+  return url
 }
 
-const isLocal = (url: string): boolean => {
-  const { hostname } = new URL(url)
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
-}
+const isLoopback = ({ hostname }: URL): boolean =>
+  hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d{1,3}){3}$/.test(hostname)
 
-/** Where the standalone start keeps it: the data directory of a person, and that of root. */
-const localTokenPaths = (env: NodeJS.ProcessEnv): string[] => {
-  const dirs = env.DROVER_DATA_DIR
-    ? [env.DROVER_DATA_DIR]
-    : [join(env.HOME || homedir(), '.drover'), '/var/lib/drover']
-  return dirs.map((dir) => join(dir, 'local.token'))
-}
-
-const readToken = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, 'utf8').trim() || undefined
-  } catch {
-    return undefined
-  }
-}
+/** Where the standalone start keeps its data: the directory of a person, and that of root. */
+const dataDirs = (env: NodeJS.ProcessEnv): string[] =>
+  env.DROVER_DATA_DIR ? [env.DROVER_DATA_DIR] : [join(env.HOME || homedir(), '.drover'), '/var/lib/drover']

@@ -2,15 +2,20 @@
 // The `drover` command. Roles are started by src/main.ts; everything else asks a running Drover over HTTP, and
 // loads none of its code.
 import { enableTypeScript, requireNode } from '../node-version.mjs'
+import { takeSecrets } from '../take-secrets.mjs'
 
 requireNode()
-await enableTypeScript()
 const args = process.argv.slice(2)
 // Alone it brings the database to this version; with anything behind it, it moves machines.
 const migratesDatabase = args.length === 1 && args[0] === 'migrate'
-if (migratesDatabase || ['up', 'api', 'worker', 'conductor', 'lab'].includes(args[0])) {
+const isRole =
+  migratesDatabase || ['up', 'api', 'worker', 'conductor', 'lab', 'rekey', 'repair-seals'].includes(args[0])
+// What reads TypeScript starts a program of its own, with the environment as it is then.
+const given = isRole ? takeSecrets() : process.env
+await enableTypeScript()
+if (isRole) {
   const { main } = await import('../main.ts')
-  await main(args)
+  await main(args, given)
 } else {
   const { runCli } = await import('./run.ts')
   const stop = new AbortController()

@@ -21,7 +21,11 @@ export async function* followEvents(
       }
       const response = await client.fetch('GET', '/v1/events/stream', { query, headers, endless: true })
       if (!response.ok || !response.body)
-        throw new ApiRefusal(response.status, (await response.json().catch(() => ({}))) as Json)
+        throw new ApiRefusal(
+          response.status,
+          (await response.json().catch(() => ({}))) as Json,
+          client.connection,
+        )
       heard = true
       for await (const { id, data } of framesOf(response.body, signal)) {
         last = id ?? last

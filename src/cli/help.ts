@@ -34,12 +34,13 @@ ${pad(builtIn)}
 
 Where it is and who you are:
 ${pad([
-  ['DROVER_URL', 'the address of the API (http://127.0.0.1:7070)'],
+  ['DROVER_URL', 'the address of the API; else the npm start of this machine, on its socket'],
   ['DROVER_TOKEN', 'your token; or DROVER_TOKEN_FILE, a file that holds it'],
   ['', "on the machine of npm start neither is needed for an operator's work"],
+  ['--insecure-http', 'send the token over plain HTTP beyond this machine (DROVER_INSECURE_HTTP=1)'],
 ])}
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not reachable or not allowed.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 not reachable or not allowed, 4 not proved, 5 another key.
 `
 
 /** `drover help jobs list`, or `drover jobs list --help`. */

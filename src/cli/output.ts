@@ -1,3 +1,5 @@
+import { printable } from '../printable.mjs'
+import { type PouredAs, Terminal } from '../terminal.ts'
 import type { Json } from './client.ts'
 import type { Io } from './command.ts'
 
@@ -24,42 +26,64 @@ export const since = (path: string, title: string): Column => {
 /** What a command says. With `--json` that is JSON, one document or one a line, and nothing else. */
 export class Output {
   readonly json: boolean
-  readonly #io: Io
+  readonly #answers: Terminal
+  readonly #notes: Terminal
 
   constructor(io: Io, json: boolean) {
-    this.#io = io
+    this.#answers = new Terminal(io.stdout)
+    this.#notes = new Terminal(io.stderr)
     this.json = json
   }
 
   get isLive(): boolean {
-    return !this.json && this.#io.stdout.isTTY === true
+    return !this.json && this.#answers.isLive
   }
 
   /** An answer as it came, with `--json`; else what `print` makes of it. */
   show<Answer>(answer: Answer, print: (answer: Answer) => void): void {
-    if (this.json) this.#io.stdout.write(`${JSON.stringify(answer, null, 2)}\n`)
+    if (this.json) this.#answers.json(answer, 2)
     else print(answer)
   }
 
   /** One of many answers: with `--json` a line each, so that a program can read them as they come. */
   item<Answer>(answer: Answer, print: (answer: Answer) => string): void {
-    this.#io.stdout.write(this.json ? `${JSON.stringify(answer)}\n` : `${print(answer)}\n`)
+    if (this.json) this.#answers.json(answer)
+    else this.#answers.line(print(answer))
   }
 
   /** A line for people; nothing with `--json`. */
   line(text = ''): void {
-    if (!this.json) this.#io.stdout.write(`${text}\n`)
+    if (!this.json) this.#answers.line(text)
+  }
+
+  /** JSON for people, in several lines; nothing with `--json`, where the answer itself is shown. */
+  document(value: unknown): void {
+    if (!this.json) this.#answers.json(value, 2)
   }
 
   /** For people, and not part of the answer: on the other stream, so that a pipe stays clean. */
   note(text: string): void {
-    if (!this.json) this.#io.stderr.write(`${text}\n`)
+    if (!this.json) this.#notes.line(text)
+  }
+
+  /** What nobody may miss, `--json` or not. */
+  warn(text: string): void {
+    this.#notes.line(text)
+  }
+
+  /** A question to the person at the keyboard. */
+  prompt(text: string): void {
+    this.#notes.prompt(text)
   }
 
   /** Replaces the line at the bottom of a real terminal. */
   live(text: string): void {
-    if (!this.isLive) return
-    this.#io.stdout.write(`\r\u001b[2K${text.slice(0, (this.#io.stdout.columns ?? 80) - 1)}`)
+    if (this.isLive) this.#answers.live(text)
+  }
+
+  /** A download, as it comes. */
+  async pour(chunks: AsyncIterable<Uint8Array>, as: PouredAs): Promise<void> {
+    await this.#answers.pour(chunks, as)
   }
 
   table(columns: readonly Column[], rows: readonly Json[], empty: string): void {
@@ -87,14 +111,11 @@ export const tableLines = (columns: readonly Column[], rows: readonly Json[]): s
   )
 }
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: that is what is taken out
-const unprintable = /[\u0000-\u001f\u007f-\u009f]/g
-
-/** Text of others goes to a terminal: what could steer it is taken out. */
+/** As it will be printed, so that columns are padded by what is seen. */
 export const cellText = (value: unknown): string => {
   if (value === null || value === undefined || value === '') return '-'
   const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
-  return text.replace(unprintable, ' ')
+  return printable(text)
 }
 
 const relative = (value: unknown): string => {

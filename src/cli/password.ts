@@ -16,16 +16,16 @@ export const passwordOption: Option = {
 
 /** The password, by the safest way that was chosen. `question` is shown to a person at a terminal. */
 export const readPassword = async (call: Call, question: string): Promise<string> => {
-  const { io, values } = call
+  const { io, output, values } = call
   if (values['password-stdin'] === true) return await readAll(io.stdin)
   if (io.env.DROVER_SITE_PASSWORD) return io.env.DROVER_SITE_PASSWORD
   if (!io.stdin?.isTTY || !io.stdin.setRawMode)
     throw new UsageError('The password is needed: --password-stdin, or DROVER_SITE_PASSWORD.')
-  io.stderr.write(question)
+  output.prompt(question)
   try {
     return await readHidden(io.stdin)
   } finally {
-    io.stderr.write('\n')
+    output.warn('')
   }
 }
 

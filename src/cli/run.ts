@@ -1,12 +1,13 @@
 import { parseArgs } from 'node:util'
 import { version } from '../config.ts'
+import { Terminal } from '../terminal.ts'
 import { ApiRefusal, Client, Unreachable } from './client.ts'
 import { type Command, exitCodes, type Io, UsageError, type Values } from './command.ts'
 import { commands, roles } from './commands.ts'
 import { completionScript, type Shell, shells } from './completion.ts'
-import { readConnection } from './connection.ts'
+import { type Connection, readConnection } from './connection.ts'
 import { commandHelp, nounHelp, overviewHelp } from './help.ts'
-import { cellText, Output } from './output.ts'
+import { Output } from './output.ts'
 
 /** Ctrl-C, as shells count it. */
 const interrupted = 130
@@ -18,7 +19,8 @@ export const runCli = async (args: readonly string[], io: Io): Promise<number> =
   } catch (thrown) {
     if (io.signal.aborted) return interrupted
     const { lines, code } = explain(thrown)
-    for (const line of lines) io.stderr.write(`${line}\n`)
+    const terminal = new Terminal(io.stderr)
+    for (const line of lines) terminal.line(line)
     return code
   }
 }
@@ -27,7 +29,7 @@ const dispatch = async (args: readonly string[], io: Io): Promise<number> => {
   const [word = 'help', ...rest] = args
   if (word === 'help' || word === '--help' || word === '-h') return help(rest, io)
   if (word === 'version' || word === '--version') {
-    io.stdout.write(`${version}\n`)
+    new Terminal(io.stdout).line(version)
     return exitCodes.ok
   }
   if (word === 'completion') return completion(rest, io)
@@ -36,14 +38,25 @@ const dispatch = async (args: readonly string[], io: Io): Promise<number> => {
   const { command, rest: own } = found
   const { values, positionals } = parse(command, own)
   if (values.help) {
-    io.stdout.write(commandHelp(command))
+    new Terminal(io.stdout).lines(commandHelp(command))
     return exitCodes.ok
   }
   requireArguments(command, positionals)
   requireChoices(command, values)
-  const client = new Client(readConnection(io.env), io.signal)
   const output = new Output(io, values.json === true)
+  const client = new Client(connecting(io, output, values['insecure-http'] === true), io.signal)
   return (await command.run({ args: positionals, values, client, output, io })) ?? exitCodes.ok
+}
+
+/** Finds the API before each request, and warns before the first of what is not safe about it. */
+const connecting = (io: Io, output: Output, insecureHttp: boolean): (() => Connection) => {
+  let warned = false
+  return () => {
+    const connection = readConnection(io.env, { insecureHttp })
+    if (connection.warning !== undefined && !warned) output.warn(connection.warning)
+    warned = true
+    return connection
+  }
 }
 
 /** The command with the most words that the line begins with. */
@@ -61,14 +74,14 @@ const help = (words: readonly string[], io: Io): number => {
   const text =
     words.length === 0 ? overviewHelp() : found ? commandHelp(found.command) : nounHelp(words[0] ?? '')
   if (text === undefined) throw unknown(words)
-  io.stdout.write(text)
+  new Terminal(io.stdout).lines(text)
   return exitCodes.ok
 }
 
 const completion = ([shell]: readonly string[], io: Io): number => {
   if (!(shells as readonly (string | undefined)[]).includes(shell))
     throw new UsageError(`Which shell? drover completion ${shells.join('|')}`)
-  io.stdout.write(
+  new Terminal(io.stdout).lines(
     completionScript(shell as Shell, commands, [...Object.keys(roles), 'completion', 'help', 'version']),
   )
   return exitCodes.ok
@@ -78,7 +91,8 @@ const unknown = (args: readonly string[]): UsageError => {
   const verbs = nounHelp(args[0] ?? '')
   if (verbs !== undefined)
     return new UsageError(
-      `${args[1] === undefined || args[1].startsWith('-') ? `"${args[0]}" needs a verb` : `There is no "${args[0]} ${args[1]}"`}:\n${verbs.trimEnd()}`,
+      `${args[1] === undefined || args[1].startsWith('-') ? `"${args[0]}" needs a verb` : `There is no "${args[0]} ${args[1]}"`}:`,
+      ...verbs.trimEnd().split('\n'),
     )
   return new UsageError(`There is no command "${args[0]}". Try: drover help`)
 }
@@ -94,7 +108,12 @@ const parse = (command: Command, args: string[]): { values: Values; positionals:
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: { ...options, json: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } },
+      options: {
+        ...options,
+        json: { type: 'boolean' },
+        'insecure-http': { type: 'boolean' },
+        help: { type: 'boolean', short: 'h' },
+      },
     })
     return { values: values as Values, positionals }
   } catch (error) {
@@ -126,25 +145,22 @@ const requireChoices = (command: Command, values: Values): void => {
 
 /** What went wrong as lines for a person: what happened, then what to do. */
 const explain = (thrown: unknown): { lines: string[]; code: number } => {
-  if (thrown instanceof UsageError) return { lines: [thrown.message], code: exitCodes.usage }
+  if (thrown instanceof UsageError) return { lines: [thrown.message, ...thrown.more], code: exitCodes.usage }
   if (thrown instanceof Unreachable)
     return { lines: [thrown.message, thrown.remedy], code: exitCodes.unreachable }
   if (thrown instanceof ApiRefusal) {
     const fields =
       thrown.errors.length > 1 ? thrown.errors.map(({ field, message }) => `  ${field}: ${message}`) : []
     // A wrong filter is shown with a caret below the mistake: its blanks count.
-    const [said = '', ...drawn] = thrown.message.split('\n')
-    const lines = [
-      printable(`${said} (${thrown.code})`),
-      ...drawn.map(cellText),
-      ...[...fields, thrown.remedy].map(printable),
-    ]
+    const [said = '', ...drawn] =
+      thrown.code === 'filter-invalid' ? thrown.message.split('\n') : [thrown.message]
+    const lines = [`${said} (${thrown.code})`, ...drawn, ...fields, thrown.remedy]
     const notAllowed = thrown.status === 401 || thrown.status === 403
     return { lines, code: notAllowed ? exitCodes.unreachable : exitCodes.failed }
   }
   const error = thrown instanceof Error ? thrown : new Error(String(thrown))
-  return { lines: [error.stack ?? error.message, 'This is a defect in Drover.'], code: exitCodes.failed }
+  return {
+    lines: [...(error.stack ?? error.message).split('\n'), 'This is a defect in Drover.'],
+    code: exitCodes.failed,
+  }
 }
-
-const printable = (line: string): string =>
-  line.startsWith('  ') ? `  ${cellText(line.trim())}` : cellText(line)

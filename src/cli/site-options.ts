@@ -1,5 +1,5 @@
-import { readFileSync } from 'node:fs'
 import { type Call, listOf, type Option, textOf, UsageError } from './command.ts'
+import { readGiven } from './given-file.ts'
 import { passwordOption } from './password.ts'
 
 /** What decides about the connection to a source or target, and its settings. */
@@ -41,9 +41,9 @@ const jsonOrText = (text: string): unknown => {
 export const caOf = (call: Call): string | undefined => {
   const file = textOf(call.values, 'ca')
   if (file === undefined || file === '') return file
-  try {
-    return readFileSync(file, 'utf8')
-  } catch (error) {
-    throw new UsageError(`--ca: ${(error as Error).message}`)
-  }
+  return readGiven(file, {
+    option: '--ca',
+    holds:
+      'It is a file with the certificates (PEM) of those who sign for the server. --ca "" trusts the system\'s again.',
+  })
 }

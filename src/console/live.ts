@@ -3,6 +3,7 @@ import { isDbAway } from '../../db/client.ts'
 import type { FeedEvent } from '../../db/queries/read-events-after.ts'
 import type { ApiDeps, ApiEnv } from '../api/env.ts'
 import { openStream } from '../api/event-stream.ts'
+import { printable, printableHtml } from '../printable.mjs'
 import { type Page, partHtml } from './page.ts'
 
 /** A person sees no difference below this, and a fleet at full speed writes thousands of events a second. */
@@ -147,8 +148,8 @@ class Room {
   async #frames(page: Page): Promise<{ changed: string; all: string }> {
     const texts = new Map<string, string>()
     for (const part of page.parts)
-      texts.set(part.id, frame('part', { id: part.id, html: String(await partHtml(part)) }))
-    texts.set('', frame('announce', { text: page.announce ?? '' }))
+      texts.set(part.id, frame('part', { id: part.id, html: printableHtml(String(await partHtml(part))) }))
+    texts.set('', frame('announce', { text: printable(page.announce ?? '') }))
     const changed = [...texts].filter(([id, text]) => this.#shown.get(id) !== text).map(([, text]) => text)
     this.#shown.clear()
     for (const [id, text] of texts) this.#shown.set(id, text)

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Actor, ApiDeps, ApiEnv } from '../api/env.ts'
+import { printableHtml } from '../printable.mjs'
 import type { Ask } from './ask.ts'
 import { consoleAssets } from './assets.ts'
 import type { LivePages } from './live.ts'
@@ -55,7 +56,11 @@ export const sendPage = async (
   const said = (name: string) => url.searchParams.get(name)
   const notice = status === 200 ? noticeText(said('notice'), said('count')) : undefined
   return c.html(
-    await layout({ page, path: url.pathname, actor: c.get('actor'), assets: consoleAssets, notice }),
+    printableHtml(
+      String(
+        await layout({ page, path: url.pathname, actor: c.get('actor'), assets: consoleAssets, notice }),
+      ),
+    ),
     status,
   )
 }

@@ -1,17 +1,9 @@
 import { html } from 'hono/html'
+import { printable } from '../printable.mjs'
 import type { Html } from './view.ts'
 
-/** What is not seen but changes how the rest is seen: control characters, bidi controls, zero widths, tags. */
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/**
- * Text from a platform or a guest as it may be shown: nothing in it can turn the line around, hide a part of
- * itself or break out of its place. What is invisible shows its number instead.
- */
-export const visible = (text: string): string =>
-  text
-    .toWellFormed()
-    .replace(invisible, (character) => `⟨${(character.codePointAt(0) ?? 0).toString(16).toUpperCase()}⟩`)
+/** Text from a platform or a guest as it may be shown, as a terminal shows it too. */
+export const visible = printable
 
 /** A name from outside, apart from the direction of what stands around it. */
 export const outside = (text: string): Html => html`<bdi>${visible(text)}</bdi>`

@@ -8,6 +8,7 @@ import {
   type ConnectivityState,
   connectivityMeanings,
   isAway,
+  sealBrokenCode,
 } from '../domain/inventory/connectivity.ts'
 import { asSentence } from '../domain/sentence.ts'
 import { many, visible } from './shown.ts'
@@ -18,7 +19,7 @@ export interface WatchedSite {
   readonly name: string
   readonly connectivity: string
   readonly connectivitySince: Date
-  readonly connectivityError: { readonly message: string } | null
+  readonly connectivityError: { readonly code: string; readonly message: string } | null
   /** Whose sources are off and wait for it, where it is away. */
   readonly down?: { readonly count: number; readonly message: string }
   readonly syncError: { readonly message: string } | null
@@ -171,6 +172,10 @@ const meaningOf = (connectivity: string): string =>
     ? connectivityMeanings[connectivity as ConnectivityState].sentence
     : ''
 
+/** Where what the last try said tells a person more than what the state means. */
+const saysMore = ({ connectivity, connectivityError }: WatchedSite): boolean =>
+  connectivity === 'cannot-connect' || connectivityError?.code === sealBrokenCode
+
 /** One sentence for a site: what keeps us from it goes before what that led to. */
 const siteWarnings = (site: WatchedSite): Warning[] => {
   const { role, name, connectivity, syncError, down } = site
@@ -182,8 +187,7 @@ const siteWarnings = (site: WatchedSite): Warning[] => {
       connectivity,
       since: site.connectivitySince.getTime(),
       message: visible(
-        (connectivity === 'cannot-connect' ? site.connectivityError?.message : undefined) ??
-          meaningOf(connectivity),
+        (saysMore(site) ? site.connectivityError?.message : undefined) ?? meaningOf(connectivity),
       ),
     })
     const off = down && down.count > 0 ? ` ${visible(down.message)}` : ''

@@ -22,6 +22,12 @@ const whole = (
   schema: z.int().min(options.min).max(options.max),
 })
 
+/**
+ * The days below which no event is pruned, unless DROVER_EVENTS_KEPT_DAYS_MIN says otherwise. It stands outside the
+ * database, so that whoever can write the setting there cannot have young events removed.
+ */
+export const eventsKeptDaysMin = 30
+
 const concurrencyName = (kind: string): string => `concurrency-${kind}`
 
 /** Every setting there is. What is not stored has its default. */
@@ -67,6 +73,12 @@ export const settings: readonly Setting[] = [
     default: 120,
     min: 5,
     max: 86_400,
+  }),
+  whole('seal-head-minutes', 'How often the signed head of the event chain is handed out', {
+    unit: 'minutes',
+    default: 60,
+    min: 1,
+    max: 10_080,
   }),
   whole('relay-window', 'Bells out at most per kind', { unit: 'jobs', default: 4_000, min: 1, max: 100_000 }),
   ...jobKinds.map((kind) =>

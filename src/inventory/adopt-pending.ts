@@ -1,6 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import { adoptRecord } from '../../db/queries/adopt-record.ts'
-import { loadSiteById } from '../../db/queries/load-site.ts'
+import { findSiteName } from '../../db/queries/load-site.ts'
 import type { InstanceRow } from '../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
 import { carryTracking } from '../domain/inventory/tracking.ts'
@@ -15,14 +15,14 @@ import { writeFacts } from './stage-line.ts'
  */
 export const adoptPending = async (tx: Tx, instance: InstanceRow): Promise<InstanceFacts> => {
   const { id, pending, facts: before } = instance
-  const site = pending?.type === 'facts' ? await loadSiteById(tx, instance.siteId) : undefined
-  if (pending?.type !== 'facts' || !site) return before
+  const source = pending?.type === 'facts' ? await findSiteName(tx, instance.siteId) : undefined
+  if (pending?.type !== 'facts' || source === undefined) return before
   const { power_state, running } = before
   const facts = { ...pending.facts, power_state, running }
   const { text: factsText, hash } = writeFacts(facts)
   const tracking = proveTracking(facts, carryTracking(instance.tracking, before, facts))
   const name = facts.name
-  await adoptRecord(tx, { id, name, factsText, hash, tracking, ...derivedColumns(site, facts) })
+  await adoptRecord(tx, { id, name, factsText, hash, tracking, ...derivedColumns(source, facts) })
   await reassess(tx, { instanceIds: [id] })
   return facts
 }

@@ -4,42 +4,43 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { type SiteRole, syncToken } from '../domain/inventory/site-settings.ts'
 import { asDroverError, DroverError } from '../errors.ts'
 import { enqueue } from '../ledger/enqueue.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import { nudge } from '../ledger/nudge.ts'
-import { requireSameInstallation } from './connectivity.ts'
+import { keptIdentity, requireSameInstallation } from './connectivity.ts'
 import { type ConnectionAnswer, noteConnection } from './note-connection.ts'
 import { siteAbsent } from './read-site.ts'
-import { probeTimeoutMs, type UsePlatform } from './sync-site.ts'
-import { actorOf, type Turn } from './turn.ts'
+import { probeTimeoutMs } from './sync-site.ts'
 
 /** Looks at the connection of a source or target and writes down what it is like. */
 export const checkSite = async (
-  turn: Turn,
-  use: UsePlatform,
+  ctx: JobContext,
   asked: { readonly role: SiteRole; readonly name: string },
 ): Promise<{ readonly connectivity: string; readonly code: string | null }> => {
-  const site = await loadSite(turn.db, asked)
+  const site = await loadSite(ctx.db, asked)
   if (!site) throw siteAbsent(asked.role, asked.name)
-  const answer = await look(turn, use, site)
-  const written = await turn.transaction((tx) => write(tx, turn, site, answer))
-  if (written.due) nudge(turn.db)
+  const answer = await look(ctx, site)
+  const written = await ctx.transaction((tx) => write(tx, ctx, site, answer))
+  if (written.due) nudge(ctx.db)
   return { connectivity: written.connectivity, code: answer.ok ? null : answer.error.code }
 }
 
-const look = async (turn: Turn, use: UsePlatform, site: SiteRow): Promise<ConnectionAnswer> => {
+const look = async (ctx: JobContext, site: SiteRow): Promise<ConnectionAnswer> => {
   try {
-    return await use(site, async (platform) => {
-      const identity = await platform.probe({
-        signal: turn.signal,
-        timeoutMs: probeTimeoutMs(site),
-        name: `check-${turn.job.id}-${turn.job.leaseEpoch}`,
-      })
+    return await ctx.usePlatform(site, async (platform) => {
+      const identity = keptIdentity(
+        await platform.probe({
+          signal: ctx.signal,
+          timeoutMs: probeTimeoutMs(site),
+          name: `check-${ctx.job.id}-${ctx.job.leaseEpoch}`,
+        }),
+      )
       requireSameInstallation(site, identity)
       return { ok: true, identity, capabilities: [...platform.capabilities].sort() }
     })
   } catch (thrown) {
     const error = asDroverError(thrown)
     // A defect of ours says nothing about the site.
-    if (turn.signal.aborted || error.class === 'bug') throw thrown
+    if (ctx.signal.aborted || error.class === 'bug') throw thrown
     return { ok: false, error }
   }
 }
@@ -50,14 +51,14 @@ const isSame = (now: SiteRow, seen: SiteRow): boolean =>
 
 const write = async (
   tx: Tx,
-  turn: Turn,
+  ctx: JobContext,
   seen: SiteRow,
   answer: ConnectionAnswer,
 ): Promise<{ readonly connectivity: string; readonly due: boolean }> => {
   const site = await lockSite(tx, seen.id)
   if (!site) throw siteAbsent(seen.role, seen.name)
   if (!isSame(site, seen)) throw changedMeanwhile(site)
-  const actor = actorOf(turn)
+  const actor = actorOf(ctx)
   const { connectivity, isBack } = await noteConnection(tx, site, answer, actor)
   const enqueued = answer.ok && site.syncedAt === null
   if (enqueued) await enqueueFirstSync(tx, site, actor)

@@ -1,5 +1,6 @@
 import { DroverError, type RecordedError } from '../errors.ts'
 import type { PlatformIdentity } from '../platforms/ports.ts'
+import { storableLine } from '../storable.ts'
 
 const certificateFields = ['fingerprint', 'subject', 'issuer', 'valid_from', 'valid_to', 'names', 'reason']
 
@@ -27,6 +28,15 @@ interface KnownSite {
 /** A person has just entered or confirmed the connection: whoever answers now is who is meant. */
 const isConfirmed = (site: KnownSite): boolean =>
   site.connectivity === 'unknown' && site.connectivityError === null
+
+/** Who answered, as it is kept and shown with the site, whatever the platform calls itself. */
+export const keptIdentity = ({ product, version, instance_id }: PlatformIdentity): PlatformIdentity => ({
+  product: storableLine(product, longestIdentity),
+  version: storableLine(version, longestIdentity),
+  instance_id: storableLine(instance_id, longestIdentity),
+})
+
+const longestIdentity = 200
 
 /**
  * Throws when the address leads to another installation than the one whose inventory we have: its machines have the

@@ -165,9 +165,9 @@ const factsTextOf = (seen: Seen, decision: Decision): string | null => {
 }
 
 /** Everything of an instance's row that follows from its facts. */
-export const derivedColumns = (site: SyncedSite, facts: InstanceFacts) => {
+export const derivedColumns = (source: string, facts: InstanceFacts) => {
   // Who else has its UUID is found out at the end, over all sources.
-  const ignored = whyIgnored({ facts, source: site.name, ownerOf: () => undefined })
+  const ignored = whyIgnored({ facts, source, ownerOf: () => undefined })
   return {
     uuid: facts.uuid,
     location: facts.location,
@@ -182,7 +182,7 @@ const columnsOf = (
   decision: Decision,
   { frozen, notes }: { readonly frozen: boolean; readonly notes: readonly string[] },
 ) => ({
-  ...derivedColumns(site, decision.facts),
+  ...derivedColumns(site.name, decision.facts),
   tracking: frozen ? decision.tracking : proveTracking(decision.facts, decision.tracking),
   pending: decision.pending,
   notes,

@@ -2,9 +2,8 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../../db/client.ts'
 import { findRecordMarks, type RecordMark, type RecordTable } from '../../db/queries/find-records.ts'
 import type { HostFacts, NetworkFacts, ProjectFacts, StorageFacts } from '../domain/inventory/facts.ts'
-import { cleanHost, cleanNetwork, cleanStorage } from '../domain/inventory/normalise.ts'
+import { cleanHost, cleanNetwork, cleanProject, cleanStorage } from '../domain/inventory/normalise.ts'
 import { decideNetwork } from '../domain/inventory/record-merge.ts'
-import { storableJson } from '../storable.ts'
 import { type StageLine, writeFacts } from './stage-line.ts'
 
 /** Networks, hosts, storage and projects as a platform shows them. */
@@ -25,7 +24,7 @@ const clean = (item: RecordItem): RecordFacts => {
     case 'storage':
       return cleanStorage(item.facts).facts
     case 'project':
-      return JSON.parse(storableJson(item.facts)) as ProjectFacts
+      return cleanProject(item.facts).facts
   }
 }
 

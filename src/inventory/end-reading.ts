@@ -9,15 +9,15 @@ import { wakeBlocked } from '../../db/queries/wake-blocked.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { DroverError } from '../errors.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import type { Sealer } from '../seal.ts'
 import { type Merged, mergeStage, type Reading } from './merge-stage.ts'
 import { type SiteReading, siteAbsent } from './read-site.ts'
 import { sealCursor } from './sync-cursor.ts'
-import { actorOf, type Turn } from './turn.ts'
 import { boundedTexts, mergeWarnings, type Said, type WarningType } from './warnings.ts'
 
 export interface EndReading {
-  readonly turn: Turn
+  readonly ctx: JobContext
   readonly site: SiteRow
   readonly begunAt: Date
   readonly reading: SiteReading
@@ -58,14 +58,14 @@ const suspiciousCount = 10
 
 /** Makes a reading the inventory of its site. One transaction; the caller fences it. */
 export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResult> => {
-  const { turn, reading, sealer } = options
+  const { ctx, reading, sealer } = options
   const site = await lockSite(tx, options.site.id)
   if (!site) throw siteAbsent(options.site.role, options.site.name)
-  if (site.syncJobId !== turn.job.id) throw anotherSync(site)
+  if (site.syncJobId !== ctx.job.id) throw anotherSync(site)
   const at = {
     siteId: site.id,
-    jobId: turn.job.id,
-    epoch: turn.job.leaseEpoch,
+    jobId: ctx.job.id,
+    epoch: ctx.job.leaseEpoch,
     revision: site.revision + 1,
   }
   const staged = await countStage(tx, at)
@@ -80,7 +80,7 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
     site,
     begunAt: options.begunAt,
     reading: conclude,
-    actor: actorOf(turn),
+    actor: actorOf(ctx),
     quiet,
     judgedWith,
   })
@@ -111,7 +111,7 @@ export const endReading = async (tx: Tx, options: EndReading): Promise<SyncResul
   await insertAuditEvent(tx, {
     type: `${site.role}.synced`,
     subject: { type: site.role, id: site.name },
-    actor: actorOf(turn),
+    actor: actorOf(ctx),
     detail: result,
   })
   return result
@@ -156,7 +156,7 @@ const maxSaid = 49
 
 /** Says everything that a person should know after this reading; returns how many instances could not be read. */
 const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt): Promise<number> => {
-  const { turn, reading, site } = options
+  const { ctx, reading, site } = options
   const { troubles, counts: totals } = await findTroubles(tx, site.id, maxSaid)
   const strangers = await findStagedProblems(tx, at, maxSaid)
   const of = (type: string) =>
@@ -180,7 +180,7 @@ const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt):
     'things-not-read': boundedTexts(unknown(false)),
   }
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
-  await mergeWarnings(tx, place, { types: syncWarnings, said, actor: actorOf(turn) })
+  await mergeWarnings(tx, place, { types: syncWarnings, said, actor: actorOf(ctx) })
   return totals.problem ?? 0
 }
 

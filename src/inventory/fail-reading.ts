@@ -6,16 +6,16 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { saysOfConnection } from '../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { type DroverError, recordError } from '../errors.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import { storableJson } from '../storable.ts'
-import { actorOf, type Turn } from './turn.ts'
 import { boundedTexts, mergeWarnings } from './warnings.ts'
 
 /** Writes down that a reading failed. Everything that is known of the site stays as it is. */
 export const recordFailure = async (
   tx: Tx,
-  failed: { readonly turn: Turn; readonly site: SiteRow; readonly error: DroverError },
+  failed: { readonly ctx: JobContext; readonly site: SiteRow; readonly error: DroverError },
 ): Promise<void> => {
-  const { turn, error } = failed
+  const { ctx, error } = failed
   const site = await lockSite(tx, failed.site.id)
   if (!site) return
   await failSync(tx, {
@@ -26,7 +26,7 @@ export const recordFailure = async (
     intervalSeconds: readSettings(site.role as SiteRole, site.settings).sync_interval_seconds,
     checkNow: saysOfConnection(error.code) && site.connectivity === 'ok',
   })
-  const actor = actorOf(turn)
+  const actor = actorOf(ctx)
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   const said = { 'sync-failed': boundedTexts([error.message]) }
   await mergeWarnings(tx, place, { types: ['sync-failed'], said, actor })

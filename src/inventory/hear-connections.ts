@@ -3,9 +3,9 @@ import { hastenCheck } from '../../db/queries/hasten-check.ts'
 import { lockSite } from '../../db/queries/load-site.ts'
 import type { Clock } from '../clock.ts'
 import { connectionAfter } from '../domain/inventory/connectivity.ts'
+import type { DroverError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import type { ConnectionWatch } from '../platforms/connection.ts'
-import type { PlatformError } from '../platforms/platform-error.ts'
 import { noteConnection } from './note-connection.ts'
 
 export interface HearOptions {
@@ -60,7 +60,7 @@ export const hearConnections =
 const doubtSeconds = 10
 
 /** Only where it was well by the last word: what else is the matter with it says more than that nobody is there. */
-const markAway = async (tx: Tx, heard: HeardSite, error: PlatformError): Promise<void> => {
+const markAway = async (tx: Tx, heard: HeardSite, error: DroverError): Promise<void> => {
   const site = await lockSite(tx, heard.id)
   // A person may have corrected its address meanwhile.
   if (!site || site.endpoint !== heard.endpoint) return

@@ -1,10 +1,10 @@
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
+import type { JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { InventoryItem } from '../platforms/ports/inventory.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import type { Turn } from './turn.ts'
 
 /** Trouble of the source itself. What an account may not see is a matter of each machine. */
 const isEverybodys = ({ code, class: kind }: PlatformError): boolean =>
@@ -34,7 +34,7 @@ export const readInstance = async (platform: Platform, call: Call, ref: string):
 }
 
 export interface LookOptions {
-  readonly turn: Turn
+  readonly ctx: JobContext
   readonly site: SiteRow
   readonly platform: Platform
 }
@@ -43,16 +43,16 @@ const lookAtOnce = 4
 
 /** Looks at single instances, some at once, in order. */
 export async function* lookAtEach(
-  { turn, site, platform }: LookOptions,
+  { ctx, site, platform }: LookOptions,
   refs: readonly string[],
 ): AsyncGenerator<readonly InventoryItem[], void> {
   const { sync_timeout_seconds: seconds } = readSettings(site.role as SiteRole, site.settings)
   for (let at = 0; at < refs.length; at += lookAtOnce) {
-    turn.safePoint()
+    ctx.safePoint()
     const call = (ref: string): Call => ({
-      signal: turn.signal,
+      signal: ctx.signal,
       timeoutMs: seconds * 1_000,
-      name: `sync-${turn.job.id}-${ref}`,
+      name: `sync-${ctx.job.id}-${ref}`,
     })
     const some = refs.slice(at, at + lookAtOnce)
     yield await Promise.all(some.map((ref) => readInstance(platform, call(ref), ref)))

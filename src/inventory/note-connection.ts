@@ -6,8 +6,8 @@ import { recordConnectivity } from '../../db/queries/record-connectivity.ts'
 import { wakeBlocked } from '../../db/queries/wake-blocked.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import {
-  awayCheckSeconds,
   type ConnectivityState,
+  checkSecondsAfter,
   connectivityAfter,
 } from '../domain/inventory/connectivity.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
@@ -43,8 +43,7 @@ export const noteConnection = async (
     seenCertificate: certificate ? storableJson(certificate) : null,
     identity: answer.ok ? storableJson(answer.identity) : null,
     capabilities: answer.ok ? answer.capabilities : null,
-    // Not where it does not let us in: who asks too often is locked out.
-    intervalSeconds: connectivity === 'cannot-connect' ? Math.min(usual, awayCheckSeconds) : usual,
+    intervalSeconds: checkSecondsAfter(connectivity, code, usual),
     syncNow: isBack,
   })
   if (isBack) {

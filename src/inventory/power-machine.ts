@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { DroverError } from '../errors.ts'
-import type { EffectResult, EffectSpec } from '../ledger/effects.ts'
+import type { JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
@@ -14,19 +14,9 @@ import {
   type PowerProgress,
   type PowerStep,
 } from './power-step.ts'
-import type { Turn } from './turn.ts'
-
-/** A turn that may act outside. */
-export interface ActingTurn extends Turn {
-  readonly checkpointed: Readonly<Record<string, unknown>> | null
-  checkpoint(state: Record<string, unknown>): Promise<void>
-  effect(spec: EffectSpec): Promise<EffectResult>
-  /** `confirm` throws when the lease may be over by the clock: for a line before something is done outside. */
-  holder(): { readonly confirm: () => void }
-}
 
 export interface PowerTask {
-  readonly turn: ActingTurn
+  readonly ctx: Omit<JobContext, 'transaction'>
   readonly site: SiteRow
   readonly platform: Platform
   readonly ref: string
@@ -82,14 +72,14 @@ const callMs = 30_000
  * crash between any two lines is gone on from; what was begun is found again and not begun twice.
  */
 export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
-  const { turn, asked } = task
+  const { ctx, asked } = task
   let progress = readProgress(task)
   // What a crash has cut between its record and the call is done now; what is done is only recognised.
   const last = progress.steps.at(-1)
   const { failed } = progress
   if (last) progress = await take(task, progress, last)
   for (;;) {
-    turn.safePoint()
+    ctx.safePoint()
     // It was in the middle of something: what that comes to decides what is asked for instead.
     if (progress.failed > failed)
       return { type: 'wait', forMs: lookMs, forWhat: 'the machine to come to rest' }
@@ -113,8 +103,8 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
   }
 }
 
-const readProgress = ({ turn, part }: PowerTask): Stored => {
-  const parsed = storedProgress.safeParse(turn.checkpointed?.[part])
+const readProgress = ({ ctx, part }: PowerTask): Stored => {
+  const parsed = storedProgress.safeParse(ctx.checkpointed?.[part])
   return parsed.success ? parsed.data : fresh
 }
 
@@ -124,11 +114,11 @@ export const failedTasks = (recorded: unknown): number => {
   return parsed.success ? parsed.data.failed : 0
 }
 
-const record = ({ turn, part }: PowerTask, progress: Stored): Promise<void> =>
-  turn.checkpoint({ ...turn.checkpointed, [part]: progress })
+const record = ({ ctx, part }: PowerTask, progress: Stored): Promise<void> =>
+  ctx.checkpoint({ ...ctx.checkpointed, [part]: progress })
 
-const callOf = ({ turn }: PowerTask, name: string): Call => ({
-  signal: turn.signal,
+const callOf = ({ ctx }: PowerTask, name: string): Call => ({
+  signal: ctx.signal,
   timeoutMs: callMs,
   name,
 })
@@ -146,13 +136,13 @@ const look = async (task: PowerTask): Promise<PowerFacts> => {
 
 /** Does one step, once over all tries, and waits a while for the platform's task. */
 const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
-  const { turn, site, part } = task
-  const name = `${turn.job.id}/${part}/${step}${progress.failed > 0 ? `/${progress.failed}` : ''}`
+  const { ctx, site, part } = task
+  const name = `${ctx.job.id}/${part}/${step}${progress.failed > 0 ? `/${progress.failed}` : ''}`
   // Begun anew only where the one that failed has not happened all the same: a guest is not reset twice.
   if (progress.failed > 0 && (await hasHappened(task, step, progress))) return progress
   let begun: Begun | undefined
   try {
-    const { externalId } = await turn.effect({
+    const { externalId } = await ctx.effect({
       kind: task.undo?.kind ?? 'instance-power',
       platform: site.name,
       name,
@@ -245,10 +235,10 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
 }
 
 /** The look takes its time, so the lease is asked about after it. */
-const askMayStart = async ({ mayStart, turn, asked }: PowerTask): Promise<void> => {
+const askMayStart = async ({ mayStart, ctx, asked }: PowerTask): Promise<void> => {
   if (mayStart === 'never') throw new Error(`A ${asked.verb} was about to start a machine.`)
   await mayStart()
-  turn.holder().confirm()
+  ctx.confirm()
 }
 
 /**

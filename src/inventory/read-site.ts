@@ -4,6 +4,7 @@ import { findWaivers, signFleetWaivers } from '../../db/queries/waivers-in-force
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../domain/inventory/site-settings.ts'
 import { DroverError } from '../errors.ts'
+import type { JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { ScanOptions } from '../platforms/ports/inventory.ts'
@@ -11,7 +12,6 @@ import { type Platform, portOf } from '../platforms/ports.ts'
 import { lookAtEach } from './look-at-instances.ts'
 import { type Staged, type StageOptions, stageItems, stageScan } from './stage.ts'
 import { type Hidden, stageHidden } from './stage-hidden.ts'
-import type { Turn } from './turn.ts'
 
 export interface SiteReading extends Staged {
   readonly reading: 'full' | 'delta'
@@ -21,7 +21,7 @@ export interface SiteReading extends Staged {
 }
 
 export interface ReadOptions {
-  readonly turn: Turn
+  readonly ctx: JobContext
   readonly site: SiteRow
   readonly platform: Platform
   /** Where a delta goes on; null: everything is read. */
@@ -35,7 +35,7 @@ const scanTimeoutMs = 3_600_000
 
 /** Reads a site's inventory into the stage, only what changed where that is possible. */
 export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
-  const { turn, site, platform, cursor } = options
+  const { ctx, site, platform, cursor } = options
   const inventory = portOf(platform, 'inventory')
   const settings = readSettings(site.role as SiteRole, site.settings)
   const scanOptions: ScanOptions = {
@@ -43,27 +43,27 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
     concurrency: 'sync_limit' in settings ? settings.sync_limit : 8,
     itemTimeoutMs: settings.sync_timeout_seconds * 1_000,
   }
-  const stage = await stageOptions(turn, site)
+  const stage = await stageOptions(ctx, site)
   const call: Call = {
-    signal: turn.signal,
+    signal: ctx.signal,
     timeoutMs: scanTimeoutMs,
-    name: `sync-${turn.job.id}-${turn.job.leaseEpoch}`,
+    name: `sync-${ctx.job.id}-${ctx.job.leaseEpoch}`,
   }
   const readAll = async (fullBecause: string): Promise<SiteReading> => {
     const staged = await stageScan(inventory.scan(call, scanOptions), stage)
-    await explainStage(turn, staged)
+    await explainStage(ctx, staged)
     return { ...staged, reading: 'full', fullBecause, hidden: await stageHidden(options, stage, 'full') }
   }
   if (cursor === null || !platform.capabilities.has('inventory-delta')) return readAll('')
   try {
     const staged = await stageScan(inventory.changes(call, { ...scanOptions, cursor }), stage)
-    await explainStage(turn, staged)
+    await explainStage(ctx, staged)
     const hidden = await stageHidden(options, stage, 'delta')
     await rereadInstances(options, stage)
     return { ...staged, reading: 'delta', fullBecause: '', hidden }
   } catch (error) {
     if (!(error instanceof PlatformError) || error.code !== 'platform-cursor-lost') throw error
-    await clearStage(turn.db, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
+    await clearStage(ctx.db, { jobId: ctx.job.id, epoch: ctx.job.leaseEpoch })
     return readAll(error.message)
   }
 }
@@ -71,18 +71,18 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
 /** From here on the planner has to know how many they are. */
 const manyItems = 1_000
 
-const explainStage = async (turn: Turn, staged: Staged): Promise<void> => {
-  if (staged.items >= manyItems) await analyzeStage(turn.db)
+const explainStage = async (ctx: JobContext, staged: Staged): Promise<void> => {
+  if (staged.items >= manyItems) await analyzeStage(ctx.db)
 }
 
-export const stageOptions = async (turn: Turn, site: SiteRow): Promise<StageOptions> => ({
-  holder: { db: turn.db, jobId: turn.job.id, epoch: turn.job.leaseEpoch, signal: turn.signal },
+export const stageOptions = async (ctx: JobContext, site: SiteRow): Promise<StageOptions> => ({
+  holder: { db: ctx.db, jobId: ctx.job.id, epoch: ctx.job.leaseEpoch, signal: ctx.signal },
   site: { id: site.id, name: site.name, role: site.role },
-  judgedWith: await signFleetWaivers(turn.db),
-  waivers: await findWaivers(turn.db, []),
+  judgedWith: await signFleetWaivers(ctx.db),
+  waivers: await findWaivers(ctx.db, []),
   onChunk: (items) => {
-    turn.progress({ done: items, total: 0, phase: 'reading' })
-    turn.safePoint()
+    ctx.progress({ done: items, total: 0, phase: 'reading' })
+    ctx.safePoint()
   },
 })
 

@@ -2,9 +2,8 @@ import { findRunningTwice, type RunningTwice } from '../../db/queries/find-runni
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { findWarningOf } from '../../db/queries/merge-warnings.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import { portOf } from '../platforms/ports.ts'
-import type { UsePlatform } from './sync-site.ts'
-import { actorOf, type Turn } from './turn.ts'
 import { boundedTexts, mergeWarnings } from './warnings.ts'
 
 /** As many pairs as a person can look at; the last line says that there are more. */
@@ -16,47 +15,47 @@ const alarm = 'running-twice'
  * After each reading of a site: whatever runs here while its twin runs anywhere is an alarm. What was read is minutes old
  * on one of the sides, so both are looked at once more; a place that does not answer clears nobody.
  */
-export const watchForTwins = async (turn: Turn, use: UsePlatform, site: SiteRow): Promise<void> => {
-  const found = await findRunningTwice(turn.db, site, pairsMost + 1)
+export const watchForTwins = async (ctx: JobContext, site: SiteRow): Promise<void> => {
+  const found = await findRunningTwice(ctx.db, site, pairsMost + 1)
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
-  if (found.length === 0 && !(await findWarningOf(turn.db, place, alarm))) return
+  if (found.length === 0 && !(await findWarningOf(ctx.db, place, alarm))) return
   const pairs = found.slice(0, pairsMost)
   const running: RunningTwice[] = []
-  const mayRun = looker(turn, use)
-  for (const pair of pairs) if (await bothRun(turn, mayRun, site, pair)) running.push(pair)
+  const mayRun = looker(ctx)
+  for (const pair of pairs) if (await bothRun(ctx, mayRun, site, pair)) running.push(pair)
   const texts = running.map((pair) => sentence(site, pair))
   const said = boundedTexts(texts, texts.length + Math.max(0, found.length - pairsMost))
-  await turn.transaction((tx) =>
-    mergeWarnings(tx, place, { types: [alarm], said: { [alarm]: said }, actor: actorOf(turn) }),
+  await ctx.transaction((tx) =>
+    mergeWarnings(tx, place, { types: [alarm], said: { [alarm]: said }, actor: actorOf(ctx) }),
   )
 }
 
 type MayRun = (site: SiteRow, ref: string) => Promise<boolean>
 
 const bothRun = async (
-  turn: Turn,
+  ctx: JobContext,
   mayRun: MayRun,
   site: SiteRow,
   { ref, otherSiteId, otherRef }: RunningTwice,
 ): Promise<boolean> => {
-  const other = await loadSiteById(turn.db, otherSiteId)
+  const other = await loadSiteById(ctx.db, otherSiteId)
   if (!other) return false
   return (await mayRun(site, ref)) && (await mayRun(other, otherRef))
 }
 
 /** A place that did not answer once is not asked again: each of its pairs would hold the sync for as long. */
-const looker = (turn: Turn, use: UsePlatform): MayRun => {
+const looker = (ctx: JobContext): MayRun => {
   const silent = new Set<string>()
   return async (site, ref) => {
     if (site.connectivity !== 'ok' || silent.has(site.id)) return true
     try {
-      return await use(site, async (platform) => {
-        const call = { signal: turn.signal, timeoutMs: callMs, name: `twin-${turn.job.id}` }
+      return await ctx.usePlatform(site, async (platform) => {
+        const call = { signal: ctx.signal, timeoutMs: callMs, name: `twin-${ctx.job.id}` }
         const seen = await portOf(platform, 'power').power(call, ref)
         return seen.found && seen.value.state === 'on'
       })
     } catch {
-      turn.signal.throwIfAborted()
+      ctx.signal.throwIfAborted()
       silent.add(site.id)
       return true
     }

@@ -22,10 +22,10 @@ export const stageHidden = async (
   stage: StageOptions,
   reading: 'full' | 'delta',
 ): Promise<Hidden> => {
-  const { turn, site } = options
-  const at = { siteId: site.id, jobId: turn.job.id, epoch: turn.job.leaseEpoch }
+  const { ctx, site } = options
+  const at = { siteId: site.id, jobId: ctx.job.id, epoch: ctx.job.leaseEpoch }
   const find = site.role === 'source' ? findMissing : findMissingMachines
-  const missing = await find(turn.db, at, reading === 'full')
+  const missing = await find(ctx.db, at, reading === 'full')
   const { scopes } = readSettings(site.role as SiteRole, site.settings)
   let hidden = 0
   for await (const items of lookAtEach(options, missing)) {

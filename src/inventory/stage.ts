@@ -3,9 +3,10 @@ import { stageInventory } from '../../db/queries/stage-inventory.ts'
 import type { WaiverInForce } from '../../db/queries/waivers-in-force.ts'
 import { FencedError, recordError } from '../errors.ts'
 import type { InventoryItem, Scan } from '../platforms/ports/inventory.ts'
-import { storableText } from '../storable.ts'
+import { storableLine, storableText } from '../storable.ts'
 import { decideInstances, type SyncedSite } from './decide-instances.ts'
 import { decideRecords, type RecordItem } from './decide-records.ts'
+import { keepable, mostThings, mostWeight, tooManyThings, weightOf } from './keepable.ts'
 import { asMachineItem, machineLines } from './machine-line.ts'
 import { type StageLine, writeLines } from './stage-line.ts'
 
@@ -82,6 +83,8 @@ export const stageItems = async (items: readonly InventoryItem[], options: Stage
 class Stager {
   readonly #options: StageOptions
   #waiting: InventoryItem[] = []
+  #weight = 0
+  #seen = 0
   readonly #inFlight = new Set<Promise<void>>()
   /** Chunks are written in order: the later word about one thing must win. */
   #last: Promise<void> = Promise.resolve()
@@ -95,14 +98,18 @@ class Stager {
 
   async add(items: readonly InventoryItem[]): Promise<void> {
     this.#options.holder.signal.throwIfAborted()
-    for (let at = 0; at < items.length; at += chunkItems) {
-      this.#waiting.push(...items.slice(at, at + chunkItems))
-      while (this.#waiting.length >= chunkItems) await this.#send(this.#waiting.splice(0, chunkItems))
-    }
+    this.#seen += items.length
+    if (this.#seen > mostThings) throw tooManyThings(this.#options.site.name)
+    for (const item of items)
+      for (const one of keepable(item)) {
+        this.#waiting.push(one)
+        this.#weight += weightOf(one)
+        if (this.#waiting.length >= chunkItems || this.#weight >= mostWeight) await this.#sendWaiting()
+      }
   }
 
   async finish(): Promise<void> {
-    if (this.#waiting.length > 0) await this.#send(this.#waiting.splice(0))
+    if (this.#waiting.length > 0) await this.#sendWaiting()
     await this.#last
   }
 
@@ -112,6 +119,11 @@ class Stager {
 
   counts() {
     return { items: this.#items, problems: this.#problems, nameless: this.#nameless }
+  }
+
+  #sendWaiting(): Promise<void> {
+    this.#weight = 0
+    return this.#send(this.#waiting.splice(0))
   }
 
   async #send(items: readonly InventoryItem[]): Promise<void> {
@@ -153,7 +165,7 @@ class Stager {
     this.#problems += 1
     if (item.ref !== '') return [problemLine(item)]
     if (this.#nameless.length < maxNameless)
-      this.#nameless.push({ of: item.of, name: storableText(item.name), message: item.error.message })
+      this.#nameless.push({ of: item.of, name: storableLine(item.name), message: item.error.message })
     return []
   }
 }
@@ -177,7 +189,7 @@ const problemLine = (item: ProblemItem): StageLine => ({
   kind: item.of,
   ref: storableText(item.ref),
   action: 'problem',
-  name: storableText(item.name),
+  name: storableLine(item.name),
   more: { problem: recordError(item.error) },
 })
 

@@ -10,9 +10,9 @@ import {
   whyNotStart,
 } from '../domain/inventory/may-start.ts'
 import { asDroverError, DroverError } from '../errors.ts'
+import type { UsePlatform } from '../ledger/job.ts'
 import { portOf } from '../platforms/ports.ts'
 import { requireTrusted } from './connectivity.ts'
-import type { UsePlatform } from './sync-site.ts'
 
 /** A machine that is to start. Everything that starts one asks here: when it is asked for, and right before the call. */
 export interface Start {
@@ -48,7 +48,7 @@ export const startOfMachine = (
 
 interface Looking {
   readonly db: Db
-  readonly use: UsePlatform
+  readonly usePlatform: UsePlatform
   readonly signal: AbortSignal
 }
 
@@ -72,7 +72,7 @@ interface TwinAt extends Twin {
 }
 
 const lookAt = async (
-  { db, use, signal }: Looking,
+  { db, usePlatform, signal }: Looking,
   { at, by }: Start,
   self: Starter,
   twin: TwinAt,
@@ -84,7 +84,7 @@ const lookAt = async (
   if (isGone && site.connectivity !== 'ok') return 'gone'
   try {
     requireTrusted(site)
-    return await use(site, async (platform) => {
+    return await usePlatform(site, async (platform) => {
       const call = { signal, timeoutMs: callMs, name: `twin-of-${at.ref}-${by.jobId ?? ''}` }
       const found = await portOf(platform, 'power').power(call, twin.ref)
       return found.found ? found.value.state : 'gone'

@@ -7,26 +7,14 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { SiteRole } from '../domain/inventory/site-settings.ts'
 import { asDroverError, FencedError } from '../errors.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
-import type { Platform } from '../platforms/ports.ts'
+import { done, type JobContext, type Outcome, ReleaseRequest, waitFor } from '../ledger/job.ts'
 import type { Sealer } from '../seal.ts'
-import { requireSameInstallation, requireTrusted } from './connectivity.ts'
-import { endReading, knowsMachines, type SyncResult } from './end-reading.ts'
+import { keptIdentity, requireSameInstallation, requireTrusted } from './connectivity.ts'
+import { endReading, knowsMachines } from './end-reading.ts'
 import { recordFailure } from './fail-reading.ts'
 import { readSite, type SiteReading, siteAbsent } from './read-site.ts'
 import { watchForTwins } from './running-twice.ts'
 import { openCursor } from './sync-cursor.ts'
-import { fencedAtEnd, type Turn } from './turn.ts'
-
-/** Lends the platform of a site to some work. */
-export type UsePlatform = <Result>(
-  site: SiteRow,
-  work: (platform: Platform) => Promise<Result>,
-) => Promise<Result>
-
-export interface SyncParts {
-  readonly use: UsePlatform
-  readonly sealer: Sealer
-}
 
 export interface AskedSync {
   readonly role: SiteRole
@@ -35,10 +23,8 @@ export interface AskedSync {
   readonly force: boolean
 }
 
-export type SyncOutcome =
-  | { readonly type: 'synced'; readonly result: SyncResult }
-  | { readonly type: 'busy'; readonly by: string }
-
+/** How long the end of another sync is waited for before we look again. */
+const busyMs = 2_000
 /** Deltas are trusted for this long; then everything is looked at once more. */
 const fullEveryMs = 24 * 3_600_000
 
@@ -46,61 +32,66 @@ const fullEveryMs = 24 * 3_600_000
  * Reads a source or target and makes what was read its inventory: all of it in one transaction, or nothing. A
  * reading that failed concludes nothing and leaves the inventory as it is.
  */
-export const syncSite = async (turn: Turn, parts: SyncParts, asked: AskedSync): Promise<SyncOutcome> => {
-  const found = await loadSite(turn.db, asked)
+export const syncSite = async (ctx: JobContext, sealer: Sealer, asked: AskedSync): Promise<Outcome> => {
+  const found = await loadSite(ctx.db, asked)
   if (!found) throw siteAbsent(asked.role, asked.name)
-  const begun = await begin(turn, found.id)
-  if (begun.type === 'busy') return begun
+  const begun = await begin(ctx, found.id)
+  if (begun.type === 'busy')
+    return waitFor({
+      reason: 'another-sync',
+      detail: `Job ${begun.by} syncs ${asked.name} now; this one goes on after it.`,
+      forMs: busyMs,
+    })
   const { site, begunAt } = begun
   try {
-    const reading = await read(turn, parts, site, asked)
+    const reading = await read(ctx, sealer, site, asked)
     crashPoint('after-stage')
-    turn.safePoint()
+    ctx.safePoint()
     crashPoint('before-merge')
-    const options = { turn, site, begunAt, reading, force: asked.force, sealer: parts.sealer }
-    const result = await fencedAtEnd(turn, (tx) => endReading(tx, options))
+    const options = { ctx, site, begunAt, reading, force: asked.force, sealer }
+    const result = await ctx.lateFencedTransaction((tx) => endReading(tx, options))
     crashPoint('after-merge')
-    await clearStage(turn.db, { jobId: turn.job.id, epoch: turn.job.leaseEpoch })
-    await watchForTwins(turn, parts.use, site)
-    return { type: 'synced', result }
+    await clearStage(ctx.db, { jobId: ctx.job.id, epoch: ctx.job.leaseEpoch })
+    await watchForTwins(ctx, site)
+    return done({ ...result })
   } catch (thrown) {
-    // Not the source's fault: another worker has the job, it was let go of, or our own database is away.
-    if (turn.signal.aborted || thrown instanceof FencedError || isDbAway(thrown) || isLettingGo(thrown))
+    // Not the source's fault: another worker has the job, this one gives it back, or our own database is away.
+    if (ctx.signal.aborted || thrown instanceof FencedError || isDbAway(thrown) || isRelease(thrown))
       throw thrown
     const error = asDroverError(thrown)
-    await turn.transaction((tx) => recordFailure(tx, { turn, site, error }))
+    await ctx.transaction((tx) => recordFailure(tx, { ctx, site, error }))
     throw error
   }
 }
 
-const isLettingGo = (thrown: unknown): boolean => thrown instanceof Error && thrown.name === 'ReleaseRequest'
+const isRelease = (thrown: unknown): boolean => thrown instanceof ReleaseRequest
 
 type Begun =
   | { readonly type: 'begun'; readonly site: SiteRow; readonly begunAt: Date }
   | { readonly type: 'busy'; readonly by: string }
 
-const begin = (turn: Turn, siteId: string): Promise<Begun> =>
-  turn.transaction(async (tx): Promise<Begun> => {
+const begin = (ctx: JobContext, siteId: string): Promise<Begun> =>
+  ctx.transaction(async (tx): Promise<Begun> => {
     const site = await lockSite(tx, siteId)
     if (!site) throw siteAbsent('site', siteId)
-    const by = await findOtherSync(tx, { siteId, jobId: turn.job.id })
+    const by = await findOtherSync(tx, { siteId, jobId: ctx.job.id })
     if (by !== undefined) return { type: 'busy', by }
-    const begunAt = await beginSync(tx, { siteId, jobId: turn.job.id, epoch: turn.job.leaseEpoch })
+    const begunAt = await beginSync(tx, { siteId, jobId: ctx.job.id, epoch: ctx.job.leaseEpoch })
     return { type: 'begun', site, begunAt }
   })
 
-const read = (turn: Turn, parts: SyncParts, site: SiteRow, asked: AskedSync): Promise<SiteReading> => {
+const read = (ctx: JobContext, sealer: Sealer, site: SiteRow, asked: AskedSync): Promise<SiteReading> => {
   requireTrusted(site)
-  return parts.use(site, async (platform) => {
+  return ctx.usePlatform(site, async (platform) => {
     const answered = await platform.probe({
-      signal: turn.signal,
+      signal: ctx.signal,
       timeoutMs: probeTimeoutMs(site),
-      name: `probe-${turn.job.id}-${turn.job.leaseEpoch}`,
+      name: `probe-${ctx.job.id}-${ctx.job.leaseEpoch}`,
     })
-    requireSameInstallation(site, answered)
-    const cursor = isFull(site, asked) ? null : openCursor(parts.sealer, site)
-    const reread = cursor === null ? [] : await findRereads(turn.db, site.id)
-    return readSite({ turn, site, platform, cursor, reread })
+    requireSameInstallation(site, keptIdentity(answered))
+    const cursor = isFull(site, asked) ? null : openCursor(sealer, site)
+    const reread = cursor === null ? [] : await findRereads(ctx.db, site.id)
+    return readSite({ ctx, site, platform, cursor, reread })
   })
 }
 

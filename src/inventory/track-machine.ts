@@ -4,18 +4,18 @@ import type { InstanceRow, SiteRow } from '../../db/schema/inventory.ts'
 import type { InstanceFacts } from '../domain/inventory/facts.ts'
 import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { DroverError } from '../errors.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import type { TaskHandle } from '../platforms/ports/task.ts'
 import { type Platform, portOf, requireCapability } from '../platforms/ports.ts'
 import { reassess } from './assess.ts'
-import { type ActingTurn, powerMachine } from './power-machine.ts'
+import { powerMachine } from './power-machine.ts'
 import { allVerified, verifyTracking } from './prove-tracking.ts'
 import { refreshInstance } from './refresh-instance.ts'
-import { actorOf } from './turn.ts'
 
 export interface TrackTask {
-  readonly turn: ActingTurn
+  readonly ctx: JobContext
   readonly site: SiteRow
   readonly platform: Platform
   readonly instance: InstanceRow
@@ -35,7 +35,7 @@ export const cycleKind = 'instance-cycle'
 
 /** Looks whether each disk of a machine is tracked, and writes it down. */
 export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
-  const { turn, instance, site } = task
+  const { ctx, instance, site } = task
   const facts = await lookAt(task)
   if (!facts.background_import)
     throw refusal(
@@ -44,13 +44,13 @@ export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
       'Use :enable-background-import.',
     )
   const tracking = await verify(task, facts)
-  await turn.transaction(async (tx) => {
+  await ctx.transaction(async (tx) => {
     await writeTracking(tx, instance.id, tracking)
     await reassess(tx, { instanceIds: [instance.id] })
     await insertAuditEvent(tx, {
       type: 'instance.tracking-checked',
       subject: { type: 'instance', id: instance.id },
-      actor: actorOf(turn),
+      actor: actorOf(ctx),
       detail: { source: site.name, name: instance.name, tracking },
     })
   })
@@ -59,18 +59,18 @@ export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
 
 /** Switches tracking on; the machine is switched off and on only where nothing less makes it begin. */
 export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => {
-  const { turn, platform } = task
+  const { ctx, platform } = task
   requireCapability(platform, 'changed-blocks')
-  const cycling = turn.checkpointed?.cycling === true
+  const cycling = ctx.checkpointed?.cycling === true
   const facts = await lookAt(task)
   if (!cycling && !allVerified(facts, await verify(task, facts))) {
     await clearSnapshots(task, facts)
     await switchOn(task)
     const now = await lookAt(task)
     if (facts.power_state !== 'off' && !allVerified(now, await verify(task, now)))
-      await turn.checkpoint({ ...turn.checkpointed, cycling: true })
+      await ctx.checkpoint({ ...ctx.checkpointed, cycling: true })
   }
-  if (turn.checkpointed?.cycling === true) {
+  if (ctx.checkpointed?.cycling === true) {
     const waiting = await cycle(task)
     if (waiting) return waiting
   }
@@ -79,11 +79,11 @@ export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => 
 
 /** Off and on, as gently as was asked for. A machine that we switched off is switched on again, whatever comes. */
 const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
-  const { turn, site, platform, instance, force, timeoutMs } = task
+  const { ctx, site, platform, instance, force, timeoutMs } = task
   const undo = { kind: cycleKind, with: { site_id: site.id, ref: instance.ref } }
-  const common = { turn, site, platform, ref: instance.ref, undo }
-  if (turn.checkpointed?.down !== true) {
-    if (turn.checkpointed?.off === undefined) await task.mayStart()
+  const common = { ctx, site, platform, ref: instance.ref, undo }
+  if (ctx.checkpointed?.down !== true) {
+    if (ctx.checkpointed?.off === undefined) await task.mayStart()
     const down = await powerMachine({
       ...common,
       asked: { verb: 'shutdown' as const, force, timeoutMs },
@@ -91,7 +91,7 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
       mayStart: 'never',
     })
     if (down.type === 'wait') return down
-    await turn.checkpoint({ ...turn.checkpointed, down: true })
+    await ctx.checkpoint({ ...ctx.checkpointed, down: true })
   }
   const up = await powerMachine({
     ...common,
@@ -104,9 +104,9 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
 }
 
 /** Asks the platform of each disk that does not show by itself where its tracking stands. */
-const verify = ({ turn, platform, instance }: TrackTask, facts: InstanceFacts): Promise<TrackingRecord> =>
+const verify = ({ ctx, platform, instance }: TrackTask, facts: InstanceFacts): Promise<TrackingRecord> =>
   verifyTracking(facts, async (disk) => {
-    const call = { signal: turn.signal, timeoutMs: verifyMs, name: `verify-${turn.job.id}-${disk}` }
+    const call = { signal: ctx.signal, timeoutMs: verifyMs, name: `verify-${ctx.job.id}-${disk}` }
     try {
       await portOf(platform, 'disks').changedBlocks(call, { machine: instance.ref, disk }, '*')
       return true
@@ -119,8 +119,8 @@ const verify = ({ turn, platform, instance }: TrackTask, facts: InstanceFacts): 
   })
 
 const lookAt = async (task: TrackTask): Promise<InstanceFacts> => {
-  const { turn, site, platform, instance } = task
-  const facts = await refreshInstance(turn, site, platform, instance.ref)
+  const { ctx, site, platform, instance } = task
+  const facts = await refreshInstance(ctx, site, platform, instance.ref)
   if (facts) return facts
   throw new DroverError({
     code: 'instance-absent',
@@ -172,11 +172,11 @@ const change = async (
     readonly begin: (call: Call) => Promise<TaskHandle>
   },
 ): Promise<void> => {
-  const { turn, site, platform, instance } = task
-  const name = `${turn.job.id}/${what}`
-  const call: Call = { signal: turn.signal, timeoutMs: taskMs, name }
+  const { ctx, site, platform, instance } = task
+  const name = `${ctx.job.id}/${what}`
+  const call: Call = { signal: ctx.signal, timeoutMs: taskMs, name }
   const machines = portOf(platform, 'machines')
-  await turn.effect({
+  await ctx.effect({
     kind: 'instance-change',
     platform: site.name,
     name,

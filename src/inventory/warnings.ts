@@ -8,7 +8,7 @@ import {
   type WarningPlace,
   writeWarning,
 } from '../../db/queries/merge-warnings.ts'
-import { storableJson, storableText } from '../storable.ts'
+import { storableJson, storableLine } from '../storable.ts'
 
 /** Everything that is warned of, by type, with the title that a person reads. */
 export const warningTypes = {
@@ -31,18 +31,10 @@ export type WarningType = keyof typeof warningTypes
 export type Said = Partial<Record<WarningType, readonly string[]>>
 
 const maxMessages = 50
-const maxTextLength = 1_000
-
-/** What a platform calls its machines may break lines, colour a terminal, or turn the text around. */
-const oneLine = (text: string): string =>
-  storableText(text.slice(0, maxTextLength)).replaceAll(
-    /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]+/gu,
-    ' ',
-  )
 
 /** Bounded: of more sentences than a warning holds the last says how many are left out. */
 export const boundedTexts = (texts: readonly string[], total = texts.length): string[] => {
-  const kept = [...new Set(texts)].slice(0, maxMessages).map(oneLine)
+  const kept = [...new Set(texts)].slice(0, maxMessages).map((text) => storableLine(text))
   const more = total - kept.length
   return more > 0 ? [...kept, `And ${more} more.`] : kept
 }

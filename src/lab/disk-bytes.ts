@@ -1,6 +1,7 @@
 import type { Db, Queryable, Tx } from '../../db/client.ts'
 import type { StorageFacts } from '../domain/inventory/facts.ts'
-import { type WireExtent, wireLimits } from '../platforms/lab/protocol.ts'
+import type { WireExtent } from '../platforms/lab/protocol.ts'
+import { wireLimits } from '../platforms/lab/wire-limits.ts'
 import { blockBytes, isData, originalBlock } from './disk-content.ts'
 import { invalid, refuse } from './refusal.ts'
 import { knownBlocks, readBlocks, runsSince, writeBlocks, writtenBlocks } from './store/blocks.ts'

@@ -1,6 +1,6 @@
 import { createCipheriv, createHash } from 'node:crypto'
 import { z } from 'zod'
-import { wireLimits } from '../platforms/lab/protocol.ts'
+import { wireLimits } from '../platforms/lab/wire-limits.ts'
 
 export const blockBytes = wireLimits.blockBytes
 

@@ -1,4 +1,5 @@
-import { statusOf, type WireError, wireLimits } from '../platforms/lab/protocol.ts'
+import { statusOf, type WireError } from '../platforms/lab/protocol.ts'
+import { wireLimits } from '../platforms/lab/wire-limits.ts'
 import type { Lab } from './context.ts'
 import { machineFaults, strike } from './faults.ts'
 import { invalid, refuse } from './refusal.ts'

@@ -1,12 +1,25 @@
 import {
   type Queue as AnyQueue,
+  assertSchemaCompatibility,
   createPostgresBackend,
   type PostgresConnectionOptions,
   runMigrations,
+  SchemaMigrationRequiredError,
   withBackend,
 } from 'bullmq'
 import pg from 'pg'
+import { bellGroups, makesBellStore } from '../../db/queries/bell-store.ts'
+import { bellGrants } from '../../db/queries/grant-privileges.ts'
+import { securedUrl } from '../../db/secured-url.ts'
+import {
+  certificateRefused,
+  DroverError,
+  isPrivilegeMissing,
+  privilegeMissing,
+  refusedCertificate,
+} from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { withFirstHost } from '../several-hosts.ts'
 import {
   type Bell,
   type BellListener,
@@ -36,8 +49,12 @@ const schema = 'bullmq'
 const identityLock = 0x42454c4c
 const callMs = 5_000
 const closeMs = 1_000
-/** Connections for short statements; each listener holds one more for its LISTEN. */
-const workingConnections = 10
+/**
+ * Connections for short statements, beside the two of each listener, and for listeners that are built anew: what died
+ * without a word, as behind a firewall that forgot it, holds its connections until they are given up. With 10 the new
+ * listeners got none, and the worker stayed deaf.
+ */
+const workingConnections = 16
 
 export interface PostgresBellOptions {
   readonly url: string
@@ -59,13 +76,8 @@ export class PostgresBell implements Bell {
   async prepare(): Promise<void> {
     const client = await this.#bounded(this.#connections().connect())
     try {
-      await runMigrations(client, schema)
-      // `if not exists` is no lock: two that create at once both find nothing, and one fails.
-      await client.query('select pg_advisory_lock($1)', [identityLock])
-      await client.query(`create table if not exists ${schema}.drover_identity
-        (only_one boolean primary key default true check (only_one), id uuid not null default gen_random_uuid())`)
-      await client.query(`insert into ${schema}.drover_identity default values on conflict do nothing`)
-      await client.query('select pg_advisory_unlock($1)', [identityLock])
+      if (await makesBellStore(client)) await makeStore(client)
+      else await expectStore(client)
     } catch (error) {
       // The lock goes with its connection.
       client.release(true)
@@ -120,7 +132,12 @@ export class PostgresBell implements Bell {
       connection: this.#shared(),
       concurrency,
     })
-    worker.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell listener'))
+    worker.on('error', (error) => {
+      this.#options.log.debug({ err: error, kind }, 'bell listener')
+      // BullMQ remembers a failed first look at its schema for good, and asks again without a pause: the whole process
+      // would do nothing else. Who watches for deaf listeners builds another one.
+      if (error instanceof SchemaMigrationRequiredError) worker.close(true).catch(() => {})
+    })
     return listenerOf(worker)
   }
 
@@ -173,8 +190,11 @@ export class PostgresBell implements Bell {
 
   #connections(): pg.Pool {
     if (!this.#pool) {
+      const secured = securedUrl(this.#options.url)
       this.#pool = new pg.Pool({
-        connectionString: this.#options.url,
+        // As for our own connections, the first of several hosts: `pg` knows one.
+        connectionString: withFirstHost(secured.url),
+        ...secured.options,
         max: bellKinds.length * 2 + workingConnections,
         connectionTimeoutMillis: callMs,
         // Both sides give up: a silent server must not hold a worker's loop for ever.
@@ -197,9 +217,44 @@ export class PostgresBell implements Bell {
     try {
       return await withinMs(callMs, this.store, work)
     } catch (error) {
+      if (isPrivilegeMissing(error)) throw privilegeMissing(error)
+      const refused = refusedCertificate(error)
+      if (refused) throw certificateRefused('Postgres', refused)
       throw isSchemaGone(error) ? error : bellAway(this.store, error)
     }
   }
+}
+
+/** As the owner: the store, its identity, and who may do what with it. */
+const makeStore = async (client: pg.PoolClient): Promise<void> => {
+  await runMigrations(client, schema)
+  // `if not exists` is no lock: two that create at once both find nothing, and one fails.
+  await client.query('select pg_advisory_lock($1)', [identityLock])
+  await client.query(`create table if not exists ${schema}.drover_identity
+    (only_one boolean primary key default true check (only_one), id uuid not null default gen_random_uuid())`)
+  await client.query(`insert into ${schema}.drover_identity default values on conflict do nothing`)
+  await client.query(bellGrants(await bellGroups(client)))
+  await client.query('select pg_advisory_unlock($1)', [identityLock])
+}
+
+/** A running role makes no schema: it finds one that `migrate` made, or says who has to. */
+const expectStore = async (client: pg.PoolClient): Promise<void> => {
+  try {
+    await assertSchemaCompatibility(client, schema)
+    const { rows } = await client.query(`select from ${schema}.drover_identity`)
+    if (rows.length > 0) return
+  } catch (error) {
+    if (isPrivilegeMissing(error)) throw privilegeMissing(error)
+    if (!(error instanceof SchemaMigrationRequiredError) && !isSchemaGone(error)) throw error
+  }
+  throw new DroverError({
+    code: 'bell-store-missing',
+    class: 'config',
+    message: `The bell's store (schema "${schema}" in Postgres) is not there, and this login may not make it.`,
+    remedy:
+      'Run `drover migrate` as the owner of the database: it makes the store. Nothing is lost meanwhile.',
+    field: 'DATABASE_URL',
+  })
 }
 
 /** SQLSTATEs of a missing schema or table. */

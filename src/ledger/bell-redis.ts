@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { Queue, Worker } from 'bullmq'
 import { Redis, type RedisOptions } from 'ioredis'
-import { DroverError } from '../errors.ts'
+import { certificateRefused, DroverError, refusedCertificate } from '../errors.ts'
 import { type Logger, withoutUserinfo } from '../log.ts'
 import {
   type Bell,
@@ -26,6 +26,8 @@ const silentMs = { producer: 2 * callMs, listener: 15_000 }
 
 export interface RedisBellOptions {
   readonly url: string
+  /** Who may have signed its certificate (PEM), where that is none of the authorities that Node knows. */
+  readonly ca?: string | undefined
   readonly log: Logger
 }
 
@@ -36,6 +38,8 @@ export class RedisBell implements Bell {
   readonly #queues = new Map<string, Queue>()
   readonly #listeners: Redis[] = []
   #producer: Redis | undefined
+  /** What is wrong with the certificate that it showed last. */
+  #refused: Error | undefined
 
   constructor(options: RedisBellOptions) {
     this.#options = options
@@ -175,14 +179,24 @@ export class RedisBell implements Bell {
       'enableOfflineQueue' | 'maxRetriesPerRequest' | 'enableAutoPipelining' | 'socketTimeout'
     >,
   ): Redis {
-    const redis = new Redis(this.#options.url, {
+    const { ca, log, url } = this.#options
+    const redis = new Redis(url, {
       ...options,
+      ...(ca === undefined ? {} : { tls: { ca } }),
       connectTimeout: callMs,
       retryStrategy: (times) => Math.min(50 * 2 ** Math.min(times, 5), 500),
     })
-    redis.on('error', (error) =>
-      this.#options.log.debug({ redis: withoutUserinfo(this.#options.url), err: error }, 'redis connection'),
-    )
+    redis.on('ready', () => {
+      this.#refused = undefined
+    })
+    redis.on('error', (error) => {
+      const refused = refusedCertificate(error)
+      // Also said where nobody waits for the bell: an API goes on without it.
+      if (refused && !this.#refused)
+        log.error({ err: certificateRefused('Redis', refused) }, 'redis connection')
+      else log.debug({ redis: withoutUserinfo(url), err: error }, 'redis connection')
+      this.#refused = refused ?? this.#refused
+    })
     return redis
   }
 
@@ -196,6 +210,7 @@ export class RedisBell implements Bell {
         connected(redis).then(() => work(redis)),
       )
     } catch (error) {
+      if (this.#refused) throw certificateRefused('Redis', this.#refused)
       throw error instanceof DroverError ? error : bellAway(this.store, error)
     }
   }

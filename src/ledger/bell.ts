@@ -65,10 +65,13 @@ export interface BellOptions {
 }
 
 /** Redis when `REDIS_URL` is set, else Postgres. Opens no connection before it is used. */
-export const openBell = async (config: Pick<Config, 'redisUrl'>, options: BellOptions): Promise<Bell> => {
+export const openBell = async (
+  config: Pick<Config, 'redisUrl'> & Partial<Pick<Config, 'redisCa'>>,
+  options: BellOptions,
+): Promise<Bell> => {
   if (config.redisUrl !== undefined) {
     const { RedisBell } = await import('./bell-redis.ts')
-    return new RedisBell({ url: config.redisUrl, log: options.log })
+    return new RedisBell({ url: config.redisUrl, ca: config.redisCa, log: options.log })
   }
   const { PostgresBell } = await import('./bell-postgres.ts')
   return new PostgresBell({ url: options.databaseUrl, log: options.log })

@@ -92,18 +92,23 @@ const mismatch = (key: string, jobId: string): DroverError =>
 
 const compare = (a: string | null, b: string | null): number => ((a ?? '') < (b ?? '') ? -1 : a === b ? 0 : 1)
 
+/** Before it is parsed: what is too large is told as that, and costs no more than its measure. */
+export const requireSmall = (payload: unknown): void => {
+  if (Buffer.byteLength(JSON.stringify(payload) ?? '') <= limits.payloadBytes) return
+  throw invalid(
+    'payload-too-large',
+    'payload',
+    `The payload is larger than ${limits.payloadBytes} bytes.`,
+    'Store the data and send its id.',
+  )
+}
+
 const toInsert = (job: NewJob): JobInsert => {
   const kind = findKind(job.kind)
   if (!kind)
     throw invalid('kind-unknown', 'kind', `There is no job kind "${job.kind}".`, 'See GET /v1/job-kinds.')
+  requireSmall(job.payload)
   const payload = JSON.stringify(parsePayload(job.kind, () => kind.payload.parse(job.payload)))
-  if (Buffer.byteLength(payload) > limits.payloadBytes)
-    throw invalid(
-      'payload-too-large',
-      'payload',
-      `The payload is larger than ${limits.payloadBytes} bytes.`,
-      'Store the data and send its id.',
-    )
   const priority = job.priority ?? 0
   if (!Number.isInteger(priority) || priority < -100 || priority > 100)
     throw invalid(

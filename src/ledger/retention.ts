@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { pruneApiRequests } from '../../db/queries/prune-api-requests.ts'
-import { pruneEvents } from '../../db/queries/prune-events.ts'
+import { pruneEndedSessions } from '../../db/queries/prune-ended-sessions.ts'
 import { pruneJobs } from '../../db/queries/prune-jobs.ts'
 import { pruneSignals } from '../../db/queries/prune-signals.ts'
 import { pruneWorkers } from '../../db/queries/prune-workers.ts'
@@ -8,12 +8,20 @@ import { readSettingRows } from '../../db/queries/settings.ts'
 import type { Clock } from '../clock.ts'
 import { settingValue } from '../domain/settings.ts'
 import type { Logger } from '../log.ts'
+import type { Sealer } from '../seal.ts'
+import { pruneEvents } from './prune-events.ts'
 import { Loop } from './service.ts'
 
 export interface RetentionOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
+  /** Signs what was pruned. */
+  readonly sealer: Pick<Sealer, 'mac' | 'isMac' | 'open'>
+  /** No event goes before this age, whatever the setting says. */
+  readonly eventsKeptDaysMin: number
+  /** Whom the statement about pruned events names. */
+  readonly by: string
   readonly intervalMs?: number
   /** Rows that one statement removes. */
   readonly batch?: number
@@ -27,20 +35,28 @@ export interface Pruned {
   readonly signals: number
   readonly apiRequests: number
   readonly workers: number
+  /** Why events may not be removed although it is time. */
+  readonly refused?: string
+  readonly sessions: number
   /** Whether another round may find something. */
   readonly more: boolean
 }
 
 const signalHours = 1
 const apiRequestHours = 24
+/** Beyond their end, for clocks that disagree. */
+const endedSessionHours = 24
 
 /** Removes what is old enough, a little at a time, in the background of the conductor. */
-export const retentionService = (options: RetentionOptions): Loop =>
-  new Loop({
+export const retentionService = (options: RetentionOptions): Loop => {
+  let told: string | undefined
+  return new Loop({
     name: 'retention',
     intervalMs: options.intervalMs ?? 60_000,
     runOnce: async (signal) => {
-      const { more, ...pruned } = await pruneOnce(options)
+      const { more, refused, ...pruned } = await pruneOnce(options)
+      if (refused !== undefined && refused !== told) options.log.error({ refused }, 'no event may be removed')
+      told = refused
       if (Object.values(pruned).some((count) => count > 0))
         options.log.debug({ pruned }, 'old rows were removed')
       if (more) await options.clock.sleep(options.pauseMs ?? 100, signal)
@@ -49,9 +65,12 @@ export const retentionService = (options: RetentionOptions): Loop =>
     clock: options.clock,
     log: options.log,
   })
+}
 
 /** One batch of each, each in a short transaction of its own. */
-export const pruneOnce = async (options: Pick<RetentionOptions, 'db' | 'batch'>): Promise<Pruned> => {
+export const pruneOnce = async (
+  options: Pick<RetentionOptions, 'db' | 'batch' | 'sealer' | 'eventsKeptDaysMin' | 'by'>,
+): Promise<Pruned> => {
   const { db } = options
   const limit = options.batch ?? 500
   const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
@@ -61,10 +80,19 @@ export const pruneOnce = async (options: Pick<RetentionOptions, 'db' | 'batch'>)
     failedDays: days('retention-failed-jobs-days'),
     limit,
   })
-  const { events, more } = await pruneEvents(db, { days: days('retention-events-days'), limit })
+  const { events, more, refused } = await pruneEvents({
+    db,
+    sealer: options.sealer,
+    by: options.by,
+    days: days('retention-events-days'),
+    floorDays: options.eventsKeptDaysMin,
+    limit,
+  })
   const signals = await pruneSignals(db, { hours: signalHours, limit })
   const apiRequests = await pruneApiRequests(db, { hours: apiRequestHours, limit })
   const workers = await pruneWorkers(db, { days: days('retention-workers-days'), limit })
-  const full = [jobs, signals, apiRequests, workers].some((count) => count === limit)
-  return { jobs, events, signals, apiRequests, workers, more: more || full }
+  const sessions = await pruneEndedSessions(db, { hours: endedSessionHours, limit })
+  const full = [jobs, signals, apiRequests, workers, sessions].some((count) => count === limit)
+  const told = refused === undefined ? {} : { refused }
+  return { jobs, events, signals, apiRequests, workers, sessions, ...told, more: more || full }
 }

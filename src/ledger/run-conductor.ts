@@ -1,8 +1,9 @@
 import { hostname } from 'node:os'
 import { v7 as uuidv7 } from 'uuid'
-import { type Db, openDb } from '../../db/client.ts'
+import { type Db, openDb, type Tx } from '../../db/client.ts'
 import { ping } from '../../db/queries/ping.ts'
 import { beatWorker, stopWorker } from '../../db/queries/workers.ts'
+import { installationKey } from '../certificate/installation-key.ts'
 import { type Clock, systemClock } from '../clock.ts'
 import { type Config, limits, requireSecretKey, version } from '../config.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../health.ts'
@@ -12,15 +13,20 @@ import { migrationScheduler } from '../migration/scheduler.ts'
 import { operationRetention } from '../operation/retention.ts'
 import { operationTally } from '../operation/tally.ts'
 import { operationTicks } from '../operation/ticks.ts'
-import { createSealer } from '../seal.ts'
+import { createSealer, type Sealer } from '../seal.ts'
+import { checkStartUnlessAway } from '../sealing/key-check.ts'
+import { keyReasons, keyWatch } from '../sealing/key-watch.ts'
 import { startTracing } from '../telemetry.ts'
 import { backlogMetrics } from './backlog-metrics.ts'
 import { openBell, prepareBell } from './bell.ts'
 import { Conductor } from './conductor.ts'
+import { handOutHeadsService } from './hand-out-heads.ts'
+import { type HeadsMemory, lostHeadWords } from './lost-head.ts'
 import { retentionService } from './retention.ts'
 import { sealEventsService } from './seal-events.ts'
 import { Loop } from './service.ts'
 import { strandedTransactions } from './stranded-transactions.ts'
+import { warnOfPower } from './warn-of-power.ts'
 import { Webhooks } from './webhooks.ts'
 
 const farewellMs = 5_000
@@ -38,12 +44,14 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     planOnce: true,
     statementMs: config.statementMs,
   })
+  const sealer = createSealer(requireSecretKey(config), config.oldSecretKeys)
+  await checkStartUnlessAway(db, sealer, log)
+  const watch = keyWatch({ db, sealer, clock, log })
   const bell = await openBell(config, { databaseUrl, log })
-  const sealer = createSealer(requireSecretKey(config))
+  const heads: HeadsMemory = {}
   const services = [
-    sealEventsService({ db, sealer, clock, log }),
+    ...historyServices({ db, sealer, clock, log, config, heads }),
     new Webhooks({ db, sealer, clock, log }),
-    retentionService({ db, clock, log }),
     backlogMetrics({ db, clock, log }),
     strandedTransactions({ db, clock, log, silentMs: config.leaseMs * 2 }),
     inventoryTicks({ db, clock, log }),
@@ -60,9 +68,14 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     const reasons: string[] = []
     await ping(db).catch(() => reasons.push('Postgres cannot be reached.'))
     await bell.check().catch((error: Error) => reasons.push(error.message))
+    reasons.push(...(await keyReasons(db, sealer)))
+    const lost = lostHeadWords(heads, { file: config.sealHeadsFile })
+    if (lost) reasons.push(`${lost.message} ${lost.remedy}`)
     return { ready: reasons.length === 0, reasons }
   }
   await prepareBell(bell, { log, clock, tries: 1 })
+  await warnOfPower(db, { role: 'conductor', log })
+  watch.start()
   registry.loop.start()
   conductor.start()
   const health = await serveHealth({
@@ -79,7 +92,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
       // A duty may hang on a Postgres that is gone; the process ends with it, and nothing of it needs more.
       const farewell = (work: Promise<unknown>) =>
         Promise.race([work.catch(() => {}), clock.sleep(farewellMs)])
-      await farewell(Promise.all([conductor.stop(), registry.loop.stop()]))
+      await farewell(Promise.all([conductor.stop(), registry.loop.stop(), watch.stop()]))
       await farewell(stopWorker(db, registry.id))
       await health.close()
       await bell.close()
@@ -87,6 +100,25 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
       await tracing.stop()
     },
   }
+}
+
+/** What keeps the history true: seals, heads that are handed out, and what may go. */
+const historyServices = (options: {
+  readonly db: Db
+  readonly sealer: Sealer
+  readonly clock: Clock
+  readonly log: Logger
+  readonly config: Config
+  readonly heads: HeadsMemory
+}) => {
+  const { config, heads, ...deps } = options
+  const by = `conductor@${hostname()}:${process.pid}`
+  const signingKey = (tx: Tx) => installationKey(tx, deps.sealer)
+  return [
+    sealEventsService(deps),
+    handOutHeadsService({ ...deps, signingKey, by, file: config.sealHeadsFile, memory: heads }),
+    retentionService({ ...deps, by, eventsKeptDaysMin: config.eventsKeptDaysMin }),
+  ]
 }
 
 /** Says that this conductor lives, as long as it does. */

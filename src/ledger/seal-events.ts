@@ -1,19 +1,14 @@
 import type { Queryable } from '../../db/client.ts'
-import {
-  digestRange,
-  insertSeal,
-  nextSealRange,
-  type SealDigest,
-  type SealRange,
-} from '../../db/queries/seal-events.ts'
+import { insertSeal, nextSealRange } from '../../db/queries/seal-events.ts'
 import type { Clock } from '../clock.ts'
 import type { Logger } from '../log.ts'
-import type { Sealer } from '../seal.ts'
+import { digestRange, sealVersion } from './seal-digest.ts'
+import { type Signer, sealText } from './seal-texts.ts'
 import { Loop } from './service.ts'
 
 export interface SealEventsOptions {
   readonly db: Queryable
-  readonly sealer: Pick<Sealer, 'mac'>
+  readonly sealer: Signer
   readonly clock: Clock
   readonly log: Logger
   readonly intervalMs?: number
@@ -37,38 +32,17 @@ export const sealEventsService = (options: SealEventsOptions): Loop =>
 
 /**
  * Adds one link to the hash chain over events. No commit waits for it: it takes only events that are final,
- * after the fact. Two sealers at once compute the same link and one of them stores it.
+ * after the fact. Two sealers at once compute the same link and one of them stores it. The moment is this process's:
+ * it decides one day whether the events are old enough to go, and the database must not have a say in that.
  */
 export const sealEvents = async (
-  options: Pick<SealEventsOptions, 'db' | 'sealer' | 'eventsMax'>,
+  options: Pick<SealEventsOptions, 'db' | 'sealer' | 'eventsMax'> & { readonly nowMs?: number },
 ): Promise<'sealed' | 'nothing'> => {
   const range = await nextSealRange(options.db, options.eventsMax ?? eventsPerSeal)
   if (!range) return 'nothing'
-  const digest = await digestRange(options.db, range)
-  const mac = options.sealer.mac(sealText(range, digest, digest.nowMs))
-  await insertSeal(options.db, { ...range, ...digest, sealedAtMs: digest.nowMs, mac })
+  const digest = { ...(await digestRange(options.db, range)), version: sealVersion }
+  const sealedAtMs = options.nowMs ?? Date.now()
+  const mac = options.sealer.mac(sealText(range, digest, sealedAtMs))
+  await insertSeal(options.db, { ...range, ...digest, sealedAtMs, mac })
   return 'sealed'
 }
-
-/**
- * What the key signs: not the hash alone but every column of the link, so that a link whose events were pruned
- * can still be proved.
- */
-export const sealText = (
-  range: SealRange,
-  digest: Pick<SealDigest, 'events' | 'hash'>,
-  atMs: number,
-): Buffer =>
-  Buffer.from(
-    [
-      'drover-seal-1',
-      range.seq,
-      range.era,
-      range.fromXid,
-      range.toXid,
-      digest.events,
-      atMs,
-      range.previousHash.toString('hex'),
-      digest.hash.toString('hex'),
-    ].join('\n'),
-  )

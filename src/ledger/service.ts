@@ -1,4 +1,5 @@
 import type { Clock } from '../clock.ts'
+import { DroverError, isPrivilegeMissing, privilegeMissing } from '../errors.ts'
 import type { Logger } from '../log.ts'
 
 /** A background duty of a process. `runOnce` is what tests call; `start` only repeats it. */
@@ -67,14 +68,19 @@ export class Loop implements Service {
         if (signal.aborted) return
         failures += 1
         // The 1st, 2nd, 4th, 8th … in a row: an outage of an hour must not bury everything else.
-        if ((failures & (failures - 1)) === 0)
-          this.#options.log.warn(
-            { err: error, service: this.name, failures },
-            'a round failed; it will be tried again',
-          )
+        if ((failures & (failures - 1)) === 0) this.#tell(error, failures)
         await this.#rest(this.#failurePauseMs(failures))
       }
     }
+  }
+
+  /** What only a person can end is an error that names the remedy, not one of the failures that pass. */
+  #tell(error: unknown, failures: number): void {
+    const facts = { err: error, service: this.name, failures }
+    const known = isPrivilegeMissing(error) ? privilegeMissing(error) : error
+    if (known instanceof DroverError && known.class === 'config')
+      this.#options.log.error({ ...facts, code: known.code, remedy: known.remedy }, known.message)
+    else this.#options.log.warn(facts, 'a round failed; it will be tried again')
   }
 
   #failurePauseMs(failures: number): number {

@@ -6,9 +6,7 @@ import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
 import { isTerminal, mayBecome } from '../domain/job/state.ts'
 import { FencedError } from '../errors.ts'
 import { releaseAndAdmit, releaseDropped } from './admission.ts'
-
-/** A change of the domain that commits together with the job's outcome, or not at all. */
-export type DomainChange = (tx: Tx) => Promise<void>
+import type { DomainChange } from './job.ts'
 
 export interface SettledWith {
   readonly change?: DomainChange

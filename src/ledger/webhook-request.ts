@@ -1,8 +1,9 @@
-import { lookup } from 'node:dns'
 import { Agent as HttpAgent, request as httpRequest } from 'node:http'
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https'
-import { isIP, type LookupFunction } from 'node:net'
-import { refusesAddress } from './webhook-address.ts'
+import { isIP } from 'node:net'
+import { judgedLookup, refusesAddress } from '../address-rules.ts'
+import { boundedSignal } from '../bounded-signal.ts'
+import { type FailedPost, failureOfCode, failureOfStatus } from './webhook-failure.ts'
 
 export interface WebhookPost {
   readonly url: string
@@ -10,8 +11,7 @@ export interface WebhookPost {
   readonly body: string
 }
 
-/** Why a delivery failed, in words for the webhook's page. Holds neither the URL nor a secret. */
-export type PostOutcome = { readonly delivered: true } | { readonly delivered: false; readonly why: string }
+export type PostOutcome = { readonly delivered: true } | FailedPost
 
 export interface WebhookSender {
   post(message: WebhookPost, signal: AbortSignal): Promise<PostOutcome>
@@ -31,15 +31,10 @@ export const createWebhookSender = (options: {
   const agentOptions = { keepAlive: true, maxSockets: 4, maxFreeSockets: 2, timeout: 30_000 }
   const http = new HttpAgent(agentOptions)
   const https = new HttpsAgent(agentOptions)
-  const resolve: LookupFunction = (host, lookupOptions, answer) => {
-    lookup(host, { ...lookupOptions, all: true }, (error, addresses) => {
-      const refused = error ? undefined : addresses.find(({ address }) => refusesAddress(address, options))
-      const problem = error ?? (refused || !addresses[0] ? new RefusedAddress() : null)
-      if (problem || !addresses[0]) answer(problem, '', 4)
-      else if (lookupOptions.all) answer(null, addresses)
-      else answer(null, addresses[0].address, addresses[0].family)
-    })
-  }
+  const resolve = judgedLookup(
+    (address) => refusesAddress(address, options),
+    () => new RefusedAddress(),
+  )
 
   const attempt = (url: URL, message: WebhookPost, signal: AbortSignal): Promise<PostOutcome | 'stale'> =>
     new Promise((settle) => {
@@ -63,7 +58,7 @@ export const createWebhookSender = (options: {
       request.on('error', (error) => {
         // The receiver closed a kept connection just as we used it: that says nothing about the receiver.
         if (request.reusedSocket && codeOf(error) === 'ECONNRESET') settle('stale')
-        else settle({ delivered: false, why: describe(error, signal, options.requestMs) })
+        else settle({ delivered: false, ...describe(error, signal) })
       })
       request.end(message.body)
     })
@@ -71,11 +66,11 @@ export const createWebhookSender = (options: {
   return {
     post: async (message, stopping) => {
       const url = parseTarget(message.url)
-      if (!url) return { delivered: false, why: 'The URL is not a http or https URL.' }
+      if (!url) return { delivered: false, failure: 'address' }
       const host = url.hostname.replace(/^\[|\]$/g, '')
-      if (isIP(host) !== 0 && refusesAddress(host, options))
-        return { delivered: false, why: new RefusedAddress().message }
-      const signal = AbortSignal.any([stopping, AbortSignal.timeout(options.requestMs)])
+      if (isIP(host) !== 0 && refusesAddress(host, options)) return { delivered: false, failure: 'address' }
+      // Also of the answer's body, so it lasts for its time.
+      const signal = boundedSignal(stopping, options.requestMs)
       for (;;) {
         const outcome = await attempt(url, message, signal)
         if (outcome !== 'stale') return outcome
@@ -88,11 +83,7 @@ export const createWebhookSender = (options: {
   }
 }
 
-class RefusedAddress extends Error {
-  constructor() {
-    super('The receiver has an address that webhooks may not be sent to.')
-  }
-}
+class RefusedAddress extends Error {}
 
 const parseTarget = (text: string): URL | undefined => {
   if (!URL.canParse(text)) return undefined
@@ -101,17 +92,16 @@ const parseTarget = (text: string): URL | undefined => {
 }
 
 const judge = (status: number): PostOutcome => {
-  if (status >= 200 && status < 300) return { delivered: true }
-  const redirect = status >= 300 && status < 400 ? '; redirects are not followed' : ''
-  return { delivered: false, why: `The receiver answered ${status}${redirect}.` }
+  const failure = failureOfStatus(status)
+  return failure ? { delivered: false, failure, detail: String(status) } : { delivered: true }
 }
 
 const codeOf = (error: Error): string | undefined =>
   'code' in error && typeof error.code === 'string' ? error.code : undefined
 
-const describe = (error: Error, signal: AbortSignal, ms: number): string => {
-  if (error instanceof RefusedAddress) return error.message
-  if (signal.aborted) return `The receiver did not answer within ${ms} ms.`
+const describe = (error: Error, signal: AbortSignal): Pick<FailedPost, 'failure' | 'detail'> => {
+  if (error instanceof RefusedAddress) return { failure: 'address' }
+  if (signal.aborted) return { failure: 'no-answer', detail: 'timed out' }
   const code = codeOf(error)
-  return `The receiver could not be reached (${code ?? 'connection failed'}).`
+  return { failure: failureOfCode(code), detail: code ?? 'connection failed' }
 }

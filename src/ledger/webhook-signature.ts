@@ -1,4 +1,5 @@
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
+import { createHmac, randomBytes } from 'node:crypto'
+import { sameBytes } from '../seal.ts'
 
 /**
  * Signatures after the Standard Webhooks scheme, so that receivers can check them with a library they have:
@@ -51,7 +52,7 @@ export const isSigned = (key: Buffer, received: ReceivedMessage): boolean => {
   return signatures.split(' ').some((candidate) => {
     const [version, text = ''] = candidate.split(',')
     const bytes = Buffer.from(text, 'base64')
-    return version === 'v1' && bytes.length === expected.length && timingSafeEqual(bytes, expected)
+    return version === 'v1' && sameBytes(bytes, expected)
   })
 }
 

@@ -6,8 +6,10 @@ import type { Clock } from '../clock.ts'
 import { backoffMs } from '../domain/job/retry.ts'
 import type { Logger } from '../log.ts'
 import type { Sealer } from '../seal.ts'
+import { webhookSecretPlace, webhookUrlPlace } from '../seal-places.ts'
 import { formatCursor } from './event-cursor.ts'
 import { Loop, type Service } from './service.ts'
+import { type FailedPost, webhookFailures } from './webhook-failure.ts'
 import { createWebhookSender, type PostOutcome, type WebhookSender } from './webhook-request.ts'
 import { signWebhook, webhookKey } from './webhook-signature.ts'
 
@@ -127,7 +129,7 @@ export class Webhooks implements Service {
       if (!outcome.delivered) {
         await this.#postpone(
           { ...webhook, cursor: at, failures: at === webhook.cursor ? webhook.failures : 0 },
-          outcome.why,
+          outcome,
         )
         return false
       }
@@ -140,9 +142,8 @@ export class Webhooks implements Service {
   }
 
   async #post(webhook: DueWebhook, event: FeedEvent): Promise<PostOutcome> {
-    const key = this.#keyOf(webhook)
-    if (!key)
-      return { delivered: false, why: 'Its secret cannot be opened with the key this process was given.' }
+    const { key, url } = this.#open(webhook) ?? {}
+    if (!key || url === undefined) return { delivered: false, failure: 'sealed' }
     this.#sender ??= createWebhookSender({
       requestMs: this.#requestMs,
       allowPrivate: this.#options.allowPrivate ?? true,
@@ -155,24 +156,27 @@ export class Webhooks implements Service {
       'user-agent': 'Drover',
       ...signWebhook(key, { id, timestamp, body }),
     }
-    return await this.#sender.post({ url: webhook.url, headers, body }, this.#stopping.signal)
+    return await this.#sender.post({ url, headers, body }, this.#stopping.signal)
   }
 
-  #keyOf(webhook: DueWebhook): Buffer | undefined {
+  #open({ id, origin, sealedUrl, secret }: DueWebhook) {
+    const { sealer } = this.#options
     try {
-      return webhookKey(this.#options.sealer.open(webhook.secret))
+      const key = webhookKey(sealer.open(secret, webhookSecretPlace(id)))
+      return sealedUrl ? { key, url: sealer.open(sealedUrl, webhookUrlPlace(id, origin)) } : undefined
     } catch {
       return undefined
     }
   }
 
-  async #postpone(webhook: DueWebhook, why: string): Promise<void> {
+  async #postpone(webhook: DueWebhook, { failure, detail }: FailedPost): Promise<void> {
+    const why = webhookFailures[failure]
     const failures = webhook.failures + 1
     const { retryBaseMs = 5_000, retryCapMs = 900_000, random = Math.random } = this.#options
     const delayMs = backoffMs(failures, retryBaseMs, retryCapMs, random())
     await recordDeliveryFailure(this.#options.db, { id: webhook.id, at: webhook.cursor, why, delayMs })
     this.#options.log.info(
-      { webhook: webhook.id, name: webhook.name, failures, delayMs, why },
+      { webhook: webhook.id, name: webhook.name, failures, delayMs, why, detail },
       'a webhook was not delivered; it will be tried again',
     )
   }

@@ -6,7 +6,7 @@ import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { durationMs } from '../domain/duration.ts'
 import { recordError } from '../errors.ts'
-import { actorOf } from '../inventory/turn.ts'
+import { actorOf } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { storableJson } from '../storable.ts'
@@ -28,10 +28,10 @@ interface StopWait {
 const lookMs = 2_000
 const callMs = 60_000
 
-const callOf = ({ turn }: Journey): Call => ({
-  signal: turn.signal,
+const callOf = ({ ctx }: Journey): Call => ({
+  signal: ctx.signal,
   timeoutMs: callMs,
-  name: `${turn.job.id}/stops`,
+  name: `${ctx.job.id}/stops`,
 })
 
 /**
@@ -39,19 +39,19 @@ const callOf = ({ turn }: Journey): Call => ({
  * left to do; when its guest has let its time go by, the question stays owed (see {@link findAskedStops}).
  */
 export const awaitStop = async (journey: Journey, platform: Platform): Promise<StopWait | undefined> => {
-  const { turn, entry, facts, batch } = journey
+  const { ctx, entry, facts, batch } = journey
   // It was seen off, and has been started since.
-  if (turn.checkpointed?.[sourceStartPart] !== undefined) return undefined
+  if (ctx.checkpointed?.[sourceStartPart] !== undefined) return undefined
   const power = portOf(platform, 'power')
   const call = callOf(journey)
-  const stops = await stopsOf(turn.db, entry.id)
+  const stops = await stopsOf(ctx.db, entry.id)
   if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
     return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
   const seen = await again(call.signal, () => power.power(call, facts.ref))
   if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
-  const waitedMs = Number(turn.checkpointed?.waited_for_stop_ms ?? 0)
+  const waitedMs = Number(ctx.checkpointed?.waited_for_stop_ms ?? 0)
   if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
-  await turn.checkpoint({ ...turn.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
+  await ctx.checkpoint({ ...ctx.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
   return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
 }
 
@@ -63,9 +63,9 @@ export interface AskedStops {
 
 /** Looked at when the source has been given back. A look that fails throws. */
 export const findAskedStops = async (journey: Journey, platform: Platform): Promise<AskedStops> => {
-  const { turn, entry, facts } = journey
-  const effects = await listEntryEffects(turn.db, { entryId: entry.id, kind: sourceStopKind })
-  if (hasStarted(turn.checkpointed?.[sourceStartPart])) {
+  const { ctx, entry, facts } = journey
+  const effects = await listEntryEffects(ctx.db, { entryId: entry.id, kind: sourceStopKind })
+  if (hasStarted(ctx.checkpointed?.[sourceStartPart])) {
     // Where runs cannot be told apart, nobody could tell later that this one is another.
     const over = effects.filter((effect) => effect.state === 'debt' && stopOf(effect).guestRun === '')
     return { owed: [], over }
@@ -85,8 +85,8 @@ const hasStarted = (stored: unknown): boolean => {
 
 /** What may still come about is owed on, without the entry: nobody else would know why the source went off. */
 export const keepAskedStops = async (tx: Tx, journey: Journey, { owed, over }: AskedStops): Promise<void> => {
-  const { turn, facts } = journey
-  const actor = actorOf(turn)
+  const { ctx, facts } = journey
+  const actor = actorOf(ctx)
   for (const { id, createdAt } of owed) {
     const error = storableJson(recordError(sourceMayGoOff(facts.name, facts.ref, createdAt)))
     await oweStops(tx, { ids: [id], error, actor })

@@ -1,13 +1,12 @@
 import { z } from 'zod'
-import type { Db, Queryable, Tx } from '../../db/client.ts'
+import type { Queryable, Tx } from '../../db/client.ts'
 import { findCleanUps, oweCleanUp, whoNeedsMachine } from '../../db/queries/clean-ups.ts'
 import { settleEffect } from '../../db/queries/effects.ts'
 import { isVouchedFor } from '../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
-import type { EffectRow } from '../../db/schema/effect.ts'
 import { DroverError } from '../errors.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
+import type { Undoer } from '../ledger/job.ts'
 import { entryTag, ownMachines } from './own-target.ts'
 import { removeOwned } from './placement/target-machine.ts'
 
@@ -55,29 +54,27 @@ const callMs = 50_000
  * Takes a machine away whose withdrawal has ended without it, and whose entry may be gone. Judged now: an entry that goes
  * on has its machine, and what was verified has taken over.
  */
-export const undoCleanUp =
-  (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
-    const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
-    const isOwed = async () => {
-      if (await isVouchedFor(db, entryId)) return false
-      const needs = await whoNeedsMachine(db, { entryId, siteId })
-      if (needs === 'withdrawal') throw withdrawn(entryId)
-      return needs === 'nobody'
-    }
-    if (!(await isOwed())) return
-    const site = await loadSiteById(db, siteId)
-    if (!site) throw targetUnknown(siteId)
-    const call = { signal, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
-    await use(site, async (platform) => {
-      for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
-        // Looks take their time: its entry may have been taken up again.
-        if (!(await isOwed())) return
-        crashPoint('undo-before-change')
-        await removeOwned(platform, call, { ref, owner: { [entryTag]: entryId }, confirm })
-      }
-    })
+export const undoCleanUp: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+  const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
+  const isOwed = async () => {
+    if (await isVouchedFor(db, entryId)) return false
+    const needs = await whoNeedsMachine(db, { entryId, siteId })
+    if (needs === 'withdrawal') throw withdrawn(entryId)
+    return needs === 'nobody'
   }
+  if (!(await isOwed())) return
+  const site = await loadSiteById(db, siteId)
+  if (!site) throw targetUnknown(siteId)
+  const call = { signal, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
+  await usePlatform(site, async (platform) => {
+    for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
+      // Looks take their time: its entry may have been taken up again.
+      if (!(await isOwed())) return
+      crashPoint('undo-before-change')
+      await removeOwned(platform, call, { ref, owner: { [entryTag]: entryId }, confirm })
+    }
+  })
+}
 
 const withdrawn = (entryId: string): DroverError =>
   new DroverError({

@@ -3,12 +3,11 @@ import { type EntryAtWork, writeEntry } from '../../db/queries/entry-rows.ts'
 import { hurryJob } from '../../db/queries/hurry-job.ts'
 import { systemClock } from '../clock.ts'
 import { copiedInAll } from '../domain/migration/progress-pace.ts'
-import type { ActingTurn } from '../inventory/power-machine.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
-import { actorOf } from '../inventory/turn.ts'
+import { actorOf, type Done, done, type JobContext } from '../ledger/job.ts'
 import { asItIs, committedPriority, moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
+import type { ByteBudget } from './copy/byte-budget.ts'
 import type { CopiedCycle } from './copy/copy-cycle.ts'
 import type { CopyTask } from './copy/copy-task.ts'
 import { guardDrift } from './copy/drift-guard.ts'
@@ -16,58 +15,53 @@ import { clearSnapshots } from './copy/source-snapshot.ts'
 import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
 import { startOfSource } from './give-back.ts'
-import { type EntryOutcome, endForPerson, type ImportParts, move } from './import-entry.ts'
+import { endForPerson, move } from './import-entry.ts'
 import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from './journey.ts'
 import { noteHistory } from './note-history.ts'
 import { observeEntry } from './observe-entry.ts'
 
 /** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
-export const cutOverEntry = async (
-  turn: ActingTurn,
-  entryId: string,
-  { use, budget, pace }: ImportParts,
-): Promise<EntryOutcome> => {
-  const journey = await enterJourney(turn, entryId, (tx, batch, entry) => begin(turn, tx, batch, entry))
+export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
+  const journey = await enterJourney(ctx, entryId, (tx, batch, entry) => begin(ctx, tx, batch, entry))
   if (journey.entry.state === 'idle') return tooLate(journey)
-  return atBothEnds(use, journey, async (ends): Promise<EntryOutcome> => {
-    const task: CopyTask = { journey, ends, budget, pace, phase: 'final-copy' }
+  return atBothEnds(journey, async (ends): Promise<Done> => {
+    const task: CopyTask = { journey, ends, budget, phase: 'final-copy', pace: () => ctx.pace() }
     let result: Record<string, unknown> = {}
     if (journey.entry.state === 'final-import') {
-      const imported = await importFinally(task, use)
+      const imported = await importFinally(task)
       if (imported.type === 'ended') return imported.outcome
       result = imported.result
     }
-    await pace()
+    await ctx.pace()
     const begunMs = systemClock.monotonicMs()
     await fitTarget(task)
     const tookMs = systemClock.monotonicMs() - begunMs
-    return {
-      result,
+    return done(result, {
       change: move(journey, {
         took: { phase: 'post-import', bytes: 0, tookMs },
         event: 'post-done',
         reason: { code: 'fitted', message: 'The copy is fitted to its new home and can be verified.' },
       }),
-    }
+    })
   })
 }
 
 /** Takes the entry into the state whose work is next; leaves it idle where its window does not let it begin any more. */
-const begin = async (turn: ActingTurn, tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<void> => {
+const begin = async (ctx: JobContext, tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<void> => {
   if (entry.state === 'final-import' || entry.state === 'post-import') return
   if (entry.state !== 'idle') throw movedOn(entry.id)
   const complete = entry.stage === 'complete'
   // The job may have waited for its turn since it was sent.
   if (!complete && !(await mayBegin(tx, batch, entry))) return
   // From here on it goes before whatever has not begun, whenever it has to be claimed again.
-  await hurryJob(tx, turn.job.id, committedPriority)
+  await hurryJob(tx, ctx.job.id, committedPriority)
   await moveEntry(tx, batch.row, entry, {
     event: complete ? 'post-begin' : 'cutover-begin',
     reason: complete
       ? { code: 'fitting', message: 'The copy is fitted to its new home.' }
       : { code: 'cutting-over', message: 'The source is switched off and the rest is copied.' },
-    by: actorOf(turn),
-    jobId: turn.job.id,
+    by: actorOf(ctx),
+    jobId: ctx.job.id,
     tries: entry.tries,
   })
 }
@@ -80,7 +74,8 @@ const mayBegin = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<b
 }
 
 /** It gives its room back, and the scheduler looks for another window. */
-const tooLate = (journey: Journey): EntryOutcome => ({
+const tooLate = (journey: Journey): Done => ({
+  type: 'done',
   result: { ended: 'not-begun' },
   change: leaveJourney(journey, (tx, entry) =>
     writeEntry(tx, {
@@ -96,14 +91,13 @@ const tooLate = (journey: Journey): EntryOutcome => ({
 
 type Imported =
   | { readonly type: 'copied'; readonly result: Record<string, unknown> }
-  | { readonly type: 'ended'; readonly outcome: EntryOutcome }
+  | { readonly type: 'ended'; readonly outcome: Done }
 
-const importFinally = async (task: CopyTask, use: UsePlatform): Promise<Imported> => {
+const importFinally = async (task: CopyTask): Promise<Imported> => {
   const { journey } = task
-  const { db, signal } = journey.turn
   const before = await guardDrift(task, [])
   if (before.is === 'identity') return ended(await endForPerson(task, before.message))
-  const cycle = await finalImport(task, () => requireMayStart({ db, use, signal }, startOfSource(journey)))
+  const cycle = await finalImport(task, () => requireMayStart(journey.ctx, startOfSource(journey)))
   const after = await guardDrift(task, cycle.reset)
   if (after.is === 'identity') return ended(await endForPerson(task, after.message))
   const debts = await clearSnapshots(task)
@@ -115,17 +109,17 @@ const importFinally = async (task: CopyTask, use: UsePlatform): Promise<Imported
   }
 }
 
-const ended = (outcome: EntryOutcome): Imported => ({ type: 'ended', outcome })
+const ended = (outcome: Done): Imported => ({ type: 'ended', outcome })
 
 /** The copy is whole, and its fitting begins: both are told, in one step. */
 const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {
-  const { turn, entry } = journey
-  await enterJourney(turn, entry.id, async (tx, batch, now) => {
+  const { ctx, entry } = journey
+  await enterJourney(ctx, entry.id, async (tx, batch, now) => {
     await moveEntry(tx, batch.row, now, {
       event: 'copied',
       reason: { code: 'copied', message: 'The copy is the source as it was when it was switched off.' },
-      by: actorOf(turn),
-      jobId: turn.job.id,
+      by: actorOf(ctx),
+      jobId: ctx.job.id,
       change: {
         syncedAt: takenAt,
         progress: copiedInAll(now.progress, bytes),
@@ -134,5 +128,5 @@ const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle)
     })
     await noteHistory(tx, journey, { phase: 'final-import', bytes, tookMs })
   })
-  await enterJourney(turn, entry.id, (tx, batch, now) => begin(turn, tx, batch, now))
+  await enterJourney(ctx, entry.id, (tx, batch, now) => begin(ctx, tx, batch, now))
 }

@@ -40,7 +40,7 @@ export type WayBack = () => Promise<void>
  * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
  */
 export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<CopiedCycle> => {
-  const { turn } = task.journey
+  const { ctx } = task.journey
   await requireDisks(task)
   await takeBaseline(task)
   let round = readRound(task) ?? (await nextRound(task, 0))
@@ -61,7 +61,7 @@ export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<Cop
     }
     const cycle = await copyWhileOff(task, round)
     if (cycle && (await powerOf(task)).state === 'off') return cycle
-    turn.safePoint()
+    ctx.safePoint()
     round = await nextRound(task, round.at + 1)
   }
 }
@@ -76,28 +76,28 @@ const copyWhileOff = async (task: CopyTask, { after }: Round): Promise<CopiedCyc
   }
 }
 
-const readRound = ({ journey: { turn } }: CopyTask): Round | undefined => {
-  const stored = storedRound.safeParse(turn.checkpointed?.round)
+const readRound = ({ journey: { ctx } }: CopyTask): Round | undefined => {
+  const stored = storedRound.safeParse(ctx.checkpointed?.round)
   return stored.success ? stored.data : undefined
 }
 
 const nextRound = async (task: CopyTask, at: number): Promise<Round> => {
-  const { turn, entry } = task.journey
-  const disks = await listEntryDisks(turn.db, entry.id)
+  const { ctx, entry } = task.journey
+  const disks = await listEntryDisks(ctx.db, entry.id)
   const after = Math.max(0, ...disks.map(({ cycle }) => cycle?.n ?? 0))
-  return keepRound(task, { at, tag: turn.job.leaseEpoch, after, off: false })
+  return keepRound(task, { at, tag: ctx.job.leaseEpoch, after, off: false })
 }
 
-const keepRound = async ({ journey: { turn } }: CopyTask, round: Round): Promise<Round> => {
-  await turn.checkpoint({ ...turn.checkpointed, round })
+const keepRound = async ({ journey: { ctx } }: CopyTask, round: Round): Promise<Round> => {
+  await ctx.checkpoint({ ...ctx.checkpointed, round })
   return round
 }
 
 const partOf = ({ tag, at }: Round): string => `source-off-${tag}-${at}`
 
 /** Whether the source was asked to go off in this round. */
-const hasBegun = ({ journey: { turn } }: CopyTask, round: Round): boolean =>
-  turn.checkpointed?.[partOf(round)] !== undefined
+const hasBegun = ({ journey: { ctx } }: CopyTask, round: Round): boolean =>
+  ctx.checkpointed?.[partOf(round)] !== undefined
 
 /**
  * Switches the source off and waits for that within the turn: a job that gave its slot and its tokens back here would
@@ -106,7 +106,7 @@ const hasBegun = ({ journey: { turn } }: CopyTask, round: Round): boolean =>
  */
 const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
   const { journey } = task
-  const { turn, source, batch, facts } = journey
+  const { ctx, source, batch, facts } = journey
   // Off already, and not by us: nothing is asked, and nothing will be ours to start.
   if (before.state === 'off' && !hasBegun(task, round)) return
   const entry = await noteEntry(journey, async (tx, now) => ({
@@ -114,7 +114,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
   }))
   const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
   const stop: PowerTask = {
-    turn,
+    ctx,
     site: source,
     platform: task.ends.source,
     ref: facts.ref,
@@ -134,7 +134,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
 const restMs = 500
 
 const rest = async (task: CopyTask, forMs: number): Promise<void> => {
-  const { signal } = task.journey.turn
+  const { signal } = task.journey.ctx
   const until = systemClock.monotonicMs() + forMs
   for (let left = forMs; left > 0; left = until - systemClock.monotonicMs()) {
     await systemClock.sleep(Math.min(left, restMs), signal)
@@ -146,8 +146,8 @@ const rest = async (task: CopyTask, forMs: number): Promise<void> => {
 /** How long it took from the first word to the guest. */
 const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
   if (round.at > 0) return
-  await journey.turn.transaction(async (tx) => {
-    const now = await lockEntryOfJob(tx, { entryId: journey.entry.id, jobId: journey.turn.job.id })
+  await journey.ctx.transaction(async (tx) => {
+    const now = await lockEntryOfJob(tx, { entryId: journey.entry.id, jobId: journey.ctx.job.id })
     if (!now?.sourceStoppedAt) return
     const tookMs = now.now.getTime() - now.sourceStoppedAt.getTime()
     await noteHistory(tx, journey, { phase: 'source-stop', bytes: 0, tookMs })

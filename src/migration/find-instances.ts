@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Db, Tx } from '../../db/client.ts'
+import type { Tx } from '../../db/client.ts'
 import {
   assignPage,
   type CandidateLine,
@@ -17,19 +17,11 @@ import { instanceView } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../domain/inventory/overrides.ts'
 import { type InstanceStanding, startEntry } from '../domain/migration/start-batch.ts'
 import { enqueue } from '../ledger/enqueue.ts'
+import type { JobContext } from '../ledger/job.ts'
 import { jobOfEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'
 import { targetBeforePlacement, tokensToPlace } from './known-target.ts'
-
-/** What the work needs of the job that does it. */
-export interface FindingTurn {
-  readonly db: Db
-  readonly checkpointed: Readonly<Record<string, unknown>> | null
-  checkpoint(state: Record<string, unknown>): Promise<void>
-  transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value>
-  progress(progress: { readonly done: number; readonly total: number; readonly phase?: string }): void
-}
 
 export interface FoundInstances {
   readonly looked: number
@@ -48,32 +40,32 @@ const lookAgainMs = 300_000
  * short anywhere, it goes on from there, and nothing is made twice.
  */
 export const findInstances = async (
-  turn: FindingTurn,
+  ctx: JobContext,
   batch: BatchView,
   purpose: 'assign' | 'start',
 ): Promise<FoundInstances> => {
   const filter = compileFilter(batch.row.includeExpression, 'instance')
-  let found = readFound(turn.checkpointed)
-  let after = (turn.checkpointed?.after as string | undefined) ?? null
+  let found = readFound(ctx.checkpointed)
+  let after = (ctx.checkpointed?.after as string | undefined) ?? null
   for (;;) {
-    const page = await listCandidates(turn.db, batch.row.id, { after, limit: pageSize })
+    const page = await listCandidates(ctx.db, batch.row.id, { after, limit: pageSize })
     const last = page.at(-1)
     if (!last) break
     const judged = page.map((line) => judgeCandidate(line, filter))
     const matched = judged.filter(({ matches }) => matches === true)
     const entries =
       purpose === 'assign'
-        ? await assign(turn, batch, { after, upTo: last.id, matching: matched.map(({ line }) => line.id) })
-        : await makeEntries(turn, batch, judged)
+        ? await assign(ctx, batch, { after, upTo: last.id, matching: matched.map(({ line }) => line.id) })
+        : await makeEntries(ctx, batch, judged)
     found = {
       looked: found.looked + page.length,
       matched: found.matched + matched.length,
       entries: found.entries + entries,
     }
     after = last.id
-    turn.progress({ done: found.looked, total: 0, phase: purpose })
+    ctx.progress({ done: found.looked, total: 0, phase: purpose })
     if (page.length < pageSize) break
-    await turn.checkpoint({ ...found, after })
+    await ctx.checkpoint({ ...found, after })
   }
   return found
 }
@@ -105,11 +97,11 @@ export const judgeCandidate = (line: CandidateLine, filter: CompiledFilter): Jud
 }
 
 const assign = async (
-  turn: FindingTurn,
+  ctx: JobContext,
   batch: BatchView,
   page: { readonly after: string | null; readonly upTo: string; readonly matching: readonly string[] },
 ): Promise<number> => {
-  await turn.transaction((tx) => assignPage(tx, { batchId: batch.row.id, ...page }))
+  await ctx.transaction((tx) => assignPage(tx, { batchId: batch.row.id, ...page }))
   return 0
 }
 
@@ -117,16 +109,12 @@ const assign = async (
 export const getsEntry = ({ line, matches }: Judged): boolean =>
   line.entryBatch === null && !line.migrated && (matches === true || line.assigned)
 
-const makeEntries = async (
-  turn: FindingTurn,
-  batch: BatchView,
-  judged: readonly Judged[],
-): Promise<number> => {
+const makeEntries = async (ctx: JobContext, batch: BatchView, judged: readonly Judged[]): Promise<number> => {
   const wanted = judged.filter(getsEntry)
   if (wanted.length === 0) return 0
   const inserts = wanted.map((one) => newEntry(batch, one))
   const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
-  return turn.transaction(async (tx) => {
+  return ctx.transaction(async (tx) => {
     if (!(await stillRuns(tx, batch.row))) return 0
     await holdSites(tx, [...new Set(inserts.map(({ sourceId }) => sourceId))])
     const made = await insertEntries(tx, by, inserts)
@@ -206,7 +194,7 @@ export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): En
 }
 
 /** What a start has found, in words. */
-export const sayFound = async (turn: FindingTurn, batch: BatchView, found: FoundInstances): Promise<void> => {
+export const sayFound = async (ctx: JobContext, batch: BatchView, found: FoundInstances): Promise<void> => {
   const message = `${found.entries} new entries; ${found.matched} of ${found.looked} instances match.`
-  await turn.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))
+  await ctx.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))
 }

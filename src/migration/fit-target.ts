@@ -11,13 +11,13 @@ import { isOwn } from './own-target.ts'
  * of the one that it was copied on.
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
-  const { turn, target, entry } = task.journey
+  const { ctx, target, entry } = task.journey
   const { platform, name: of, ref } = targetOf(task)
-  const name = `${turn.job.id}/fit`
+  const name = `${ctx.job.id}/fit`
   // Repeated, it changes nothing; begun anew by each try, as one that failed would be remembered under its name.
-  const call = callOf(task, `${name}/${turn.job.leaseEpoch}`, taskMs)
+  const call = callOf(task, `${name}/${ctx.job.leaseEpoch}`, taskMs)
   if (!(await isOwn(platform, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
-  await turn.effect({
+  await ctx.effect({
     kind: 'target-fit',
     platform: target?.name ?? '',
     name,

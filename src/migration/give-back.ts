@@ -8,10 +8,10 @@ import { again } from './copy/again.ts'
 import type { Journey } from './journey.ts'
 
 /** The start that gives a source back. */
-export const startOfSource = ({ turn, entry, source, facts }: Journey): Start => ({
+export const startOfSource = ({ ctx, entry, source, facts }: Journey): Start => ({
   at: { siteId: source.id, ref: facts.ref, uuid: facts.uuid },
   name: facts.name,
-  by: { jobId: turn.job.id, entryId: entry.id },
+  by: { jobId: ctx.job.id, entryId: entry.id },
   byItsMigration: true,
 })
 

@@ -3,10 +3,15 @@ import type { EntryAtWork, EntryChange } from '../../db/queries/entry-rows.ts'
 import { writeEntry } from '../../db/queries/entry-rows.ts'
 import { copiedInAll, toppedUp } from '../domain/migration/progress-pace.ts'
 import { latestTopUp } from '../domain/migration/top-up.ts'
-import type { ActingTurn } from '../inventory/power-machine.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
-import { actorOf } from '../inventory/turn.ts'
-import type { DomainChange } from '../ledger/settle.ts'
+import { utcText } from '../domain/utc-text.ts'
+import {
+  actorOf,
+  type DomainChange,
+  type Done,
+  type DoneWithChange,
+  done,
+  type JobContext,
+} from '../ledger/job.ts'
 import { asItIs, type EntryStep, moveEntry } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import type { ByteBudget } from './copy/byte-budget.ts'
@@ -19,26 +24,9 @@ import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '.
 import { noteHistory } from './note-history.ts'
 import { observeEntry } from './observe-entry.ts'
 
-export interface ImportParts {
-  readonly use: UsePlatform
-  readonly budget: ByteBudget
-  readonly pace: () => Promise<void>
-}
-
-export interface EntryOutcome {
-  readonly result: Record<string, unknown>
-  readonly change: DomainChange
-  /** Takes the locks that come before those of the job and the entry. */
-  readonly lock?: DomainChange
-}
-
 /** One copy of what changed while the source runs: as old, in the end, as its snapshot. */
-export const importEntry = async (
-  turn: ActingTurn,
-  entryId: string,
-  { use, budget, pace }: ImportParts,
-): Promise<EntryOutcome> => {
-  const journey = await enterJourney(turn, entryId, async (tx, batch, entry) => {
+export const importEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
+  const journey = await enterJourney(ctx, entryId, async (tx, batch, entry) => {
     if (entry.state === 'background-import') return
     if (entry.state !== 'idle') throw movedOn(entryId)
     // The job may have waited for its turn since it was sent.
@@ -46,14 +34,14 @@ export const importEntry = async (
     await moveEntry(tx, batch.row, entry, {
       event: 'sync-begin',
       reason: { code: 'copying', message: 'What changed is copied while the source runs.' },
-      by: actorOf(turn),
-      jobId: turn.job.id,
+      by: actorOf(ctx),
+      jobId: ctx.job.id,
       tries: entry.tries,
     })
   })
   if (journey.entry.state === 'idle') return leftForCutover(journey)
-  return atBothEnds(use, journey, async (ends) => {
-    const task: CopyTask = { journey, ends, budget, pace, phase: 'background-copy' }
+  return atBothEnds(journey, async (ends) => {
+    const task: CopyTask = { journey, ends, budget, phase: 'background-copy', pace: () => ctx.pace() }
     const before = await guardDrift(task, [])
     if (before.is === 'identity') return endForPerson(task, before.message)
     await requireDisks(task)
@@ -62,19 +50,19 @@ export const importEntry = async (
     if (after.is === 'identity') return endForPerson(task, after.message)
     const debts = await clearSnapshots(task)
     const bytes = cycle.bytes
-    return {
-      result: { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts },
+    const result = { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts }
+    return done(result, {
       change: move(journey, {
         took: { phase: 'background-import', bytes, tookMs: cycle.tookMs },
         event: 'sync-done',
-        reason: { code: 'copied', message: `The copy is as old as ${cycle.takenAt.toISOString()}.` },
+        reason: { code: 'copied', message: `The copy is as old as ${utcText(cycle.takenAt.getTime())}.` },
         change: (entry) => ({
           syncedAt: cycle.takenAt,
           progress: progressAfter(entry, bytes),
           error: null,
         }),
       }),
-    }
+    })
   })
 }
 
@@ -90,10 +78,11 @@ const comesTooLate = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promi
   return facts?.window.is === 'later' && facts.now > latestTopUp({ ...facts, opensAt: facts.window.at })
 }
 
-const leftForCutover = (journey: Journey): EntryOutcome => ({
-  result: { ended: 'not-begun' },
-  change: leaveJourney(journey, (tx, entry) => writeEntry(tx, { ...asItIs(entry), jobId: null })),
-})
+const leftForCutover = (journey: Journey): Done =>
+  done(
+    { ended: 'not-begun' },
+    { change: leaveJourney(journey, (tx, entry) => writeEntry(tx, { ...asItIs(entry), jobId: null })) },
+  )
 
 type Leaving = Omit<EntryStep, 'by' | 'change'> & {
   readonly took?: Parameters<typeof noteHistory>[2]
@@ -104,20 +93,21 @@ type Leaving = Omit<EntryStep, 'by' | 'change'> & {
 export const move = (journey: Journey, { took, change, ...step }: Leaving): DomainChange =>
   leaveJourney(journey, async (tx, entry) => {
     const changes = typeof change === 'function' ? change(entry) : change
-    const by = actorOf(journey.turn)
+    const by = actorOf(journey.ctx)
     await moveEntry(tx, journey.batch.row, entry, { ...step, by, ...(changes ? { change: changes } : {}) })
     if (took) await noteHistory(tx, journey, took)
   })
 
 /** As {@link identityChanged}, and our snapshots go all the same. */
-export const endForPerson = async (task: CopyTask, message: string): Promise<EntryOutcome> => {
+export const endForPerson = async (task: CopyTask, message: string): Promise<Done> => {
   const debts = await clearSnapshots(task)
-  const { result, change } = identityChanged(task.journey, message)
-  return { result: { ...result, debts }, change }
+  const ended = identityChanged(task.journey, message)
+  return { ...ended, result: { ...ended.result, debts } }
 }
 
 /** The source is not the machine any more that was planned: a person says what it is. */
-export const identityChanged = (journey: Journey, message: string): EntryOutcome => ({
+export const identityChanged = (journey: Journey, message: string): DoneWithChange => ({
+  type: 'done',
   result: { ended: 'identity-changed' },
   change: move(journey, {
     event: 'identity-changed',

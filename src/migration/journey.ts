@@ -11,16 +11,14 @@ import type { EffectiveFacts } from '../domain/inventory/overrides.ts'
 import type { Placement } from '../domain/migration/placement.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
-import type { ActingTurn } from '../inventory/power-machine.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
-import type { DomainChange } from '../ledger/settle.ts'
+import type { DomainChange, JobContext } from '../ledger/job.ts'
 import type { Platform } from '../platforms/ports.ts'
 import { asItIs } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
 /** An entry as the job that is at it sees it, with its batch and both ends. */
 export interface Journey {
-  readonly turn: ActingTurn
+  readonly ctx: JobContext
   readonly entry: EntryAtWork
   readonly batch: BatchView
   /** The record that was taken: committed. */
@@ -37,9 +35,9 @@ export type Entering = (tx: Tx, batch: BatchView, entry: EntryAtWork) => Promise
  * Finds the entry while this job is the one at it, and lets `enter` move it. Throws when somebody else has it by now:
  * the job has nothing to do any more.
  */
-export const enterJourney = (turn: ActingTurn, entryId: string, enter?: Entering): Promise<Journey> =>
-  turn.transaction(async (tx) => {
-    const asked = { entryId, jobId: turn.job.id }
+export const enterJourney = (ctx: JobContext, entryId: string, enter?: Entering): Promise<Journey> =>
+  ctx.transaction(async (tx) => {
+    const asked = { entryId, jobId: ctx.job.id }
     const found = await lockEntryOfJob(tx, asked)
     if (!found) throw movedOn(entryId)
     const batch = await readBatchView(tx, found.batchId)
@@ -51,7 +49,7 @@ export const enterJourney = (turn: ActingTurn, entryId: string, enter?: Entering
     requireTrusted(source)
     const target = await findTarget(tx, entry)
     if (target) requireTrusted(target)
-    return { turn, entry, batch, facts: entry.facts as unknown as EffectiveFacts, source, target }
+    return { ctx, entry, batch, facts: entry.facts as unknown as EffectiveFacts, source, target }
   })
 
 const findTarget = async (tx: Tx, entry: EntryAtWork): Promise<SiteRow | undefined> => {
@@ -64,8 +62,8 @@ const findTarget = async (tx: Tx, entry: EntryAtWork): Promise<SiteRow | undefin
 export const leaveJourney =
   (journey: Journey, change: (tx: Tx, entry: EntryAtWork) => Promise<void>): DomainChange =>
   async (tx) => {
-    const { turn, entry } = journey
-    const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+    const { ctx, entry } = journey
+    const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
     if (!now) throw movedOn(entry.id)
     await change(tx, now)
   }
@@ -76,11 +74,11 @@ export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Prom
 
 /** The same while its job goes on with it. */
 export const noteEntry = (
-  { turn, entry }: Pick<Journey, 'turn' | 'entry'>,
+  { ctx, entry }: Pick<Journey, 'ctx' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
 ): Promise<EntryAtWork> =>
-  turn.transaction(async (tx) => {
-    const asked = { entryId: entry.id, jobId: turn.job.id }
+  ctx.transaction(async (tx) => {
+    const asked = { entryId: entry.id, jobId: ctx.job.id }
     const now = await lockEntryOfJob(tx, asked)
     if (!now) throw movedOn(entry.id)
     await writeNote(tx, now, typeof change === 'function' ? await change(tx, now) : change)
@@ -108,13 +106,14 @@ export interface Ends {
 
 /** Lends the platforms of both ends to some work. */
 export const atBothEnds = <Result>(
-  use: UsePlatform,
   journey: Journey,
   work: (ends: Ends) => Promise<Result>,
 ): Promise<Result> => {
-  const { source, target, entry } = journey
+  const { ctx, source, target, entry } = journey
   if (!target) throw notPlaced(entry.id)
-  return use(source, (from) => use(target, (to) => work({ source: from, target: to })))
+  return ctx.usePlatform(source, (from) =>
+    ctx.usePlatform(target, (to) => work({ source: from, target: to })),
+  )
 }
 
 export const movedOn = (entryId: string): DroverError =>

@@ -26,7 +26,7 @@ import {
   type PlanTotals,
 } from '../domain/migration/plan-document.ts'
 import { forecast } from '../domain/migration/plan-forecast.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
+import type { JobContext } from '../ledger/job.ts'
 import type { BatchView } from './batch-view.ts'
 import { judgeCandidate } from './find-instances.ts'
 import type { ScriptThreads } from './placement/script-runner.ts'
@@ -34,18 +34,6 @@ import { TargetLooks } from './placement/target-view.ts'
 import { type Decided, isOpen, PagePlanner } from './plan-page.ts'
 import { PlanTargets } from './plan-target.ts'
 import { PlanWindows } from './plan-windows.ts'
-
-export interface PlanTurn {
-  readonly db: Db
-  readonly signal: AbortSignal
-  safePoint(): void
-  progress(progress: { readonly done: number; readonly total: number; readonly phase?: string }): void
-}
-
-export interface PlanParts {
-  readonly use: UsePlatform
-  readonly threads: ScriptThreads
-}
 
 export interface PlanDocument {
   /** Of the batch, when it was planned. */
@@ -81,12 +69,12 @@ export const settingsDigest = ({ row, windows }: Pick<BatchView, 'row' | 'window
 
 /** What a start of this batch would do to every instance of the fleet. Leaves nothing behind. */
 export const planBatch = async (
-  turn: PlanTurn,
+  ctx: JobContext,
   batch: BatchView,
-  { use, threads }: PlanParts,
+  threads: ScriptThreads,
 ): Promise<{ readonly document: PlanDocument; readonly digest: string }> => {
-  const { db, signal } = turn
-  const targets = new PlanTargets({ db, signal, looks: new TargetLooks(use) })
+  const { db, signal } = ctx
+  const targets = new PlanTargets(ctx, new TargetLooks())
   const pages = new PagePlanner({ db, batch, threads, targets, signal })
   const now = await readClock(db)
   const windows = new PlanWindows(batch, now.getTime(), await countHeldWindows(db, batch.row.id))
@@ -98,7 +86,7 @@ export const planBatch = async (
   let planned = 0
   let after: string | null = null
   for (;;) {
-    turn.safePoint()
+    ctx.safePoint()
     const page = await listCandidates(db, batch.row.id, { after, limit: pageSize })
     const decided = await pages.plan(page.map((line) => judgeCandidate(line, filter)))
     for (const item of await describe(decided, { db, batch, targets, windows })) {
@@ -107,7 +95,7 @@ export const planBatch = async (
       if (items.length < planItemsMost) items.push(item)
       planned += 1
     }
-    turn.progress({ done: planned, total: 0, phase: 'plan' })
+    ctx.progress({ done: planned, total: 0, phase: 'plan' })
     after = page.at(-1)?.id ?? null
     if (page.length < pageSize) break
   }

@@ -1,4 +1,3 @@
-import type { Db } from '../../db/client.ts'
 import { loadSite } from '../../db/queries/load-site.ts'
 import { readHistory } from '../../db/queries/read-plan-facts.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
@@ -7,6 +6,7 @@ import type { TargetView } from '../domain/migration/place-check.ts'
 import { learnPace, type Pace } from '../domain/migration/plan-forecast.ts'
 import { asDroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
+import type { JobContext } from '../ledger/job.ts'
 import { type TargetLooks, type TargetThings, viewTarget } from './placement/target-view.ts'
 
 /** How many parts of earlier journeys a forecast is made of, at most. */
@@ -21,16 +21,14 @@ interface KnownTarget {
 
 /** The targets of one plan: each is looked at once, and the history of each pair is read once. */
 export class PlanTargets {
-  readonly #db: Db
+  readonly #ctx: JobContext
   readonly #looks: TargetLooks
-  readonly #signal: AbortSignal
   readonly #targets = new Map<string, Promise<KnownTarget>>()
   readonly #paces = new Map<string, Promise<Pace>>()
 
-  constructor(options: { readonly db: Db; readonly looks: TargetLooks; readonly signal: AbortSignal }) {
-    this.#db = options.db
-    this.#looks = options.looks
-    this.#signal = options.signal
+  constructor(ctx: JobContext, looks: TargetLooks) {
+    this.#ctx = ctx
+    this.#looks = looks
   }
 
   find(name: string): Promise<KnownTarget> {
@@ -52,19 +50,19 @@ export class PlanTargets {
   pace(sourceId: string, targetId: string): Promise<Pace> {
     const key = `${sourceId}/${targetId}`
     const known =
-      this.#paces.get(key) ?? readHistory(this.#db, { sourceId, targetId }, samples).then(learnPace)
+      this.#paces.get(key) ?? readHistory(this.#ctx.db, { sourceId, targetId }, samples).then(learnPace)
     this.#paces.set(key, known)
     return known
   }
 
   async #look(name: string): Promise<KnownTarget> {
-    const site = await loadSite(this.#db, { role: 'target', name })
+    const site = await loadSite(this.#ctx.db, { role: 'target', name })
     if (!site) return { site, things: undefined, troubles: [] }
     try {
       requireTrusted(site)
-      return { site, things: await this.#looks.look(this.#db, site, this.#signal), troubles: [] }
+      return { site, things: await this.#looks.look(this.#ctx, site), troubles: [] }
     } catch (error) {
-      this.#signal.throwIfAborted()
+      this.#ctx.signal.throwIfAborted()
       const { message } = asDroverError(error)
       const trouble = { code: 'target-not-connected', message: `The target ${name} was not seen: ${message}` }
       return { site, things: undefined, troubles: [trouble] }

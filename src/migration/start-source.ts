@@ -2,12 +2,10 @@ import type { Db } from '../../db/client.ts'
 import { findStoppedSource } from '../../db/queries/find-stopped-source.ts'
 import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
-import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
-import type { Fenced } from '../ledger/effects.ts'
+import type { Undoer } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
@@ -31,44 +29,44 @@ const lookMs = 500
  * Starts a source again, after our copy of it is proved off. What cannot be told is no proof: nothing is started. As long
  * as the guest that was asked may still go down, it stays owed, also when the entry has let go of the source.
  */
-export const undoSourceStop =
-  (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal, confirm: () => void, fenced: Fenced): Promise<void> => {
-    const undo = readSourceStop(effect)
-    const call: Call = {
-      signal,
-      timeoutMs: undoMs,
-      name: `${effect.name}/undo/${effect.attempts}/${effect.epoch}`,
-    }
-    if (!(await isOwed(db, undo))) return watchSource({ db, use, effect, call, confirm, fenced })
-    // A cutover that came to its end goes on without its source, also where the answer to one of its calls was lost.
-    if (undo.stays || (await hasSucceeded(db, effect.jobId))) return
-    const target = undo.target_id === null ? undefined : await loadSiteById(db, undo.target_id)
-    if (undo.target_id !== null && !target) throw targetUnknown(undo.target_id)
-    if (target) {
-      const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
-      const starts = await startsOf(db, undo.entry_id)
-      // Long after, the machine that runs may be the one that took over.
-      const stillOwed = async () => {
-        if (!(await isOwed(db, undo))) throw notOwed(undo)
-        confirm()
-      }
-      await use(target, (platform) => proveTargetOff(platform, call, owned, { starts, confirm: stillOwed }))
-    }
-    const source = await loadSiteById(db, undo.source_id)
-    if (!source) return
-    const stops = await stopsOf(db, undo.entry_id)
-    await use(source, async (platform) => {
-      if ((await whatIsLeft(platform, call, { undo, stops })) !== 'start-it') return
-      // All this has taken its time: somebody may have ended the matter meanwhile.
-      if (!(await isOwed(db, undo))) return
-      const by = { jobId: effect.jobId, entryId: undo.entry_id }
-      const at = { siteId: source.id, ref: undo.ref, uuid: undo.uuid }
-      const mayStart = () =>
-        requireMayStart({ db, use, signal }, { at, name: 'The source', by, byItsMigration: true })
-      await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
-    })
+export const undoSourceStop: Undoer = async (undoing) => {
+  const { effect, db, signal, confirm, usePlatform } = undoing
+  const undo = readSourceStop(effect)
+  const call: Call = {
+    signal,
+    timeoutMs: undoMs,
+    name: `${effect.name}/undo/${effect.attempts}/${effect.epoch}`,
   }
+  if (!(await isOwed(db, undo))) return watchSource({ ...undoing, call })
+  // A cutover that came to its end goes on without its source, also where the answer to one of its calls was lost.
+  if (undo.stays || (await hasSucceeded(db, effect.jobId))) return
+  const target = undo.target_id === null ? undefined : await loadSiteById(db, undo.target_id)
+  if (undo.target_id !== null && !target) throw targetUnknown(undo.target_id)
+  if (target) {
+    const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
+    const starts = await startsOf(db, undo.entry_id)
+    // Long after, the machine that runs may be the one that took over.
+    const stillOwed = async () => {
+      if (!(await isOwed(db, undo))) throw notOwed(undo)
+      confirm()
+    }
+    await usePlatform(target, (platform) =>
+      proveTargetOff(platform, call, owned, { starts, confirm: stillOwed }),
+    )
+  }
+  const source = await loadSiteById(db, undo.source_id)
+  if (!source) return
+  const stops = await stopsOf(db, undo.entry_id)
+  await usePlatform(source, async (platform) => {
+    if ((await whatIsLeft(platform, call, { undo, stops })) !== 'start-it') return
+    // All this has taken its time: somebody may have ended the matter meanwhile.
+    if (!(await isOwed(db, undo))) return
+    const by = { jobId: effect.jobId, entryId: undo.entry_id }
+    const at = { siteId: source.id, ref: undo.ref, uuid: undo.uuid }
+    const mayStart = () => requireMayStart(undoing, { at, name: 'The source', by, byItsMigration: true })
+    await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
+  })
+}
 
 /**
  * Whether the start is still owed. A debt may be tried long after: by then a withdrawal has started the source, the

@@ -25,7 +25,7 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
   const ports = [...probedPorts(journey).keys()]
   if (!isWanted(journey, ports)) return
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `baseline-${journey.turn.job.id}`)
+  const call = callOf(task, `baseline-${journey.ctx.job.id}`)
   const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'

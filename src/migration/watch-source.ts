@@ -1,15 +1,13 @@
-import type { Db } from '../../db/client.ts'
 import { type AskedSource, findAskedSource } from '../../db/queries/asked-source.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
-import type { EffectRow } from '../../db/schema/effect.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { type AskedGuestStep, decideAskedGuest } from '../domain/migration/asked-guest.ts'
 import { isCommitted } from '../domain/migration/entry.ts'
+import { utcText } from '../domain/utc-text.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
 import { mergeWarnings } from '../inventory/warnings.ts'
-import type { Fenced } from '../ledger/effects.ts'
+import type { UndoContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
@@ -18,13 +16,8 @@ import { type OwnedBy, ownMachines, startsOf } from './own-target.ts'
 import { mayStillGoOff, readSourceStop, type SourceStopUndo, stopOf } from './source-stops.ts'
 import { isUnderWay } from './under-way.ts'
 
-export interface Watching {
-  readonly db: Db
-  readonly use: UsePlatform
-  readonly effect: EffectRow
+export interface Watching extends UndoContext {
   readonly call: Call
-  readonly confirm: () => void
-  readonly fenced: Fenced
 }
 
 /**
@@ -32,11 +25,11 @@ export interface Watching {
  * it is off on our account, whatever has become of the entry. Throws as long as that may come about.
  */
 export const watchSource = async (watching: Watching): Promise<void> => {
-  const { db, use, effect } = watching
+  const { db, usePlatform, effect } = watching
   const undo = readSourceStop(effect)
   const source = await loadSiteById(db, undo.source_id)
   if (!source || undo.step !== 'shutdown') return
-  await use(source, async (platform) => {
+  await usePlatform(source, async (platform) => {
     const { step, now } = await lookAtSource(watching, platform, undo)
     if (step === 'watch') throw sourceMayGoOff(now.name, undo.ref, effect.createdAt)
     if (step === 'hold') throw neededOff(now)
@@ -86,7 +79,7 @@ interface Starting {
 }
 
 const startIt = async (watching: Watching, { platform, source, undo }: Starting): Promise<void> => {
-  const { db, use, effect, call, confirm } = watching
+  const { effect, call, confirm } = watching
   if ((await sameMachine(platform, call, undo)) === 'gone') return
   const before = await lookAtSource(watching, platform, undo)
   const { entryId, targetId, machineRef } = before.now
@@ -97,29 +90,26 @@ const startIt = async (watching: Watching, { platform, source, undo }: Starting)
   if (step === 'hold') throw neededOff(now)
   if (step !== 'start') return
   const mayStart = () =>
-    requireMayStart(
-      { db, use, signal: call.signal },
-      {
-        at: { siteId: source.id, ref: undo.ref, uuid: undo.uuid },
-        name: now.name,
-        // What an entry has begun that does not need it off is no reason to leave it off.
-        by: { jobId: effect.jobId, entryId: now.entryId },
-        byItsMigration: true,
-      },
-    )
+    requireMayStart(watching, {
+      at: { siteId: source.id, ref: undo.ref, uuid: undo.uuid },
+      name: now.name,
+      // What an entry has begun that does not need it off is no reason to leave it off.
+      by: { jobId: effect.jobId, entryId: now.entryId },
+      byItsMigration: true,
+    })
   await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
 }
 
 /** Copies of an entry on its target are off, and none of them is about to run. Nothing is switched off for this. */
 const requireCopiesOff = async (
-  { db, use, call }: Watching,
+  { db, usePlatform, call }: Watching,
   targetId: string | null,
   owned: OwnedBy,
 ): Promise<void> => {
   const target = targetId === null ? undefined : await loadSiteById(db, targetId)
   if (!target) return
   const begun = await startsOf(db, owned.entryId)
-  await use(target, async (platform) => {
+  await usePlatform(target, async (platform) => {
     const power = portOf(platform, 'power')
     for (const machine of await ownMachines(platform, call, owned)) {
       if (await isUnderWay(power, call, { machine, begun })) throw copyRuns(machine, target.name)
@@ -136,7 +126,7 @@ const warn = async (
 ): Promise<void> => {
   if (instanceId === null) return
   const place = { entityType: 'instance', entityId: instanceId, entityName: name }
-  const said = `The guest of ${name} at ${source.name} was asked to shut itself down at ${effect.createdAt.toISOString()} by a migration that let go of it, and still runs. Nobody looks any more: when it goes off, start it by hand. Restart it to be sure.`
+  const said = `The guest of ${name} at ${source.name} was asked to shut itself down at ${utcText(effect.createdAt.getTime())} by a migration that let go of it, and still runs. Nobody looks any more: when it goes off, start it by hand. Restart it to be sure.`
   await fenced((tx) =>
     mergeWarnings(tx, place, {
       types: ['guest-may-go-off'],
@@ -151,7 +141,7 @@ export const sourceMayGoOff = (name: string, ref: string, at: Date): DroverError
   new DroverError({
     code: 'source-may-go-off',
     class: 'transient',
-    message: `The guest of ${name} (${ref}) was asked to shut itself down at ${at.toISOString()} and still runs: when it goes off, it is started again.`,
+    message: `The guest of ${name} (${ref}) was asked to shut itself down at ${utcText(at.getTime())} and still runs: when it goes off, it is started again.`,
     remedy: 'Nothing to do: it is looked at again, for a day. Restart the machine to end this at once.',
     detail: { ref },
   })

@@ -7,11 +7,10 @@ import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { lockMachinesAt, markMachinesGone } from '../../db/queries/machine-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { DroverError } from '../errors.ts'
-import { type ActingTurn, type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
+import { type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
-import { actorOf } from '../inventory/turn.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
+import { actorOf, done, type JobContext, type Outcome, waitFor } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
 import { isAbsent } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
@@ -21,7 +20,6 @@ import { isTakenOver, oweMachine, settleCleanUps } from './clean-up.ts'
 import { again } from './copy/again.ts'
 import { removeSnapshots, snapshotPrefix } from './copy/source-snapshot.ts'
 import { sameMachine, startOfSource } from './give-back.ts'
-import type { EntryOutcome } from './import-entry.ts'
 import { enterJourney, type Journey, leaveJourney } from './journey.ts'
 import { ownMachines, proveTargetOff, startsOf } from './own-target.ts'
 import { isUnderWay } from './under-way.ts'
@@ -30,10 +28,6 @@ export interface Orders {
   readonly source: 'keep' | 'start' | 'start-any'
   readonly target: 'keep' | 'destroy'
 }
-
-export type WithdrawOutcome =
-  | ({ readonly type: 'done' } & EntryOutcome)
-  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
 
 const targetUnknown = ({ id, machineRef }: EntryAtWork): DroverError =>
   new DroverError({
@@ -55,52 +49,53 @@ const lookMs = 2_000
 const noStops: AskedStops = { owed: [], over: [] }
 
 /** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
-export const withdrawEntry = async (
-  turn: ActingTurn,
-  entryId: string,
-  { use, orders }: { readonly use: UsePlatform; readonly orders: Orders },
-): Promise<WithdrawOutcome> => {
-  const journey = await enterWithdrawal(turn, entryId, orders)
-  const takenOver = orders.target === 'destroy' && (await isTakenOver(turn.db, entryId))
+export const withdrawEntry = async (ctx: JobContext, entryId: string, orders: Orders): Promise<Outcome> => {
+  const journey = await enterWithdrawal(ctx, entryId, orders)
+  const takenOver = orders.target === 'destroy' && (await isTakenOver(ctx.db, entryId))
   // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
   const own = takenOver
     ? undefined
-    : await useTarget(use, journey, (platform, target) => ownOff(journey, platform, target))
-  if (own?.type === 'wait') return own
+    : await useTarget(journey, (platform, target) => ownOff(journey, platform, target))
+  if (own?.type === 'wait') return waitForPower(own)
   const mayStart = async () => {
-    if (takenOver) await useTarget(use, journey, (platform) => proveOff(journey, platform))
-    await requireMayStart({ db: turn.db, use, signal: turn.signal }, startOfSource(journey))
+    if (takenOver) await useTarget(journey, (platform) => proveOff(journey, platform))
+    await requireMayStart(ctx, startOfSource(journey))
   }
-  const source = await use(journey.source, (platform) => leaveSource(journey, platform, { mayStart, orders }))
-  if (typeof source === 'object') return source
+  const source = await ctx.usePlatform(journey.source, (platform) =>
+    leaveSource(journey, platform, { mayStart, orders }),
+  )
+  if (typeof source === 'object') return waitForPower(source)
   const destroys = orders.target === 'destroy' && !takenOver
-  const machines = destroys ? await rememberOwn(turn, own?.machines ?? []) : []
+  const machines = destroys ? await rememberOwn(ctx, own?.machines ?? []) : []
   if (destroys)
-    await useTarget(use, journey, async (platform) => {
+    await useTarget(journey, async (platform) => {
       for (const machine of machines) await destroy(journey, platform, machine)
     })
-  const snapshots = await use(journey.source, (platform) => dropSnapshots(journey, platform))
+  const snapshots = await ctx.usePlatform(journey.source, (platform) => dropSnapshots(journey, platform))
   const asked =
-    source === 'started' ? await use(journey.source, (at) => findAskedStops(journey, at)) : noStops
+    source === 'started'
+      ? await ctx.usePlatform(journey.source, (at) => findAskedStops(journey, at))
+      : noStops
   const result = { source, destroyed: machines, snapshots }
   const gone = { targetId: journey.target?.id ?? journey.source.id, refs: machines }
-  return {
-    type: 'done',
-    result,
+  return done(result, {
     lock: (tx) => lockMachinesAt(tx, gone),
     change: leaveJourney(journey, async (tx, entry) => {
-      await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(turn) })
-      if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(turn) })
+      await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(ctx) })
+      if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(ctx) })
       await keepAskedStops(tx, journey, asked)
-      await settle(tx, turn, entry, { orders, source, result })
+      await settle(tx, ctx, entry, { orders, source, result })
     }),
-  }
+  })
 }
 
+const waitForPower = ({ forWhat, forMs }: Waiting): Outcome =>
+  waitFor({ reason: 'power', detail: `Waits for ${forWhat}.`, forMs })
+
 /** What it is to take away is owed already, but where an older version has sent it. */
-const enterWithdrawal = async (turn: ActingTurn, entryId: string, { target }: Orders): Promise<Journey> => {
-  const owed = { entryId, jobId: turn.job.id, anew: false, actor: actorOf(turn) }
-  const journey = await enterJourney(turn, entryId, async (tx) => {
+const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Orders): Promise<Journey> => {
+  const owed = { entryId, jobId: ctx.job.id, anew: false, actor: actorOf(ctx) }
+  const journey = await enterJourney(ctx, entryId, async (tx) => {
     if (target === 'destroy') await oweMachine(tx, owed)
   })
   const { machineRef, targetId } = journey.entry
@@ -111,42 +106,42 @@ const enterWithdrawal = async (turn: ActingTurn, entryId: string, { target }: Or
 const storedMachines = z.array(z.string())
 
 /** With those that an earlier turn was about to destroy: one that is gone since is seen to be so, and recorded. */
-const rememberOwn = async (turn: ActingTurn, machines: readonly string[]): Promise<readonly string[]> => {
-  const stored = storedMachines.safeParse(turn.checkpointed?.machines)
+const rememberOwn = async (ctx: JobContext, machines: readonly string[]): Promise<readonly string[]> => {
+  const stored = storedMachines.safeParse(ctx.checkpointed?.machines)
   const known = stored.success ? stored.data : []
   const all = [...new Set([...known, ...machines])]
-  if (all.length > known.length) await turn.checkpoint({ ...turn.checkpointed, machines: all })
+  if (all.length > known.length) await ctx.checkpoint({ ...ctx.checkpointed, machines: all })
   return all
 }
 
 /** An entry that was never placed has nothing on a target. */
 const useTarget = async <Result>(
-  use: UsePlatform,
-  { target }: Journey,
+  { ctx, target }: Journey,
   work: (platform: Platform, target: SiteRow) => Promise<Result>,
-): Promise<Result | undefined> => (target ? use(target, (platform) => work(platform, target)) : undefined)
+): Promise<Result | undefined> =>
+  target ? ctx.usePlatform(target, (platform) => work(platform, target)) : undefined
 
-const callOf = ({ turn }: Journey, name: string, timeoutMs = callMs): Call => ({
-  signal: turn.signal,
+const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): Call => ({
+  signal: ctx.signal,
   timeoutMs,
-  name: `${turn.job.id}/${name}`,
+  name: `${ctx.job.id}/${name}`,
 })
 
 type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
 
 /** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
 const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Promise<OwnOff> => {
-  const { turn, entry } = journey
+  const { ctx, entry } = journey
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
   const call = callOf(journey, 'own')
   const machines = await ownMachines(platform, call, owned)
-  const begun = await startsOf(turn.db, entry.id)
+  const begun = await startsOf(ctx.db, entry.id)
   for (const ref of machines) {
     // Off, and about to run.
     if (await isUnderWay(portOf(platform, 'power'), call, { machine: ref, begun }))
       return { type: 'wait', forMs: lookMs, forWhat: 'a start of our copy that the target is still at' }
     const outcome = await powerMachine({
-      turn,
+      ctx,
       site: target,
       platform,
       ref,
@@ -161,10 +156,10 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
 }
 
 const proveOff = async (journey: Journey, platform: Platform): Promise<void> => {
-  const { turn, entry } = journey
+  const { ctx, entry } = journey
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
-  const { confirm } = turn.holder()
-  const starts = await startsOf(turn.db, entry.id)
+  const confirm = () => ctx.confirm()
+  const starts = await startsOf(ctx.db, entry.id)
   await proveTargetOff(platform, callOf(journey, 'prove-off', powerMs), owned, { starts, confirm })
 }
 
@@ -177,7 +172,7 @@ const leaveSource = async (
   platform: Platform,
   { mayStart, orders }: { readonly mayStart: () => Promise<void>; readonly orders: Orders },
 ): Promise<SourceEnd | Waiting> => {
-  const { turn, entry, source, facts } = journey
+  const { ctx, entry, source, facts } = journey
   if (orders.source === 'keep') return 'kept'
   if (entry.sourceStoppedAt === null) return 'not-ours'
   const asked = { ref: facts.ref, uuid: orders.source === 'start-any' ? null : facts.uuid }
@@ -185,7 +180,7 @@ const leaveSource = async (
   const waits = await awaitStop(journey, platform)
   if (waits) return waits
   const outcome = await powerMachine({
-    turn,
+    ctx,
     site: source,
     platform,
     ref: facts.ref,
@@ -199,14 +194,14 @@ const leaveSource = async (
 
 /** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */
 const destroy = async (journey: Journey, platform: Platform, machine: string): Promise<void> => {
-  const { turn, entry } = journey
+  const { ctx, entry } = journey
   const machines = portOf(platform, 'machines')
-  const call = callOf(journey, `destroy/${machine}/${turn.job.leaseEpoch}`, taskMs)
+  const call = callOf(journey, `destroy/${machine}/${ctx.job.leaseEpoch}`, taskMs)
   const owned = { entryId: entry.id, machineRef: machine }
   if (!(await ownMachines(platform, call, owned)).includes(machine)) return
   crashPoint('before-effect')
   // The look has taken its time.
-  turn.holder().confirm()
+  ctx.confirm()
   try {
     const handle = await again(call.signal, () => machines.destroy(call, machine))
     await handle.wait(call)
@@ -221,9 +216,9 @@ const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> =>
   const prefix = snapshotPrefix(journey.entry.id)
   return removeSnapshots(platform, {
     machine: journey.facts.ref,
-    signal: journey.turn.signal,
-    confirm: journey.turn.holder().confirm,
-    called: `${journey.turn.job.id}/drop/${journey.turn.job.leaseEpoch}`,
+    signal: journey.ctx.signal,
+    confirm: () => journey.ctx.confirm(),
+    called: `${journey.ctx.job.id}/drop/${journey.ctx.job.leaseEpoch}`,
     isOurs: ({ name }) => name.startsWith(prefix),
   })
 }
@@ -231,19 +226,19 @@ const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> =>
 /** What the entry is after it: nobody's, and gone when that was what a person wanted. */
 const settle = async (
   tx: Tx,
-  turn: ActingTurn,
+  ctx: JobContext,
   entry: EntryAtWork,
-  done: {
+  end: {
     readonly orders: Orders
     readonly source: SourceEnd
     readonly result: Record<string, unknown>
   },
 ): Promise<void> => {
-  const { orders, source, result } = done
+  const { orders, source, result } = end
   await insertAuditEvent(tx, {
     type: 'entry.withdrawn',
     subject: { type: 'entry', id: entry.id },
-    actor: actorOf(turn),
+    actor: actorOf(ctx),
     reason: told(source),
     detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
   })

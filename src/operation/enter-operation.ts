@@ -17,13 +17,12 @@ import { operationReasons } from '../domain/operation/reasons.ts'
 import { hasEnded } from '../domain/operation/state.ts'
 import { DroverError } from '../errors.ts'
 import { requireTrusted } from '../inventory/connectivity.ts'
-import type { ActingTurn } from '../inventory/power-machine.ts'
-import { actorOf, fencedAtEnd } from '../inventory/turn.ts'
-import { atMachine } from './at-machine.ts'
+import { actorOf, type JobContext } from '../ledger/job.ts'
 import { awaitOlder, letGoSignal } from './await-older.ts'
+import type { MachineContext } from './machine-lock.ts'
 
 export interface Entered {
-  readonly turn: ActingTurn
+  readonly ctx: MachineContext
   readonly operation: OperationAtWork
   readonly machine: MachineRow
   readonly target: SiteRow
@@ -38,14 +37,14 @@ export interface LettingGo {
 /**
  * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
  */
-export const enterOperation = (turn: ActingTurn, operationId: string): Promise<Entered | LettingGo> =>
-  fencedAtEnd(turn, async (tx): Promise<Entered | LettingGo> => {
+export const enterOperation = (ctx: JobContext, operationId: string): Promise<Entered | LettingGo> =>
+  ctx.lateFencedTransaction(async (tx): Promise<Entered | LettingGo> => {
     const asked = await findOperation(tx, operationId)
     // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
     const machine = asked && (await lockMachine(tx, asked.machineId))
-    const mine = await lockOperationOfJob(tx, { operationId, jobId: turn.job.id })
+    const mine = await lockOperationOfJob(tx, { operationId, jobId: ctx.job.id })
     if (!mine || !machine) throw movedOn(operationId)
-    const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(turn) })
+    const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(ctx) })
     if (older) return { older, signal: letGoSignal(machine.id) }
     const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) => hasEnded(state))
     if (over.length > 0)
@@ -57,7 +56,7 @@ export const enterOperation = (turn: ActingTurn, operationId: string): Promise<E
     if (!target || machine.goneAt !== null) throw gone(machine)
     requireTrusted(target)
     await requireMayRun(tx, mine, machine)
-    return { turn: atMachine(turn, machine.id), operation: mine, machine, target }
+    return { ctx, operation: mine, machine, target }
   })
 
 /** Somebody else has it by now, or it has ended: there is nothing to do. */

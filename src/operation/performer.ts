@@ -2,12 +2,13 @@ import type { OperationAtWork } from '../../db/queries/operation-rows.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { MachineRow } from '../../db/schema/operation.ts'
 import type { OperationReason } from '../domain/operation/reasons.ts'
-import type { ActingTurn } from '../inventory/power-machine.ts'
+import type { Wait } from '../ledger/job.ts'
 import type { Platform } from '../platforms/ports.ts'
+import type { MachineContext } from './machine-lock.ts'
 
 /** All that a kind needs to act on its machine. */
 export interface Performance {
-  readonly turn: ActingTurn
+  readonly ctx: MachineContext
   readonly operation: OperationAtWork
   readonly machine: MachineRow
   readonly target: SiteRow
@@ -20,12 +21,8 @@ export interface Performance {
  * Look again after this long, or earlier when the signal comes. The reason tells whether the deadline runs meanwhile:
  * in-line.ts.
  */
-export interface PerformWait {
-  readonly type: 'wait'
+export interface PerformWait extends Wait {
   readonly reason: OperationReason
-  readonly detail: string
-  readonly forMs: number
-  readonly signal?: string
   /** How far the whole operation has come, of 100. */
   readonly progress?: number
 }

@@ -1,12 +1,10 @@
-import type { Db } from '../../db/client.ts'
 import { operationCloneKind, savedStateDropKind } from '../domain/operation/beside-machine.ts'
 import type { OperationKind } from '../domain/operation/kinds.ts'
-import type { UsePlatform } from '../inventory/sync-site.ts'
+import type { Undoer } from '../ledger/job.ts'
 import { cloneMachine, undoOperationClone } from './perform/clone.ts'
 import { endOperationSave, hibernateMachine, operationSaveKind } from './perform/hibernate.ts'
 import { moveMachine } from './perform/move.ts'
 import { operationMoveKind, undoOperationMove } from './perform/move-undo.ts'
-import type { Undoer } from './perform/own-work.ts'
 import {
   awaitOperationPower,
   operationPowerKind,
@@ -35,13 +33,13 @@ export const performers: Readonly<Record<OperationKind, Performer>> = {
 }
 
 /** How what an operation began is called off when it ends before its time, by effect kind. */
-export const operationUndoers = (db: Db, use: UsePlatform): Readonly<Record<string, Undoer>> => ({
-  [operationPowerKind]: awaitOperationPower(db, use),
-  [operationSnapshotKind]: undoOperationSnapshot(db, use),
-  [operationRestoreKind]: awaitOperationRestore(db, use),
-  [operationCloneKind]: undoOperationClone(db, use),
-  [operationSaveKind]: endOperationSave(db, use),
-  [operationWakeKind]: awaitOperationWake(db, use),
-  [operationMoveKind]: undoOperationMove(db, use),
-  [savedStateDropKind]: undoSavedStateDrop(db, use),
-})
+export const operationUndoers: Readonly<Record<string, Undoer>> = {
+  [operationPowerKind]: awaitOperationPower,
+  [operationSnapshotKind]: undoOperationSnapshot,
+  [operationRestoreKind]: awaitOperationRestore,
+  [operationCloneKind]: undoOperationClone,
+  [operationSaveKind]: endOperationSave,
+  [operationWakeKind]: awaitOperationWake,
+  [operationMoveKind]: undoOperationMove,
+  [savedStateDropKind]: undoSavedStateDrop,
+}

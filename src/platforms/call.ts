@@ -1,3 +1,4 @@
+import { type Bounded, beginBounded } from '../bounded-signal.ts'
 import { FencedError } from '../errors.ts'
 import { PlatformError } from './platform-error.ts'
 
@@ -19,28 +20,13 @@ export interface Call {
   readonly name: string
 }
 
-/** A call under way: `signal` fires at its deadline (with `platform-timeout`) or with the caller's own signal. */
-export interface BegunCall {
-  readonly signal: AbortSignal
-  /** Lets go of the timer and of the caller's signal. To be called once, whatever happened. */
-  end(): void
-}
-
-/** For work that outlives one function: a stream. Everything else takes `withinCall`. */
-export const beginCall = (call: Call): BegunCall => {
+/**
+ * A call under way: its signal fires at its deadline (with `platform-timeout`) or with the caller's own. To be ended once,
+ * whatever happened. For work that outlives one function: a stream. Everything else takes `withinCall`.
+ */
+export const beginCall = (call: Call): Bounded => {
   call.signal.throwIfAborted()
-  // Not AbortSignal.any: on Node 20 each use stays attached to the caller's signal for as long as that lives.
-  const ended = new AbortController()
-  const onAbort = () => ended.abort(call.signal.reason)
-  call.signal.addEventListener('abort', onAbort, { once: true })
-  const timer = setTimeout(() => ended.abort(timedOut(call.timeoutMs)), call.timeoutMs)
-  return {
-    signal: ended.signal,
-    end: () => {
-      clearTimeout(timer)
-      call.signal.removeEventListener('abort', onAbort)
-    },
-  }
+  return beginBounded(call.signal, call.timeoutMs, () => timedOut(call.timeoutMs))
 }
 
 /** Runs `work` under the call's deadline and its signal, whichever ends first. */

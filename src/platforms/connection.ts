@@ -1,4 +1,4 @@
-import type { PlatformError } from './platform-error.ts'
+import type { DroverError } from '../errors.ts'
 
 /** What it takes to reach a platform. The password lives here only while a connection is open. */
 export interface Connection {
@@ -18,10 +18,10 @@ export interface Connection {
   readonly watch?: ConnectionWatch
 }
 
-/** Told of every exchange with a platform, good or bad; it must neither throw nor keep anybody waiting. */
+/** Told of every exchange with a platform, good or bad, and of one that could not begin; it must neither throw nor keep anybody waiting. */
 export interface ConnectionWatch {
   answered(): void
-  failed(error: PlatformError): void
+  failed(error: DroverError): void
 }
 
 export const platformKinds = ['lab', 'vsphere'] as const

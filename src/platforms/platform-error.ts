@@ -1,5 +1,6 @@
 import type { ErrorClass } from '../domain/job/retry.ts'
 import { DroverError } from '../errors.ts'
+import { storableLine } from '../storable.ts'
 
 /**
  * How a call of a platform failed. A look-up that finds nothing is no failure: it answers `{ found: false }`.
@@ -51,12 +52,25 @@ export interface PlatformErrorFacts {
   readonly detail?: Record<string, unknown>
 }
 
+/**
+ * Whatever a platform put into it is cleaned and bounded here, once for all: errors are stored with jobs and sites, go
+ * into events and logs, and are shown on screens.
+ */
 export class PlatformError extends DroverError {
   readonly failure: Failure
 
   constructor(facts: PlatformErrorFacts, options?: { cause?: unknown }) {
-    const { failure, ...rest } = facts
-    super({ ...rest, class: platformCodes[facts.code] }, options)
+    const { failure, message, remedy, detail, ...rest } = facts
+    super(
+      {
+        ...rest,
+        class: platformCodes[facts.code],
+        message: storableLine(message),
+        remedy: storableLine(remedy),
+        ...(detail === undefined ? {} : { detail: cleanDetail(detail) }),
+      },
+      options,
+    )
     this.name = 'PlatformError'
     this.failure = failure
   }
@@ -65,6 +79,17 @@ export class PlatformError extends DroverError {
     return this.failure !== 'unknown'
   }
 }
+
+/** A certificate's names are the longest that is kept. */
+const longestDetail = 4_000
+
+const cleanDetail = (detail: Record<string, unknown>): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(detail).map(([key, value]) => [
+      key,
+      typeof value === 'string' ? storableLine(value, longestDetail) : value,
+    ]),
+  )
 
 export const isAbsent = (error: unknown): boolean =>
   error instanceof PlatformError && error.failure === 'absent'

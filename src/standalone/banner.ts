@@ -50,7 +50,7 @@ export const bannerLines = (facts: BannerFacts): string[] => {
 const tokenText = (facts: BannerFacts): string => {
   if (facts.token !== undefined) return facts.token
   if (facts.presetToken) return 'the one in DROVER_ADMIN_TOKEN'
-  return 'as shown at the first start (lost: start once with DROVER_ADMIN_TOKEN set)'
+  return 'as shown at the first start (lost: start once with a new DROVER_ADMIN_TOKEN)'
 }
 
 const place = (url: string): string => {

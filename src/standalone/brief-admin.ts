@@ -1,8 +1,5 @@
 import { openDb } from '../../db/client.ts'
-import { lockAccessTokens } from '../../db/queries/access-tokens.ts'
-import { createToken, newSecret, revokeToken } from '../api/tokens.ts'
-
-const validMs = 5 * 60_000
+import { endStartToken, makeStartToken } from './start-token.ts'
 
 /**
  * Lets the start do what only an admin may: with a token that lives as long as the work, and is kept nowhere.
@@ -14,20 +11,11 @@ export const withBriefAdmin = async <Result>(
 ): Promise<Result> => {
   const db = openDb({ url: databaseUrl, max: 1, applicationName: 'drover-up' })
   try {
-    const secret = newSecret()
-    const { id } = await db.begin(async (tx) => {
-      await lockAccessTokens(tx)
-      const name = `start-${secret.split('_')[1]}`
-      const expiresAt = new Date(Date.now() + validMs)
-      return await createToken(tx, { name, role: 'admin', expiresAt, createdBy: 'start', secret })
-    })
+    const { id, secret } = await makeStartToken(db, 'start')
     try {
       return await work(secret)
     } finally {
-      await db.begin(async (tx) => {
-        await lockAccessTokens(tx)
-        await revokeToken(tx, id, 'start')
-      })
+      await endStartToken(db, id)
     }
   } finally {
     await db.end({ timeout: 5 })

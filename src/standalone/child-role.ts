@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url'
 import { systemClock } from '../clock.ts'
 import type { ChildMessage } from './child-message.ts'
 import { RoleLog, readableLine } from './role-log.ts'
+import { withoutCore } from './without-core.ts'
 
 const bin = fileURLToPath(new URL('../cli/drover.mjs', import.meta.url))
 
@@ -103,7 +104,8 @@ export class ChildRole {
 
   /** Resolves when the process is gone, with how it ended. */
   #runOnce(): Promise<string> {
-    const child = spawn(process.execPath, [bin, this.#options.role], {
+    const [command, args] = withoutCore(process.execPath, [bin, this.#options.role])
+    const child = spawn(command, args, {
       env: this.#options.env(),
       // The channel is how the child notices that we are gone: it closes even when we are killed.
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],

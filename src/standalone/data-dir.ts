@@ -48,14 +48,18 @@ const make = (path: string): string => {
   }
 }
 
+export const secretKeyFile = (dataDir: string): string => join(dataDir, 'secret.key')
+
 /** The key that seals secrets: made once, kept where only we can read it. */
 export const ensureSecretKey = (dataDir: string): string =>
-  keepSecret(join(dataDir, 'secret.key'), () => randomBytes(32).toString('hex'))
+  keepSecret(secretKeyFile(dataDir), () => randomBytes(32).toString('hex'))
 
 /** Reads a secret file, or makes it. Two at once agree on one secret. */
 export const keepSecret = (path: string, makeSecret: () => string): string => {
   const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${makeSecret()}\n`, { mode: 0o600 })
+  // One of a process that died with our number; and a link under that name is never written through.
+  rmSync(draft, { force: true })
+  writeFileSync(draft, `${makeSecret()}\n`, { mode: 0o600, flag: 'wx' })
   try {
     linkSync(draft, path)
   } catch (error) {

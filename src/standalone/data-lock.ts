@@ -8,20 +8,24 @@ export interface LockHolder extends ProcessIdentity {
   readonly since: string
   /** Where its API answers, once it does. */
   readonly address?: string
+  /** The Unix socket on which it answers to programs of its own user. */
+  readonly socket?: string
 }
 
 export interface DataLock {
   /** Tells the next one who tries where to find us. */
-  publish(address: string): void
+  publish(where: { readonly address: string; readonly socket: string }): void
   release(): void
 }
+
+export const lockPath = (dataDir: string): string => join(dataDir, 'drover.lock')
 
 /**
  * Takes the data directory for this process, or throws `data-dir-in-use` and touches nothing. The lock of a
  * process that is gone (killed, machine restarted, number in use by another program since) is taken over.
  */
 export const lockDataDir = (dataDir: string, holder: LockHolder = ourselves()): DataLock => {
-  const path = join(dataDir, 'drover.lock')
+  const path = lockPath(dataDir)
   const draft = `${path}.${holder.pid}`
   write(draft, holder)
   let other: LockHolder | undefined
@@ -36,9 +40,9 @@ export const lockDataDir = (dataDir: string, holder: LockHolder = ourselves()): 
     return now !== undefined && isSameProcess(holder, now)
   }
   return {
-    publish: (address) => {
+    publish: (where) => {
       if (!isOurs()) return
-      write(draft, { ...holder, address })
+      write(draft, { ...holder, ...where })
       renameSync(draft, path)
     },
     release: () => {
@@ -96,7 +100,7 @@ const linkIfFree = (draft: string, path: string): boolean => {
 const write = (path: string, holder: LockHolder): void =>
   writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
 
-/** Undefined when there is no lock. One that cannot be understood (a disk that lost it) has no living holder. */
+/** Undefined when there is no lock. */
 const read = (path: string): LockHolder | undefined => {
   let text: string
   try {
@@ -105,6 +109,11 @@ const read = (path: string): LockHolder | undefined => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
     throw error
   }
+  return holderOf(text)
+}
+
+/** Who a lock names. One that cannot be understood (a disk that lost it) has no living holder. */
+export const holderOf = (text: string): LockHolder => {
   try {
     const found = JSON.parse(text) as LockHolder
     if (Number.isSafeInteger(found.pid) && typeof found.started === 'string') return found

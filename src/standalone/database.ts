@@ -1,4 +1,5 @@
 import { systemClock } from '../clock.ts'
+import type { DatabaseUrls } from '../database-urls.ts'
 import type { Logger } from '../log.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './embedded-postgres.ts'
 
@@ -31,8 +32,8 @@ export class Database {
     return new Database(options, await startEmbeddedPostgres(options))
   }
 
-  get url(): string {
-    return this.#server.url
+  get urls(): DatabaseUrls {
+    return this.#server.urls
   }
 
   async stop(mode: 'fast' | 'immediate' = 'fast'): Promise<void> {

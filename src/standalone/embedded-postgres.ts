@@ -6,9 +6,11 @@ import { join } from 'node:path'
 import { openDb } from '../../db/client.ts'
 import { ensureDatabase } from '../../db/queries/ensure-database.ts'
 import { systemClock } from '../clock.ts'
+import type { DatabaseUrls } from '../database-urls.ts'
 import { DroverError } from '../errors.ts'
 import type { Logger } from '../log.ts'
 import { cutIfTooBig, openBoundedLog } from './bounded-file.ts'
+import { ensureClusterLogins } from './cluster-logins.ts'
 import { usableBinaries } from './postgres-binaries.ts'
 import {
   clearLeftovers,
@@ -21,6 +23,7 @@ import {
   prepareDataDir,
 } from './postgres-cluster.ts'
 import { findUnprivilegedUser, type OsUser } from './unprivileged-user.ts'
+import { withoutCore } from './without-core.ts'
 
 export interface EmbeddedPostgresOptions {
   /** The cluster, its log and its password live in here. One server per directory: the caller locks it. */
@@ -36,8 +39,10 @@ export interface EmbeddedPostgresOptions {
 export type StopMode = 'fast' | 'immediate'
 
 export interface EmbeddedPostgres {
-  /** Points at the database `drover` and carries the password of its superuser. */
+  /** Points at the database `drover` and carries the password of the cluster's superuser: no role gets it. */
   readonly url: string
+  /** How the owner of that database and each role signs in. */
+  readonly urls: DatabaseUrls
   readonly port: number
   readonly pid: number
   readonly logFile: string
@@ -85,7 +90,7 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
   const user = await findUnprivilegedUser(await clusterOwner(dataDir))
   await prepareDataDir(dataDir, user)
   const binaries = await usableBinaries({ user, cacheDir: join(dataDir, 'postgres-programs') })
-  const password = await clusterPassword(dataDir)
+  const password = clusterPassword(dataDir)
   const cluster = await ensureCluster({ dataDir, binDir: binaries.dir, user, password })
   await clearLeftovers(cluster, log)
   const logFile = join(dataDir, 'postgres.log')
@@ -104,7 +109,11 @@ export const startEmbeddedPostgres = async (options: EmbeddedPostgresOptions): P
     const problem = await waitUntilReady(server, url)
     if (!problem) {
       log.debug({ port, postmaster: server.pid, version: binaries.version }, 'embedded Postgres is up')
-      return running({ server, port, url: `${url}/drover`, logFile })
+      const urls = await ensureClusterLogins(dataDir, `${url}/drover`).catch(async (error: unknown) => {
+        await endProcess(server.pid)
+        throw error
+      })
+      return running({ server, port, url: `${url}/drover`, urls, logFile })
     }
     if (attempt >= startAttempts) throw notStarted(problem, logFile, logStart)
     // Another program may have taken the port, or backends of a killed server are still on their way out.
@@ -133,7 +142,8 @@ const launch = (options: {
   const descriptor = openBoundedLog(options.logFile, logMaxBytes)
   const settings = { ...ownSettings, ...options.settings, port: options.port }
   const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-  const child = spawn(join(options.binDir, 'postgres'), ['-D', options.cluster, ...flags], {
+  const [command, args] = withoutCore(join(options.binDir, 'postgres'), ['-D', options.cluster, ...flags])
+  const child = spawn(command, args, {
     cwd: options.cluster,
     env: postgresEnvironment(),
     stdio: ['ignore', descriptor, descriptor],
@@ -189,12 +199,19 @@ const waitUntilReady = async (server: Server, url: string): Promise<string | und
   return failure
 }
 
-const running = (facts: { server: Server; port: number; url: string; logFile: string }): EmbeddedPostgres => {
-  const { server, port, url, logFile } = facts
+const running = (facts: {
+  server: Server
+  port: number
+  url: string
+  urls: DatabaseUrls
+  logFile: string
+}): EmbeddedPostgres => {
+  const { server, port, url, urls, logFile } = facts
   const trim = setInterval(() => cutIfTooBig(logFile, server.descriptor, logMaxBytes), 30_000).unref()
   void server.ended.then(() => clearInterval(trim))
   return {
     url,
+    urls,
     port,
     pid: server.pid,
     logFile,

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import type { DatabaseUrls } from '../database-urls.ts'
 import { ChildRole, type RoleName } from './child-role.ts'
 import { keepLabPort, type LabHome, labEnvironment, labUrl } from './lab-home.ts'
 
@@ -7,6 +8,8 @@ export interface FleetOptions {
   readonly workers: number
   readonly drainMs: number
   readonly env: NodeJS.ProcessEnv
+  /** Each role gets its own, and none of the others. */
+  readonly urls: DatabaseUrls
   /** Without it there is no lab. */
   readonly lab: LabHome | undefined
   readonly say: (text: string) => void
@@ -70,12 +73,17 @@ export class FleetOfRoles {
     return this.#lab ? [...this.#vital(), this.#lab] : this.#vital()
   }
 
+  #envOf(role: RoleName): NodeJS.ProcessEnv {
+    const { env, urls } = this.#options
+    return { ...env, DATABASE_URL: urls[role] }
+  }
+
   #role(name: string, role: RoleName): ChildRole {
-    const { dataDir, env, say, onLost } = this.#options
+    const { dataDir, say, onLost } = this.#options
     return new ChildRole({
       name,
       role,
-      env: () => env,
+      env: () => this.#envOf(role),
       logFile: join(dataDir, 'logs', `${name}.log`),
       say,
       onLost: (lost, why) => onLost(why.startsWith(lost) ? why : `${lost}: ${why}`),
@@ -84,13 +92,13 @@ export class FleetOfRoles {
 
   /** A lab that is lost takes nobody along. */
   #labRole(lab: LabHome): ChildRole {
-    const { dataDir, env, say } = this.#options
+    const { dataDir, say } = this.#options
     let home = lab
     let ran = false
     return new ChildRole({
       name: 'lab',
       role: 'lab',
-      env: () => labEnvironment(env, home),
+      env: () => labEnvironment(this.#envOf('lab'), home),
       logFile: join(dataDir, 'logs', 'lab.log'),
       say,
       onRunning: (port) => {

@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts'
+import type { Terminal } from '../terminal.ts'
 import type { Ask } from './local-api.ts'
-import type { Terminal } from './terminal.ts'
 import { entryLine, isSettled, type WaveEntry, type WaveSeen, waveBlock } from './wave-lines.ts'
 
 const lookMs = 400
@@ -36,7 +36,7 @@ export const followWave = async (options: FollowWaveOptions): Promise<WaveSeen> 
     signal.throwIfAborted()
     const wave = await readWave(ask, name)
     const tookMs = clock.monotonicMs() - beganMs
-    terminal.live(waveBlock(wave, tookMs).join('\n'))
+    terminal.live(...waveBlock(wave, tookMs))
     if (!terminal.isLive) sayEnded(wave, said, terminal)
     const over = wave.state !== 'running' || (wave.entries.length > 0 && wave.entries.every(isSettled))
     if (over || tookMs > patienceMs) {

@@ -1,7 +1,7 @@
 // Plain JavaScript on Node's own modules: this runs before any package is installed.
 import { spawn } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
 /**
@@ -39,11 +39,9 @@ const isInstalled = (root, dev) => {
   return true
 }
 
-/** What the packages depend on: the lock file, or package.json without one, and the machine they are for. */
+/** What the packages depend on: the lock file, and the machine they are for. */
 const wanted = (root) => {
-  const hash = createHash('sha256')
-  const lock = lockPath(root)
-  hash.update(readFileSync(existsSync(lock) ? lock : join(root, 'package.json')))
+  const hash = createHash('sha256').update(readFileSync(lockPath(root)))
   return `${process.platform}-${process.arch} ${hash.digest('hex')}`
 }
 
@@ -69,18 +67,15 @@ const holdsWhatTheLockSays = (root, dev) => {
   })
 }
 
-/**
- * `npm install --no-save` installs what the lock file says and leaves it as it is, like `npm ci`. But `npm ci`
- * refuses a lock file that was made with a registry mirror which lacks other machines' optional packages.
- */
+/** `npm ci` installs exactly what the lock file says, and leaves the lock file as it is. */
 const install = async (root, dev) => {
   // Whatever NODE_ENV or a .npmrc leaves out. Nothing of ours needs an install script.
   const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional']
-  const flags = ['install', '--no-save', ...groups, '--ignore-scripts', '--no-audit', '--no-fund']
+  const flags = ['ci', ...groups, '--ignore-scripts', '--no-audit', '--no-fund']
   process.stderr.write(`Installing packages: npm ${flags.join(' ')}\n`)
   const code = await runNpm(root, flags)
   if (code === 0) return
-  const error = new Error(`npm install failed (${code}). Run "npm install" in ${root}, and see what it says.`)
+  const error = new Error(`npm ci failed (${code}). Run "npm ci" in ${root}, and see what it says.`)
   error.name = 'InstallError'
   throw error
 }

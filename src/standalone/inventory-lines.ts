@@ -109,7 +109,7 @@ const hostLines = (hosts: readonly HostSeen[]): string[] => {
 }
 
 const nextLines = (address: string): string[] => {
-  const drover = droverCommand(address)
+  const drover = droverCommand()
   return [
     'Look next',
     ...columns([

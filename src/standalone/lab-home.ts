@@ -51,9 +51,14 @@ export const keepLabPort = (home: LabHome, port: number): LabHome => {
 
 /** What the lab needs of the environment; no key that opens anything else. */
 export const labEnvironment = (env: NodeJS.ProcessEnv, home: LabHome): NodeJS.ProcessEnv => {
-  const { DROVER_SECRET_KEY: _, ...rest } = env
+  const others = [
+    'DROVER_SECRET_KEY',
+    'REDIS_URL',
+    'OTEL_EXPORTER_OTLP_HEADERS',
+    'OTEL_EXPORTER_OTLP_TRACES_HEADERS',
+  ]
   return {
-    ...rest,
+    ...Object.fromEntries(Object.entries(env).filter(([name]) => !others.includes(name))),
     DROVER_LAB_PORT: String(home.port),
     DROVER_LAB_PASSWORD: home.password,
     DROVER_LAB_ADMIN_TOKEN: home.adminToken,

@@ -1,4 +1,6 @@
+import type { ApiDoor } from '../api-request.ts'
 import { type Clock, systemClock } from '../clock.ts'
+import type { Terminal } from '../terminal.ts'
 import { withBriefAdmin } from './brief-admin.ts'
 import type { LabStart } from './fleet-of-roles.ts'
 import { type Followed, followSync } from './follow-sync.ts'
@@ -15,7 +17,6 @@ import {
 } from './lab-sites.ts'
 import { type Ask, localApi } from './local-api.ts'
 import { showWave } from './show-wave.ts'
-import type { Terminal } from './terminal.ts'
 
 const sitesShown = 10
 
@@ -23,7 +24,10 @@ export interface LabInventoryOptions {
   readonly home: LabHome
   /** Resolves when the lab answers, or with why it will not. */
   readonly lab: Promise<LabStart>
+  /** Where the console is. */
   readonly address: string
+  /** Where the API is asked. */
+  readonly door: ApiDoor
   /** An operator's. */
   readonly token: string
   readonly databaseUrl: string
@@ -50,13 +54,13 @@ export const showLabInventory = async (options: LabInventoryOptions): Promise<vo
 }
 
 const show = async (options: LabInventoryOptions): Promise<void> => {
-  const { home, terminal, signal, address } = options
+  const { home, terminal, signal, address, door: apiDoor } = options
   terminal.live('Lab: starting ...')
   const lab = await stoppable(options.lab, signal)
   if ('why' in lab) throw new Error(lab.why)
-  const ask = localApi({ address, token: options.token, signal })
+  const ask = localApi({ door: apiDoor, token: options.token, signal })
   const asAdmin = <Result>(work: (admin: Ask) => Promise<Result>) =>
-    withBriefAdmin(options.databaseUrl, (token) => work(localApi({ address, token, signal })))
+    withBriefAdmin(options.databaseUrl, (token) => work(localApi({ door: apiDoor, token, signal })))
   const door = { url: lab.url, adminToken: home.adminToken, signal }
   const { world, sites } = await readLabWorld(door)
   const registered = await registerLabSites({ ask, asAdmin, sites, password: home.password })

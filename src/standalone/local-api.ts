@@ -1,3 +1,6 @@
+import { type ApiDoor, requestApi } from '../api-request.ts'
+import { boundedSignal } from '../bounded-signal.ts'
+
 /** An answer of our own API. */
 export interface ApiAnswer<Body> {
   readonly body: Body
@@ -23,12 +26,12 @@ export class ApiRefused extends Error {
 
 const answerMs = 15_000
 
-/** Asks the API of this machine as everybody else would: over HTTP, with a token. */
+/** Asks the API of this machine as everybody else would, with a token: over its socket, where nobody else listens. */
 export const localApi =
-  (options: { readonly address: string; readonly token: string; readonly signal: AbortSignal }): Ask =>
+  (options: { readonly door: ApiDoor; readonly token: string; readonly signal: AbortSignal }): Ask =>
   async <Body>(request: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) => {
     const [method = 'GET', path = '/'] = request.split(' ')
-    const response = await fetch(`${options.address}${path}`, {
+    const response = await requestApi(options.door, path, {
       method,
       headers: {
         ...headers,
@@ -36,7 +39,7 @@ export const localApi =
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      signal: AbortSignal.any([options.signal, AbortSignal.timeout(answerMs)]),
+      signal: boundedSignal(options.signal, answerMs),
     })
     if (response.ok)
       return { body: (await response.json()) as Body, etag: response.headers.get('etag') ?? '' }

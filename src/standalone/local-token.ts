@@ -1,30 +1,61 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
-import type { Db } from '../../db/client.ts'
-import { lockAccessTokens } from '../../db/queries/access-tokens.ts'
+import { type Db, openDb } from '../../db/client.ts'
 import { findAccessTokenByHash } from '../../db/queries/find-access-token.ts'
-import { createToken, hashSecret, newSecret } from '../api/tokens.ts'
+import { hashSecret } from '../api/tokens.ts'
+import type { Clock } from '../clock.ts'
+import { localTokenPath } from './local-door.ts'
+import { endStartToken, makeStartToken, startTokens } from './start-token.ts'
 
-/** Where the token lies that this machine's own programs use: whoever may read it owns the database anyway. */
-export const localTokenPath = (dataDir: string): string => join(dataDir, 'local.token')
+/** Renewed long before its end; the one before lives on to its own, for what reads the file just then. */
+const renewAfterMs = startTokens.local.validMs / 2
+const lookMs = 10 * 60_000
 
 /**
- * An operator token for the supervisor's own calls, made at the first start and again when it was revoked.
- * The admin's token is not kept anywhere, so it cannot serve for this.
+ * A new operator token for the supervisor's own calls and the command line; that of the start before ends. The
+ * admin's token is not kept anywhere, so it cannot serve for this.
  */
-export const ensureLocalToken = async (db: Db, dataDir: string): Promise<string> => {
+export const startLocalToken = async (db: Db, dataDir: string): Promise<string> => {
+  const kept = (await readFile(localTokenPath(dataDir), 'utf8').catch(() => '')).trim()
+  const secret = await writeLocalToken(db, dataDir)
+  const before = kept === '' ? undefined : await findAccessTokenByHash(db, hashSecret(kept))
+  // The file is a person's to write: a token that somebody else made is not ours to revoke.
+  if (before?.name.startsWith('local-')) await endStartToken(db, before.id)
+  return secret
+}
+
+const writeLocalToken = async (db: Db, dataDir: string): Promise<string> => {
+  const { secret } = await makeStartToken(db, 'local')
   const path = localTokenPath(dataDir)
-  const kept = (await readFile(path, 'utf8').catch(() => '')).trim()
-  const known = kept === '' ? undefined : await findAccessTokenByHash(db, hashSecret(kept))
-  if (known && !known.revoked && !known.expired) return kept
-  const secret = newSecret()
-  await db.begin(async (tx) => {
-    await lockAccessTokens(tx)
-    const name = `local-${secret.split('_')[1]}`
-    await createToken(tx, { name, role: 'operator', expiresAt: null, createdBy: 'start', secret })
-  })
   const draft = `${path}.${process.pid}`
   await writeFile(draft, `${secret}\n`, { mode: 0o600 })
   await rename(draft, path)
   return secret
+}
+
+/**
+ * Renews the local token until `signal` ends it. Looks at the clock on the wall: a machine that slept has lost hours
+ * that no timer counted.
+ */
+export const keepLocalToken = async (options: {
+  readonly databaseUrl: string
+  readonly dataDir: string
+  readonly clock: Pick<Clock, 'now' | 'sleep'>
+  readonly signal: AbortSignal
+  readonly say: (text: string) => void
+}): Promise<void> => {
+  const { clock, signal, dataDir, say } = options
+  let madeMs = clock.now()
+  while (!signal.aborted) {
+    await clock.sleep(lookMs, signal)
+    if (signal.aborted || clock.now() - madeMs < renewAfterMs) continue
+    const db = openDb({ url: options.databaseUrl, max: 1, applicationName: 'drover-up' })
+    try {
+      await writeLocalToken(db, dataDir)
+      madeMs = clock.now()
+    } catch (error) {
+      say(`The local token could not be renewed, which is tried again: ${(error as Error).message}`)
+    } finally {
+      await db.end({ timeout: 5 })
+    }
+  }
 }

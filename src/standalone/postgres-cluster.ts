@@ -1,11 +1,13 @@
 import { execFile, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { chmod, chown, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, chown, lstat, mkdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import type { Logger } from '../log.ts'
+import { keepSecret } from './data-dir.ts'
+import { overwriteForeign, readForeign } from './foreign-file.ts'
 import { commandLineOf, identify } from './process-identity.ts'
 import { firstClosedParent, type OsUser } from './unprivileged-user.ts'
 
@@ -19,20 +21,14 @@ export const prepareDataDir = async (dataDir: string, user: OsUser | undefined):
   if (!user) return
   const closed = await firstClosedParent(dataDir, user)
   if (closed) throw closedParent(dataDir, closed, user)
+  const { uid } = await stat(dataDir)
+  if (uid !== 0) throw foreignDataDir(dataDir, uid)
   await chmod(dataDir, 0o711)
 }
 
-/** The cluster's password: made once, in a file that only we can read. */
-export const clusterPassword = async (dataDir: string): Promise<string> => {
-  const path = join(dataDir, 'postgres.password')
-  const kept = await readFile(path, 'utf8').catch(() => undefined)
-  if (kept) return kept.trim()
-  const made = randomBytes(24).toString('hex')
-  const draft = `${path}.${process.pid}`
-  await writeFile(draft, `${made}\n`, { mode: 0o600 })
-  await rename(draft, path)
-  return made
-}
+/** The password of the cluster's superuser or of a login: made once, in a file that only we can read. */
+export const clusterPassword = (dataDir: string, login = 'postgres'): string =>
+  keepSecret(join(dataDir, `${login}.password`), () => randomBytes(24).toString('hex'))
 
 /**
  * Runs initdb unless there is a cluster. It works in a directory of its own and is renamed into place, so
@@ -45,9 +41,9 @@ export const ensureCluster = async (options: {
   password: string
 }): Promise<string> => {
   const cluster = join(options.dataDir, 'postgres')
-  const version = await readFile(join(cluster, 'PG_VERSION'), 'utf8').catch(() => undefined)
+  const version = await readForeign(join(cluster, 'PG_VERSION'))
   if (version) {
-    await refuseOtherVersion(options, version.trim())
+    await refuseOtherVersion(options, /^\d{1,3}\s*$/.test(version) ? version.trim() : 'of an unknown version')
     return cluster
   }
   const { user } = options
@@ -61,6 +57,8 @@ export const ensureCluster = async (options: {
     await chown(workshop, user.uid, user.gid)
   }
   await initdb({ ...options, target: join(workshop, 'data'), passwordFile })
+  // The folder was the user's for a while: a link under that name would become our cluster.
+  if (!(await lstat(join(workshop, 'data'))).isDirectory()) throw notACluster(options.dataDir)
   await rename(join(workshop, 'data'), cluster)
   await rm(workshop, { recursive: true, force: true })
   return cluster
@@ -140,7 +138,8 @@ const refuseOtherVersion = async (options: { binDir: string; dataDir: string }, 
 
 /** The owner of an existing cluster: it must stay the user that Postgres runs as. */
 export const clusterOwner = async (dataDir: string): Promise<number | undefined> => {
-  const facts = await stat(join(dataDir, 'postgres')).catch(() => undefined)
+  const facts = await lstat(join(dataDir, 'postgres')).catch(() => undefined)
+  if (facts && !facts.isDirectory()) throw notACluster(dataDir)
   const me = process.getuid?.()
   if (facts && me !== undefined && me !== 0 && facts.uid !== me) {
     throw new DroverError({
@@ -160,17 +159,24 @@ export const clusterOwner = async (dataDir: string): Promise<number | undefined>
  */
 export const clearLeftovers = async (cluster: string, log: Logger): Promise<void> => {
   const pidFile = join(cluster, 'postmaster.pid')
-  const text = await readFile(pidFile, 'utf8').catch(() => undefined)
+  const text = await readForeign(pidFile)
   const pid = Number(text?.split('\n')[0])
   if (text === undefined || !identify(pid)) return
-  if (commandLineOf(pid).includes(cluster)) {
+  if (commandLineOf(pid).includes(cluster) && (await belongsToOwner(pid, cluster))) {
     log.warn({ postmaster: pid }, 'a Postgres of a killed supervisor still runs here; it is stopped first')
     await endProcess(pid)
     return
   }
   // Postgres takes a pid file with its parent's number for stale, and then still looks whether backends of
   // the dead server hold its shared memory. Deleting the file would lose that look.
-  await writeFile(pidFile, text.replace(/^.*/, String(process.pid)))
+  await overwriteForeign(pidFile, text.replace(/^.*/, String(process.pid)))
+}
+
+/** The number is whatever the file's owner wrote: as root we would end anybody's process for that user. */
+const belongsToOwner = async (pid: number, cluster: string): Promise<boolean> => {
+  if (process.platform !== 'linux') return true
+  const [own, theirs] = await Promise.all([lstat(cluster), lstat(`/proc/${pid}`).catch(() => undefined)])
+  return theirs?.uid === own.uid
 }
 
 /** Fast shutdown, then harder. Resolves when the process is gone. */
@@ -194,6 +200,25 @@ const stopLadder: readonly (readonly [NodeJS.Signals, number])[] = [
   ['SIGQUIT', 5_000],
   ['SIGKILL', 5_000],
 ]
+
+/** Passwords and keys lie in it: whoever owns it could put links in their place, and we would follow them as root. */
+const foreignDataDir = (dataDir: string, uid: number): DroverError =>
+  new DroverError({
+    code: 'data-dir-foreign',
+    class: 'config',
+    message: `The data directory ${dataDir} belongs to another user (uid ${uid}) than root, who starts Drover.`,
+    remedy: 'Start Drover as that user, give the directory to root, or choose another DROVER_DATA_DIR.',
+    field: 'DROVER_DATA_DIR',
+  })
+
+const notACluster = (dataDir: string): DroverError =>
+  new DroverError({
+    code: 'embedded-postgres-initdb',
+    class: 'config',
+    message: `${join(dataDir, 'postgres')} is not a directory, as that of a Postgres must be.`,
+    remedy: 'See what is there and who put it there, or choose another DROVER_DATA_DIR.',
+    field: 'DROVER_DATA_DIR',
+  })
 
 const closedParent = (dataDir: string, closed: string, user: OsUser): DroverError =>
   new DroverError({

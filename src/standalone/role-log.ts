@@ -1,4 +1,5 @@
 import { closeSync, fstatSync, openSync, renameSync, writeSync } from 'node:fs'
+import { printable } from '../printable.mjs'
 
 const maxBytes = 8 * 1024 * 1024
 const lastLinesMax = 12
@@ -17,8 +18,10 @@ export class RoleLog {
     this.#bytes = fstatSync(this.#descriptor).size
   }
 
-  write(line: string): void {
+  /** A line of a role; what is no JSON (a stack of Node's own) is cleaned here, as people look at the file. */
+  write(printed: string): void {
     if (this.#bytes > maxBytes) this.#turn()
+    const line = printable(printed)
     const data = Buffer.from(`${line}\n`)
     writeSync(this.#descriptor, data)
     this.#bytes += data.length

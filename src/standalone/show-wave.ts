@@ -1,6 +1,6 @@
+import type { Terminal } from '../terminal.ts'
 import { followWave, readWave } from './follow-wave.ts'
 import { standingOfWave, startWave, type WaveParts, waveName } from './lab-wave.ts'
-import type { Terminal } from './terminal.ts'
 import { isSettled, waveEndLines } from './wave-lines.ts'
 
 export interface ShowWaveOptions extends WaveParts {

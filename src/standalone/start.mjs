@@ -2,17 +2,20 @@
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { enableTypeScript, requireNode } from '../node-version.mjs'
+import { printable } from '../printable.mjs'
+import { takeSecrets } from '../take-secrets.mjs'
 import { ensureInstalled } from './install.mjs'
 
 requireNode()
+const given = takeSecrets()
 const root = join(dirname(fileURLToPath(import.meta.url)), '..', '..')
 try {
   await ensureInstalled(root, { dev: false })
 } catch (error) {
-  process.stderr.write(`${error.message}\n`)
+  process.stderr.write(`${printable(error.message)}\n`)
   process.exit(1)
 }
 await enableTypeScript()
 // In this very process: signals arrive where they are handled, and the exit code is the supervisor's own.
 const { main } = await import('../main.ts')
-await main(['up', ...process.argv.slice(2)])
+await main(['up', ...process.argv.slice(2)], given)

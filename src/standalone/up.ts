@@ -1,22 +1,27 @@
 import { openDb } from '../../db/client.ts'
-import { migrateDb } from '../../db/migrate.ts'
-import { ensureAdminToken } from '../api/tokens.ts'
+import { ensureAdminToken, type PresetState, wayInAdvice } from '../api/tokens.ts'
+import { socketDoor } from '../api-request.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
+import { type DatabaseUrls, oneLogin } from '../database-urls.ts'
 import { openBell, prepareBell } from '../ledger/bell.ts'
 import { createLog } from '../log.ts'
 import type { StopRequest } from '../stop-request.ts'
-import { bannerLines } from './banner.ts'
-import { chooseDataDir, ensureSecretKey } from './data-dir.ts'
+import { fileSettings } from '../take-secrets.mjs'
+import { Terminal } from '../terminal.ts'
+import { type BannerFacts, bannerLines } from './banner.ts'
+import { chooseDataDir } from './data-dir.ts'
 import { type DataLock, lockDataDir } from './data-lock.ts'
 import { Database } from './database.ts'
 import { FleetOfRoles } from './fleet-of-roles.ts'
 import { chooseLabHome, type LabHome } from './lab-home.ts'
 import { showLabInventory } from './lab-inventory.ts'
-import { ensureLocalToken } from './local-token.ts'
-import { Terminal } from './terminal.ts'
+import { keepLocalToken, startLocalToken } from './local-token.ts'
+import { prepareDatabase } from './prepare-database.ts'
+import { type KeyWishes, prepareKeys, secretKeyOf } from './prepare-keys.ts'
+import { chooseSocket } from './socket-place.ts'
 
-export interface UpOptions {
+export interface UpOptions extends KeyWishes {
   readonly config: Config
   readonly env: NodeJS.ProcessEnv
   readonly stop: StopRequest
@@ -47,6 +52,7 @@ class Run {
   readonly #undo: (() => Promise<boolean>)[] = []
   #lost: string | undefined
   #clean = true
+  #rolesStarted = false
 
   constructor(options: UpOptions & { terminal: Terminal; dataDir: string; lock: DataLock }) {
     this.#options = options
@@ -60,22 +66,27 @@ class Run {
   /** Starts everything, shows what there is, and then serves until somebody wants it to end. */
   async serve(): Promise<void> {
     const { config, stop, terminal } = this.#options
-    const databaseUrl = await this.#startDatabase()
+    const urls = await this.#startDatabase()
+    const databaseUrl = urls.owner
     if (stop.requested) return
     const tokens = await this.#prepareDatabase(databaseUrl)
     if (stop.requested) return
     const home = await this.#chooseLab()
-    const fleet = this.#fleetOf(databaseUrl, home)
+    const socket = this.#chooseSocket()
+    const fleet = this.#fleetOf({ urls, socket }, home)
     const port = await Promise.race([fleet.start(), stop.whenRequested])
     if (port === undefined) return
     const address = `http://${urlHost(config.host)}:${port}`
-    this.#options.lock.publish(address)
-    this.#greet({ address, databaseUrl, token: tokens.first, lab: home !== undefined })
+    this.#options.lock.publish({ address, socket })
+    this.#keepLocalToken(databaseUrl)
+    const presetToken = tokens.preset === 'stored' || tokens.preset === 'kept'
+    this.#greet({ address, databaseUrl, token: tokens.first, presetToken, lab: home !== undefined })
     if (home) {
       await showLabInventory({
         home,
         lab: fleet.lab,
         address,
+        door: socketDoor(socket),
         token: tokens.local,
         databaseUrl,
         workers: config.workers,
@@ -89,12 +100,12 @@ class Run {
   async end(): Promise<void> {
     if (this.#lost !== undefined) this.#say(`Cannot go on: ${this.#lost}`)
     if (this.#undo.length === 0) return
-    this.#say('Stopping: workers finish or hand back what they do ...')
+    if (this.#rolesStarted) this.#say('Stopping: workers finish or hand back what they do ...')
     for (const step of this.#undo.splice(0).reverse()) this.#clean = (await step()) && this.#clean
     const forced = this.#options.stop.forced || !this.#clean
-    this.#say(
-      forced ? 'Stopped by force. Jobs that were cut short run again.' : 'Stopped. Nothing is left running.',
-    )
+    if (!this.#rolesStarted) this.#say('Nothing is left running.')
+    else if (forced) this.#say('Stopped by force. Jobs that were cut short run again.')
+    else this.#say('Stopped. Nothing is left running.')
   }
 
   readonly #say = (text: string): void => this.#options.terminal.line(text)
@@ -104,9 +115,9 @@ class Run {
     this.#options.stop.request()
   }
 
-  async #startDatabase(): Promise<string> {
+  async #startDatabase(): Promise<DatabaseUrls> {
     const { config, dataDir, stop } = this.#options
-    if (config.databaseUrl !== undefined) return config.databaseUrl
+    if (config.databaseUrl !== undefined) return oneLogin(config.databaseUrl, config.roleUrls)
     const log = createLog({ role: 'up', level: 'warn' })
     const database = await Database.start({ dataDir, log, say: this.#say, onLost: this.#loseHope })
     this.#undo.push(async () => {
@@ -114,18 +125,22 @@ class Run {
       return true
     })
     stop.onSecond(() => void database.stop('immediate'))
-    return database.url
+    return database.urls
   }
 
   /** All that roles would otherwise race for: the schema, the bell's own schema, the first tokens. */
-  async #prepareDatabase(url: string): Promise<{ first: string | undefined; local: string }> {
+  async #prepareDatabase(
+    url: string,
+  ): Promise<{ first: string | undefined; preset: PresetState | undefined; local: string }> {
     const { config, dataDir } = this.#options
-    await migrateDb(url)
-    await prepareBellStore(config, url)
+    await prepareDatabase(config, { url, say: this.#say })
+    await prepareKeys({ ...this.#options, url, say: this.#say })
+    if (config.redisUrl !== undefined) await prepareBellStore(config, url)
     const db = openDb({ url, max: 1, applicationName: 'drover-up' })
     try {
-      const { token } = await ensureAdminToken(db, config.adminToken)
-      return { first: token, local: await ensureLocalToken(db, dataDir) }
+      const found = await ensureAdminToken(db, config.adminToken)
+      for (const advice of wayInAdvice(found)) this.#say(advice)
+      return { first: found.token, preset: found.preset, local: await startLocalToken(db, dataDir) }
     } finally {
       await db.end({ timeout: 5 })
     }
@@ -137,27 +152,55 @@ class Run {
     return await chooseLabHome({ config, dataDir, portNamed: Boolean(env.DROVER_LAB_PORT) })
   }
 
-  #fleetOf(databaseUrl: string, lab: LabHome | undefined): FleetOfRoles {
+  #chooseSocket(): string {
+    const place = chooseSocket(this.#options.dataDir, this.#options.env)
+    if (place.note) this.#say(place.note)
+    this.#undo.push(async () => {
+      place.release()
+      return true
+    })
+    return place.path
+  }
+
+  #keepLocalToken(databaseUrl: string): void {
+    const ending = new AbortController()
+    const kept = keepLocalToken({
+      databaseUrl,
+      dataDir: this.#options.dataDir,
+      clock: systemClock,
+      signal: ending.signal,
+      say: this.#say,
+    })
+    this.#undo.push(async () => {
+      ending.abort()
+      await kept
+      return true
+    })
+  }
+
+  #fleetOf(chosen: { urls: DatabaseUrls; socket: string }, lab: LabHome | undefined): FleetOfRoles {
     const { config, env, dataDir, stop } = this.#options
     const fleet = new FleetOfRoles({
       dataDir,
       workers: config.workers,
       drainMs: config.drainMs,
-      env: childEnvironment(env, config, { dataDir, databaseUrl }),
+      env: childEnvironment(env, config, { dataDir, socket: chosen.socket }),
+      urls: chosen.urls,
       lab,
       say: this.#say,
       onLost: this.#loseHope,
     })
+    this.#rolesStarted = true
     this.#undo.push(async () => !(await fleet.stop()).killed)
     stop.onSecond(() => fleet.killNow())
     return fleet
   }
 
-  #greet(facts: { address: string; databaseUrl: string; token: string | undefined; lab: boolean }): void {
+  #greet(facts: Pick<BannerFacts, 'address' | 'databaseUrl' | 'token' | 'presetToken' | 'lab'>): void {
     const { config, dataDir } = this.#options
     const lines = bannerLines({
       ...facts,
-      presetToken: config.adminToken !== undefined,
+      address: config.front.publicUrl?.origin ?? facts.address,
       dataDir,
       embedded: config.databaseUrl === undefined,
       redisUrl: config.redisUrl,
@@ -180,24 +223,26 @@ const prepareBellStore = async (config: Config, databaseUrl: string): Promise<vo
   }
 }
 
-/** What the roles get: our environment with every choice made, and no secret that they do not need. */
+/** What all roles get: our environment with every choice made, and no secret that one of them does not need. */
 const childEnvironment = (
   env: NodeJS.ProcessEnv,
   config: Config,
-  chosen: { dataDir: string; databaseUrl: string },
+  chosen: { dataDir: string; socket: string },
 ): NodeJS.ProcessEnv => {
   const own = { ...env }
-  const secrets = ['DATABASE_URL', 'REDIS_URL', 'DROVER_ADMIN_TOKEN', 'DROVER_SECRET_KEY']
-  for (const name of [...secrets, 'DROVER_LAB_PASSWORD', 'DROVER_LAB_ADMIN_TOKEN']) {
+  for (const name of [...fileSettings, 'DROVER_LAB_PASSWORD', 'DROVER_LAB_ADMIN_TOKEN']) {
     delete own[name]
     delete own[`${name}_FILE`]
   }
+  // It may be set for another program. The embedded Postgres speaks no TLS: it is on loopback alone.
+  if (config.databaseUrl === undefined) delete own.DATABASE_CA_FILE
   return {
     ...own,
-    DATABASE_URL: chosen.databaseUrl,
     ...(config.redisUrl === undefined ? {} : { REDIS_URL: config.redisUrl }),
-    DROVER_SECRET_KEY: config.secretKey ?? ensureSecretKey(chosen.dataDir),
+    DROVER_SECRET_KEY: secretKeyOf(config, chosen.dataDir),
+    ...(config.oldSecretKeys.length === 0 ? {} : { DROVER_SECRET_KEYS_OLD: config.oldSecretKeys.join(',') }),
     DROVER_DATA_DIR: chosen.dataDir,
+    DROVER_SOCKET: chosen.socket,
     // Several roles on one machine cannot share a port for their health.
     DROVER_HEALTH_PORT: '0',
   }

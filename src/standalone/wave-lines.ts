@@ -1,4 +1,5 @@
 import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
+import { printable } from '../printable.mjs'
 import { droverCommand } from './drover-command.ts'
 
 /** An entry of the wave, as far as the start shows it. */
@@ -46,11 +47,6 @@ const stateWords: Readonly<Record<string, string>> = {
 
 const nameWidth = 10
 const barWidth = 16
-const invisible = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu
-
-/** A name from outside cannot move the cursor or hide itself. */
-const shown = (text: string): string => text.replace(invisible, '?')
-
 /** Everything that moves, one line each, and the whole below: for a terminal. Pure. */
 export const waveBlock = (wave: WaveSeen, tookMs: number): string[] => [
   ...wave.entries.map((entry) => `  ${liveLine(entry)}`.trimEnd()),
@@ -59,14 +55,14 @@ export const waveBlock = (wave: WaveSeen, tookMs: number): string[] => [
 
 const liveLine = (entry: WaveEntry): string => {
   if (isSettled(entry)) return entryLine(entry)
-  return [shown(entry.name).padEnd(nameWidth), bar(entry), wordsOf(entry)].join('  ')
+  return [printable(entry.name).padEnd(nameWidth), bar(entry), wordsOf(entry)].join('  ')
 }
 
 /** What became of one machine, in a line. */
 export const entryLine = (entry: WaveEntry): string =>
   [
-    shown(entry.name).padEnd(nameWidth),
-    entry.state === 'finished' ? finishedText(entry) : `${wordsOf(entry)}: ${shown(entry.message)}`,
+    printable(entry.name).padEnd(nameWidth),
+    entry.state === 'finished' ? finishedText(entry) : `${wordsOf(entry)}: ${entry.message}`,
   ].join('  ')
 
 const finishedText = ({ running, created_at: from, finished_at: to }: WaveEntry): string => {
@@ -116,7 +112,7 @@ export const waveEndLines = (
   const { address, tookMs } = options
   const waiting = wave.entries.filter(({ state }) => state === 'conflict')
   const finished = count(wave.entries, 'finished')
-  const drover = droverCommand(address)
+  const drover = droverCommand()
   // A person has reset it: its machines are where they went, and it can be started again.
   if (wave.entries.length === 0)
     return [`Wave ${wave.name} has no machines in its queue now`, `  ${address}/batches/${wave.name}`]
@@ -129,7 +125,7 @@ export const waveEndLines = (
       ? []
       : ['', `${waiting.length === 1 ? 'One waits' : `${waiting.length} wait`} for you, on purpose`]),
     ...waiting.flatMap(({ id, name, message }) => [
-      `  ${shown(name)}: ${shown(message)}`,
+      `  ${name}: ${message}`,
       `    look     ${address}/queue/${id}`,
       `    decide   ${drover} queue resolve ${id}`,
     ]),

@@ -4,7 +4,7 @@ import { atEnd } from '../support/cleanup.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { startProxy, type TcpProxy } from '../support/tcp-proxy.ts'
 import { until } from '../support/wait.ts'
-import { clientOf, depsOver, selfTestJob } from './setup.ts'
+import { clientOf, depsOver, selfTestJob, strangerOf } from './setup.ts'
 
 const database = await createDatabase()
 const statementMs = 4_500
@@ -73,11 +73,8 @@ test('Postgres silent: nobody waits longer than the deadline', async () => {
 })
 
 test('a database that was never migrated is named so', async () => {
-  const url = new URL(database.url)
-  url.pathname = '/postgres'
-  const db = openDb({ url: url.href, max: 1, applicationName: 'drover-api-test' })
-  atEnd(() => db.end({ timeout: 2 }))
-  const ready = await clientOf(depsOver(db))('GET', '/readyz')
+  const { db } = await createDatabase({ migrated: false })
+  const ready = await strangerOf(depsOver(db))('GET', '/readyz')
   expect(ready.status).toBe(503)
   expect(ready.body.reasons[0]).toMatch(/lacks \d+ of \d+ migrations: run `drover migrate`/)
 })

@@ -212,7 +212,6 @@ describe('verbs on one entry', () => {
     expect(
       (await call('POST', `/v1/queue/${String(one?.id)}/:cancel`, { json: {}, as: viewer })).status,
     ).toBe(403)
-    await db`truncate access_token`
     expect((await post(`/v1/queue/${uuidv7()}/:cancel`, {})).body).toMatchObject({ code: 'entry-unknown' })
     expect((await post(`/v1/queue/${uuidv7()}/:retry`, { force: true })).status).toBe(422)
   })
@@ -287,6 +286,7 @@ describe('what each verb would do to an entry', () => {
     return choices.find((choice) => choice.verb === verb)?.does ?? ''
   }
 
+  // promise: verb-said-first
   test('is said before it is done: a conflict by the expression goes through, and when its source goes off', async () => {
     const end = new Date(Date.now() + 7_200_000).toISOString()
     const [one] = await begin(['web-1'], { migration_windows: [{ name: 'night', start: null, end }] })

@@ -1,12 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../db/client.ts'
 import { systemClock } from '../../src/clock.ts'
-import type { Handler } from '../../workers/handler.ts'
-import { createStartBatch } from '../../workers/handlers/start-batch.ts'
+import type { Handler } from '../../src/ledger/job.ts'
+import { handleStartBatch } from '../../workers/handlers/start-batch.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { Runner } from '../../workers/runner.ts'
 import { quietLog } from '../support/events.ts'
-import { jobOf, leaseMs, makeDue } from '../support/ledger.ts'
+import { jobOf, leaseMs, makeDue, noPlatform } from '../support/ledger.ts'
 import { sampleInstance } from '../unit/inventory/samples.ts'
 import { addInstance, addSite, emptyInventory } from './inventory-rows.ts'
 import type { Client, Reply } from './setup.ts'
@@ -41,11 +41,12 @@ export const settingsOf = (changes: Record<string, unknown> = {}) => ({
 export const runJobs = async (
   db: Db,
   kind: string,
-  handlers: readonly Handler[] = [createStartBatch() as Handler],
+  handlers: readonly Handler[] = [handleStartBatch],
 ): Promise<string[]> => {
   const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log: quietLog }
   const runner = new Runner({
     ...base,
+    usePlatform: noPlatform,
     keeper: new LeaseKeeper(base),
     handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
     undoers: new Map(),

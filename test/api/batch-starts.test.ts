@@ -1,6 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { Tx } from '../../db/client.ts'
 import { findBatch, finishBatches } from '../../db/queries/batch-rows.ts'
+import type { JobContext } from '../../src/ledger/job.ts'
 import { viewBatch } from '../../src/migration/batch-view.ts'
 import { failBatches } from '../../src/migration/fail-batches.ts'
 import { findInstances } from '../../src/migration/find-instances.ts'
@@ -117,7 +118,7 @@ test('a start that is at work when its batch is reset makes no entries of a batc
     checkpoint: async () => {},
     progress: () => {},
     transaction: async <Value>(change: (tx: Tx) => Promise<Value>) => (await db.begin(change)) as Value,
-  }
+  } as Partial<JobContext> as JobContext
   expect((await post('/v1/batches/wave-1/:reset')).status).toBe(202)
   expect(await findInstances(turn, viewBatch(row, []), 'start')).toMatchObject({ matched: 2, entries: 0 })
   expect(await names()).toEqual([])

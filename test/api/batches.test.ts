@@ -104,7 +104,6 @@ describe('a batch', () => {
     expect((await call('POST', '/v1/batches', { json: settingsOf(), as: viewer })).status).toBe(403)
     expect((await call('POST', '/v1/batches', { json: settingsOf(), as: operator })).status).toBe(201)
     expect((await call('POST', '/v1/batches/wave-1/:start', { as: viewer })).status).toBe(403)
-    await db`truncate access_token`
   })
 })
 

@@ -16,7 +16,8 @@ test('a certificate is downloaded byte for byte as it was signed, and found by b
   const keyId = keyIdOf(key.publicKey)
   const { id } = document
   await db.begin(async (tx) => {
-    await insertSigningKey(tx, { id: keyId, publicKey: key.publicKey, privateKey: Buffer.from('sealed') })
+    const past = { privateKey: Buffer.from('sealed'), follows: null, vouched: null }
+    await insertSigningKey(tx, { id: keyId, publicKey: key.publicKey, ...past })
     await insertCertificate(tx, {
       id,
       entryId: document.entry_id,

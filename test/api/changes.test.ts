@@ -2,8 +2,9 @@ import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { settings } from '../../src/domain/settings.ts'
 import { webhookKey } from '../../src/ledger/webhook-signature.ts'
+import { webhookSecretPlace, webhookUrlPlace } from '../../src/seal-places.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { clientOf, depsOver, sealer } from './setup.ts'
+import { clientOf, depsOver, sealer, tester } from './setup.ts'
 
 const database = await createDatabase()
 const { db } = database
@@ -32,7 +33,7 @@ describe.each([
     const first = await call(method, path, { json: one, headers: { 'if-match': etag } })
     expect(first.status, first.text).toBe(200)
     expect(first.body).toMatchObject(one)
-    expect(first.body.updated_by).toBe('local')
+    expect(first.body.updated_by).toBe(tester)
     const late = await call(method, path, { json: two, headers: { 'if-match': etag } })
     expect([late.status, late.body.code]).toEqual([412, 'version-mismatch'])
     const current = (await call('GET', path)).headers.get('etag') ?? ''
@@ -89,11 +90,47 @@ describe('webhooks', () => {
     expect(webhookKey(made.body.secret)).toBeDefined()
     const shown = await call('GET', `/v1/webhooks/${made.body.id}`)
     expect(shown.text).not.toContain('whsec')
-    expect(shown.body).toMatchObject({ ...hook, state: 'active', version: 1, delivery: { failures: 0 } })
+    const { url, ...rest } = hook
+    expect(shown.body).toMatchObject({
+      ...rest,
+      origin: new URL(url).origin,
+      state: 'active',
+      version: 1,
+      delivery: { failures: 0 },
+    })
     const [row] = await db<{ secret: Buffer }[]>`select secret from webhook`
-    expect(sealer.open(row?.secret ?? Buffer.alloc(0))).toBe(made.body.secret)
+    expect(sealer.open(row?.secret ?? Buffer.alloc(0), webhookSecretPlace(made.body.id))).toBe(
+      made.body.secret,
+    )
     const twice = await create()
     expect([twice.status, twice.body.code]).toEqual([409, 'name-taken'])
+  })
+
+  test('of its URL only the origin is anywhere but under seal: not in answers, rows, events or kept answers', async () => {
+    const [path, query] = ['very-hidden-path', 'very-hidden-query']
+    const url = (more: string) => `https://hooks.example.org/services/${path}${more}?token=${query}`
+    const made = await call('POST', '/v1/webhooks', {
+      json: { name: 'secretive', url: url('') },
+      headers: { 'idempotency-key': 'secretive' },
+    })
+    expect(made.body).toMatchObject({ origin: 'https://hooks.example.org' })
+    const changed = await call('PATCH', `/v1/webhooks/${made.body.id}`, {
+      json: { url: url('/2') },
+      headers: { 'if-match': '*' },
+    })
+    const shown = [made, changed, await call('GET', '/v1/webhooks'), await call('GET', '/v1/events')]
+    const rows = await db<{ row: string }[]>`
+      select row_to_json(w)::text as row from webhook w union all select row_to_json(e)::text from event e
+      union all select row_to_json(a)::text from api_request a`
+    const told = [...shown.map(({ text }) => text), ...rows.map(({ row }) => row)].join('\n')
+    for (const hidden of [path, query]) {
+      expect(told).not.toContain(hidden)
+      expect(told).not.toContain(Buffer.from(hidden).toString('hex'))
+    }
+    const [row] = await db<{ url: string; sealedUrl: Buffer }[]>`
+      select url, sealed_url from webhook where id = ${made.body.id}`
+    if (!row) throw new Error('The webhook is gone.')
+    expect(sealer.open(row.sealedUrl, webhookUrlPlace(made.body.id, row.url))).toBe(url('/2'))
   })
 
   test('is changed and deleted only with its ETag', async () => {

@@ -25,6 +25,7 @@ beforeEach(async () => {
   await db`delete from job where kind = 'power-instance'`
 })
 
+// promise: off-said-first
 test.each(['shutdown', 'stop', 'restart'])(
   'no press of the console switches a source (%s) before its person has said which',
   async (verb) => {
@@ -47,6 +48,7 @@ test('the page of a source says what a power change means, and a start is one pr
   expect((await press(`/instances/${id}/power`, { verb: 'start' })).status).toBe(303)
 })
 
+// promise: off-said-first
 test('who is off is on the batch, the entry, the overview and in what a person confirms', async () => {
   await addFleet(db, ['web-1', 'web-2'])
   const end = new Date(Date.now() + 7_200_000).toISOString()
@@ -76,6 +78,7 @@ test('who is off is on the batch, the entry, the overview and in what a person c
   expect((await call('GET', '/queue')).text).toContain('is-down')
 })
 
+// promise: verb-said-first
 test('an entry is resolved and tried again only by a person who has read what that does', async () => {
   await addFleet(db, ['web-1'])
   await startBatch(db, call)

@@ -48,6 +48,7 @@ beforeEach(async () => {
 })
 
 describe('who is off because of a batch', () => {
+  // promise: off-said-first
   test('is said by the batch, with since when, until when and what brings each back', async () => {
     const down = downOf((await call('GET', '/v1/batches/wave-1')).body)
     expect(down.count).toBe(3)

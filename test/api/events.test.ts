@@ -3,10 +3,11 @@ import type { Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { expect, onTestFinished, test } from 'vitest'
 import { createHttpServer } from '../../src/api/serve.ts'
+import { asAdmin } from '../support/admin-token.ts'
 import { untilReadable } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { settles, until } from '../support/wait.ts'
-import { clientOf, depsOver, type Overrides, selfTestJob, startFeed } from './setup.ts'
+import { clientOf, depsOver, letTesterIn, type Overrides, selfTestJob, startFeed, tester } from './setup.ts'
 
 const database = await createDatabase()
 const { db } = database
@@ -23,6 +24,7 @@ interface Serving {
 
 const serve = async (overrides: Overrides = {}): Promise<Serving> => {
   const deps = depsOver(db, { events: startFeed(db), ...overrides })
+  await letTesterIn(db)
   const server = createHttpServer(deps).listen(0, '127.0.0.1')
   await happens(server, 'listening')
   onTestFinished(async () => {
@@ -37,7 +39,7 @@ const serve = async (overrides: Overrides = {}): Promise<Serving> => {
 /** Reads a stream into `text` until the test ends or the server ends it. */
 const follow = async (url: string, headers: Record<string, string> = {}) => {
   const abort = new AbortController()
-  const response = await fetch(url, { headers, signal: abort.signal })
+  const response = await fetch(url, { headers: { ...asAdmin, ...headers }, signal: abort.signal })
   const seen = { text: '', ended: false }
   const reading = (async () => {
     const decoder = new TextDecoder()
@@ -63,7 +65,7 @@ test('events come in pages after a cursor, filtered by type and subject', async 
   await call('POST', `/v1/jobs/${id}/:cancel`)
   await untilReadable(db)
   const first = await call('GET', '/v1/events?limit=1')
-  expect(first.body.items[0]).toMatchObject({ type: 'job.created', job_id: id, actor: 'local', to: 'ready' })
+  expect(first.body.items[0]).toMatchObject({ type: 'job.created', job_id: id, actor: tester, to: 'ready' })
   const rest = await call('GET', `/v1/events?after=${first.body.next}`)
   expect(rest.body.items.map((event) => event.type)).toEqual(['job.canceled'])
   expect(rest.body.end).toBe(true)
@@ -82,8 +84,10 @@ test('the hash chain can be checked', async () => {
   expect(report.status, report.text).toBe(200)
   expect(report.body).toMatchObject({ ok: true, first_broken: null })
   expect((await call('GET', '/v1/events/:verify?head=nonsense')).body.field).toBe('head')
+  expect((await call('GET', '/v1/events/:verify?kept_days=0')).body.field).toBe('kept_days')
 })
 
+// promise: event-feed
 test('a stream tells of what happens, and resumes after Last-Event-ID without a gap or a repeat', async () => {
   const { url } = await serve()
   const first = await follow(`${url}/v1/events/stream?types=job.*`)
@@ -118,7 +122,9 @@ test('a quiet stream says that it is still there', async () => {
 
 test('a cursor that is none is refused before the stream begins', async () => {
   const { url } = await serve()
-  const response = await fetch(`${url}/v1/events/stream`, { headers: { 'last-event-id': 'nonsense' } })
+  const response = await fetch(`${url}/v1/events/stream`, {
+    headers: { ...asAdmin, 'last-event-id': 'nonsense' },
+  })
   expect(response.status).toBe(422)
   expect(await response.json()).toMatchObject({ code: 'cursor-invalid' })
 })
@@ -126,7 +132,7 @@ test('a cursor that is none is refused before the stream begins', async () => {
 test('streams are bounded, and a place is free again when a reader leaves', async () => {
   const { url, deps } = await serve({ limits: { streamsPerActor: 1 } })
   const stream = await follow(`${url}/v1/events/stream`)
-  const refused = await fetch(`${url}/v1/events/stream`)
+  const refused = await fetch(`${url}/v1/events/stream`, { headers: asAdmin })
   expect(refused.status).toBe(429)
   expect(await refused.json()).toMatchObject({ code: 'too-many-streams' })
   await stream.leave()
@@ -141,7 +147,9 @@ test('a reader that does not read is dropped, and costs no memory', async () => 
   const socket = connect(port, '127.0.0.1')
   onTestFinished(() => void socket.destroy())
   socket.pause()
-  socket.write('GET /v1/events/stream?after=start HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  socket.write(
+    `GET /v1/events/stream?after=start HTTP/1.1\r\nHost: localhost\r\nAuthorization: ${asAdmin.authorization}\r\n\r\n`,
+  )
   await until(() => deps.streams.size === 1, { what: 'the stream to begin' })
   await until(() => deps.streams.size === 0, { what: 'the reader to be dropped', withinMs: 20_000 })
 })

@@ -47,6 +47,7 @@ const finish = async (entryId: string, ref: string): Promise<void> => {
 const power = (instanceId: unknown, verb: string) =>
   call('POST', `/v1/instances/${String(instanceId)}/:power`, { json: { verb } })
 
+// promise: forget-confirmed
 test('a reset tells which finished migrations it forgets, and does nothing before their number is confirmed', async () => {
   const ids = await begin(['web-1', 'web-2', 'web-3'])
   await finish(ids['web-1'] ?? '', 'vm-1')
@@ -110,6 +111,7 @@ test('a machine that runs although it was migrated can be stopped', async () => 
   expect((await power(row?.instanceId, 'stop')).status).toBe(202)
 })
 
+// promise: forget-confirmed
 test('an entry that has a copy on its target goes with the copy, or not at all', async () => {
   const ids = await begin(['web-1'])
   const id = ids['web-1'] ?? ''

@@ -27,6 +27,7 @@ test('the same request with the same key gets the stored answer, and one job exi
   expect(await countJobs()).toBe(before + 1)
 })
 
+// promise: idempotency-key
 test('the same key with another payload, or at another address, is 409', async () => {
   await post(call, 'mine')
   const other = await post(call, 'mine', { ...selfTestJob, priority: 3 })
@@ -57,6 +58,7 @@ test('a request that failed is not stored: the same key may try again', async ()
   expect((await post(call, 'better')).status).toBe(202)
 })
 
+// promise: change-and-job
 test('a crash between the change and the commit leaves neither the change nor an answer', async () => {
   const before = await countJobs()
   const dying = new Proxy(db, {

@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../db/client.ts'
+import { sealPassword } from '../../src/api/resources/site-secret.ts'
 import type { InstanceFacts, NetworkFacts } from '../../src/domain/inventory/facts.ts'
 import { sealer } from './setup.ts'
 
@@ -16,7 +17,11 @@ export interface SiteOptions {
 
 /** A source or target, as the API would have stored it; its id. */
 export const addSite = async (db: Db, name: string, options: SiteOptions = {}): Promise<string> => {
-  const id = uuidv7()
+  const row = {
+    ...{ id: uuidv7(), role: options.role ?? 'source', kind: 'lab', endpoint: 'http://127.0.0.1:9440/' },
+    ...{ username: 'drover', ca: '', fingerprint: '' },
+  }
+  const secret = sealPassword(sealer, row, plantedPassword)
   const days = options.quiet ? 1 : 0
   const seen =
     options.seenFingerprint === undefined
@@ -25,10 +30,9 @@ export const addSite = async (db: Db, name: string, options: SiteOptions = {}): 
   await db`
     insert into site (id, role, name, kind, endpoint, username, secret, settings, connectivity, seen_certificate,
       created_by, next_check_at, next_sync_at)
-    values (${id}, ${options.role ?? 'source'}, ${name}, 'lab', 'http://127.0.0.1:9440/', 'drover',
-      ${sealer.seal(JSON.stringify({ password: plantedPassword }))}, '{}', ${options.connectivity ?? 'ok'},
+    values (${row.id}, ${row.role}, ${name}, ${row.kind}, ${row.endpoint}, ${row.username}, ${secret}, '{}', ${options.connectivity ?? 'ok'},
       ${seen}::text::jsonb, 'test', now() + ${days}::int * interval '1 day', now() + ${days}::int * interval '1 day')`
-  return id
+  return row.id
 }
 
 export interface InstanceOptions {

@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
+import type { SiteRow } from '../../db/schema/inventory.ts'
 import { systemClock } from '../../src/clock.ts'
+import { sitePasswordPlace } from '../../src/seal-places.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { sampleInstance, sampleNetwork } from '../unit/inventory/samples.ts'
 import {
@@ -37,8 +39,9 @@ const jobs = async () => db<
   select id, kind, payload, tokens from job order by id`
 
 const secretOf = async (name: string) => {
-  const [row] = await db<{ secret: Buffer }[]>`select secret from site where name = ${name}`
-  return JSON.parse(sealer.open(row?.secret ?? Buffer.alloc(0))) as unknown
+  const [row] = await db<SiteRow[]>`select * from site where name = ${name}`
+  if (!row?.secret) throw new Error(`${name} has no password.`)
+  return JSON.parse(sealer.open(row.secret, sitePasswordPlace(row))) as unknown
 }
 
 const limits = async () => db<{ name: string; capacity: number }[]>`

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { openDb } from '../../db/client.ts'
 import { atEnd } from '../support/cleanup.ts'
+import { loginUrl } from '../support/logins.ts'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { clientOf, depsOver } from './setup.ts'
@@ -8,7 +9,7 @@ import { clientOf, depsOver } from './setup.ts'
 const { db, url } = await createDatabase()
 
 test('what was answered to be too late is not begun afterwards, and the same key is done once then', async () => {
-  const one = openDb({ url, max: 1, applicationName: 'drover-api-test' })
+  const one = openDb({ url: loginUrl(url, 'api'), max: 1, applicationName: 'drover-api-test' })
   atEnd(() => one.end({ timeout: 2 }))
   const call = clientOf(depsOver(one, { limits: { requestMs: 1_000 } }))
   const patient = clientOf(depsOver(one))
@@ -19,6 +20,8 @@ test('what was answered to be too late is not begun afterwards, and the same key
       headers: { 'idempotency-key': 'the-same-wish' },
     })
   const made = async () => (await db`select id from operation where machine_id = ${machine}::uuid`).length
+  // Who asks is let in before anything is late.
+  for (const client of [call, patient]) expect((await client('GET', '/v1/operations')).status).toBe(200)
   // Who has the only connection keeps it until the answer has come.
   await one.begin(async () => {
     const late = await ask(call)

@@ -12,7 +12,7 @@ const deps = depsOver(db)
 const call = clientOf(deps)
 const askAs = createAsk(deps)
 
-const ann = { name: 'ann', role: 'viewer', by: 'local', tokenId: undefined } as const
+const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
 
 const pageOf = (id: string) =>
   machinePage()({

@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { operationVariants, variantText } from '../../src/domain/operation/kinds.ts'
-import type { Handler } from '../../workers/handler.ts'
-import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
+import { handleOperateMachine } from '../../workers/handlers/operate-machine.ts'
 import { createInventoryWorker } from '../support/inventory.ts'
 import { createJourneyWorker } from '../support/journeys.ts'
 import { addMachine } from '../support/machines.ts'
@@ -14,7 +13,7 @@ const call = clientOf(depsOver(db, { limits }))
 const { use } = createInventoryWorker(db, () => {
   throw new Error('Nothing here is done to any machine.')
 })
-const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+const worker = createJourneyWorker(db, [handleOperateMachine], use)
 
 /** Written down by hand from the published matrix: the older in rows, the newer in columns. */
 const matrix = `
@@ -74,6 +73,7 @@ const fitFor = (text: string) => {
   return { power: 'on' } as const
 }
 
+// promise: matrix
 test('the table names all 196 pairs, and the API serves the same', async () => {
   expect(pairs).toHaveLength(196)
   expect(columns).toHaveLength(14)
@@ -109,6 +109,7 @@ const tryPair = async ({ older, newer }: Pair): Promise<unknown[]> => {
   return [older, newer, 'supersede', rehearsed.body.reason, rehearsed.body.supersedes === then.id]
 }
 
+// promise: matrix
 test('each of the 196 pairs leaves both operations where the matrix says', async () => {
   const ends: unknown[] = []
   for (let at = 0; at < pairs.length; at += 14)
@@ -129,6 +130,7 @@ const begin = async (id: unknown) => {
     where id = (select job_id from operation where id = ${String(id)}::uuid)`
 }
 
+// promise: matrix
 test('what has begun and is superseded is called off, and not settled before its job has let go', async () => {
   for (const { older, newer } of pairs.filter(({ outcome }) => outcome === 'supersede')) {
     const machine = await addMachine(db, fitFor(older))

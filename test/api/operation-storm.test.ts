@@ -8,6 +8,7 @@ const limits = { requestsPerSecond: 1_000_000, requestsBurst: 1_000_000, request
 const call = clientOf(depsOver(db, { limits }))
 
 // Soak does it a hundred times.
+// promise: one-at-a-machine
 test('of two hundred who ask at once one has the machine, and every other knows who; ten times', async () => {
   const outcomes = new Set<number>()
   for (let round = 0; round < 10; round += 1)

@@ -3,7 +3,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { beatWorker } from '../../db/queries/workers.ts'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { type Body, clientOf, depsOver } from './setup.ts'
+import { type Body, clientOf, depsOver, tester } from './setup.ts'
 
 const { db } = await createDatabase()
 const call = clientOf(depsOver(db, { limits: { requestsPerSecond: 10_000, requestsBurst: 10_000 } }))
@@ -23,6 +23,7 @@ beforeEach(async () => {
 
 const jobOf = (operation: Body) => String(operation.job_id)
 
+// promise: operation-wait
 test('without a worker that can do it, it says so; with one it waits for that', async () => {
   const made = await ask({ machine: await addMachine(db), kind: 'stop' })
   expect(made).toMatchObject({ reason: 'admitted', waits: { ends_when: 'A worker is free for its target.' } })
@@ -33,6 +34,7 @@ test('without a worker that can do it, it says so; with one it waits for that', 
   })
 })
 
+// promise: operation-wait
 test('one that is tried again says what went wrong, and when that is', async () => {
   const made = await ask({ machine: await addMachine(db), kind: 'stop' })
   const error = {
@@ -54,6 +56,7 @@ test('one that is tried again says what went wrong, and when that is', async () 
   expect(listed.body.items.map(({ id }) => id)).toEqual([made.id])
 })
 
+// promise: operation-wait
 test('one that waits for a slot says for which, how many there are, who has them and its place', async () => {
   const holder = await ask({ machine: await addMachine(db, { name: 'holder-1' }), kind: 'evict' })
   const made = await ask({ machine: await addMachine(db), kind: 'migrate' })
@@ -89,7 +92,7 @@ test('one whose kind or lane is paused says by whom and why', async () => {
   const now = await look(made.id)
   expect(now).toMatchObject({ reason: 'paused', waits: { reason: 'paused' } })
   expect((now.waits as { detail: string }).detail).toBe(
-    `local paused the lane machines/${targetId}: storage is being mended`,
+    `${tester} paused the lane machines/${targetId}: storage is being mended`,
   )
 })
 

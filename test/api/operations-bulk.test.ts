@@ -30,6 +30,7 @@ const addMany = async (count: number, power: 'on' | 'off' = 'on'): Promise<strin
   return ids
 }
 
+// promise: bulk
 test('nothing is asked before the number that fits is confirmed: then the number and some names are the answer', async () => {
   await addMany(12)
   await addMany(2, 'off')
@@ -132,6 +133,7 @@ test('chooses by what lists of machines choose by, and by a filter', async () =>
   expect(done.body).toMatchObject({ matched: 1, admitted: 1, left: 0 })
 })
 
+// promise: dry-run
 test('a dry run says the same and changes nothing', async () => {
   const [moving = ''] = await addMany(2)
   const older = (await ask({ machine: moving, kind: 'migrate' })).body
@@ -148,6 +150,7 @@ test('a dry run says the same and changes nothing', async () => {
   expect(told).toHaveLength(0)
 })
 
+// promise: bulk
 test('the same request with its key again does nothing twice, also when it had not come to its end', async () => {
   const ids = await addMany(5)
   const whole = await bulk({ kind: 'snapshot', all: true, confirm_count: 5 }, 'key-1')
@@ -174,6 +177,7 @@ test('says which machines are meant, and every field that is wrong', async () =>
   expect((await bulk({ kind: 'stop', power: 'maybe' })).body.field).toBe('power')
 })
 
+// promise: one-at-a-machine
 test('two bulks over the same machines at once: each machine has one of them', async () => {
   await addMany(30)
   const [one, two] = await Promise.all([

@@ -10,6 +10,9 @@ import { Output } from '../../src/cli/output.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { followOperations } from '../../src/cli/watch-operation.ts'
 import { readConfig } from '../../src/config.ts'
+import { createSealer } from '../../src/seal.ts'
+import { enterKey } from '../../src/sealing/key-check.ts'
+import { adminEnv, adminToken, asAdmin } from '../support/admin-token.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -18,9 +21,12 @@ import { until } from '../support/wait.ts'
 import { addSite } from './inventory-rows.ts'
 
 const { db, url } = await createDatabase()
+// As `migrate` with this key does: what tests seal with another one is then no reason to end.
+await enterKey(db, createSealer('a'.repeat(64)))
 const api = await runApi(
   readConfig({
     ...{ DATABASE_URL: url, DROVER_SECRET_KEY: 'a'.repeat(64), DROVER_PORT: '0', DROVER_LOG_LEVEL: 'silent' },
+    ...adminEnv,
   }),
 )
 atEnd(() => api.stop())
@@ -28,7 +34,7 @@ const cloud = await addSite(db, 'cloud', { role: 'target' })
 
 const run = async (...line: string[]) => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const env = { DROVER_URL: `http://127.0.0.1:${api.port}` }
+  const env = { DROVER_URL: `http://127.0.0.1:${api.port}`, DROVER_TOKEN: adminToken }
   const code = await runCli(line, { env, stdout, stderr, signal: new AbortController().signal })
   return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
 }
@@ -151,7 +157,7 @@ test('one is shown with what it waits for, and canceled until its return', async
 
 /** How often the API was asked for a single operation. */
 const singleLooks = async (): Promise<number> => {
-  const text = await (await fetch(`http://127.0.0.1:${api.port}/metrics`)).text()
+  const text = await (await fetch(`http://127.0.0.1:${api.port}/metrics`, { headers: asAdmin })).text()
   return text
     .split('\n')
     .filter((line) => /^drover_api_requests_total\{method="GET",route="\/v1\/operations\/:id"/.test(line))
@@ -170,8 +176,9 @@ test('--wait of very many asks for two hundred of them at a time, not for each',
   expect((await run('operations', 'show', ids[0] ?? '')).code).toBe(0)
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const { signal } = new AbortController()
-  const io = { env: { DROVER_URL: `http://127.0.0.1:${api.port}` }, stdout, stderr, signal }
-  const client = new Client(readConnection(io.env), signal)
+  const env = { DROVER_URL: `http://127.0.0.1:${api.port}`, DROVER_TOKEN: adminToken }
+  const io = { env, stdout, stderr, signal }
+  const client = new Client(() => readConnection(io.env), signal)
   const call = { args: [], values: {}, client, output: new Output(io, false), io }
   const begun = [...ids, uuidv7()].map((id) => ({ id }))
   expect(await followOperations(call, begun)).toBe(1)

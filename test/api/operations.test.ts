@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { addSite } from './inventory-rows.ts'
-import { clientOf, depsOver, type Reply, tokensFor } from './setup.ts'
+import { clientOf, depsOver, type Reply, tester, tokensFor } from './setup.ts'
 
 const { db } = await createDatabase()
 const call = clientOf(depsOver(db, { limits: { requestsPerSecond: 10_000, requestsBurst: 10_000 } }))
@@ -28,7 +28,7 @@ describe('one operation', () => {
     expect(made.headers.get('location')).toBe(`/v1/operations/${made.body.id}`)
     expect(made.body).toMatchObject({
       ...{ machine_id: machine, machine: 'web-01', kind: 'stop', force: false, state: 'pending' },
-      ...{ cause: 'person', created_by: 'local', deadline_seconds: 600, on_conflict: 'supersede' },
+      ...{ cause: 'person', created_by: tester, deadline_seconds: 600, on_conflict: 'supersede' },
     })
     const [job] = await db`select id, payload from job where id = ${String(made.body.job_id)}::uuid`
     expect(job?.payload).toEqual({ operation_id: made.body.id })
@@ -139,6 +139,7 @@ describe('what is asked', () => {
     expect((await cancel('0199c0de-0000-7000-8000-000000000000')).status).toBe(404)
   })
 
+  // promise: sense-first
   test('is refused with the reason where it makes no sense, and a supersede destroys nothing then', async () => {
     const off = await addMachine(db, { power: 'off' })
     const phase = await ask({ machine: off, kind: 'stop' })
@@ -165,6 +166,7 @@ describe('what is asked', () => {
 describe('a dry run', () => {
   const rehearse = (json: Record<string, unknown>) => ask({ ...json, dry_run: true })
 
+  // promise: dry-run
   test('says what would become of it, and changes nothing', async () => {
     const machine = await addMachine(db, { power: 'on', name: 'dry-1' })
     const free = await rehearse({ machine, kind: 'migrate' })
@@ -228,7 +230,7 @@ describe('a cancel', () => {
     await db`update job set state = 'running', lease_until = now() + interval '1 hour' where id = ${String(jobId)}::uuid`
     expect((await cancel(id)).body).toMatchObject({ state: 'canceled', settled_at: null })
     const [job] = await db`select state, cancel_requested_by as by from job where id = ${String(jobId)}::uuid`
-    expect(job).toEqual({ state: 'running', by: 'local' })
+    expect(job).toEqual({ state: 'running', by: tester })
   })
 
   test('of what an evacuation would have back is that it stays down', async () => {
@@ -260,7 +262,7 @@ describe('a cancel', () => {
     expect(refused.body.detail).toContain('only its end is left')
     const told = await db`
       select actor, detail ->> 'reason' as reason from event where type = 'operation.cancel-refused' and subject_id = ${id}`
-    expect(told).toEqual([{ actor: 'local', reason: 'past-return' }])
+    expect(told).toEqual([{ actor: tester, reason: 'past-return' }])
     expect((await get(`/v1/operations/${id}`)).body).toMatchObject({ state: 'running', past_return: true })
     const newer = await ask({ machine, kind: 'stop' })
     expect([newer.status, newer.body.code, newer.body.blocker]).toEqual([409, 'past-return', id])

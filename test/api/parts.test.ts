@@ -67,6 +67,7 @@ test('a stored setting that no longer fits counts as not set', () => {
   expect(() => settingValue(stored, 'colour')).toThrow('There is no setting')
 })
 
+// promise: wait-reason
 test('every wait has a reason, a since and what ends it', () => {
   const created = new Date('2026-01-01T00:00:00Z')
   const job = {

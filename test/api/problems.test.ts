@@ -1,8 +1,8 @@
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { limits } from '../../src/config.ts'
 import { DroverError } from '../../src/errors.ts'
 import { createDatabase } from '../support/postgres.ts'
-import { type Ask, clientOf, depsOver, type Reply, selfTestJob } from './setup.ts'
+import { type Ask, clientOf, depsOver, type Reply, selfTestJob, strangerOf } from './setup.ts'
 
 const database = await createDatabase()
 const call = clientOf(depsOver(database.db))
@@ -130,16 +130,26 @@ test('a request id that is sent comes back; one that could break a log does not'
   expect(replaced.headers.get('x-request-id')).toMatch(/^[0-9a-f-]{36}$/)
 })
 
+/** A token that is looked up, at least. */
+const as = 'drv_00000000_whoever-this-is'
+
 /** A database whose every statement fails in a way nobody foresaw. */
-const broken = (error: Error) =>
-  new Proxy(database.db, {
-    apply: () => Promise.reject(error),
-    get: (target, key) => (key === 'begin' ? () => Promise.reject(error) : Reflect.get(target, key)),
+const broken = (error: Error) => {
+  // A part of a statement fails too, and nobody waits for that.
+  const fail = () => {
+    const failed = Promise.reject(error)
+    failed.catch(() => {})
+    return failed
+  }
+  return new Proxy(database.db, {
+    apply: fail,
+    get: (target, key) => (key === 'begin' ? fail : Reflect.get(target, key)),
   })
+}
 
 test('an error that nobody foresaw is 500 and shows nothing of the inside', async () => {
   const inside = new Error('relation "secret_table" at /srv/drover/db.ts')
-  const reply = await clientOf(depsOver(broken(inside)))('GET', '/v1/jobs')
+  const reply = await strangerOf(depsOver(broken(inside)))('GET', '/v1/jobs', { as })
   expectProblem(reply, 500, 'unexpected')
   expect(reply.text).not.toMatch(/secret_table|srv|\.ts/)
 })
@@ -158,21 +168,21 @@ test.each([
     message: 'm',
     remedy: 'do something',
   })
-  const reply = await clientOf(depsOver(broken(error)))('GET', '/v1/jobs')
+  const reply = await strangerOf(depsOver(broken(error)))('GET', '/v1/jobs', { as })
   expect(reply.status).toBe(status)
   expect(reply.headers.has('retry-after')).toBe(status === 503)
 })
 
 test('a database that is not migrated is 503, not a mystery', async () => {
   const missing = Object.assign(new Error('relation "job" does not exist'), { code: '42P01' })
-  const reply = await clientOf(depsOver(broken(missing)))('GET', '/v1/jobs')
+  const reply = await strangerOf(depsOver(broken(missing)))('GET', '/v1/jobs', { as })
   expectProblem(reply, 503, 'database-away')
   expect(reply.headers.get('retry-after')).toBe('5')
 })
 
 test('a handler that takes too long is answered for with 503', async () => {
   const never = new Proxy(database.db, { apply: () => new Promise(() => {}) })
-  const reply = await clientOf(depsOver(never, { limits: { requestMs: 50 } }))('GET', '/v1/jobs')
+  const reply = await strangerOf(depsOver(never, { limits: { requestMs: 50 } }))('GET', '/v1/jobs', { as })
   expectProblem(reply, 503, 'deadline-passed')
   expect(reply.headers.get('retry-after')).toBe('2')
 })
@@ -195,4 +205,24 @@ test('every answer carries the headers that keep browsers honest', async () => {
     expect(headers.get('x-frame-options')).toBe('DENY')
     expect(headers.get('referrer-policy')).toBe('same-origin')
   }
+})
+
+describe('what is wrong is said in bounds', () => {
+  test('of a body with very many fields that nobody knows', async () => {
+    const fields = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`surprise-${at}`, at]))
+    const reply = await call('POST', '/v1/tokens', { json: { name: 'ci', role: 'viewer', ...fields } })
+    expectProblem(reply, 422, 'validation-failed')
+    expect(reply.body.errors).toHaveLength(100)
+    expect(reply.body.detail).toContain('And 19999 more.')
+  })
+
+  test.each(['body', 'query'])('of a field in the %s whose name is very long', async (where) => {
+    const long = 'x'.repeat(where === 'body' ? 900_000 : 7_000)
+    const json = { name: 'ci', role: 'viewer', [long]: 1 }
+    const reply =
+      where === 'body' ? await call('POST', '/v1/tokens', { json }) : await call('GET', `/v1/jobs?${long}=1`)
+    expectProblem(reply, 422, 'validation-failed')
+    expect(reply.text.length).toBeLessThan(3_000)
+    expect(reply.body.errors[0]?.field).toMatch(/^x{100,}…$/)
+  })
 })

@@ -5,6 +5,7 @@ import { beatWorker } from '../../db/queries/workers.ts'
 import { runApi } from '../../src/api/serve.ts'
 import { readConfig } from '../../src/config.ts'
 import { openBell } from '../../src/ledger/bell.ts'
+import { adminEnv, asAdmin } from '../support/admin-token.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { freePort } from '../support/temp.ts'
 import { settles } from '../support/wait.ts'
@@ -18,6 +19,7 @@ const configOf = (env: NodeJS.ProcessEnv = {}) =>
     DROVER_SECRET_KEY: 'a'.repeat(64),
     DROVER_PORT: '0',
     DROVER_LOG_LEVEL: 'silent',
+    ...adminEnv,
     ...env,
   })
 
@@ -44,14 +46,14 @@ test('the API starts and takes jobs while Redis is away, and says so', async () 
   const { url } = await start({ REDIS_URL: `redis://127.0.0.1:${port}` })
   const made = await fetch(`${url}/v1/jobs`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json' },
+    headers: { ...asAdmin, 'content-type': 'application/json' },
     body: JSON.stringify(selfTestJob),
   })
   expect(made.status).toBe(202)
   const ready = await fetch(`${url}/readyz`)
   expect(ready.status).toBe(503)
   expect(await ready.text()).toContain('bell store (redis)')
-  const board = await fetch(`${url}/queues`, { headers: { accept: 'text/html' } })
+  const board = await fetch(`${url}/queues`, { headers: { ...asAdmin, accept: 'text/html' } })
   expect(board.status).toBe(503)
   expect(await board.text()).toContain('The bell store is away')
 })
@@ -80,17 +82,24 @@ describe('hostile input', () => {
   })
 })
 
-test('beyond loopback it refuses to start without a token, and starts with one', async () => {
+test.each(['127.0.0.1', '0.0.0.0'])('without any token it refuses to start, also on %s', async (host) => {
   await database.db`truncate access_token`
-  await expect(runApi(configOf({ DROVER_HOST: '0.0.0.0' }))).rejects.toMatchObject({
+  const env = { DROVER_HOST: host, DROVER_ADMIN_TOKEN: '' }
+  await expect(runApi(configOf(env))).rejects.toMatchObject({
     code: 'token-required',
-    field: 'DROVER_HOST',
+    field: 'DROVER_ADMIN_TOKEN',
   })
-  const { url } = await start({ DROVER_HOST: '0.0.0.0', DROVER_ADMIN_TOKEN: 'a-preset-token-for-tests' })
+  const { url } = await start({ DROVER_HOST: host })
   expect((await fetch(`${url}/v1/jobs`)).status).toBe(401)
-  const headers = { authorization: 'Bearer a-preset-token-for-tests' }
-  expect((await fetch(`${url}/v1/jobs`, { headers })).status).toBe(200)
-  await database.db`truncate access_token`
+  expect((await fetch(`${url}/v1/jobs`, { headers: asAdmin })).status).toBe(200)
+  await start(env)
+})
+
+test('it starts while the database is away, and lets nobody in', async () => {
+  const away = `postgres://drover:x@127.0.0.1:${await freePort()}/drover`
+  const { url } = await start({ DATABASE_URL: away, DROVER_ADMIN_TOKEN: '' })
+  expect((await fetch(`${url}/v1/jobs`)).status).toBe(401)
+  expect((await fetch(`${url}/v1/jobs`, { headers: asAdmin })).status).toBe(503)
 })
 
 test('what it needs and does not get is named', async () => {
@@ -107,7 +116,7 @@ test('what it needs and does not get is named', async () => {
 
 test('it stops with a stream open, at once, and twice is fine', async () => {
   const { role, url } = await start()
-  const stream = await fetch(`${url}/v1/events/stream`)
+  const stream = await fetch(`${url}/v1/events/stream`, { headers: asAdmin })
   const reader = stream.body?.getReader()
   await reader?.read()
   await settles(Promise.all([role.stop(), role.stop()]), { what: 'the API to stop', withinMs: 4_000 })
@@ -142,21 +151,21 @@ test('Bull Board shows the bells, read-only, and nothing but ids', async () => {
   await bell.ring([{ id: uuidv7(), kind: 'self-test', generation: 1, publish: 0, urgent: false }])
   await bell.close()
   const { url } = await start()
-  const page = await fetch(`${url}/queues`, { headers: { accept: 'text/html' } })
+  const page = await fetch(`${url}/queues`, { headers: { ...asAdmin, accept: 'text/html' } })
   expect(page.status).toBe(200)
   expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
   const html = await page.text()
   const [, script = ''] = /src="(static\/js\/main[^"]+)"/.exec(html) ?? []
-  expect((await fetch(`${url}/queues/${script}`)).status).toBe(200)
-  const slash = await fetch(`${url}/queues/`, { redirect: 'manual' })
+  expect((await fetch(`${url}/queues/${script}`, { headers: asAdmin })).status).toBe(200)
+  const slash = await fetch(`${url}/queues/`, { headers: asAdmin, redirect: 'manual' })
   expect([slash.status, slash.headers.get('location')]).toEqual([308, '/queues'])
-  const queues = await fetch(`${url}/queues/api/queues`)
+  const queues = await fetch(`${url}/queues/api/queues`, { headers: asAdmin })
   expect(queues.status).toBe(200)
   const { queues: shown } = (await queues.json()) as {
     queues: { name: string; readOnlyMode: boolean }[]
   }
   expect(shown.map((queue) => queue.name)).toContain('self-test')
   expect(shown.every((queue) => queue.readOnlyMode)).toBe(true)
-  const pause = await fetch(`${url}/queues/api/queues/self-test/pause`, { method: 'PUT' })
+  const pause = await fetch(`${url}/queues/api/queues/self-test/pause`, { method: 'PUT', headers: asAdmin })
   expect([pause.status, pause.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })

@@ -1,14 +1,22 @@
+import { BlockList } from 'node:net'
+import { types } from 'node:util'
 import { onTestFinished } from 'vitest'
-import type { Db } from '../../db/client.ts'
+import { type Db, openDb } from '../../db/client.ts'
 import { type ApiLimits, apiLimits } from '../../src/api/api-limits.ts'
 import { createApi } from '../../src/api/app.ts'
 import type { ApiDeps, Role } from '../../src/api/env.ts'
+import { FilterTurns } from '../../src/api/filter-turns.ts'
+import { SignIns } from '../../src/api/sign-ins.ts'
 import { Streams } from '../../src/api/streams.ts'
-import { createToken, newSecret } from '../../src/api/tokens.ts'
+import { createToken, hashSecret, newSecret } from '../../src/api/tokens.ts'
 import { systemClock } from '../../src/clock.ts'
 import { EventFeed } from '../../src/ledger/event-feed.ts'
 import { createLog } from '../../src/log.ts'
 import { createSealer } from '../../src/seal.ts'
+import { clusterUser } from '../../src/standalone/postgres-cluster.ts'
+import { adminToken } from '../support/admin-token.ts'
+import { atEnd } from '../support/cleanup.ts'
+import { loginUrl } from '../support/logins.ts'
 
 export const sealer = createSealer('5'.repeat(64))
 export const log = createLog({ role: 'test-api', level: 'silent' })
@@ -18,19 +26,44 @@ export type Overrides = Partial<Omit<ApiDeps, 'limits'>> & { limits?: Partial<Ap
 /** A machine with much to do is slow, and tests that want a request to end early say so. */
 const patienceMs = 60_000
 
+const pools = new WeakMap<Db, Db>()
+
+/**
+ * The same database under the API's own login: what it may not do fails here too. One that a test has made to fail stays
+ * what it is.
+ */
+const asTheApi = (db: Db): Db => {
+  if (types.isProxy(db)) return db
+  const { host, port, database, user } = db.options
+  const known = pools.get(db)
+  if (known || user !== clusterUser) return known ?? db
+  const url = loginUrl(`postgres://${host[0]}:${port[0]}/${database}`, 'api')
+  const pool = openDb({ url, max: 6, applicationName: 'drover-api' })
+  pools.set(db, pool)
+  // A database may outlive the test that first asked it as the API.
+  atEnd(async () => {
+    pools.delete(db)
+    await pool.end({ timeout: 5 })
+  })
+  return pool
+}
+
 /** What the API needs, over a test's database. The feed is started by those who stream. */
 export const depsOver = (db: Db, overrides: Overrides = {}): ApiDeps => {
   const limits = { ...apiLimits, requestMs: patienceMs, ...overrides.limits }
+  const parts = { db: asTheApi(db), clock: systemClock, log, limits }
   return {
-    db,
-    clock: systemClock,
-    log,
+    ...parts,
     sealer,
     leaseMs: 15_000,
+    eventsKeptDaysMin: 30,
     host: '127.0.0.1',
+    front: { publicUrl: undefined, trustedProxies: new BlockList() },
     bell: undefined,
-    events: new EventFeed({ db, clock: systemClock, log, pollMs: 20 }),
-    streams: new Streams(limits),
+    events: new EventFeed({ ...parts, pollMs: 20 }),
+    streams: new Streams(parts),
+    filters: new FilterTurns({ clock: systemClock }),
+    signIns: new SignIns(parts),
     ...overrides,
     limits,
   }
@@ -75,8 +108,32 @@ export interface Ask {
 
 export type Client = (method: string, path: string, ask?: Ask) => Promise<Reply>
 
-/** Sends requests to an API in this process, from a peer of the test's choice (loopback by default). */
+/** Who `clientOf` is, in events and rows. */
+export const tester = 'token/tester'
+
+/** Stores the token of `clientOf`, once in a database; as used a moment ago, so that no request writes that. */
+export const letTesterIn = async (db: Db): Promise<void> => {
+  await db`
+    insert into access_token (id, name, role, hash, hint, created_by, last_used_at)
+    values (gen_random_uuid(), 'tester', 'admin', ${hashSecret(adminToken)}, 'drv_7e57e700', 'test', now())
+    on conflict do nothing`
+}
+
+/** An admin who sends requests to an API in this process, from a peer of the test's choice. */
 export const clientOf = (deps: ApiDeps): Client => {
+  const stranger = strangerOf(deps)
+  let known: Promise<void> | undefined
+  return async (method, path, ask = {}) => {
+    if (ask.as !== undefined || ask.headers?.authorization !== undefined || ask.headers?.cookie !== undefined)
+      return await stranger(method, path, ask)
+    known ??= letTesterIn(deps.db)
+    await known
+    return await stranger(method, path, { ...ask, as: adminToken })
+  }
+}
+
+/** Sends requests to an API in this process, without a credential that the test does not give. */
+export const strangerOf = (deps: ApiDeps): Client => {
   const app = createApi(deps)
   return async (method, path, ask = {}) => {
     const body = ask.raw ?? (ask.json === undefined ? undefined : JSON.stringify(ask.json))

@@ -5,6 +5,7 @@ import { runCli } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config.ts'
 import { createAsk } from '../../src/console/ask.ts'
 import { machinePage } from '../../src/console/pages/machine.ts'
+import { adminEnv, adminToken } from '../support/admin-token.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { addMachine } from '../support/machines.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -17,19 +18,20 @@ const call = clientOf(deps)
 const api = await runApi(
   readConfig({
     ...{ DATABASE_URL: url, DROVER_SECRET_KEY: 'a'.repeat(64), DROVER_PORT: '0', DROVER_LOG_LEVEL: 'silent' },
+    ...adminEnv,
   }),
 )
 atEnd(() => api.stop())
 
 const machinesListed = async (): Promise<string> => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-  const env = { DROVER_URL: `http://127.0.0.1:${api.port}` }
+  const env = { DROVER_URL: `http://127.0.0.1:${api.port}`, DROVER_TOKEN: adminToken }
   await runCli(['machines', 'list'], { env, stdout, stderr, signal: new AbortController().signal })
   return String(stdout.read() ?? '')
 }
 
 const pageOf = async (id: string): Promise<string> => {
-  const ann = { name: 'ann', role: 'viewer', by: 'local', tokenId: undefined } as const
+  const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
   const { parts } = await machinePage()({
     ...{ deps, actor: ann, ask: createAsk(deps)(ann), path: `/machines/${id}`, params: { id } },
     ...{ query: new URLSearchParams(), nowMs: Date.now() },
@@ -37,6 +39,7 @@ const pageOf = async (id: string): Promise<string> => {
   return (await Promise.all(parts.map(async ({ html }) => String(await html)))).join('\n')
 }
 
+// promise: shown-as-migrated
 test.each(['error', 'canceled', 'background-import', 'idle'])(
   'a machine of ours whose entry is %s is an unfinished copy to everybody, and not one that was migrated',
   async (state) => {

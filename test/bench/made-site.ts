@@ -1,5 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../db/client.ts'
+import { sealPassword } from '../../src/api/resources/site-secret.ts'
 import { readSettings, type SiteRole } from '../../src/domain/inventory/site-settings.ts'
 import { createSealer } from '../../src/seal.ts'
 
@@ -15,7 +16,8 @@ export const addSite = async (
   },
 ): Promise<string> => {
   const id = uuidv7()
-  const secret = createSealer(site.secretKey).seal(JSON.stringify({ password: site.password }))
+  const row = { ...site, id, kind: 'lab', username: 'drover', ca: '', fingerprint: '' }
+  const secret = sealPassword(createSealer(site.secretKey), row, site.password)
   await db`
     insert into site (id, role, name, kind, endpoint, username, secret, settings, connectivity, created_by,
       next_check_at, next_sync_at)

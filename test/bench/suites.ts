@@ -1,3 +1,4 @@
+import { runApiSuite } from './api/suite.ts'
 import { runBatchSuite } from './batch/suite.ts'
 import { runInventorySuite } from './inventory/suite.ts'
 import { runLedgerSuite } from './ledger/suite.ts'
@@ -15,6 +16,7 @@ export const suites: readonly Suite[] = [
   { name: 'inventory', run: runInventorySuite },
   { name: 'batch', run: runBatchSuite },
   { name: 'operations', run: runOperationsSuite },
+  { name: 'api', run: runApiSuite },
 ]
 
 export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)

@@ -37,7 +37,11 @@ interface OpenOptions extends BrowserContextOptions {
  * A fresh profile with one page. At the end of the test the browser must have had nothing to complain about: no
  * error in its console, none thrown, nothing refused by the page's own policy, no request to anywhere else.
  */
-export const openPage = async (browser: Browser, fleet: Fleet, options: OpenOptions = {}): Promise<Page> => {
+export const openPage = async (
+  browser: Browser,
+  fleet: Pick<Fleet, 'url'>,
+  options: OpenOptions = {},
+): Promise<Page> => {
   const { expected, ...context } = options
   const profile = await browser.newContext({
     viewport: { width: 1280, height: 900 },

@@ -1,3 +1,5 @@
+import { createSealer } from '../../src/seal.ts'
+import { enterKey } from '../../src/sealing/key-check.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startRole, type TestProcess } from '../support/processes.ts'
 
@@ -17,9 +19,12 @@ const adminToken = 'browser-test-admin-token'
 /** One of each role, as real processes over a database of their own. Ended when the file ends. */
 export const startFleet = async (): Promise<Fleet> => {
   const database = await createDatabase()
+  const secretKey = '5e'.repeat(32)
+  // As `migrate` with this key does: what tests seal with another one is then no reason to end.
+  await enterKey(database.db, createSealer(secretKey))
   const env = {
     DATABASE_URL: database.url,
-    DROVER_SECRET_KEY: '5e'.repeat(32),
+    DROVER_SECRET_KEY: secretKey,
     DROVER_ADMIN_TOKEN: adminToken,
     DROVER_CONCURRENCY: 'self-test=4',
     DROVER_LOG_LEVEL: 'info',

@@ -135,7 +135,7 @@ describe.each(stores)('the bell on $name', (store) => {
   })
 
   test('an urgent bell is taken before those that stand in line, the most urgent first', async () => {
-    const kind = 'import-ova'
+    const kind = 'plan-batch'
     const normal = [ring({ kind }), ring({ kind })]
     const urgent = [ring({ kind, urgent: true }), ring({ kind, urgent: true })]
     await bell.ring(normal)
@@ -147,7 +147,7 @@ describe.each(stores)('the bell on $name', (store) => {
   })
 
   test('a quiet listener asks for no more bells, and close waits for the one in its hand', async () => {
-    const kind = 'swap-template'
+    const kind = 'sync-target'
     const { heard, listener, letGo } = await listen(kind, { slots: 2, hold: true })
     await bell.ring([ring({ kind })])
     await until(() => heard.length === 1, { what: 'the first bell' })
@@ -163,7 +163,7 @@ describe.each(stores)('the bell on $name', (store) => {
   })
 
   test('abandon returns at once, although a bell is in hand', async () => {
-    const kind = 'hibernate-migrate'
+    const kind = 'final-verify'
     const { heard, listener, letGo } = await listen(kind, { hold: true })
     await bell.ring([ring({ kind })])
     await until(() => heard.length === 1, { what: 'the bell' })

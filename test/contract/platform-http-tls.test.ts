@@ -16,6 +16,7 @@ const secret = 'a-password-that-nobody-may-hear'
 const login = { method: 'POST', path: '/session', body: secret, headers: { authorization: secret } } as const
 const ok: Answering = (_incoming, answer) => void answer.end('fine')
 
+// promise: password-to-platform
 test('an unknown certificate ends the call before a byte of the request is sent, and is shown', async () => {
   const server = await serveTls(signed, ok)
   const error = await expectFailure(

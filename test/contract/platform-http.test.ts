@@ -67,6 +67,7 @@ test('a good answer comes with status, type and body, over one connection', asyn
   expect(connections).toBe(1)
 })
 
+// promise: hostile-platform
 test('an answer without end is cut off where the limit is, in little memory', async () => {
   const server = await serve(endless)
   const http = open(server.url)
@@ -110,6 +111,7 @@ test('a consumer that does not read holds the sender back, and is not cut off fo
   await reader.return?.()
 })
 
+// promise: hostile-platform
 test('a slow drip is given up, however long it would go on', async () => {
   const timers = new Set<NodeJS.Timeout>()
   atEnd(() =>
@@ -162,6 +164,7 @@ test('the signal of a call ends it at once with its own reason, and another call
   expect((await other).body.toString()).toBe('fine')
 })
 
+// promise: hostile-platform
 test('what is packed is refused, so that nothing can swell up', async () => {
   const server = await serve((_incoming, answer) => {
     answer.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' })
@@ -192,6 +195,7 @@ test('an answer of the wrong type is refused, and an error keeps its body whatev
   expect([bad.status, bad.body.toString()]).toEqual([502, '<html>'])
 })
 
+// promise: password-to-platform
 test('a redirect is not followed, and the error names where it leads', async () => {
   const other = await serve(ok)
   const server = await serve((_incoming, answer) => {

@@ -35,6 +35,7 @@ test('recorded shapes: a running task tells how far it is, and one that vSphere 
   expect(await power.findTask(anyCall(), { taskId: 'task-1' })).toEqual({ found: false })
 })
 
+// promise: foreign-task
 test('recorded shapes: one task that runs on the machine is found by it; of two, none is', async () => {
   const info = (verb: string, machine: string, state: string) => ({
     info: {

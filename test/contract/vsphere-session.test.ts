@@ -166,7 +166,12 @@ test('an answer that is cut in the middle is no shorter answer', async () => {
         )
       },
     })
-    const read = retrieveSome(fake.session, call(), [vm], names)
+    const read = retrieveSome(
+      fake.session,
+      call(),
+      Array.from({ length: 50 }, () => vm),
+      names,
+    )
     const code = end === 'drop' ? 'platform-unreachable' : 'platform-answer-invalid'
     await expectFailure(read, code, 'unknown')
   }

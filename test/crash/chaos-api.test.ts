@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { adminEnv, asAdmin } from '../support/admin-token.ts'
 import { addLoad, allEnded, expectWhole } from '../support/load.ts'
 import { createDatabase, startOwnPostgres } from '../support/postgres.ts'
 import { startRole } from '../support/processes.ts'
@@ -7,7 +8,7 @@ import { expectAlive, startRoles } from '../support/roles.ts'
 import { startProxy } from '../support/tcp-proxy.ts'
 import { settles, until } from '../support/wait.ts'
 
-const secret = { DROVER_SECRET_KEY: '5e'.repeat(32), DROVER_LEASE_MS: '5000' }
+const secret = { ...adminEnv, DROVER_SECRET_KEY: '5e'.repeat(32), DROVER_LEASE_MS: '5000' }
 /** The API's own deadline several times over, for a machine that does much else; without one it would be for ever. */
 const answerMs = 30_000
 
@@ -18,9 +19,8 @@ const startApi = async (env: NodeJS.ProcessEnv) => {
     settles(
       fetch(`http://127.0.0.1:${port}${path}`, {
         method,
-        ...(body === undefined
-          ? {}
-          : { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) }),
+        headers: { ...asAdmin, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       }),
       { what: `an answer to ${method} ${path}`, withinMs: answerMs },
     )
@@ -33,6 +33,7 @@ const selfTest = (id: string) => ({
   subject: { type: 'self-test', id },
 })
 
+// promise: redis-down
 test('the API with Redis down commits and answers 202, and the work starts when Redis is back', async () => {
   const { db, url } = await createDatabase()
   const redis = await startRedis({ persistence: 'none' })
@@ -62,6 +63,7 @@ test('the API with Redis down commits and answers 202, and the work starts when 
   expectAlive(api, ...conductors, ...workers)
 })
 
+// promise: postgres-down
 test('the API with Postgres stopped answers 503 with Retry-After, and works again when it is back', async () => {
   const postgres = await startOwnPostgres()
   const { api, call } = await startApi({ ...secret, DATABASE_URL: postgres.url })
@@ -86,6 +88,7 @@ test('the API with Postgres stopped answers 503 with Retry-After, and works agai
   expectAlive(api)
 })
 
+// promise: postgres-down
 test('the API with a silent Postgres answers 503 within its deadline, also to many at once', async () => {
   const { db, url } = await createDatabase()
   const proxy = await startProxy({ targetPort: Number(new URL(url).port) })

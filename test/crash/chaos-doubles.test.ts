@@ -35,6 +35,7 @@ const claimedTwice = (bell: TestBell) =>
 await onEachBell('two at once are harmless', (bell) => {
   const env = { ...bell.env, DROVER_LEASE_MS: String(leaseMs) }
 
+  // promise: two-leaders
   test('two relays: each job runs once per generation', async () => {
     const { db } = bell.database
     // No lease is to end here: a worker that stood still for a moment has claimed nothing twice.
@@ -53,6 +54,7 @@ await onEachBell('two at once are harmless', (bell) => {
     expect((await worker.stop()).code).toBe(0)
   })
 
+  // promise: two-leaders
   test('two leading conductors: each job runs once per generation, also those of a worker that vanished', async () => {
     const { db } = bell.database
     // The lock of leadership belongs to a database: with one each, both lead.

@@ -8,6 +8,7 @@ const batchJobs = 20_000
 const urgentJobs = 9
 
 await onEachBell('a batch of 20,000 jobs', (bell) => {
+  // promise: fair-share
   test('does not delay a single high-priority job of another lane by more than a second', async () => {
     const { conductors, workers } = await startRoles({ ...bell.env, DROVER_CONCURRENCY: 'self-test=8' })
     const { db } = bell.database

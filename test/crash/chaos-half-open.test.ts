@@ -49,6 +49,7 @@ for (const bell of ['postgres', 'redis'] as const) {
     expect((await role.stop(40_000)).code).toBe(0)
 
   describe(`half-open connections, on the ${bell} bell`, () => {
+    // promise: half-open
     test('a worker that was cut off stops its handlers by itself, and works again when healed', async () => {
       const path = await overProxies()
       const [conductor, cutOff, other] = await Promise.all([
@@ -78,6 +79,7 @@ for (const bell of ['postgres', 'redis'] as const) {
       await Promise.all([ended(cutOff), ended(conductor)])
     })
 
+    // promise: half-open
     test('connections that a firewall forgot are given up, and the work goes on over new ones', async () => {
       const path = await overProxies()
       const [conductor, worker] = await Promise.all([startConductor(path.env), startWorker(path.env)])
@@ -93,6 +95,7 @@ for (const bell of ['postgres', 'redis'] as const) {
 
     // Leadership is Postgres' alone: once is enough.
     if (bell === 'postgres') return
+    // promise: half-open
     test('a leading conductor that was cut off is replaced, and does no harm when it comes back', async () => {
       const path = await overProxies()
       const cutOff = await startConductor(path.env)

@@ -5,6 +5,7 @@ import { startOwnPostgres } from '../support/postgres.ts'
 import { repositoryRoot, startRole } from '../support/processes.ts'
 import { settles } from '../support/wait.ts'
 
+// promise: migrate-at-once
 test('six processes migrate a fresh database at once: all end well, and one of them has done it', async () => {
   const server = await startOwnPostgres({ migrate: false })
   const migrations = await Promise.all(

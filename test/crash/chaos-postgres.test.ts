@@ -27,6 +27,7 @@ for (const bell of ['postgres', 'redis'] as const) {
   const roles = [...conductors, ...workers]
 
   describe(`Postgres away under load, on the ${bell} bell`, () => {
+    // promise: postgres-restart
     test('a restart: the roles survive, finish the work, and do not spin meanwhile', async () => {
       const ids = await addLoad(db, { jobs: 500, steps: 1, stepMs: 200, effects: 1 })
       await someDone(db, ids, 40)
@@ -44,6 +45,7 @@ for (const bell of ['postgres', 'redis'] as const) {
       expect(Math.max(...shares)).toBeLessThan(spinning)
     })
 
+    // promise: postgres-restart
     test('kill -9 and a start: the roles survive and finish the work', async () => {
       const ids = await addLoad(db, { jobs: 500, steps: 1, stepMs: 200, effects: 1 })
       await someDone(db, ids, 40)
@@ -70,6 +72,7 @@ for (const bell of ['postgres', 'redis'] as const) {
 
     // The bell has no part in it, and it takes a whole lease: once is enough.
     if (bell === 'postgres') return
+    // promise: postgres-restart
     test('once the lease is over, a result that was ready while Postgres was away counts for the last claim alone', async () => {
       const ids = await addLoad(db, { jobs: 1, steps: 1, stepMs: longMs })
       await running(db, ids)

@@ -17,6 +17,7 @@ const roles = [...conductors, ...workers]
 /** Far from over by its steps alone, when the first jobs of it are done: on no machine is it too late to break something. */
 const load = { jobs: 600, steps: 1, stepMs: 250, effects: 1 }
 
+// promise: bell-lost
 test('FLUSHALL under load: all work resumes, nothing is lost, no effect is repeated', async () => {
   const ids = await addLoad(db, load)
   await someDone(db, ids, 60)
@@ -30,6 +31,7 @@ test('FLUSHALL under load: all work resumes, nothing is lost, no effect is repea
   console.info(`FLUSHALL: all done ${endedMs} ms later; no job started for ${gapMs} ms at most`)
 })
 
+// promise: bell-lost
 test('FLUSHALL again and again: every bell is rung until its job is done', async () => {
   const ids = await addLoad(db, load)
   for (const done of [30, 150, 300, 450]) {
@@ -41,6 +43,7 @@ test('FLUSHALL again and again: every bell is rung until its job is done', async
   expectAlive(...roles)
 })
 
+// promise: redis-empty
 test('Redis killed and restarted without persistence under load: nothing is lost, no effect is repeated', async () => {
   const ids = await addLoad(db, load)
   await someDone(db, ids, 60)

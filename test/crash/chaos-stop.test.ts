@@ -11,6 +11,7 @@ const cancelMs = 5_000
 await onEachBell('a worker that is told something', (bell) => {
   const { db } = bell.database
 
+  // promise: drain
   test('SIGTERM under load: exit code 0, what it ran is released uncharged and ends elsewhere', async () => {
     const { conductors, workers } = await startRoles(bell.env, { workers: 1 })
     const [leaving] = workers
@@ -41,6 +42,7 @@ await onEachBell('a worker that is told something', (bell) => {
     await Promise.all([staying.stop(), ...conductors.map((conductor) => conductor.stop())])
   })
 
+  // promise: cancel-reaches
   test('a cancel reaches a running handler within about a second, also when its hint is lost', async () => {
     const { conductors, workers } = await startRoles(bell.env, { workers: 1 })
     const ids = await addLoad(db, { jobs: 4, steps: 600, stepMs: 100, effects: 1 })

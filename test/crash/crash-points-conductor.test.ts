@@ -7,6 +7,7 @@ const work = { effects: 1, steps: 2, step_ms: 60 }
 const options = { workers: 1, conductors: 0, leaseMs: 5_000 }
 
 await onEachFleet('kill -9 of the conductor', options, (fleet) => {
+  // promise: killed-conductor
   test.each([
     ['relay-before-publish', 2],
     ['relay-between-publish-and-mark', 2],
@@ -23,6 +24,7 @@ await onEachFleet('kill -9 of the conductor', options, (fleet) => {
     await expectOneTurnEach(ids)
   })
 
+  // promise: killed-conductor
   test('in the middle of a sweep: the next one takes back what a dead worker held', async () => {
     const armed = await fleet.conductor('kill:conductor-mid-sweep')
     await armed.line('this conductor leads')

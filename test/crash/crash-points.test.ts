@@ -48,6 +48,7 @@ const expectUndone = async (fleet: Fleet, ids: readonly string[], state: string)
 }
 
 await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
+  // promise: killed-worker
   test.each(points)('at %s (pass %i): no job is lost and no effect repeated', async (point, pass) => {
     const armed = await fleet.worker(`kill:${point}@${pass}`)
     const { exit, ids } = await fleet.feed(armed, 12, work)
@@ -56,6 +57,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     await expectWhole(fleet.db, ids, work.effects)
   })
 
+  // promise: killed-worker
   test('while a wait begins: the job waits once, and goes on', async () => {
     const armed = await fleet.worker('kill:after-finish')
     const { exit, ids } = await fleet.feed(armed, 6, { effects: 1, outcome: 'wait' })
@@ -76,6 +78,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     await expectWhole(fleet.db, ids, 1)
   })
 
+  // promise: killed-worker
   test.each(['before-undo', 'after-undo', 'before-finish'] as const)(
     'at %s of a cancel: another worker undoes the rest',
     async (point) => {

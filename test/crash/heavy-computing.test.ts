@@ -6,6 +6,7 @@ import { expectWhole } from '../support/load.ts'
 const leaseMs = 4_000
 
 await onEachFleet('a handler that keeps a processor busy', { workers: 1, leaseMs }, (fleet) => {
+  // promise: heavy-computing
   test('for several leases on end keeps its lease: each job runs once', async () => {
     const ids = await fleet.add(2, { burn_ms: leaseMs * 3, effects: 1 })
     await fleet.ended(ids)

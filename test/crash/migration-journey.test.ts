@@ -166,10 +166,12 @@ await onEachFleet(title, { workers: 0, leaseMs }, (fleet) => {
     world = await createJourneyWorld(fleet.db, lab, { sealer })
   })
 
+  // promise: whole-batch
   test('ends as it would have, with every byte, and leaves nothing', { timeout: 480_000 }, () =>
     journey(fleet, world, hands),
   )
 
+  // promise: whole-batch
   test('and one that is reset with force midway is as if it had never been', { timeout: 360_000 }, () =>
     resetMidway(fleet, world),
   )

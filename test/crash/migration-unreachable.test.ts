@@ -24,6 +24,7 @@ const script = `${onShop.slice(0, -1)}
   else if (!['web-01', 'cache-01'].includes(instance.name)) setTarget('silent')
 }`
 
+// promise: silent-target
 test('one silent target of three keeps only its own entries waiting', { timeout: 360_000 }, async () => {
   const { db } = database
   const proxy = await startProxy({ targetPort: Number(new URL(lab.url).port) })

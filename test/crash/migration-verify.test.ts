@@ -22,6 +22,7 @@ const points: readonly Armed[] = [
 const refs = ['vm-101', 'vm-102', 'vm-104', 'vm-106', 'vm-107', 'vm-109']
 
 await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 }, (fleet) => {
+  // promise: one-copy
   test('at every point: it is started once, certified once, and never beside its source', async () => {
     const lab = await createLab()
     const world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })

@@ -64,6 +64,7 @@ await onEachFleet('SIGSTOP of a worker right before it changes the power', { wor
   })
   beforeEach(() => lab.admin('DELETE /lab/faults'))
 
+  // promise: one-copy
   test('a target that another one has started, and that was stopped since, stays off', async () => {
     const { id, machineRef } = await world.ready('vm-101')
     const machine = machineRef ?? ''

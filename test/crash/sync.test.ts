@@ -69,6 +69,7 @@ const points: readonly CrashPoint[] = [
 ]
 
 await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
+  // promise: one-revision
   test.each(fleet.share(points))('at %s of a first sync: one consistent revision', async (point) => {
     const source = await makeSource(fleet)
     const armed = await fleet.worker(`kill:${point}`)
@@ -79,6 +80,7 @@ await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
     await expectWhole(fleet, source, 1)
   })
 
+  // promise: one-revision
   test.each(fleet.share(['mid-merge', 'after-stage', 'after-merge'] as const))(
     'at %s of a delta: what changed is told once',
     async (point) => {
@@ -118,6 +120,7 @@ await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
     await expectWhole(fleet, source, 2)
   })
 
+  // promise: one-revision
   test('two syncs asked for at once, one with its worker frozen in the merge: one revision', async () => {
     const source = await makeSource(fleet)
     const frozen = await fleet.worker('stop:mid-merge')

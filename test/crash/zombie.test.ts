@@ -55,6 +55,7 @@ const expectSilent = async (fleet: Fleet, zombie: TestProcess, id: string) => {
 }
 
 await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) => {
+  // promise: frozen-worker
   test.each([
     'before-intent',
     'mid-intent',
@@ -81,6 +82,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
     expectAlive(zombie)
   })
 
+  // promise: frozen-worker
   test.each(['before-undo', 'after-undo'] as const)(
     'at %s of a failure: what another one undid stays as that one left it',
     async (point) => {
@@ -100,6 +102,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
     },
   )
 
+  // promise: frozen-worker
   test('at no point in particular: the lease goes, the handler is stopped and nothing is written', async () => {
     const zombie = await fleet.worker()
     const ids = await fleet.add(2, { effects: 2, steps: 1, step_ms: 6_000 })

@@ -57,7 +57,7 @@ beforeAll(async () => {
 test('a batch goes from a file over a plan and its approval to a queue, and away again', async () => {
   expect((await run('batches', 'list')).stdout).toContain('There are no batches')
   const broken = await run('batches', 'add', '--file', await fileOf('{'))
-  expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining('must hold JSON')])
+  expect([broken.code, broken.stderr]).toEqual([2, expect.stringContaining('holds no JSON')])
   const wrong = await run(
     'batches',
     'add',

@@ -5,7 +5,7 @@ import { systemClock } from '../../src/clock.ts'
 import { EventFeed, type EventFeedOptions } from '../../src/ledger/event-feed.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { quietLog, readAll, reasons, untilReadable, writeEvents } from '../support/events.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { createDatabase, reserveConnection } from '../support/postgres.ts'
 import { until } from '../support/wait.ts'
 
 const setUp = async () => {
@@ -25,9 +25,10 @@ const many = (count: number, from = 0) =>
 const numbers = (count: number) => Array.from({ length: count }, (_, at) => String(at))
 
 describe('reading events', () => {
+  // promise: event-feed
   test('an event that commits after a younger one is not missed', async () => {
     const { db } = await setUp()
-    const early = await db.reserve()
+    const early = await reserveConnection(db)
     try {
       await early`begin`
       await writeEvents(early, [{ reason: 'first id, last commit' }])
@@ -84,6 +85,7 @@ describe('reading events', () => {
 })
 
 describe('the feed', () => {
+  // promise: event-feed
   test('a late joiner reads its past, then goes on live, without a gap or an event twice', async () => {
     const { db, startFeed } = await setUp()
     const feed = startFeed({ pageMax: 7 })
@@ -141,6 +143,7 @@ describe('the feed', () => {
     expect(queries).toBeLessThanOrEqual(3)
   })
 
+  // promise: slow-receiver
   test('a slow subscriber waits alone, and is dropped when its buffer is full', async () => {
     const { db, startFeed } = await setUp()
     const feed = startFeed({ bufferMax: 20 })

@@ -3,11 +3,11 @@ import type { Tx } from '../../db/client.ts'
 import { deleteMarker, insertMarker, markerExists } from '../../db/queries/self-test-world.ts'
 import { DroverError } from '../../src/errors.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
+import { done } from '../../src/ledger/job.ts'
 import { redrive } from '../../src/ledger/redrive.ts'
 import { sealEvents } from '../../src/ledger/seal-events.ts'
 import { createSealer } from '../../src/seal.ts'
-import type { JobContext } from '../../workers/context.ts'
-import { done } from '../../workers/handler.ts'
+import type { RunningJob } from '../../workers/running-job.ts'
 import { untilReadable } from '../support/events.ts'
 import { checkInvariants, findViolations } from '../support/invariants.ts'
 import { addOne, contextOf, end, mustClaim, stateOf, type Undoers } from '../support/ledger.ts'
@@ -16,7 +16,7 @@ import { createDatabase } from '../support/postgres.ts'
 const { db } = await createDatabase()
 const token = 'host-inbound-moves/host-1'
 
-const effect = (ctx: JobContext) => {
+const effect = (ctx: RunningJob) => {
   const { id: jobId, leaseEpoch: epoch } = ctx.job
   const name = `${jobId}-0`
   return ctx.effect({
@@ -33,10 +33,10 @@ const effect = (ctx: JobContext) => {
 }
 
 const undoers: Undoers = new Map([
-  ['self-test-marker', ({ jobId, name, epoch }) => deleteMarker(db, { jobId, name, epoch })],
+  ['self-test-marker', ({ effect: { jobId, name, epoch } }) => deleteMarker(db, { jobId, name, epoch })],
 ])
 
-const begin = async (id: string, generation = 1): Promise<JobContext> =>
+const begin = async (id: string, generation = 1): Promise<RunningJob> =>
   contextOf(db, await mustClaim(db, id, { generation }))
 
 const failure = new DroverError({ code: 'no', class: 'permanent', message: 'No.', remedy: 'None.' })

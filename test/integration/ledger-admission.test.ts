@@ -4,9 +4,9 @@ import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
 import { claimWithTokens, fullTokens, lapseReservations, readmitAll } from '../../src/ledger/admission.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { claimGroup } from '../../src/ledger/claim.ts'
+import { done } from '../../src/ledger/job.ts'
 import { pauseWork, resumeWork } from '../../src/ledger/pause.ts'
 import { sweepDeadlines, sweepLeases } from '../../src/ledger/sweeps.ts'
-import { done } from '../../workers/handler.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import {
   add,
@@ -38,6 +38,7 @@ const waiters = async (...ids: string[]) =>
     .map(([id]) => id)
 
 describe('admission', () => {
+  // promise: admission
   test('is all or nothing: a job that lacks one token holds none and waits under its name', async () => {
     const [free, full] = [await token(5), await token(1)]
     const [first = '', second = ''] = await add(db, { tokens: [full] }, { tokens: [free, full] })
@@ -99,6 +100,7 @@ describe('admission', () => {
     expect(order).toEqual([4, 1, 2, 0, 3])
   })
 
+  // promise: admission
   test('20 claims at once never let in more than there is room for, over two tokens', async () => {
     const [wide, narrow] = [await token(5), await token(3)]
     const jobs = Array.from({ length: 20 }, (_, at) => ({ tokens: at % 2 ? [wide, narrow] : [narrow, wide] }))
@@ -133,6 +135,7 @@ describe('admission', () => {
     await readmitAll(db)
   })
 
+  // promise: stuck-waiter
   test('waiters that are stuck on something dead never hold back those behind them', async () => {
     const [dead, alive] = [await token(0), await token(1)]
     const holder = await mustClaim(db, await addOne(db, { tokens: [alive] }))
@@ -184,6 +187,7 @@ describe('a job that was let in', () => {
     expect(await holdsOf(db, late.one)).toEqual([late.behind])
   })
 
+  // promise: admission
   test('keeps its tokens a while when its deadline passes as it runs: its handler may be at it still', async () => {
     const one = 'link/deadline'
     await db.begin((tx) => writeLimit(tx, { name: one, capacity: 1, by: 'test' }))

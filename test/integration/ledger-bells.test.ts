@@ -8,10 +8,10 @@ import { type Bell, type HeardBell, openBell } from '../../src/ledger/bell.ts'
 import { listenerOptions } from '../../src/ledger/bell-queue.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { Conductor } from '../../src/ledger/conductor.ts'
+import { done } from '../../src/ledger/job.ts'
 import { nudge } from '../../src/ledger/nudge.ts'
 import { pauseWork, resumeWork } from '../../src/ledger/pause.ts'
 import { createPromoter, Relay } from '../../src/ledger/relay.ts'
-import { done } from '../../workers/handler.ts'
 import { Listeners } from '../../workers/listeners.ts'
 import { onEachBell, type TestBell } from '../support/bells.ts'
 import { atEnd } from '../support/cleanup.ts'
@@ -185,8 +185,12 @@ await onEachBell('the ledger', (bell) => {
     await relay.runOnce()
     expect((await jobOf(db, id)).bell).toBe('due')
     expect(await resumeWork(db, pause)).toBe(true)
-    await relay.runOnce()
-    expect((await jobOf(db, id)).bell).toBe('rung')
+    // One that was on its way to a worker when that went quiet is given back, and rung again.
+    const rings = async () => {
+      await relay.runOnce()
+      return (await jobOf(db, id)).bell === 'rung'
+    }
+    await until(rings, { what: 'its bell to ring again' })
     await worker?.follow(id)
     expect(await stateOf(db, id)).toBe('succeeded')
   })
@@ -288,10 +292,15 @@ await onEachBell('the relay', (bell) => {
     await db.begin((tx) => writeSetting(tx, { name: 'relay-window', value: 7, by: 'test', version: 0 }))
     await add(db, ...Array.from({ length: 60 }, () => ({})))
     const relay = new Relay({ db, bell: fleet.ring, clock, log, silentMs: leaseMs })
-    await relay.runOnce()
-    expect(await db`select 1 from job where bell = 'rung'`).toHaveLength(7)
-    await relay.runOnce()
-    expect(await db`select 1 from job where bell = 'rung'`).toHaveLength(7)
+    const look = async () => {
+      await relay.runOnce()
+      const { length } = await db`select 1 from job where bell = 'rung'`
+      expect(length).toBeLessThanOrEqual(7)
+      return length
+    }
+    // A bell that was on its way to a worker when that went quiet is given back, and rung again.
+    await until(async () => (await look()) === 7, { what: 'seven bells to be out' })
+    expect(await look()).toBe(7)
   })
 
   test('rings for nobody when no worker lives, and the silent are counted as lost', async () => {

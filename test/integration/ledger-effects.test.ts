@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { settleDebt } from '../../src/domain/job/settle-debt.ts'
 import { DroverError } from '../../src/errors.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { waiveEffect } from '../../src/ledger/effects.ts'
+import { done, waitFor } from '../../src/ledger/job.ts'
 import { redrive } from '../../src/ledger/redrive.ts'
 import { sweepDeadlines, sweepDebts, sweepLeases } from '../../src/ledger/sweeps.ts'
-import { JobContext } from '../../workers/context.ts'
-import { done, waitFor } from '../../workers/handler.ts'
-import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
-import { quietLog } from '../support/events.ts'
+import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import type { RunningJob } from '../../workers/running-job.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import {
   addOne,
@@ -20,6 +18,7 @@ import {
   jobOf,
   mustClaim,
   stateOf,
+  type Undoers,
 } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -33,10 +32,10 @@ const createWorld = () => {
   const breakDown = (on: boolean) => {
     broken = on
   }
-  const undoers = new Map([
+  const undoers: Undoers = new Map([
     [
       'thing',
-      async (effect: { name: string }) => {
+      async ({ effect }) => {
         if (broken)
           throw new DroverError({
             code: 'away',
@@ -49,7 +48,7 @@ const createWorld = () => {
       },
     ],
   ])
-  const make = (ctx: JobContext, name: string, act?: () => Promise<undefined>) =>
+  const make = (ctx: RunningJob, name: string, act?: () => Promise<undefined>) =>
     ctx.effect({
       kind: 'thing',
       platform: 'memory',
@@ -77,13 +76,14 @@ const settleDebts = async (undoers: ReturnType<typeof createWorld>['undoers']): 
   const sent = await sweepDebts(db)
   const jobs = await db<{ id: string }[]>`select id from job where kind = 'settle-debt' and state = 'ready'`
   for (const { id } of jobs) {
-    const ctx = new JobContext({ db, job: await mustClaim(db, id), kind: settleDebt, log: quietLog })
-    await end(db, ctx.job, await createSettleDebt(undoers).run(ctx))
+    const ctx = contextOf(db, await mustClaim(db, id))
+    await end(db, ctx.job, await handleSettleDebt(undoers).run(ctx))
   }
   return sent
 }
 
 describe('an effect', () => {
+  // promise: intent-first
   test('is intended before it is done, and its record tells what came of it', async () => {
     const world = createWorld()
     const id = await addOne(db)
@@ -99,6 +99,7 @@ describe('an effect', () => {
     expect(await states(id)).toEqual(['done', 'done'])
   })
 
+  // promise: intent-first
   test('is looked for before it is repeated: found, it is adopted; not found, it is done', async () => {
     const world = createWorld()
     const id = await addOne(db)
@@ -121,6 +122,7 @@ describe('an effect', () => {
     await end(db, second.job, done())
   })
 
+  // promise: unknown-is-not-absent
   test('whose look fails is not acted on: unknown is not absent', async () => {
     const world = createWorld()
     const id = await addOne(db)
@@ -141,6 +143,7 @@ describe('an effect', () => {
 })
 
 describe('failure and cancel', () => {
+  // promise: undone-first
   test('undo what stands, the latest first, before the job ends', async () => {
     for (const ending of [failing, { type: 'canceled' as const }]) {
       const world = createWorld()
@@ -208,6 +211,7 @@ describe('a debt', () => {
     return { world, id, effect }
   }
 
+  // promise: debt
   test('never turns the outcome: the job is cancelled, the debt is recorded and due later', async () => {
     const { id, effect } = await indebted()
     expect(await stateOf(db, id)).toBe('canceled')
@@ -221,6 +225,7 @@ describe('a debt', () => {
     await db`update effect set state = 'waived', waived_by = 't', waived_reason = 't' where state = 'debt'`
   })
 
+  // promise: debt
   test('is tried again until it is settled, and blocks the redrive until then', async () => {
     const { world, id } = await indebted()
     expect(await redrive(db, id, { by: 'test' })).toEqual({ outcome: 'in-debt' })
@@ -256,6 +261,7 @@ describe('a debt', () => {
     await end(db, again.job, done())
   })
 
+  // promise: debt
   test('is what a job leaves that ends without a worker: by its deadline, or by too many lost workers', async () => {
     const world = createWorld()
     const [late, lost] = [await addOne(db), await addOne(db)]

@@ -4,9 +4,9 @@ import { DroverError, FencedError } from '../../src/errors.ts'
 import { claimGroup } from '../../src/ledger/claim.ts'
 import { performEffect } from '../../src/ledger/effects.ts'
 import { enqueue, type NewJob } from '../../src/ledger/enqueue.ts'
+import { done } from '../../src/ledger/job.ts'
 import { finishGroup } from '../../src/ledger/settle.ts'
 import { sweepLeases } from '../../src/ledger/sweeps.ts'
-import { done } from '../../workers/handler.ts'
 import { atEnd } from '../support/cleanup.ts'
 import {
   add,
@@ -44,6 +44,7 @@ const refusal = async (work: Promise<unknown>): Promise<DroverError> => {
 }
 
 describe('enqueue', () => {
+  // promise: change-and-job
   test("belongs to the caller's transaction: a rollback leaves neither job nor event", async () => {
     let id = ''
     const boom = new Error('the caller thinks better of it')
@@ -58,6 +59,7 @@ describe('enqueue', () => {
     expect(await db`select 1 from event where job_id = ${id}::uuid`).toHaveLength(0)
   })
 
+  // promise: idempotency-key
   test('the same key and payload give the same job, in one call, in two, and twenty times at once', async () => {
     const again = () =>
       db.begin((tx) => enqueue(tx, [self({ idempotencyKey: 'same', payload: { steps: 2 } })]))
@@ -94,6 +96,7 @@ describe('enqueue', () => {
     [{ payload: { steps: -1 } }, 'payload-invalid', 'payload.steps'],
     [{ payload: { stray: 1 } }, 'payload-invalid', 'payload'],
     [{ priority: 101 }, 'priority-invalid', 'priority'],
+    [{ payload: { note: 'x'.repeat(70_000) } }, 'payload-too-large', 'payload'],
     [{ tokens: ['nonsense/x'] }, 'token-invalid', 'tokens'],
   ])('%j is refused as %s and names the field', async (job, code, field) => {
     expect(await refusal(addOne(db, job as Partial<NewJob>))).toMatchObject({ code, field, class: 'config' })
@@ -101,6 +104,7 @@ describe('enqueue', () => {
 })
 
 describe('claim', () => {
+  // promise: one-writer
   test('each claim of a job gets a higher epoch, and only one worker has it', async () => {
     const id = await addOne(db)
     const racers = await Promise.all(Array.from({ length: 8 }, () => claim(db, id)))
@@ -134,6 +138,7 @@ describe('claim', () => {
     expect(outcomes).toEqual(['claimed', 'not-ours', 'not-ours'])
   })
 
+  // promise: newer-payload
   test('a payload that is too new is left alone by an old worker and taken by a new one', async () => {
     const id = await addOne(db)
     await db`update job set payload_version = 2 where id = ${id}::uuid`
@@ -159,6 +164,7 @@ describe('a fenced worker', () => {
     story: await storyOf(db, id),
   })
 
+  // promise: one-writer
   test('changes nothing: no finish, no failure, no wait, no checkpoint, no effect, no transaction', async () => {
     const { id, old, zombie } = await takeOver()
     const before = await facts(id)
@@ -190,6 +196,7 @@ describe('a fenced worker', () => {
     expect(await facts(id)).toEqual(before)
   })
 
+  // promise: one-writer
   test('is stopped by its next heartbeat, and the heartbeat extends only what it still holds', async () => {
     const { id, old } = await takeOver()
     const mine = await addOne(db)

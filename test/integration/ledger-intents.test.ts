@@ -1,13 +1,11 @@
 import { describe, expect, test } from 'vitest'
-import { settleDebt } from '../../src/domain/job/settle-debt.ts'
 import { waiveEffect } from '../../src/ledger/effects.ts'
+import { done } from '../../src/ledger/job.ts'
 import { finishGroup } from '../../src/ledger/settle.ts'
 import { sweepDebts, sweepIntents } from '../../src/ledger/sweeps.ts'
 import { PlatformError } from '../../src/platforms/platform-error.ts'
-import { JobContext } from '../../workers/context.ts'
-import { done } from '../../workers/handler.ts'
-import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
-import { quietLog } from '../support/events.ts'
+import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import type { RunningJob } from '../../workers/running-job.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { addOne, contextOf, effectsOf, end, mustClaim, type Undoers } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -26,9 +24,9 @@ const looks: string[] = []
 const undoers: Undoers = new Map([
   [
     'thing',
-    async ({ name }: { readonly name: string }) => {
-      looks.push(name)
-      there.delete(name)
+    async ({ effect }) => {
+      looks.push(effect.name)
+      there.delete(effect.name)
     },
   ],
 ])
@@ -40,7 +38,7 @@ interface Asked {
 }
 
 /** An effect that a platform refuses, or does and then breaks. */
-const make = (ctx: JobContext, { name, undo = { name }, fails }: Asked) =>
+const make = (ctx: RunningJob, { name, undo = { name }, fails }: Asked) =>
   ctx
     .effect({
       ...{ kind: 'thing', platform: 'memory', name, undo },
@@ -52,14 +50,14 @@ const make = (ctx: JobContext, { name, undo = { name }, fails }: Asked) =>
     })
     .catch((error: unknown) => expect(error).toBe(fails))
 
-const begin = async (): Promise<JobContext> => contextOf(db, await mustClaim(db, await addOne(db)))
-const statesOf = async ({ job }: JobContext) =>
+const begin = async (): Promise<RunningJob> => contextOf(db, await mustClaim(db, await addOne(db)))
+const statesOf = async ({ job }: RunningJob) =>
   Object.fromEntries((await effectsOf(db, job.id)).map(({ name, state }) => [name, state]))
 
 /** The ends of a job in success: one by one, or with others in one statement. */
 const succeed = {
-  'by itself': (ctx: JobContext) => end(db, ctx.job, done(), { ctx }),
-  'in a group': (ctx: JobContext) =>
+  'by itself': (ctx: RunningJob) => end(db, ctx.job, done(), { ctx }),
+  'in a group': (ctx: RunningJob) =>
     finishGroup(db, [{ id: ctx.job.id, epoch: ctx.job.leaseEpoch, result: null }], 'test'),
 }
 
@@ -68,8 +66,8 @@ const settle = async (): Promise<void> => {
   await sweepDebts(db)
   const jobs = await db<{ id: string }[]>`select id from job where kind = 'settle-debt' and state = 'ready'`
   for (const { id } of jobs) {
-    const ctx = new JobContext({ db, job: await mustClaim(db, id), kind: settleDebt, log: quietLog })
-    await end(db, ctx.job, await createSettleDebt(undoers).run(ctx))
+    const ctx = contextOf(db, await mustClaim(db, id))
+    await end(db, ctx.job, await handleSettleDebt(undoers).run(ctx))
   }
 }
 
@@ -105,6 +103,7 @@ test('one clear no does not speak for an earlier try whose answer was lost', asy
   looks.length = 0
 })
 
+// promise: debt
 test('what an older version left intended is closed by a sweep, and that of jobs under way is left alone', async () => {
   const [ended, running] = [await begin(), await begin()]
   await make(ended, { name: 'left', fails: fault })
@@ -119,6 +118,7 @@ test('what an older version left intended is closed by a sweep, and that of jobs
   await end(db, running.job, done(), { ctx: running })
 })
 
+// promise: debt
 test('a debt whose try stands in line can be waived, and that try leaves it alone', async () => {
   const ctx = await begin()
   await make(ctx, { name: 'waived', fails: fault })

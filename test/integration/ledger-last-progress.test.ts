@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { done } from '../../src/ledger/job.ts'
 import { sweepLeases } from '../../src/ledger/sweeps.ts'
-import { done } from '../../workers/handler.ts'
 import { addOne, contextOf, createWorker, expire, jobOf, makeDue, mustClaim } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/wait.ts'

@@ -5,8 +5,8 @@ import { holdLease } from '../../db/queries/hold-lease.ts'
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { fullTokens } from '../../src/ledger/admission.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
+import { done } from '../../src/ledger/job.ts'
 import { pauseWork, resumeWork } from '../../src/ledger/pause.ts'
-import { done } from '../../workers/handler.ts'
 import {
   addOne,
   claim,

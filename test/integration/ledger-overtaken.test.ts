@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { requestCancel } from '../../src/ledger/cancel.ts'
+import { done } from '../../src/ledger/job.ts'
 import type { Logger } from '../../src/log.ts'
 import { movedOn } from '../../src/operation/enter-operation.ts'
-import { done } from '../../workers/handler.ts'
 import { quietLog } from '../support/events.ts'
 import { addOne, createWorker, stateOf } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -26,7 +26,7 @@ const endRefused = async (thrown: Error, before: (id: string) => Promise<unknown
   const id = await addOne(db)
   const run = async () => {
     await before(id)
-    return done({}, () => Promise.reject(thrown))
+    return done({}, { change: () => Promise.reject(thrown) })
   }
   await createWorker(db, run, { log }).follow(id)
   return { said, state: await stateOf(db, id) }

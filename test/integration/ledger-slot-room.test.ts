@@ -2,7 +2,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, expect, test } from 'vitest'
 import { beatWorker } from '../../db/queries/workers.ts'
 import { readmitAll } from '../../src/ledger/admission.ts'
-import { done } from '../../workers/handler.ts'
+import { done } from '../../src/ledger/job.ts'
 import { add, addOne, claim, end, jobOf, mustClaim, stateOf } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 
@@ -39,6 +39,7 @@ beforeEach(async () => {
   await db`insert into admission_limit (name, capacity, updated_by) values ('target-imports/unlimited', 1000, 'test')`
 })
 
+// promise: hung-work
 test('jobs that hang leave slots to other batches, sources and hosts, whichever is claimed first', async () => {
   const hanging = await many(20, ['a', 'dead'])
   expect(await claimAll(hanging)).toBe(part)
@@ -95,6 +96,7 @@ test('a job that was cancelled puts right what it left, however little room ther
   await mustClaim(db, last, { workerId: worker.id })
 })
 
+// promise: hung-work
 test('claims that come all at once never give one source more than its part', async () => {
   const ids = await many(30, ['a', 'dead'])
   const won = await Promise.all(ids.map((id) => claim(db, id, { workerId: worker.id })))

@@ -6,11 +6,11 @@ import { defaultRetryPolicy, type ErrorClass } from '../../src/domain/job/retry.
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { DroverError } from '../../src/errors.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
+import { done, ReleaseRequest, waitFor } from '../../src/ledger/job.ts'
 import { redrive } from '../../src/ledger/redrive.ts'
 import { sendSignal, sendSignalNow } from '../../src/ledger/signals.ts'
 import { sweepDeadlines, sweepLeases } from '../../src/ledger/sweeps.ts'
-import { ReleaseRequest } from '../../workers/context.ts'
-import { done, waitFor } from '../../workers/handler.ts'
+import { sealBroken } from '../../src/seal.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import {
   addOne,
@@ -94,7 +94,10 @@ describe('retries', () => {
       const ctx = contextOf(db, await mustClaim(db, id))
       ctx.drain()
       await expect(ctx.checkpoint({ times })).rejects.toThrow(ReleaseRequest)
-      await end(db, ctx.job, { type: 'thrown', thrown: new ReleaseRequest('drains') })
+      await end(db, ctx.job, {
+        type: 'thrown',
+        thrown: new ReleaseRequest({ reason: 'worker-drains', detail: 'It drains.' }),
+      })
     }
     expect(await jobOf(db, id)).toMatchObject({
       state: 'ready',
@@ -104,6 +107,16 @@ describe('retries', () => {
       lost: 0,
     })
     expect((await mustClaim(db, id)).checkpoint).toEqual({ times: 19 })
+  })
+
+  test('a worker that goes away because it lacks a key breaks nothing off: who has the key judges what does not open', async () => {
+    const id = await addOne(db)
+    const leaving = contextOf(db, await mustClaim(db, id))
+    leaving.drain()
+    await end(db, leaving.job, { type: 'thrown', thrown: sealBroken('test') }, { ctx: leaving })
+    expect(await jobOf(db, id)).toMatchObject({ state: 'ready', attempt: 0, environmentAttempt: 0 })
+    await end(db, await mustClaim(db, id), { type: 'thrown', thrown: sealBroken('test') })
+    expect(await jobOf(db, id)).toMatchObject({ state: 'failed', error: { code: 'seal-broken' } })
   })
 
   test('a job under which too many workers vanish is itself the suspect and fails', async () => {
@@ -160,6 +173,7 @@ describe('waits', () => {
     ])
   })
 
+  // promise: wait-ends
   test('a signal between the decision to wait and its commit is not lost', async () => {
     const id = await addOne(db)
     const job = await mustClaim(db, id)
@@ -201,6 +215,7 @@ describe('waits', () => {
     expect(await stateOf(db, id)).toBe('ready')
   })
 
+  // promise: wait-ends
   test('a wait ends by itself when its time is over, with an event that says so', async () => {
     const id = await addOne(db)
     await end(db, await mustClaim(db, id), wait('never'))
@@ -239,15 +254,20 @@ describe('a change of the domain', () => {
   test('commits with the outcome, or not at all', async () => {
     const id = await addOne(db)
     const write = (name: string) =>
-      done({}, (tx) => tx`insert into ledger_fact (name, value) values (${name}, 'x')`.then())
+      done({}, { change: (tx) => tx`insert into ledger_fact (name, value) values (${name}, 'x')`.then() })
     const job = await mustClaim(db, id)
     await expire(db, id)
     await sweepLeases(db)
     await expect(end(db, job, write('fenced'))).rejects.toThrow('no longer held')
-    const failing = done({}, async (tx) => {
-      await tx`insert into ledger_fact (name, value) values ('half', 'x')`
-      throw new Error('the second write failed')
-    })
+    const failing = done(
+      {},
+      {
+        change: async (tx) => {
+          await tx`insert into ledger_fact (name, value) values ('half', 'x')`
+          throw new Error('the second write failed')
+        },
+      },
+    )
     const next = await mustClaim(db, id)
     await expect(end(db, next, failing)).rejects.toThrow('the second write failed')
     expect(await stateOf(db, id)).toBe('running')

@@ -7,7 +7,7 @@ import {
 } from '../../db/queries/list-effects.ts'
 import { type JobFilter, listJobs } from '../../db/queries/list-jobs.ts'
 import { readingOf } from '../support/plans.ts'
-import { createDatabase } from '../support/postgres.ts'
+import { createDatabase, reserveConnection } from '../support/postgres.ts'
 
 // What a page costs must depend on what it shows, not on how long Drover has run: so it is asked here on a history
 // that is a thousand times longer than a page, and what Postgres read is counted.
@@ -28,7 +28,7 @@ const writeJobs = () => db`
     insert into job (id, kind, subject_type, subject_id, payload, payload_version, state, bell, lane, priority,
       wait_reason, wait_since, wait_until, created_by, created_at, finished_at)
     select (lpad(to_hex(ms::bigint), 12, '0') || '70008000' || lpad(to_hex(n), 12, '0'))::uuid,
-      case when n between 1000 and 1019 then 'import-ova' else 'self-test' end,
+      case when n between 1000 and 1019 then 'plan-batch' else 'self-test' end,
       case when n % 1000 = 0 then 'machine' else 'self-test' end,
       case when n % 1000 = 0 then 'vm-7' else n::text end,
       '{}', 1, state, 'due', case when n between 2000 and 2199 then 'batch/wave-1' else 'default' end, 0,
@@ -63,7 +63,7 @@ const writeEffects = () => db`
 await writeJobs()
 await writeEffects()
 // Of a part of the rows, which is what Postgres looks at by default, statistics and plans differ from run to run.
-const session = await db.reserve()
+const session = await reserveConnection(db)
 await session`set default_statistics_target = 1000`
 await session`vacuum analyze job, job_search, effect`
 session.release()
@@ -72,12 +72,12 @@ describe('a page of jobs', () => {
   const state = 'failed' as const
   test.each<[what: string, filter: JobFilter, least: number, most: number]>([
     ['the newest', {}, 51, 110],
-    ['a rare kind', { kind: 'import-ova' }, 20, 110],
-    ['a rare kind that succeeded', { kind: 'import-ova', state: 'succeeded' }, 20, 110],
+    ['a rare kind', { kind: 'plan-batch' }, 20, 110],
+    ['a rare kind that succeeded', { kind: 'plan-batch', state: 'succeeded' }, 20, 110],
     ['a common kind', { kind: 'self-test' }, 51, 210],
     ['a batch', { lane: 'batch/wave-1' }, 51, 420],
     ['the default lane', { lane: 'default' }, 51, 210],
-    ['a rare kind in the default lane', { kind: 'import-ova', lane: 'default' }, 20, 110],
+    ['a rare kind in the default lane', { kind: 'plan-batch', lane: 'default' }, 20, 110],
     ['a subject', { subject: { type: 'machine', id: 'vm-7' } }, 51, 210],
     ['failed ones', { state }, 30, 110],
     ['failed ones of a kind', { state, kind: 'self-test' }, 30, 110],
@@ -90,8 +90,8 @@ describe('a page of jobs', () => {
     ['running ones', { state: 'running' }, 0, 10],
     // The ids bound the time, with a day of slack for clocks: two thousand jobs here, however long the history is.
     ['old ones', { createdBefore: new Date(end - 20 * dayMs) }, 51, 2_210],
-    ['new ones of a rare kind', { createdAfter: new Date(end - dayMs), kind: 'import-ova' }, 0, 110],
-    ['old ones of a rare kind', { createdBefore: new Date(end - 20 * dayMs), kind: 'import-ova' }, 20, 110],
+    ['new ones of a rare kind', { createdAfter: new Date(end - dayMs), kind: 'plan-batch' }, 0, 110],
+    ['old ones of a rare kind', { createdBefore: new Date(end - 20 * dayMs), kind: 'plan-batch' }, 20, 110],
   ])('of %s reads few', async (_, filter, least, most) => {
     expect(await listJobs(db, filter, page)).toHaveLength(least)
     const { rows, scans } = await readingOf(db, (asked) => listJobs(asked, filter, page))

@@ -2,31 +2,30 @@ import { expect, test } from 'vitest'
 import { findOpenEffects } from '../../db/queries/effects.ts'
 import { deleteMarker } from '../../db/queries/self-test-world.ts'
 import { DroverError, FencedError } from '../../src/errors.ts'
+import type { Undoer } from '../../src/ledger/job.ts'
 import { redrive } from '../../src/ledger/redrive.ts'
 import { sweepLeases } from '../../src/ledger/sweeps.ts'
-import type { JobContext } from '../../workers/context.ts'
 import { CpuPool } from '../../workers/cpu-pool.ts'
-import type { Undoer } from '../../workers/handler.ts'
-import { createSelfTest } from '../../workers/handlers/self-test.ts'
+import { handleSelfTest } from '../../workers/handlers/self-test.ts'
+import type { RunningJob } from '../../workers/running-job.ts'
 import { undoOne } from '../../workers/undo-effects.ts'
-import { quietLog } from '../support/events.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { addOne, contextOf, effectsOf, end, expire, jobOf, mustClaim } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 
 const { db } = await createDatabase()
-const selfTest = createSelfTest(db, new CpuPool())
+const selfTest = handleSelfTest(db, new CpuPool())
 const failure = new DroverError({ code: 'no', class: 'permanent', message: 'No.', remedy: 'None.' })
 
-const removes: Undoer = (effect) => deleteMarker(db, effect)
-const removesAndDies: Undoer = async (effect) => {
+const removes: Undoer = ({ effect }) => deleteMarker(db, effect)
+const removesAndDies: Undoer = async ({ effect }) => {
   await deleteMarker(db, effect)
   throw new FencedError(effect.jobId, effect.epoch)
 }
 const undoersOf = (undoer: Undoer) => new Map([['self-test-marker', undoer]])
 
 /** Claims the job and runs it as far as its handler goes, without an end. */
-const run = async (id: string, generation = 1): Promise<JobContext> => {
+const run = async (id: string, generation = 1): Promise<RunningJob> => {
   const ctx = contextOf(db, await mustClaim(db, id, { generation }))
   await selfTest.run(ctx as Parameters<typeof selfTest.run>[0])
   return ctx
@@ -38,7 +37,7 @@ const callsOf = async (id: string): Promise<string[]> => {
   return calls.map(({ action }) => action)
 }
 
-const succeed = async (ctx: JobContext) => {
+const succeed = async (ctx: RunningJob) => {
   await end(db, ctx.job, { type: 'done' }, { ctx })
   expect((await effectsOf(db, ctx.job.id)).map(({ state }) => state)).toEqual(['done', 'done'])
   expect(await checkInvariants(db)).toEqual([])
@@ -68,7 +67,8 @@ test.each([
     const ctx = await run(id)
     const [latest] = await findOpenEffects(db, id)
     if (!latest) throw new Error('The job has made no effect.')
-    const options = { db, log: quietLog, undoers: undoersOf(undoer), actor: 'test', holder: ctx.holder() }
+    const { signal, confirm } = ctx.holder()
+    const options = { ctx, undoers: undoersOf(undoer), actor: 'test', signal, confirm }
     await undoOne(latest, options).catch((error: unknown) => {
       if (!(error instanceof FencedError)) throw error
     })

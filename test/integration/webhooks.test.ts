@@ -1,15 +1,20 @@
-import { randomUUID } from 'node:crypto'
+import { randomBytes, randomUUID } from 'node:crypto'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
 import type { Db } from '../../db/client.ts'
+import { SignIns } from '../../src/api/sign-ins.ts'
+import { createToken, newSecret } from '../../src/api/tokens.ts'
 import { systemClock } from '../../src/clock.ts'
 import { isSigned, newWebhookSecret, webhookKey } from '../../src/ledger/webhook-signature.ts'
 import { Webhooks, type WebhooksOptions } from '../../src/ledger/webhooks.ts'
 import { createLog } from '../../src/log.ts'
+import { webhookSecretPlace } from '../../src/seal-places.ts'
+import { sealUrl } from '../../src/sealing/sealed-url.ts'
 import { atEnd } from '../support/cleanup.ts'
-import { testSealer as sealer, writeEvents } from '../support/events.ts'
+import { quietLog, testSealer as sealer, writeEvents } from '../support/events.ts'
 import { createDatabase } from '../support/postgres.ts'
+import { freePort } from '../support/temp.ts'
 import { until } from '../support/wait.ts'
 
 interface Received {
@@ -50,8 +55,10 @@ const secret = newWebhookSecret()
 
 const addWebhook = async (db: Db, url: string, types: string[] = []): Promise<string> => {
   const id = randomUUID()
-  await db`insert into webhook (id, name, url, secret, types, cursor_era, cursor_xid, cursor_id, created_by)
-    values (${id}, ${id}, ${url}, ${sealer.seal(secret)}, ${types}, 0, '0', 0, 'test')`
+  const { origin, sealedUrl } = sealUrl(sealer, id, url)
+  const sealed = sealer.seal(secret, webhookSecretPlace(id))
+  await db`insert into webhook (id, name, url, sealed_url, secret, types, cursor_era, cursor_xid, cursor_id, created_by)
+    values (${id}, ${id}, ${origin}, ${sealedUrl}, ${sealed}, ${types}, 0, '0', 0, 'test')`
   return id
 }
 
@@ -87,6 +94,39 @@ const setUp = async () => {
 }
 
 describe('webhooks', () => {
+  test('carry who came in, who went and who failed to, with the address and nothing secret', async () => {
+    const { db, start } = await setUp()
+    const receiver = await startReceiver()
+    await addWebhook(db, receiver.url, ['session.*', 'sign-in.*'])
+    const clock = systemClock
+    const limits = { signInsBurst: 5, signInRefillMs: 1_000, failedSignInsMs: 60_000, buckets: 10 }
+    const signIns = new SignIns({ db, clock, log: quietLog, limits })
+    const made = newSecret()
+    const token = await db.begin((tx) =>
+      createToken(tx, { name: 'ann', role: 'viewer', expiresAt: null, createdBy: 'test', secret: made }),
+    )
+    const session = {
+      id: randomBytes(16).toString('hex'),
+      tokenId: token.id,
+      expiresAtMs: Date.now() + 60_000,
+    }
+    await signIns.started(token, '10.1.2.3')
+    await signIns.ended(session, token, '10.1.2.3')
+    signIns.failed('10.1.2.4')
+    await signIns.tell()
+    start()
+    await until(() => receiver.received.length === 3, { what: 'three deliveries' })
+    const bodies = receiver.received.map(({ body }) => JSON.parse(body) as Record<string, unknown>)
+    const who = { subject: { type: 'token', id: token.id }, actor: 'token/ann', detail: { peer: '10.1.2.3' } }
+    expect(bodies).toMatchObject([
+      { type: 'session.started', ...who },
+      { type: 'session.ended', ...who },
+      { type: 'sign-in.failed', detail: { attempts: 1, peers: [{ peer: '10.1.2.4', attempts: 1 }] } },
+    ])
+    const all = receiver.received.map(({ body }) => body).join('')
+    for (const secretPart of [made, made.slice(13), session.id]) expect(all).not.toContain(secretPart)
+  })
+
   test('deliver every event in order, signed, and remember how far they came', async () => {
     const { db, start, rowOf } = await setUp()
     const receiver = await startReceiver()
@@ -118,6 +158,7 @@ describe('webhooks', () => {
     expect(await rowOf(id)).toMatchObject({ failures: 0, lastError: null, cursorEra: 1 })
   })
 
+  // promise: slow-receiver
   test('a dead receiver delays nobody else', async () => {
     const { db, start, rowOf } = await setUp()
     const silent = await startReceiver(() => {})
@@ -132,7 +173,7 @@ describe('webhooks', () => {
     // On a machine that stands still, one of them may have come twice.
     await until(() => new Set(alive.reasons()).size === 50, { what: 'the living to have all' })
     await until(async () => (await rowOf(dead)).failures >= 2, { what: 'the dead to have been tried twice' })
-    expect((await rowOf(dead)).lastError).toBe('The receiver did not answer within 1000 ms.')
+    expect((await rowOf(dead)).lastError).toBe('The receiver gave no HTTP answer in time.')
     expect(new Set(silent.reasons())).toEqual(new Set(['0']))
   })
 
@@ -207,7 +248,7 @@ describe('webhooks', () => {
     await writeEvents(db, [{ reason: 'a' }])
     start()
     await until(async () => (await rowOf(id)).failures >= 2, { what: 'two tries' })
-    expect((await rowOf(id)).lastError).toContain('answered 307; redirects are not followed')
+    expect((await rowOf(id)).lastError).toContain('redirects are not followed')
     expect(other.received).toEqual([])
   })
 
@@ -239,7 +280,49 @@ describe('webhooks', () => {
     await until(() => lines.some((line) => line.includes('not delivered')), { what: 'a log line' })
     const told = lines.join('') + String((await rowOf(id)).lastError)
     expect(told).not.toContain('very-hidden')
+    expect(JSON.stringify(await rowOf(id))).not.toContain('very-hidden')
+    expect((await rowOf(id)).url).toBe(new URL(receiver.url).origin)
     expect(told).not.toContain(secret.slice(8, 30))
+  })
+
+  test('what its last error says is the same for a closed port and for one behind which something is not HTTP', async () => {
+    const { db, start, rowOf } = await setUp()
+    const odd = createTcpServer((socket) => {
+      socket.on('error', () => {})
+      socket.write('220 mail.example.org ESMTP\r\n', () => socket.destroy())
+    })
+    await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve))
+    atEnd(() => new Promise((resolve) => odd.close(resolve)))
+    const open = (odd.address() as AddressInfo).port
+    const silent = await startReceiver(() => {})
+    const ids = [
+      await addWebhook(db, `http://127.0.0.1:${await freePort()}/`),
+      await addWebhook(db, `http://127.0.0.1:${open}/`),
+      await addWebhook(db, silent.url),
+    ]
+    await writeEvents(db, [{ reason: 'a' }])
+    start({ requestMs: 500 })
+    for (const id of ids) {
+      await until(async () => (await rowOf(id)).failures > 0, { what: 'a failure', withinMs: 90_000 })
+      expect((await rowOf(id)).lastError).toBe('The receiver gave no HTTP answer in time.')
+    }
+  })
+
+  test('one whose origin was changed in the database is sent nothing', async () => {
+    const { db, start, rowOf } = await setUp()
+    const [receiver, thief] = [await startReceiver(), await startReceiver()]
+    const id = await addWebhook(db, `${receiver.url}?key=very-hidden`)
+    const other = await addWebhook(db, thief.url)
+    await db`update webhook set url = ${new URL(thief.url).origin} where id = ${id}`
+    await db`update webhook set sealed_url = (select sealed_url from webhook where id = ${id}), state = 'active'
+      where id = ${other}`
+    await writeEvents(db, [{ reason: 'a' }])
+    start()
+    for (const each of [id, other]) {
+      await until(async () => (await rowOf(each)).failures > 0, { what: 'the refusal' })
+      expect((await rowOf(each)).lastError).toContain('cannot be opened')
+    }
+    expect([...receiver.received, ...thief.received]).toEqual([])
   })
 })
 

@@ -10,13 +10,12 @@ import { DroverError, FencedError } from '../../src/errors.ts'
 import { lapseReservations, readmitAll } from '../../src/ledger/admission.ts'
 import { requestCancel } from '../../src/ledger/cancel.ts'
 import { waiveEffect } from '../../src/ledger/effects.ts'
+import { done, ReleaseRequest, waitFor } from '../../src/ledger/job.ts'
 import { pauseWork, resumeWork } from '../../src/ledger/pause.ts'
 import { redrive } from '../../src/ledger/redrive.ts'
 import { sendSignalNow } from '../../src/ledger/signals.ts'
 import { sweepDeadlines, sweepLeases } from '../../src/ledger/sweeps.ts'
-import { ReleaseRequest } from '../../workers/context.ts'
 import type { Ending as TurnEnding } from '../../workers/end-turn.ts'
-import { done, waitFor } from '../../workers/handler.ts'
 import { addOne, claim, contextOf, effectsOf, end, expire, jobOf } from '../support/ledger.ts'
 import type { Ending, HolderStep, JobStep, LedgerModel, ModelJob, Step } from './ledger-model.ts'
 
@@ -32,7 +31,10 @@ const endings: Readonly<Record<Ending, () => TurnEnding>> = {
   retry: () => ({ type: 'thrown', thrown: error('environment') }),
   waitA: () => waitFor({ reason: 'test', detail: 'waits for a', forMs, signal: 'a' }),
   waitB: () => waitFor({ reason: 'test', detail: 'waits for b', forMs, signal: 'b' }),
-  release: () => ({ type: 'thrown', thrown: new ReleaseRequest('drains') }),
+  release: () => ({
+    type: 'thrown',
+    thrown: new ReleaseRequest({ reason: 'worker-drains', detail: 'It drains.' }),
+  }),
   cancel: () => ({ type: 'canceled' }),
 }
 

@@ -121,6 +121,7 @@ const run = async (first: readonly Step[], more: readonly Step[]): Promise<void>
   expect(violations.filter((what) => capacity.length === 0 || !/is held \d+ times/.test(what))).toEqual([])
 }
 
+// promise: ledger-model
 test(`whatever is done to the ledger, in any order, it is what the model says (SEED=${seed} RUNS=${runs})`, async () => {
   await fc.assert(
     fc.asyncProperty(begin, fc.array(step, { minLength: 10, maxLength: 25, size: 'max' }), run),

@@ -261,12 +261,15 @@ export const take = (world: World, step: Step): void => {
   for (const entry of world.entries) checkWindowEnd(world, entry)
 }
 
-/** Whatever job is at it: a source that is off is looked at when its window ends, and its job called off then. */
+/**
+ * Whatever job is at it: a source that is off is looked at when its window ends, and its job called off then.
+ * A job that was called off before starts the source again as its own end.
+ */
 const checkWindowEnd = (world: World, entry: Entry): void => {
   const endsAt = world.windows.find(({ id }) => id === entry.windowId)?.endsAt ?? null
   if (endsAt === null || entry.gone || !isCommitted(entry.place)) return
   const { job } = entry
-  if (endsAt > world.now && entry.lookAt > endsAt)
+  if (endsAt > world.now && entry.lookAt > endsAt && !job?.cancelRequested)
     fail(entry, 'Nobody looks at a source that is off when its window ends.')
   const atIt = job?.state === 'open' && job.kind !== 'withdraw-entry'
   if (endsAt <= world.now && atIt && !job.cancelRequested)

@@ -216,6 +216,7 @@ const run = (given: Setting, ahead: number, steps: readonly Step[], cares: boole
   else abandon(world)
 }
 
+// promise: source-given-back
 test(`whatever happens to a batch, its laws hold after every step (SEED=${seed} RUNS=${runs})`, () => {
   fc.assert(
     fc.property(
@@ -226,6 +227,20 @@ test(`whatever happens to a batch, its laws hold after every step (SEED=${seed} 
       run,
     ),
     { seed, numRuns: runs, interruptAfterTimeLimit: 360_000, markInterruptAsFailure: true },
+  )
+})
+
+test('a cutover that a person called off need not be looked at once more when its window ends', () => {
+  const window = { id: 'w0', name: 'w0', startsAt: 540_000, endsAt: 720_000, lockoutAt: null, capacity: 0 }
+  const entries = [{ running: false, tracked: false, on: false, begins: 'waiting' as const }]
+  const work: Step = { do: 'work', at: 0, heard: false }
+  const cancel: Step = { do: 'verb', at: 0, verb: 'cancel', force: false, cleanup: false }
+  const steps: Step[] = [{ do: 'wait', ms: 10 * minute }, work, { do: 'wait', ms: 20_000 }]
+  run(
+    { entries, windows: [window], most: null },
+    7,
+    [...steps, { do: 'wait', ms: 20_000 }, cancel, { do: 'wait', ms: minute }, work],
+    true,
   )
 })
 

@@ -57,6 +57,19 @@ test('the quick benchmark of operations prints every bar once, and three in ten 
   expect(Math.min(...shares)).toBeGreaterThanOrEqual(25)
 })
 
+test('the quick benchmark of the API prints every bar once', async () => {
+  const { exit, lines, output } = await bench('api', '--quick')
+  expect(exit.code, output).toBe(0)
+  const printed = lines.filter((line) => line.startsWith('BAR '))
+  for (const line of printed) expect(line).toMatch(barLine)
+  expect(printed.map((line) => line.split(' ')[1])).toEqual([
+    'api-attack-healthz-p99',
+    'api-attack-others',
+    'api-costliest-healthz-p99',
+    'api-costliest-others',
+  ])
+})
+
 test('an unknown suite prints the suites there are and exits with 2', async () => {
   const { exit, output } = await bench('no-such-suite')
   expect(exit.code).toBe(2)

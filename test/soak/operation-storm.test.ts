@@ -7,6 +7,7 @@ const { db } = await createDatabase()
 const limits = { requestsPerSecond: 1_000_000, requestsBurst: 1_000_000, requestMs: 120_000 }
 const call = clientOf(depsOver(db, { limits }))
 
+// promise: one-at-a-machine
 test('of two hundred who ask at once one has the machine, and every other knows who; a hundred times', async () => {
   let superseded = 0
   for (let round = 0; round < 100; round += 1)

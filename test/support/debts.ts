@@ -1,17 +1,17 @@
 import type { Db } from '../../db/client.ts'
+import type { Undoer, UsePlatform } from '../../src/ledger/job.ts'
 import { sweepDebts } from '../../src/ledger/sweeps.ts'
-import type { Handler, Undoer } from '../../workers/handler.ts'
-import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
 import { createJourneyWorker } from './journeys.ts'
 
 /** Has every debt tried once, now. `undoers`: by the kind of effect. */
 export const createDebtSettler = (
   db: Db,
   undoers: Readonly<Record<string, Undoer>>,
+  usePlatform: UsePlatform,
 ): (() => Promise<void>) => {
-  const worker = createJourneyWorker(db, [
-    createSettleDebt(new Map(Object.entries(undoers))),
-  ] as readonly Handler[])
+  const settle = handleSettleDebt(new Map(Object.entries(undoers)))
+  const worker = createJourneyWorker(db, [settle], usePlatform)
   return async () => {
     await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
     await sweepDebts(db)

@@ -1,7 +1,8 @@
 import type { Queryable } from '../../db/client.ts'
 import { type EventFilter, type FeedEvent, readEventsAfter } from '../../db/queries/read-events-after.ts'
+import { sealEvents } from '../../src/ledger/seal-events.ts'
 import { createLog } from '../../src/log.ts'
-import { createSealer } from '../../src/seal.ts'
+import { createSealer, type Sealer } from '../../src/seal.ts'
 import { until } from './wait.ts'
 
 export const quietLog = createLog({ role: 'test', level: 'silent' })
@@ -14,14 +15,39 @@ export interface WrittenEvent {
 }
 
 /** Writes events in one statement, so in one transaction unless `db` is one already. */
-export const writeEvents = async (db: Queryable, events: readonly WrittenEvent[]): Promise<void> => {
+export const writeEvents = async (
+  db: Queryable,
+  events: readonly WrittenEvent[],
+  daysAgo = 0,
+): Promise<void> => {
   await db`
-    insert into event (type, subject_type, subject_id, actor, reason, detail)
-    select type, 'thing', subject, 'test', reason, '{"b": 1, "a": [true, null]}'::jsonb
+    insert into event (at, type, subject_type, subject_id, actor, reason, detail)
+    select now() - ${daysAgo}::int * interval '24 hours', type, 'thing', subject, 'test', reason,
+      '{"b": 1, "a": [true, null]}'::jsonb
     from unnest(${events.map((event) => event.type ?? 'thing.changed')}::text[],
       ${events.map((event) => event.subject ?? 'one')}::text[],
       ${events.map((event) => event.reason ?? 'why')}::text[]) as written (type, subject, reason)`
 }
+
+const dayMs = 86_400_000
+
+/** Seals all that is committed, as if it were so many days ago. */
+export const sealAll = async (
+  db: Queryable,
+  options: {
+    readonly eventsMax?: number
+    readonly daysAgo?: number
+    readonly sealer?: Pick<Sealer, 'mac'>
+  } = {},
+): Promise<void> => {
+  await untilReadable(db)
+  const { eventsMax = 4, daysAgo = 0, sealer = testSealer } = options
+  const nowMs = Date.now() - daysAgo * dayMs
+  for (;;) if ((await sealEvents({ db, sealer, eventsMax, nowMs })) === 'nothing') return
+}
+
+/** What retention needs to prune events. */
+export const pruning = { sealer: testSealer, eventsKeptDaysMin: 30, by: 'test' } as const
 
 /**
  * Waits until everything that is committed can be read. Transactions of other databases of the same server hold

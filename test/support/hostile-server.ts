@@ -1,6 +1,7 @@
 import { createServer as createPlainServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createServer as createSecureServer } from 'node:https'
 import { createServer as createRawServer, type Server, type Socket } from 'node:net'
+import type { SecureContextOptions } from 'node:tls'
 import { expect } from 'vitest'
 import type { Call } from '../../src/platforms/call.ts'
 import { type HttpConnection, openHttp, type PlatformHttp } from '../../src/platforms/http/platform-http.ts'
@@ -65,12 +66,16 @@ export const serve = async (answering: Answering): Promise<TestServer> => {
 export const serveTls = async (
   identity: SelfSigned,
   answering: Answering,
+  options: SecureContextOptions = {},
 ): Promise<TestServer & { swapIdentity(next: SelfSigned): void }> => {
-  const server = createSecureServer({ key: identity.key, cert: identity.cert }, (incoming, answer) => {
-    started.seen.requests += 1
-    started.seen.text += JSON.stringify(incoming.headers)
-    answering(incoming, answer)
-  })
+  const server = createSecureServer(
+    { key: identity.key, cert: identity.cert, ...options },
+    (incoming, answer) => {
+      started.seen.requests += 1
+      started.seen.text += JSON.stringify(incoming.headers)
+      answering(incoming, answer)
+    },
+  )
   server.on('tlsClientError', () => {})
   const started = await listen(server, 'https')
   const swapIdentity = (next: SelfSigned) => {

@@ -9,7 +9,7 @@ export interface InvariantOptions {
   /** How long a lease, a hold or a wait may be overdue before it counts as forgotten. */
   readonly overdueMs?: number
   /** Proves the seals; by default with the key that `onEachBell` gives to every role. */
-  readonly sealer?: Pick<Sealer, 'mac'>
+  readonly sealer?: Pick<Sealer, 'isMac' | 'open'>
 }
 
 /**
@@ -304,7 +304,7 @@ const world = async (db: Queryable): Promise<string[]> =>
             and e.name = c.name and e.created_at <= c.at)`,
   )
 
-const seals = async (db: Queryable, sealer: Pick<Sealer, 'mac'>): Promise<string[]> => {
+const seals = async (db: Queryable, sealer: Pick<Sealer, 'isMac' | 'open'>): Promise<string[]> => {
   const { firstBroken } = await verifySeals(db, sealer)
   return firstBroken ? [`seals: ${firstBroken.seq}: ${firstBroken.why}`] : []
 }

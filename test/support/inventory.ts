@@ -1,17 +1,18 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../db/client.ts'
 import type { InstanceRow, SiteRow, WarningRow } from '../../db/schema/inventory.ts'
+import { sealPassword } from '../../src/api/resources/site-secret.ts'
 import { systemClock } from '../../src/clock.ts'
 import { readSettings, type SiteRole } from '../../src/domain/inventory/site-settings.ts'
-import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import type { UsePlatform } from '../../src/ledger/job.ts'
 import type { Logger } from '../../src/log.ts'
 import type { Sealer } from '../../src/seal.ts'
-import type { Handler } from '../../workers/handler.ts'
-import { createCheckConnection } from '../../workers/handlers/check-connection.ts'
-import { createPowerInstance } from '../../workers/handlers/power-instance.ts'
-import { createSyncSource } from '../../workers/handlers/sync-source.ts'
-import { createSyncTarget } from '../../workers/handlers/sync-target.ts'
-import { createTrackInstance } from '../../workers/handlers/track-instance.ts'
+import { sitePasswordPlace } from '../../src/seal-places.ts'
+import { handleCheckConnection } from '../../workers/handlers/check-connection.ts'
+import { handlePowerInstance } from '../../workers/handlers/power-instance.ts'
+import { handleSyncSource } from '../../workers/handlers/sync-source.ts'
+import { handleSyncTarget } from '../../workers/handlers/sync-target.ts'
+import { handleTrackInstance } from '../../workers/handlers/track-instance.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { type OpenPlatform, Platforms } from '../../workers/platforms.ts'
 import { Runner } from '../../workers/runner.ts'
@@ -39,22 +40,39 @@ export const makeSite = async (
   },
 ): Promise<SiteRow> => {
   const role = given.role ?? 'source'
-  const secret = (given.sealer ?? testSealer).seal(
-    JSON.stringify({ password: given.password ?? 'imagined-password' }),
-  )
+  const row = {
+    ...{ id: uuidv7(), role, kind: given.kind ?? 'lab', endpoint: given.endpoint ?? 'http://127.0.0.1:9' },
+    ...{ username: given.username ?? 'drover', ca: '', fingerprint: given.fingerprint ?? '' },
+  }
+  const secret = sealPassword(given.sealer ?? testSealer, row, given.password ?? 'imagined-password')
   const settings = readSettings(role, given.settings ?? {})
   // Moments are stored rounded to the millisecond: one of now may lie ahead.
   const dueInSeconds = given.quiet ? 86_400 : -1
   const [site] = await db<SiteRow[]>`
     insert into site (id, role, name, kind, endpoint, username, secret, fingerprint, settings, created_by, connectivity,
       next_check_at, next_sync_at)
-    values (${uuidv7()}::uuid, ${role}, ${given.name}, ${given.kind ?? 'lab'},
-      ${given.endpoint ?? 'http://127.0.0.1:9'}, ${given.username ?? 'drover'}, ${secret},
-      ${given.fingerprint ?? ''}, ${JSON.stringify(settings)}::text::jsonb, 'test', ${given.connectivity ?? 'unknown'},
+    values (${row.id}::uuid, ${role}, ${given.name}, ${row.kind}, ${row.endpoint}, ${row.username}, ${secret},
+      ${row.fingerprint}, ${JSON.stringify(settings)}::text::jsonb, 'test', ${given.connectivity ?? 'unknown'},
       now() + ${dueInSeconds} * interval '1 second', now() + ${dueInSeconds} * interval '1 second')
     returning *`
   if (!site) throw new Error('The site was not stored.')
   return site
+}
+
+/** Another address, account or certificate of a site, with its password sealed again: as the API changes it. */
+export const moveSite = async (
+  db: Db,
+  given: { readonly name: string; readonly role?: string },
+  change: Partial<Pick<SiteRow, 'endpoint' | 'username' | 'fingerprint'>> & { readonly password?: string },
+  sealer: Sealer = testSealer,
+): Promise<void> => {
+  const { password: fresh, ...facts } = change
+  const [before] = await db<SiteRow[]>`
+    select * from site where name = ${given.name} and role = ${given.role ?? 'source'}`
+  if (!before?.secret) throw new Error(`There is no ${given.name} with a password.`)
+  const stored = JSON.parse(sealer.open(before.secret, sitePasswordPlace(before))) as { password: string }
+  const secret = sealPassword(sealer, { ...before, ...facts }, fresh ?? stored.password)
+  await db`update site set ${db({ ...facts, secret })} where id = ${before.id}::uuid`
 }
 
 export interface InventoryWorker {
@@ -81,21 +99,20 @@ export const createInventoryWorker = (
   const platforms = new Platforms({ sealer, caller: 'drover/test', openers: { lab: open, vsphere: open } })
   atEnd(() => platforms.close())
   const use = platforms.use.bind(platforms)
-  const parts = { use, sealer }
-  const track = createTrackInstance(db, use)
   const handlers = [
-    createSyncSource(parts),
-    createSyncTarget(parts),
-    createCheckConnection(use),
-    createPowerInstance(use),
-    track,
-  ] as readonly Handler[]
+    handleSyncSource(sealer),
+    handleSyncTarget(sealer),
+    handleCheckConnection,
+    handlePowerInstance,
+    handleTrackInstance,
+  ]
   const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log }
   const runner = new Runner({
     ...base,
+    usePlatform: use,
     keeper: new LeaseKeeper(base),
     handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
-    undoers: new Map(Object.entries(track.undoers ?? {})),
+    undoers: new Map(Object.entries(handleTrackInstance.undoers ?? {})),
   })
   const follow = async (id: string) => {
     await makeDue(db, id)

@@ -9,17 +9,17 @@ import { isCopied } from '../../src/domain/inventory/copy-way.ts'
 import { applyOverrides, type EffectiveFacts } from '../../src/domain/inventory/overrides.ts'
 import { batchConfig, batchDefaults } from '../../src/domain/migration/batch-settings.ts'
 import type { EntryJobKind } from '../../src/domain/migration/entry-facts.ts'
+import type { Handler, UsePlatform } from '../../src/ledger/job.ts'
 import { sendJob } from '../../src/migration/apply-entry.ts'
 import { extentBytes } from '../../src/migration/copy/extent-map.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
 import type { Sealer } from '../../src/seal.ts'
-import type { Handler } from '../../workers/handler.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { Runner } from '../../workers/runner.ts'
 import { quietLog } from './events.ts'
 import { createInventoryWorker, type InventoryWorker, instanceOf, makeSite } from './inventory.ts'
 import type { SiteClient, TestLab } from './lab.ts'
-import { jobOf, leaseMs, makeDue } from './ledger.ts'
+import { jobOf, leaseMs, makeDue, noPlatform } from './ledger.ts'
 
 /** Both ends of a migration on one lab, known to the ledger, and a batch that runs. */
 export interface JourneyWorld {
@@ -143,10 +143,15 @@ export const entryOf = async (db: Db, id: string): Promise<EntryRow> => {
 }
 
 /** A worker of this process for the jobs of journeys. */
-export const createJourneyWorker = (db: Db, handlers: readonly Handler[]) => {
+export const createJourneyWorker = (
+  db: Db,
+  handlers: readonly Handler[],
+  usePlatform: UsePlatform = noPlatform,
+) => {
   const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log: quietLog }
   const runner = new Runner({
     ...base,
+    usePlatform,
     keeper: new LeaseKeeper(base),
     handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
     undoers: new Map(handlers.flatMap(({ undoers }) => Object.entries(undoers ?? {}))),

@@ -5,16 +5,17 @@ import type { EffectRow } from '../../db/schema/effect.ts'
 import type { JobRow } from '../../db/schema/job.ts'
 import { systemClock } from '../../src/clock.ts'
 import type { JobKind } from '../../src/domain/job/kind.ts'
+import { findKind } from '../../src/domain/job/registry.ts'
 import { selfTest } from '../../src/domain/job/self-test.ts'
 import { claimWithTokens } from '../../src/ledger/admission.ts'
 import { claimGroup } from '../../src/ledger/claim.ts'
 import { enqueue, type NewJob } from '../../src/ledger/enqueue.ts'
+import type { Handler, JobContext, Outcome, Undoer, UsePlatform } from '../../src/ledger/job.ts'
 import type { Logger } from '../../src/log.ts'
-import { JobContext } from '../../workers/context.ts'
 import { type Ending, endTurn } from '../../workers/end-turn.ts'
-import type { Handler, Outcome, Undoer } from '../../workers/handler.ts'
 import { LeaseKeeper } from '../../workers/lease-keeper.ts'
 import { Runner } from '../../workers/runner.ts'
+import { RunningJob } from '../../workers/running-job.ts'
 import { quietLog } from './events.ts'
 
 export type Run = (ctx: JobContext) => Promise<Outcome>
@@ -100,6 +101,9 @@ export const makeDue = async (db: Db, ...ids: string[]): Promise<void> => {
   await db`update job set run_after = now() - interval '1 millisecond', bell = 'due' where id = any(${ids}::uuid[]) and state = 'ready'`
 }
 
+/** For work that opens no platform. */
+export const noPlatform: UsePlatform = () => Promise.reject(new Error('This test opens no platform.'))
+
 export const handlerOf = (run: Run, undoers: Undoers = new Map(), kind: JobKind = selfTest): Handler => ({
   kind,
   run,
@@ -107,15 +111,22 @@ export const handlerOf = (run: Run, undoers: Undoers = new Map(), kind: JobKind 
 })
 
 /** What a handler of the job would be given. */
-export const contextOf = (db: Db, job: ClaimedJob): JobContext =>
-  new JobContext({ db, job, kind: selfTest, log: quietLog })
+export const contextOf = (db: Db, job: ClaimedJob, usePlatform: UsePlatform = noPlatform): RunningJob =>
+  new RunningJob({
+    db,
+    job,
+    kind: findKind(job.kind) ?? selfTest,
+    clock: systemClock,
+    log: quietLog,
+    usePlatform,
+  })
 
 /** Ends the turn of a claimed job as a worker does. */
 export const end = (
   db: Db,
   job: ClaimedJob,
   ending: Ending,
-  options: { undoers?: Undoers; ctx?: JobContext } = {},
+  options: { undoers?: Undoers; ctx?: RunningJob } = {},
 ): Promise<string> => {
   const undoers = options.undoers ?? new Map()
   const handler = handlerOf(() => Promise.reject(new Error('This handler is never run.')))
@@ -148,7 +159,7 @@ export const createWorker = (
   const keeper = new LeaseKeeper(base)
   const undoers = options.undoers ?? new Map()
   const handlers = new Map([['self-test', handlerOf(run, undoers, options.kind)]])
-  const runner = new Runner({ ...base, keeper, handlers, undoers })
+  const runner = new Runner({ ...base, keeper, handlers, undoers, usePlatform: noPlatform })
   return {
     id,
     keeper,

@@ -13,9 +13,8 @@ import { type CanceledOperation, cancelOperation } from '../../src/operation/can
 import { tickOperations } from '../../src/operation/ticks.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
 import type { Platform } from '../../src/platforms/ports.ts'
-import type { Handler } from '../../workers/handler.ts'
-import { createOperateMachine } from '../../workers/handlers/operate-machine.ts'
-import { createSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import { handleOperateMachine } from '../../workers/handlers/operate-machine.ts'
+import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
 import type { OpenPlatform } from '../../workers/platforms.ts'
 import { createInventoryWorker, makeSite } from './inventory.ts'
 import { createJourneyWorker } from './journeys.ts'
@@ -73,9 +72,8 @@ export const createOperators = (parts: {
 }): Operators => {
   const { db, target, open } = parts
   const { use } = createInventoryWorker(db, open)
-  const operate = createOperateMachine({ db, use })
-  const settle = createSettleDebt(new Map(Object.entries(operate.undoers ?? {})))
-  const worker = createJourneyWorker(db, [operate, settle] as readonly Handler[])
+  const settle = handleSettleDebt(new Map(Object.entries(handleOperateMachine.undoers ?? {})))
+  const worker = createJourneyWorker(db, [handleOperateMachine, settle], use)
   const operation = async (id: string): Promise<OperationRow> => {
     const row = await findOperation(db, id)
     if (!row) throw new Error(`There is no operation ${id}.`)

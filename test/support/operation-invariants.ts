@@ -197,7 +197,10 @@ const atRest = (db: Queryable): Promise<string[]> =>
 /** What was asked for may be refused, or fail, and nothing has come of it: whoever waits for another try may give it up. */
 const refusable: readonly OperationKind[] = ['hibernate', 'wake', 'restore', 'migrate', 'evict']
 
-/** From now on every single change of an operation is looked at, also those that the next one covers up. */
+/**
+ * From now on every single change of an operation is looked at, also those that the next one covers up. Whoever makes it:
+ * a role has no right to the table in which what is broken is noted.
+ */
 export const watchOperations = async (db: Db): Promise<void> => {
   const edges = operationStates.flatMap((from) =>
     operationEvents.flatMap((event) => {
@@ -208,7 +211,8 @@ export const watchOperations = async (db: Db): Promise<void> => {
   await db.unsafe(`
     create schema watch;
     create table watch.broken (what text not null);
-    create function watch.operation() returns trigger language plpgsql as $$
+    create function watch.operation() returns trigger language plpgsql security definer
+      set search_path = public, pg_temp as $$
     begin
       insert into watch.broken
       select format('watch: %s %s: %s (%s %s%% > %s %s%%)', new.kind, new.id, rule.what, old.state, old.progress, new.state,

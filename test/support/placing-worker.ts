@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
 import { CpuPool } from '../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../workers/handlers/place-instance.ts'
+import { handlePlaceInstance } from '../../workers/handlers/place-instance.ts'
 import { atEnd } from './cleanup.ts'
 import { createJourneyWorker, createJourneyWorld } from './journeys.ts'
 import type { TestLab } from './lab.ts'
@@ -11,7 +11,7 @@ export const createPlacing = async (db: Db, lab: TestLab) => {
   const cpu = new CpuPool()
   atEnd(() => cpu.close())
   const world = await createJourneyWorld(db, lab)
-  const worker = createJourneyWorker(db, [createPlaceInstance({ db, use: world.inventory.use, cpu })])
+  const worker = createJourneyWorker(db, [handlePlaceInstance(cpu)], world.inventory.use)
   /** Sends an entry's job to place it, and follows it to its end. */
   const place = async (id: string) => worker.finish(await sendPlace(world, id))
   return { world, worker, place }

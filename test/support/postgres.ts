@@ -1,13 +1,16 @@
-import { rm } from 'node:fs/promises'
+import { chown, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { inject } from 'vitest'
-import { type Db, openDb } from '../../db/client.ts'
-import { migrateDb } from '../../db/migrate.ts'
+import { type Db, type DbTypes, openDb } from '../../db/client.ts'
 import { createLog } from '../../src/log.ts'
+import { clusterLogins } from '../../src/standalone/cluster-logins.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/standalone/embedded-postgres.ts'
+import { findUnprivilegedUser } from '../../src/standalone/unprivileged-user.ts'
 import { forgetChild, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
-import { databaseUrl } from './shared-postgres.ts'
+import { fixLogins } from './logins.ts'
+import { databaseUrl, migrateAsOwner } from './shared-postgres.ts'
 import { freePort, makeTempDir } from './temp.ts'
 import { until } from './wait.ts'
 
@@ -19,15 +22,17 @@ export interface TestDatabase {
 }
 
 /**
- * A fresh, migrated database, a copy of the run's template. Call it at the top of a file
+ * A fresh database: migrated, as a copy of the run's template, or empty. Call it at the top of a file
  * (`const database = await createDatabase()`) or inside a test. It is dropped at the end; a connection that
  * somebody left open by then fails the file or test.
  */
-export const createDatabase = async (): Promise<TestDatabase> => {
+export const createDatabase = async ({ migrated = true } = {}): Promise<TestDatabase> => {
   const name = `t_${process.pid}_${Math.random().toString(36).slice(2, 10)}`
   const server = inject('postgresUrl')
   const admin = postgres(server, { max: 1, onnotice: () => {} })
-  await admin`create database ${admin(name)} template ${admin(inject('postgresTemplate'))}`
+  const template = migrated ? inject('postgresTemplate') : 'template0'
+  await admin`
+    create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}`
   const url = databaseUrl(server, name)
   const db = openDb({ url, max: 6, applicationName: 'drover-test' })
   atEnd(async () => {
@@ -55,6 +60,12 @@ const leftConnections = async (admin: postgres.Sql, database: string): Promise<s
 }
 
 /** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
+/** A connection of its own. The driver hands out only those that are open: on an empty pool it would wait for ever. */
+export const reserveConnection = async (db: Db): Promise<postgres.ReservedSql<DbTypes>> => {
+  await db`select 1`
+  return db.reserve()
+}
+
 export interface OwnPostgres {
   /** A migrated database of this server. */
   readonly url: string
@@ -68,17 +79,36 @@ export interface OwnPostgres {
   restart(): Promise<void>
 }
 
+/** The server refuses a key that others can read, and may be another user than we are. */
+const tlsSettings = async (own: { readonly key: string; readonly cert: string }) => {
+  const dir = await makeTempDir('postgres-tls')
+  atEnd(() => rm(dir, { recursive: true, force: true }))
+  const [key, cert] = [join(dir, 'server.key'), join(dir, 'server.crt')]
+  await writeFile(key, own.key, { mode: 0o600 })
+  await writeFile(cert, own.cert)
+  const user = await findUnprivilegedUser()
+  if (user) for (const path of [dir, key]) await chown(path, user.uid, user.gid)
+  return { ssl: 'on', ssl_key_file: key, ssl_cert_file: cert }
+}
+
 /** Starts a server of the test's own, with durability on unless `settings` say otherwise. */
 export const startOwnPostgres = async (
-  options: { settings?: Record<string, string>; migrate?: boolean } = {},
+  options: {
+    settings?: Record<string, string>
+    migrate?: boolean
+    /** It takes TLS too, with this certificate. */
+    tls?: { readonly key: string; readonly cert: string }
+  } = {},
 ): Promise<OwnPostgres> => {
   const dir = await makeTempDir('own-postgres')
+  await fixLogins(dir)
+  const tls = options.tls ? await tlsSettings(options.tls) : {}
   const run = inject('run')
   const launch = async (port: number): Promise<EmbeddedPostgres> => {
     const server = await startEmbeddedPostgres({
       dataDir: dir,
       log: createLog({ role: 'test-postgres', level: 'error' }),
-      settings: { shared_buffers: '64MB', ...options.settings },
+      settings: { shared_buffers: '64MB', ...tls, ...options.settings },
       port,
     })
     noteChild(run, server.pid, 'postgres')
@@ -96,7 +126,7 @@ export const startOwnPostgres = async (
     if (server.port !== port) throw new Error(`Somebody took port ${port} while the server was down.`)
   }
   const stop = async () => await server.stop('fast')
-  if (options.migrate !== false) await migrateDb(url)
+  if (options.migrate !== false) await migrateAsOwner(url)
   return {
     url,
     port,

@@ -5,9 +5,10 @@ import { fileURLToPath } from 'node:url'
 import { inject } from 'vitest'
 import { forgetChild, groupMembers, killGroup, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
+import { withLogin } from './logins.ts'
 import { settles, until } from './wait.ts'
 
-export type Role = 'api' | 'worker' | 'conductor' | 'lab' | 'migrate' | 'up'
+export type Role = 'api' | 'worker' | 'conductor' | 'lab' | 'migrate' | 'rekey' | 'up'
 
 export interface Exit {
   readonly code: number | null
@@ -170,10 +171,10 @@ const endProcess = async (ended: TestProcess, run: string): Promise<void> => {
     throw new Error(`Process ${ended.pid} ended but left ${left.join(', ')} running.\n${ended.output}`)
 }
 
-/** A role of Drover as production runs it. Health and API ports are free ones unless `env` says otherwise. */
+/** A role of Drover as production runs it, under its own login. Health and API ports are free ones unless `env` says otherwise. */
 export const startRole = (role: Role, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
   startProcess({
     command: process.execPath,
     args: [inject('roles'), role],
-    env: { DROVER_PORT: '0', DROVER_HEALTH_PORT: '0', ...env },
+    env: { DROVER_PORT: '0', DROVER_HEALTH_PORT: '0', ...withLogin(role, env) },
   })

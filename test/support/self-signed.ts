@@ -2,6 +2,7 @@ import { createHash, generateKeyPairSync, randomBytes, sign } from 'node:crypto'
 import { isIPv4 } from 'node:net'
 
 export interface SelfSigned {
+  readonly name: string
   readonly key: string
   /** PEM; as it signed itself, it is its own CA too. */
   readonly cert: string
@@ -9,26 +10,31 @@ export interface SelfSigned {
   readonly fingerprint: string
 }
 
-/** A new certificate for a server of the test's own; with `days` below zero it has run out. */
-export const selfSigned = (options: { host?: string; days?: number; name?: string } = {}): SelfSigned => {
-  const { host = '127.0.0.1', days = 30, name = 'drover test' } = options
+/**
+ * A new certificate for a server of the test's own; with `days` below zero it has run out. `by`: the authority that
+ * signs it, where it does not sign itself.
+ */
+export const selfSigned = (
+  options: { host?: string; days?: number; name?: string; by?: SelfSigned } = {},
+): SelfSigned => {
+  const { host = '127.0.0.1', days = 30, name = 'drover test', by } = options
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' })
-  const subject = sequence(set(sequence(commonNameId, der(0x0c, Buffer.from(name)))))
   const dayMs = 86_400_000
   const body = sequence(
     der(0xa0, integer(Buffer.from([2]))),
     integer(Buffer.concat([Buffer.from([1]), randomBytes(15)])),
     sequence(ecdsaWithSha256),
-    subject,
+    commonName(by?.name ?? name),
     sequence(time(Date.now() - 2 * dayMs), time(Date.now() + days * dayMs)),
-    subject,
+    commonName(name),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(basicConstraints, alternativeName(host))),
+    der(0xa3, sequence(...(by ? [] : [basicConstraints]), alternativeName(host))),
   )
-  const signature = sign('sha256', body, privateKey)
+  const signature = sign('sha256', body, by?.key ?? privateKey)
   const certificate = sequence(body, sequence(ecdsaWithSha256), bits(signature))
   const lines = certificate.toString('base64').match(/.{1,64}/g) ?? []
   return {
+    name,
     key: privateKey.export({ type: 'pkcs8', format: 'pem' }) as string,
     cert: `-----BEGIN CERTIFICATE-----\n${lines.join('\n')}\n-----END CERTIFICATE-----\n`,
     fingerprint: createHash('sha256').update(certificate).digest('hex'),
@@ -44,6 +50,7 @@ const sequence = (...parts: Buffer[]) => der(0x30, Buffer.concat(parts))
 const set = (...parts: Buffer[]) => der(0x31, Buffer.concat(parts))
 const integer = (value: Buffer) => der(0x02, value)
 const bits = (value: Buffer) => der(0x03, Buffer.concat([Buffer.from([0]), value]))
+const commonName = (name: string) => sequence(set(sequence(commonNameId, der(0x0c, Buffer.from(name)))))
 const octets = (value: Buffer) => der(0x04, value)
 const id = (hex: string) => der(0x06, Buffer.from(hex, 'hex'))
 /** UTCTime: good until 2049. */

@@ -1,9 +1,11 @@
 import { rm } from 'node:fs/promises'
 import postgres from 'postgres'
-import { migrateDb } from '../../db/migrate.ts'
 import { createLog } from '../../src/log.ts'
+import { clusterLogins } from '../../src/standalone/cluster-logins.ts'
 import { startEmbeddedPostgres } from '../../src/standalone/embedded-postgres.ts'
+import { prepareDatabase } from '../../src/standalone/prepare-database.ts'
 import { forgetChild, noteChild } from './children.ts'
+import { fixLogins, loginUrl } from './logins.ts'
 import { makeTempDir } from './temp.ts'
 
 /** Safe to lose: the data lives as long as the run. Nothing waits for the disk, so tests wait for nothing. */
@@ -31,9 +33,16 @@ export const databaseUrl = (server: string, database: string): string => {
   return url.href
 }
 
+/** The schema, the bell's store and who may do what, made as in production: by the owner, who is no superuser. */
+export const migrateAsOwner = async (url: string): Promise<void> => {
+  const say = (text: string) => process.stderr.write(`${text}\n`)
+  await prepareDatabase({ setupDatabaseUrl: undefined, roleUrls: {} }, { url: loginUrl(url, 'owner'), say })
+}
+
 /** Starts the run's server and migrates the database that `createDatabase` copies. */
 export const startSharedPostgres = async (run: string): Promise<SharedPostgres> => {
   const dir = await makeTempDir('postgres')
+  await fixLogins(dir)
   const server = await startEmbeddedPostgres({
     dataDir: dir,
     log: createLog({ role: 'test-postgres', level: 'warn' }),
@@ -48,8 +57,8 @@ export const startSharedPostgres = async (run: string): Promise<SharedPostgres> 
   try {
     const url = databaseUrl(server.url, 'postgres')
     const admin = postgres(url, { max: 1, onnotice: () => {} })
-    await admin`create database ${admin(template)}`
-    await migrateDb(databaseUrl(url, template))
+    await admin`create database ${admin(template)} owner ${admin(clusterLogins.owner)}`
+    await migrateAsOwner(databaseUrl(url, template))
     // Nobody may connect to it any more: a connection would block every copy.
     await admin`alter database ${admin(template)} with is_template true allow_connections false`
     await admin.end()

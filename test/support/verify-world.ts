@@ -5,13 +5,12 @@ import { batchConfig, batchDefaults } from '../../src/domain/migration/batch-set
 import { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
 import type { Sealer } from '../../src/seal.ts'
 import { CpuPool } from '../../workers/cpu-pool.ts'
-import type { Handler } from '../../workers/handler.ts'
-import { createFinalVerify } from '../../workers/handlers/final-verify.ts'
+import { handleFinalVerify } from '../../workers/handlers/final-verify.ts'
 import { atEnd } from './cleanup.ts'
+import { createCopyWorker } from './copy-worker.ts'
 import { testSealer } from './events.ts'
-import { createHandlersOf } from './journey-handlers.ts'
 import {
-  createJourneyWorker,
+  type createJourneyWorker,
   createJourneyWorld,
   entryOf,
   type JourneyWorld,
@@ -49,8 +48,8 @@ export const createVerifyWorld = async (
   atEnd(() => cpu.close())
   const budget = new ByteBudget(32 * 1024 * 1024)
   const sealer = options.sealer ?? testSealer
-  const verify = createFinalVerify({ db, use: world.inventory.use, budget, cpu, sealer })
-  const worker = createJourneyWorker(db, [...createHandlersOf(world), verify] as readonly Handler[])
+  const verify = handleFinalVerify({ budget, threads: cpu, sealer })
+  const worker = createCopyWorker(world, undefined, undefined, [verify])
   const setBatch: VerifyWorld['setBatch'] = async ({ config = {}, defaults = {} }) => {
     const parsed = batchDefaults.parse({
       placement: { target: world.target.name, storage_pool: 'local' },

@@ -1,52 +1,8 @@
 import { writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { PassThrough, Readable } from 'node:stream'
 import { expect, test } from 'vitest'
-import { runCli } from '../../src/cli/run.ts'
-import { atEnd } from '../support/cleanup.ts'
+import { startApi } from '../support/stub-api.ts'
 import { tempDir } from '../support/temp.ts'
-
-interface Asked {
-  readonly method: string
-  readonly path: string
-  readonly query: URLSearchParams
-  readonly body: Record<string, unknown>
-}
-
-/** An API that answers as a test says, and remembers what it was asked. */
-const startApi = async (answer: (asked: Asked, nth: number) => unknown) => {
-  const asked: Asked[] = []
-  const server = createServer((request, response) => {
-    let text = ''
-    request.on('data', (chunk) => (text += String(chunk)))
-    request.on('end', () => {
-      const url = new URL(request.url ?? '/', 'http://api')
-      const body = (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>
-      const one = { method: request.method ?? '', path: url.pathname, query: url.searchParams, body }
-      asked.push(one)
-      response.setHeader('content-type', 'application/json').setHeader('etag', '"7"')
-      response.end(JSON.stringify(answer(one, asked.length)))
-    })
-  })
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
-  atEnd(() => new Promise((resolve) => server.close(resolve)))
-  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const runAs = async (typed: string | undefined, line: readonly string[]) => {
-    const [stdout, stderr] = [new PassThrough(), new PassThrough()]
-    const env = { DROVER_URL: url, DROVER_TOKEN: 'x' }
-    const stdin = Object.assign(Readable.from([typed ?? '']), { isTTY: typed !== undefined })
-    const code = await runCli(line, { env, stdout, stderr, stdin, signal: new AbortController().signal })
-    return { code, stdout: String(stdout.read() ?? ''), stderr: String(stderr.read() ?? '') }
-  }
-  return {
-    asked,
-    run: (...line: string[]) => runAs(undefined, line),
-    /** With a person at the terminal, who types this. */
-    typing: (typed: string, ...line: string[]) => runAs(typed, line),
-  }
-}
 
 const batchOf = (state: string, entries: Record<string, number>) => ({
   name: 'wave-1',
@@ -256,6 +212,7 @@ const down = {
   entries: [{ id: 'e1', instance: 'web-1', because: 'Its batch is stopped.' }],
 }
 
+// promise: off-said-first
 test('a stop says who stays off, before and after; a script is told and not held up', async () => {
   const { run, typing, asked } = await startApi(() => ({ ...batchOf('stopped', {}), down }))
   const posts = () => asked.filter(({ method }) => method === 'POST').length

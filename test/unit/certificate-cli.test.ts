@@ -35,9 +35,29 @@ test('a sound certificate ends with 0 and says what it proves', async () => {
   const seen = await cli(file, '--key', pem)
   expect(seen.code).toBe(0)
   expect(seen.text).toContain('Sound: it is as it was signed, with the key that you gave.')
-  expect((await cli(file)).text).toContain('Give --key')
-  const json = JSON.parse((await cli(file, '--json')).text) as object
-  expect(json).toMatchObject({ sound: true, pinned: false })
+})
+
+test('without a key nobody vouches for a certificate, a forged one too: it is not proved, and does not end with 0', async () => {
+  const forged = await put('forged.json', sampleFile().text)
+  for (const path of [file, forged]) {
+    const seen = await cli(path)
+    expect(seen.code).toBe(4)
+    expect(seen.text).toContain('NOT PROVED: the file is consistent but nobody vouches for it')
+    expect(seen.text).not.toContain('Sound')
+    const json = JSON.parse((await cli(path, '--json')).text) as object
+    expect(json).toMatchObject({ sound: true, pinned: false })
+  }
+})
+
+test('a forgery that is whole by itself ends with 5 when the key is given', async () => {
+  const pem = await put('ours.pem', publicPem(key.publicKey))
+  const forged = await put('by-another.json', sampleFile().text)
+  const seen = await cli(forged, '--key', pem)
+  expect([seen.code, seen.text]).toEqual([5, expect.stringContaining('NOT SOUND')])
+  expect(JSON.parse((await cli(forged, '--key', pem, '--json')).text)).toMatchObject({
+    sound: false,
+    foreign: true,
+  })
 })
 
 test('an altered one ends with 1 and says why', async () => {
@@ -45,7 +65,7 @@ test('an altered one ends with 1 and says why', async () => {
   const seen = await cli(altered)
   expect([seen.code, seen.text]).toEqual([1, expect.stringContaining('NOT SOUND')])
   const other = await put('other.pem', publicPem(makeSigningPair().publicKey))
-  expect(await cli(file, '--key', other)).toMatchObject({ code: 1 })
+  expect(await cli(altered, '--key', other)).toMatchObject({ code: 1 })
   expect(JSON.parse((await cli(altered, '--json')).text)).toMatchObject({ sound: false })
 })
 

@@ -29,6 +29,7 @@ test('an older file, which names no people, is sound as well', () => {
   })
 })
 
+// promise: certificate
 test('every byte matters: none can be another one', () => {
   const bytes = Buffer.from(text)
   const passed: number[] = []

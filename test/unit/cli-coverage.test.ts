@@ -9,7 +9,7 @@ import { depsOver } from '../api/setup.ts'
 const exceptions: Readonly<Record<string, string>> = {}
 
 /** Commands that ask nobody, or pages which are not part of the API's document. */
-const withoutOperation = ['verify', 'doctor']
+const withoutOperation = ['verify']
 
 const methods = ['get', 'put', 'post', 'delete', 'patch'] as const
 

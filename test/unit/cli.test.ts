@@ -1,20 +1,18 @@
 import { execFileSync } from 'node:child_process'
-import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { checkClock, checkNode, checkVersions } from '../../src/cli/commands/doctor.ts'
+import { checkClock, checkHeads, checkNode, checkVersions } from '../../src/cli/commands/doctor.ts'
 import { commands } from '../../src/cli/commands.ts'
 import { completionScript } from '../../src/cli/completion.ts'
-import { readConnection } from '../../src/cli/connection.ts'
 import { cellText, field, tableLines } from '../../src/cli/output.ts'
 import { progressBar } from '../../src/cli/progress-bar.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { version } from '../../src/config.ts'
 import { atEnd } from '../support/cleanup.ts'
-import { tempDir } from '../support/temp.ts'
+import { ourImports } from './dependency-rules.ts'
+import { codeFiles } from './sources.ts'
 
 const run = async (args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
@@ -99,6 +97,18 @@ test('who sends no good token is told where the command line takes one from', as
   expect(stderr).not.toContain('header')
 })
 
+test('who sends a wrong token is told which one was refused, and where', async () => {
+  const url = await answering(401, {
+    code: 'unauthenticated',
+    detail: 'It is not valid.',
+    remedy: 'Send a header.',
+  })
+  const { code, stderr } = await run(['kinds'], { DROVER_URL: url, DROVER_TOKEN: 'drv_wrong' })
+  expect(code).toBe(3)
+  expect(stderr).toContain(`The token in DROVER_TOKEN is refused at ${url}`)
+  expect(stderr).not.toContain('drv_wrong')
+})
+
 test('an API that is not there gives exit code 3 and says how to find it', async () => {
   const { code, stderr } = await run(['doctor', '--json'], {
     DROVER_URL: 'http://127.0.0.1:65111',
@@ -111,19 +121,16 @@ test('an API that is not there gives exit code 3 and says how to find it', async
   expect(other.stderr).toContain('Set DROVER_URL')
 })
 
-test('the token of this machine is never sent to another one', async () => {
-  const dir = await tempDir('cli')
-  writeFileSync(join(dir, 'local.token'), 'drv_local\n')
-  const env = { DROVER_DATA_DIR: dir }
-  expect(readConnection(env)).toMatchObject({ url: 'http://127.0.0.1:7070', token: 'drv_local' })
-  expect(readConnection({ ...env, DROVER_URL: 'http://localhost:80' }).token).toBe('drv_local')
-  for (const url of ['https://drover.example.org', 'http://127.0.0.1.example.org', 'http://10.0.0.1:7070'])
-    expect(readConnection({ ...env, DROVER_URL: url }).token).toBeUndefined()
-  expect(readConnection({ ...env, DROVER_TOKEN: 'drv_mine' })).toMatchObject({ token: 'drv_mine' })
+test('the command line loads no database, no API and no worker: it asks them', () => {
+  const imports = ourImports(codeFiles, { lazyToo: false })
+  const loaded = new Set(['src/cli/run.ts'])
+  for (const file of loaded) for (const { from, to } of imports) if (from === file) loaded.add(to)
+  expect(loaded.size).toBeGreaterThan(50)
+  expect([...loaded].filter((file) => /^(db|workers|src\/(api|ledger))\//.test(file))).toEqual([])
 })
 
 test('text of others cannot steer the terminal', () => {
-  expect(cellText('a\u001b[2Jb\r\nc\u009bd')).toBe('a [2Jb  c d')
+  expect(cellText('a\u001b[2Jb\r\nc\u009bd')).toBe('a⟨1B⟩[2Jb⟨D⟩⟨A⟩c⟨9B⟩d')
   expect(cellText(null)).toBe('-')
   expect(cellText({ a: 1 })).toBe('{"a":1}')
 })
@@ -182,4 +189,13 @@ test('the scripts for zsh and fish name every command', () => {
     const script = completionScript(shell, commands, ['help'])
     for (const { name } of commands) for (const word of name.split(' ')) expect(script).toContain(word)
   }
+})
+
+test('doctor warns of heads that are no longer handed out while events are sealed, and of nothing else', () => {
+  const newest = { seq: 9, sealed_at: '2026-11-18T12:00:00.000Z' }
+  const verdicts = (at: string) => checkHeads({ head: { at }, newest }, 60).map(({ verdict }) => verdict)
+  expect(verdicts('2026-11-18T10:00:00.000Z')).toEqual(['ok'])
+  expect(verdicts('2026-11-18T09:59:59.000Z')).toEqual(['warn'])
+  expect(checkHeads({ head: null, newest }, 60)).toEqual([])
+  expect(checkHeads({ head: { at: '2026-11-18T09:00:00.000Z' }, newest: null }, 60)).toEqual([])
 })

@@ -165,11 +165,15 @@ test('a site that is away warns in words, and only of the cause', () => {
   ])
 })
 
+// promise: wait-names-platform
 test('a platform that does not answer is named with since when, and with who is off because of it', () => {
   const away = {
     ...{ role: 'target', name: 'oslo', connectivity: 'cannot-connect', syncError: null },
     connectivitySince: new Date('2026-11-19T12:03:00Z'),
-    connectivityError: { message: '10.0.0.1:443 cannot be reached (ECONNREFUSED).' },
+    connectivityError: {
+      code: 'platform-unreachable',
+      message: '10.0.0.1:443 cannot be reached (ECONNREFUSED).',
+    },
     down: { count: 1, message: '1 machine is off for its migration: web-1 (since then).' },
   }
   expect(warningsOf({ ...calm, sites: [away] }).map(({ text }) => text)).toEqual([

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process'
-import { readFileSync, rmSync, statSync } from 'node:fs'
+import { readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -23,6 +23,7 @@ interface Service {
   readonly restart?: string
   readonly cap_drop?: string[]
   readonly security_opt?: string[]
+  readonly ulimits?: Record<string, number>
   readonly tmpfs?: string[]
   readonly logging?: { options?: Record<string, string> }
   readonly mem_limit?: string
@@ -67,6 +68,7 @@ describe('docker-compose.yml', () => {
     expect(facts.read_only).toBe(true)
     expect(facts.cap_drop).toEqual(['ALL'])
     expect(facts.security_opt).toContain('no-new-privileges:true')
+    expect(facts.ulimits?.core).toBe(0)
     expect(facts.user).toMatch(/^(postgres|redis|1000:1000)$/)
     expect(facts.tmpfs?.every((mount) => mount.includes('size='))).toBe(true)
   })
@@ -104,7 +106,8 @@ describe('docker-compose.yml', () => {
       const values = Object.entries(facts.environment ?? {})
       for (const [key, value] of values) {
         expect(`${key}=${value}`).not.toMatch(/\/\/[^/]*:[^/]*@/)
-        if (!/PASSWORD|TOKEN|SECRET|_URL/.test(key)) continue
+        // Where people find Drover is what everybody may know.
+        if (!/PASSWORD|TOKEN|SECRET|_URL/.test(key) || key === 'DROVER_PUBLIC_URL') continue
         expect(key).toMatch(/_FILE$/)
         const secret = value.replace('/run/secrets/', '')
         expect(facts.secrets, `${name} mounts what ${key} names`).toContain(secret)
@@ -118,12 +121,37 @@ describe('docker-compose.yml', () => {
     expect(holders.map(([name]) => name)).toEqual(['api'])
   })
 
-  test('the stores are on an internal network only and publish nothing', () => {
-    expect(compose.networks.backend?.internal).toBe(true)
+  test("each role holds its own login of Postgres, and nobody but `migrate` another one's", () => {
+    const holds = (name: string) =>
+      service(name).secrets?.filter((secret) => secret.endsWith('_database_url'))
+    for (const name of ['api', 'conductor', 'worker']) expect(holds(name)).toEqual([`${name}_database_url`])
+    expect(holds('migrate')).toHaveLength(5)
+    expect(service('migrate').secrets).toHaveLength(6)
+    expect(service('migrate').secrets).toContain('secret_key')
+    expect(holds('postgres')).toEqual([])
+  })
+
+  test('no process may leave a core file', () => {
+    for (const [name, facts] of services) expect(facts.ulimits, name).toMatchObject({ core: 0 })
+  })
+
+  test('the stores are on internal networks only and publish nothing', () => {
     for (const name of ['postgres', 'redis']) {
-      expect(service(name).networks).toEqual(['backend'])
+      const networks = service(name).networks ?? []
+      expect(networks.length).toBeGreaterThan(0)
+      for (const network of networks) expect(compose.networks[network], network).toEqual({ internal: true })
       expect(service(name).ports).toBeUndefined()
     }
+  })
+
+  test('no two roles share a network', () => {
+    const shared = Object.keys(compose.networks).filter(
+      (network) =>
+        ['migrate', 'api', 'conductor', 'worker'].filter((name) => service(name).networks?.includes(network))
+          .length !== 1,
+    )
+    expect(shared).toEqual([])
+    expect(service('redis').networks).not.toContain('migrate-stores')
   })
 
   test('workers can be scaled: no name and no port of their own', () => {
@@ -151,6 +179,33 @@ describe('docker-compose.yml', () => {
     expect(following('--maxmemory-policy')).toBe('noeviction')
     expect(following('--appendonly')).toBe('yes')
     expect(following('--appendfsync')).toBe('everysec')
+  })
+})
+
+describe('docker-compose.old-keys.yml', () => {
+  const over = parse(text('docker-compose.old-keys.yml'), { merge: true }) as ComposeFile
+
+  test('gives the keys of a rotation to everybody who has the secret key, from a file, and changes nothing else', () => {
+    const holders = services.filter(([, facts]) => facts.secrets?.includes('secret_key'))
+    expect(Object.keys(over.services).sort()).toEqual(holders.map(([name]) => name).sort())
+    for (const facts of Object.values(over.services))
+      expect(facts).toEqual({
+        environment: { DROVER_SECRET_KEYS_OLD_FILE: '/run/secrets/secret_keys_old' },
+        secrets: ['secret_keys_old'],
+      })
+    const file = compose.secrets.secret_key?.file.replace(/secret_key$/, 'secret_keys_old')
+    expect(over.secrets).toEqual({ secret_keys_old: { file } })
+    for (const name of Object.keys(over.secrets)) expect(compose.secrets).not.toHaveProperty(name)
+  })
+
+  test('what replaces a key runs in the container of `migrate`, which has the owner and the key', () => {
+    expect(service('migrate').environment).toMatchObject({
+      DATABASE_URL_FILE: '/run/secrets/owner_database_url',
+      DROVER_SECRET_KEY_FILE: '/run/secrets/secret_key',
+    })
+    expect(text('Dockerfile')).toContain('ENTRYPOINT ["node", "src/main.ts"]')
+    expect(text('docs/production.md')).toContain('docker compose run --rm migrate rekey')
+    expect(text('docs/production.md')).toContain('docker compose run --rm migrate repair-seals')
   })
 })
 
@@ -201,24 +256,42 @@ describe('make-secrets', () => {
       .map(([key, value]) => [key, fileOf(value)])
     const config = readConfig(Object.fromEntries(environment))
     const read = (name: string) => readFileSync(join(folder, name), 'utf8').trim()
-    expect(new URL(config.databaseUrl ?? '').password).toBe(read('postgres_password'))
+    expect(new URL(config.databaseUrl ?? '').username).toBe('drover_api_login')
+    expect(new URL(read('setup_database_url')).password).toBe(read('postgres_password'))
+    const urls = ['setup', 'owner', 'api', 'conductor', 'worker'].map((name) => read(`${name}_database_url`))
+    expect(new Set(urls.map((url) => new URL(url).password)).size).toBe(5)
+    expect(new Set(urls.map((url) => new URL(url).host + new URL(url).pathname)).size).toBe(1)
     expect(`requirepass ${new URL(config.redisUrl ?? '').password}`).toBe(read('redis_conf'))
     expect(config.adminToken).toBe(read('admin_token'))
     const sealer = createSealer(config.secretKey ?? '')
-    expect(sealer.open(sealer.seal('kept'))).toBe('kept')
+    expect(sealer.open(sealer.seal('kept', ['thing']), ['thing'])).toBe('kept')
   })
 
   test('run again, it changes nothing and adds what is missing so that it fits the rest', async () => {
     const folder = await tempDir('secrets')
     await make(folder)
-    const before = readFileSync(join(folder, 'database_url'), 'utf8')
+    const before = readFileSync(join(folder, 'setup_database_url'), 'utf8')
     for (const name of ['postgres_password', 'redis_conf']) rmSync(join(folder, name))
     const said = await make(folder)
-    expect(readFileSync(join(folder, 'database_url'), 'utf8')).toBe(before)
+    expect(readFileSync(join(folder, 'setup_database_url'), 'utf8')).toBe(before)
     expect(said).toContain('kept')
     const read = (name: string) => readFileSync(join(folder, name), 'utf8').trim()
     expect(read('postgres_password')).toBe(new URL(before.trim()).password)
     expect(read('redis_conf')).toBe(`requirepass ${new URL(read('redis_url')).password}`)
+  })
+})
+
+describe('make-secrets in a folder of the version before', () => {
+  test('keeps the one URL there was as that of the administrator, and adds logins for the same database', async () => {
+    const folder = await tempDir('secrets')
+    writeFileSync(join(folder, 'database_url'), 'postgres://drover:kept@db.example:5433/fleet\n')
+    await run(process.execPath, ['src/cli/make-secrets.mjs', folder], { cwd: repositoryRoot })
+    const read = (name: string) => readFileSync(join(folder, name), 'utf8').trim()
+    expect(read('setup_database_url')).toBe('postgres://drover:kept@db.example:5433/fleet')
+    expect(read('postgres_password')).toBe('kept')
+    expect(read('worker_database_url')).toMatch(
+      /^postgres:\/\/drover_worker_login:[0-9a-f]{64}@db\.example:5433\/fleet$/,
+    )
   })
 })
 

@@ -94,6 +94,29 @@ describe('the decision to retry', () => {
     )
   })
 
+  // promise: platform-down
+  test('a platform that is down for eleven hours leaves its jobs a try, whatever the dice', () => {
+    fc.assert(
+      fc.property(fc.array(dice, { minLength: 20 }), (rolled) => {
+        let [waitedMs, environmentAttempt] = [0, 0]
+        for (;;) {
+          const random = rolled[environmentAttempt % rolled.length] ?? 0
+          const decision = decideRetry(
+            'environment',
+            { attempt: 0, environmentAttempt },
+            defaultRetryPolicy,
+            random,
+          )
+          if (!decision.retry) break
+          waitedMs += decision.delayMs
+          environmentAttempt += 1
+        }
+        expect(waitedMs).toBeGreaterThan(11 * 3_600_000)
+      }),
+    )
+  })
+
+  // promise: platform-down
   test('a platform that is down never uses up the attempts, and a transient error never the patience', () => {
     fc.assert(
       fc.property(classes, budgets, dice, (errorClass, budget, random) => {
@@ -144,6 +167,7 @@ describe('the transition table', () => {
     }
   })
 
+  // promise: job-transitions
   test('what has succeeded never changes again', () => {
     expect(edges.filter(({ from }) => from === 'succeeded')).toEqual([])
   })
@@ -165,6 +189,7 @@ describe('the transition table', () => {
     ])
   })
 
+  // promise: job-transitions
   test('every event is used, and mayBecome agrees with the table about every triple', () => {
     expect([...new Set(edges.map(({ event }) => event))].sort()).toEqual([...jobEvents].sort())
     for (const from of jobStates)

@@ -7,6 +7,7 @@ const domain = codeFiles.filter((path) => path.startsWith('src/domain/'))
 const impure =
   /\bDate\.now\b|\bnew Date\(\)|\bperformance\.|\bMath\.random\b|\bset(?:Timeout|Interval|Immediate)\b|\bprocess\.|\bfetch\(|\bcrypto\.|\bimport\(/
 
+// promise: pure-decisions
 test('the domain reads no clock, throws no dice and does no I/O: time and chance are arguments', () => {
   expect(domain.length).toBeGreaterThan(10)
   expect(domain.filter((path) => impure.test(withoutComments(readSource(path))))).toEqual([])

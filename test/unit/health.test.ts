@@ -41,11 +41,11 @@ test('metrics of the process and of ours are served together', async () => {
   const address = await serve(async () => ({ ready: true, reasons: [] }))
   const tries = counter('health_test_tries_total', 'Only for this test.', ['kind'])
   expect(counter('health_test_tries_total', 'Only for this test.', ['kind'])).toBe(tries)
-  tries.inc({ kind: 'import-ova' }, 3)
+  tries.inc({ kind: 'plan-batch' }, 3)
   const answer = await fetch(`${address}/metrics`)
   const text = await answer.text()
   expect(answer.headers.get('content-type')).toContain('text/plain')
-  expect(text).toContain('drover_health_test_tries_total{kind="import-ova",role="worker"} 3')
+  expect(text).toContain('drover_health_test_tries_total{kind="plan-batch",role="worker"} 3')
   expect(text).toContain('process_cpu_seconds_total')
 })
 

@@ -43,12 +43,17 @@ describe('scrub', () => {
 
 describe('a line of CSV', () => {
   test('quotes, and is no formula', () => {
-    expect(csvLine(['a', 1, true, null, 'b"c', 'd,e\r\nf'])).toBe('"a","1","true","","b""c","d,e\r\nf"\r\n')
-    expect(csvLine(['=1', '+1', '-1', '@a', '\t=1', '\r=1', ' =1', '\u00a0=1'])).toBe(
-      `${['=1', '+1', '-1', '@a', '\t=1', '\r=1', ' =1', '\u00a0=1'].map((text) => `"'${text}"`).join(',')}\r\n`,
-    )
+    expect(csvLine(['a', 1, true, null, 'b"c', 'd,e'])).toBe('"a","1","true","","b""c","d,e"\r\n')
+    const formulas = ['=1', '+1', '-1', '@a', ' =1', '\u00a0=1', '＝1', '＋1', '－1', '＠a', ' ＝1', '﹦1']
+    expect(csvLine(formulas)).toBe(`${formulas.map((text) => `"'${text}"`).join(',')}\r\n`)
     // A number is ours, and stays one.
     expect(csvLine([-1])).toBe('"-1"\r\n')
+  })
+
+  test('holds no control, and what hides behind one is no formula either', () => {
+    expect(csvLine(['\t=1', '\r=1', '\u200b＝1', '\u202e\u0000=1', 'd\r\ne\u001b[2J'])).toBe(
+      `"'⟨9⟩=1","'⟨D⟩=1","'⟨200B⟩＝1","'⟨202E⟩⟨0⟩=1","d⟨D⟩⟨A⟩e⟨1B⟩[2J"\r\n`,
+    )
   })
 })
 

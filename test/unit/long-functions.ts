@@ -3,7 +3,7 @@ const opensMethod =
   /^\s+(?:(?:async|static|override|get|set)\s+)*(?!(?:if|for|while|switch|catch)\b)[\w#]+(?:<.*>)?\(.*\{$/
 const closesSignature = /^\s*\)(?:: .*)? \{$/
 /** Groups of tests are as long as what they group. */
-const groups = /\b(describe|onEachBell)\b/
+const groups = /\b(describe|onEachBell|onEachFleet)\b/
 
 /**
  * Functions with more lines than allowed, as `path:line has n lines`. Goes by indentation, which the

@@ -4,6 +4,7 @@ import { expect, test } from 'vitest'
 import { jobKinds } from '../../src/domain/job/registry.ts'
 import { tokenClasses } from '../../src/domain/job/token.ts'
 import { settings } from '../../src/domain/settings.ts'
+import { anchorsOf } from './anchors.ts'
 import { codeFiles, readSource, repositoryFiles } from './sources.ts'
 
 const documents = repositoryFiles.filter((path) => path.endsWith('.md'))
@@ -27,7 +28,8 @@ test.each([
 /** What the code reads from the environment, by whatever words. */
 const environmentOfCode = (): string[] => {
   const schema =
-    /const environment = z\.object\(\{([\s\S]*?)\n\}\)/.exec(readSource('src/config.ts'))?.[1] ?? ''
+    /const environment = z\.object\(\{([\s\S]*?)\n\}\)/.exec(readSource('src/config-environment.ts'))?.[1] ??
+    ''
   const ours = codeFiles.filter((path) => /^(src|workers|db)\//.test(path))
   return [
     ...[...schema.matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)].map((match) => match[1] ?? ''),
@@ -77,20 +79,37 @@ test('docs/observability.md lists every metric of ours with its labels, and no o
   }
 })
 
-/** Links of a document to files of ours, as paths from the root. */
-const linksOf = (path: string): string[] =>
+/** Links of a document to files of ours and places in them: paths from the root, and anchors. */
+const linksOf = (path: string): { readonly target: string; readonly anchor: string }[] =>
   [...readSource(path).matchAll(/\]\(([^)\s]+)\)/g)]
     .map((match) => match[1] ?? '')
-    .filter((target) => !/^[a-z]+:|^#/.test(target))
-    .map((target) => posix.join(posix.dirname(path), target.replace(/#.*$/, '')))
+    .filter((link) => !/^[a-z]+:/.test(link))
+    .map((link) => /^([^#]*)#?(.*)$/.exec(link) ?? [])
+    .map(([, file = '', anchor = '']) => ({
+      target: file === '' ? path : posix.join(posix.dirname(path), file),
+      anchor,
+    }))
 
 test('every link between documents leads to a file that exists', () => {
   expect(documents.length).toBeGreaterThan(5)
   const broken = documents.flatMap((path) =>
     linksOf(path)
-      .filter((target) => !existsSync(new URL(`../../${target}`, import.meta.url)))
-      .map((target) => `${path}: ${target}`),
+      .filter(({ target }) => !existsSync(new URL(`../../${target}`, import.meta.url)))
+      .map(({ target }) => `${path}: ${target}`),
   )
+  expect(broken).toEqual([])
+})
+
+test('every link to a place in a document leads to a heading that exists', () => {
+  const places = documents.flatMap((path) =>
+    linksOf(path)
+      .filter(({ target, anchor }) => anchor !== '' && target.endsWith('.md'))
+      .map((link) => ({ path, ...link })),
+  )
+  expect(places.length).toBeGreaterThan(20)
+  const broken = places
+    .filter(({ target, anchor }) => !anchorsOf(readSource(target)).has(anchor))
+    .map(({ path, target, anchor }) => `${path}: ${target}#${anchor}`)
   expect(broken).toEqual([])
 })
 

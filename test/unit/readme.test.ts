@@ -1,56 +1,24 @@
 import { expect, test } from 'vitest'
+import { promiseChapters } from '../support/guarantees/promises.ts'
+import { anchorOf } from './anchors.ts'
 import { readSource, repositoryFiles } from './sources.ts'
 
-/** The rows of the first table below a heading, without the table's own head. */
-const rowsBelow = (path: string, heading: string): string[] => {
-  const [, below] = readSource(path).split(`\n## ${heading}\n`)
-  if (below === undefined) throw new Error(`${path} has no heading "${heading}".`)
-  const table = /(?:^\|.*\n)+/m.exec(below)?.[0] ?? ''
-  return table.trimEnd().split('\n').slice(2)
-}
+const readme = readSource('README.md')
 
-interface NamedTest {
-  readonly path: string
-  readonly name: string
-}
+test('README.md is short enough to be read: 10,240 bytes', () => {
+  expect(Buffer.byteLength(readme)).toBeLessThanOrEqual(10_240)
+})
 
-/** What a row names: a file in backticks, then its tests in quotes; "…" stands for what differs from case to case. */
-const testsIn = (row: string): NamedTest[] =>
-  [...row.matchAll(/`(test\/[^`]+)`((?:[ ,]+"[^"]+")+)/g)].flatMap(([, path = '', names = '']) =>
-    [...names.matchAll(/"([^"]+)"/g)].map(([, name = '']) => ({ path, name })),
+test('README.md has a line for each of the eight chapters of promises, which leads to its tests', () => {
+  expect(promiseChapters).toHaveLength(8)
+  const lines = promiseChapters.map(
+    ({ title, about }) => `- [**${title}.**](docs/guarantees.md#${anchorOf(title)}) ${about}`,
   )
-
-const hasTest = (source: string, name: string): boolean => {
-  const words = name.split('…').map((part) => part.replace(/[.*+?^${}()|[\]\\]/g, '\\$&'))
-  return new RegExp(`['"\`]${words.join('[^\\n]*')}['"\`]`).test(source)
-}
-
-const tables = [
-  ['README.md', 'Guarantees'],
-  ['docs/architecture.md', 'What breaks, and who heals it'],
-] as const
-
-test.each(tables)('every row of a table of promises names a test: %s, %s', (path, heading) => {
-  const rows = rowsBelow(path, heading)
-  expect(rows.length).toBeGreaterThan(10)
-  expect(rows.filter((row) => testsIn(row).length === 0)).toEqual([])
+  expect(lines.filter((line) => !readme.includes(`\n${line}\n`))).toEqual([])
 })
 
-test.each(tables)('every test that a table of promises names exists: %s, %s', (path, heading) => {
-  const known = new Set(repositoryFiles)
-  const missing = rowsBelow(path, heading)
-    .flatMap(testsIn)
-    .filter((named) => !known.has(named.path) || !hasTest(readSource(named.path), named.name))
-  expect(missing).toEqual([])
-})
-
-test('a test is found by its name, in pieces where it differs from case to case, and not by less', () => {
-  const source = "test('one thing holds', () => {})\n  test(`killed at $point it goes on`, () => {})"
-  expect(hasTest(source, 'one thing holds')).toBe(true)
-  expect(hasTest(source, 'killed … it goes on')).toBe(true)
-  expect(hasTest(source, 'one thing')).toBe(false)
-  expect(testsIn('| a | `test/a.test.ts` "b c", "d" |')).toEqual([
-    { path: 'test/a.test.ts', name: 'b c' },
-    { path: 'test/a.test.ts', name: 'd' },
-  ])
+test('README.md leads to every document of the manual', () => {
+  const documents = repositoryFiles.filter((path) => /^docs\/[^/]+\.md$/.test(path))
+  expect(documents.length).toBeGreaterThan(20)
+  expect(documents.filter((path) => !readme.includes(`](${path})`))).toEqual([])
 })

@@ -1,5 +1,7 @@
 import { expect, test } from 'vitest'
+import { FilterTurns } from '../../src/api/filter-turns.ts'
 import { type ScanOptions, scan } from '../../src/api/scan.ts'
+import { metered, spend } from '../../src/domain/inventory/filter/meter.ts'
 
 interface Row {
   readonly id: string
@@ -11,16 +13,17 @@ const rows = (count: number): Row[] =>
 /** Looks through `count` rows with a clock that `work` moves on. */
 const look = async (count: number, options: Partial<ScanOptions<Row>> & { rowMs?: number } = {}) => {
   let nowMs = 0
-  let largest = 0
+  const read: number[] = []
   const all = rows(count)
   const found: string[] = []
   const outcome = await scan<Row>({
     clock: { monotonicMs: () => nowMs } as never,
     budgetMs: 1_000,
+    slices: undefined,
     limit: Number.POSITIVE_INFINITY,
     after: undefined,
     read: async (after, limit) => {
-      largest = Math.max(largest, limit)
+      read.push(limit)
       return all.filter(({ id }) => after === undefined || id > after).slice(0, limit)
     },
     onMatch: ({ id }) => found.push(id),
@@ -30,14 +33,15 @@ const look = async (count: number, options: Partial<ScanOptions<Row>> & { rowMs?
       return options.test ? options.test(row) : true
     },
   })
-  return { outcome, found, largest }
+  return { outcome, found, read }
 }
 
 test.each([0, 1, 999, 1_000, 1_001, 2_500])('all of %i rows are looked at once, in parts', async (count) => {
-  const { outcome, found, largest } = await look(count)
+  const { outcome, found, read } = await look(count)
   expect(outcome).toMatchObject({ matched: count, scanned: count, next: null })
   expect(found).toEqual(rows(count).map(({ id }) => id))
-  expect(largest).toBe(1_000)
+  expect(read[0]).toBe(200)
+  expect(read.slice(1).every((rows) => rows === 1_000)).toBe(true)
 })
 
 test.each([1, 7, 1_000])('pages of %i follow each other without a gap or a repeat', async (limit) => {
@@ -61,6 +65,12 @@ test('one slow row after the other ends with the time, not with the page, and at
   expect(slowest.outcome).toMatchObject({ scanned: 1 })
 })
 
+test('where each row takes long, few are read at once', async () => {
+  const { read } = await look(2_000, { test: () => metered(() => spend(50_000)) === undefined })
+  expect(read.length).toBeGreaterThan(10)
+  expect(read.slice(1).every((rows) => rows === 100)).toBe(true)
+})
+
 test('others get their turn while a slow filter works', async () => {
   let turns = 0
   let going = true
@@ -69,7 +79,13 @@ test('others get their turn while a slow filter works', async () => {
     if (going) setImmediate(others)
   }
   setImmediate(others)
-  await look(100, { rowMs: 25, budgetMs: 60_000 })
+  let nowMs = 0
+  const turnTaker = new FilterTurns({ clock: { monotonicMs: () => nowMs } })
+  const test = () => {
+    nowMs += 25
+    return true
+  }
+  await turnTaker.ask({ actor: 'ada', filter: 'true' }, (slices) => look(100, { test, slices }))
   going = false
   expect(turns).toBeGreaterThan(50)
 })

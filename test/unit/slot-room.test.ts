@@ -36,6 +36,7 @@ test('jobs that hang on just the same have a quarter of the slots, whatever each
   )
 })
 
+// promise: hung-work
 test('the more jobs have in common, the fewer slots they get', () => {
   const room = use(120)
   const hosts = Array.from({ length: 60 }, (_, at) => `h${at}`)

@@ -21,6 +21,7 @@ const unguarded = (path: string): string[] => {
   })
 }
 
+// promise: one-copy
 test('whatever makes a machine run asks the one guard right before', () => {
   expect(starters.length).toBeGreaterThan(4)
   // Its verbs are in a table; the one line that calls one of them asks before.

@@ -57,7 +57,7 @@ test('with tracing off a span is only the call itself', async () => {
 test('a trace goes on from the text in a job row, in whatever process and after a republish', async () => {
   const collector = await startCollector()
   const api = await startTracing({ otlpEndpoint: `${collector.endpoint}/` }, 'api')
-  const kept = await withSpan('POST /v1/jobs', { 'job.kind': 'import-ova' }, async () => currentTraceparent())
+  const kept = await withSpan('POST /v1/jobs', { 'job.kind': 'plan-batch' }, async () => currentTraceparent())
   await api.stop()
   expect(kept).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-01$/)
 
@@ -79,7 +79,7 @@ test('a trace goes on from the text in a job row, in whatever process and after 
     expect(named(name)?.parentSpanId).toBe(request?.spanId)
     expect(named(`${name}: copy`)?.parentSpanId).toBe(named(name)?.spanId)
   }
-  expect(request?.attributes).toContainEqual({ key: 'job.kind', value: { stringValue: 'import-ova' } })
+  expect(request?.attributes).toContainEqual({ key: 'job.kind', value: { stringValue: 'plan-batch' } })
   expect(collector.services).toEqual(new Set(['drover-api', 'drover-worker']))
   expect(collector.paths).toEqual(new Set(['/v1/traces']))
 })

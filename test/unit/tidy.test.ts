@@ -70,16 +70,6 @@ test('every dependency is pinned to one exact version', () => {
   expect(all.filter(([, version]) => !/^\d+\.\d+\.\d+(-[\w.]+)?$/.test(version))).toEqual([])
 })
 
-test('the lock file names no address and has a digest for every package', () => {
-  const lock = JSON.parse(readSource('package-lock.json')) as {
-    packages: Record<string, { resolved?: string; integrity?: string }>
-  }
-  const packages = Object.entries(lock.packages).filter(([path]) => path !== '')
-  expect(packages.length).toBeGreaterThan(100)
-  expect(packages.filter(([, facts]) => facts.resolved !== undefined).map(([path]) => path)).toEqual([])
-  expect(packages.filter(([, facts]) => facts.integrity === undefined).map(([path]) => path)).toEqual([])
-})
-
 const testTitles = (path: string): string[] =>
   [
     ...readSource(path).matchAll(/^\s*(?:test|it)(?:\.each\((?:[^()]|\([^()]*\))*\))?\(\s*(['"`])(.+?)\1,/gm),

@@ -1,9 +1,7 @@
-import type { z } from 'zod'
-import type { Db } from '../../db/client.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { placeInstance } from '../../src/domain/job/place-instance.ts'
 import type { Placement } from '../../src/domain/migration/placement.ts'
-import type { UsePlatform } from '../../src/inventory/sync-site.ts'
+import { type Done, defineHandler, done, release, waitFor } from '../../src/ledger/job.ts'
 import { enterJourney, type Journey, placementOf } from '../../src/migration/journey.ts'
 import { blockEntry, putBack } from '../../src/migration/placement/block-entry.ts'
 import {
@@ -18,28 +16,16 @@ import { takeRecord } from '../../src/migration/placement/take-record.ts'
 import { machineKind, undoTargetMachine } from '../../src/migration/placement/target-machine.ts'
 import { TargetLooks } from '../../src/migration/placement/target-view.ts'
 import { PlatformError } from '../../src/platforms/platform-error.ts'
-import { ReleaseRequest } from '../context.ts'
-import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
-import { laneWatch } from '../lane-watch.ts'
-
-type Payload = z.infer<typeof placeInstance.payload>
-
-export interface PlaceInstanceParts {
-  readonly db: Db
-  readonly use: UsePlatform
-  readonly cpu: ScriptThreads
-}
 
 const debtLookMs = 5_000
 
 /** Decides where an instance lands, and makes its machine there. */
-export const createPlaceInstance = ({ db, use, cpu }: PlaceInstanceParts): Handler<Payload> => {
-  const looks = new TargetLooks(use)
-  return {
-    kind: placeInstance,
-    run: async (ctx) => {
-      const pace = laneWatch(ctx)
-      await pace()
+export const handlePlaceInstance = (threads: ScriptThreads) => {
+  const looks = new TargetLooks()
+  return defineHandler(
+    placeInstance,
+    async (ctx) => {
+      await ctx.pace()
       const journey = await enterJourney(ctx, ctx.payload.entry_id, takeRecord)
       if (await hasMachineDebts(journey))
         return waitFor({
@@ -48,40 +34,42 @@ export const createPlaceInstance = ({ db, use, cpu }: PlaceInstanceParts): Handl
           forMs: debtLookMs,
         })
       if (journey.entry.state === 'creating')
-        return create(journey, use, { placement: placementOf(journey), site: await targetOf(journey), looks })
-      const placed = await placeEntry(journey, { use, threads: cpu, looks })
+        return create(journey, { placement: placementOf(journey), site: await targetOf(journey), looks })
+      const placed = await placeEntry(journey, { threads, looks })
       if (!placed.placed)
         return done(
           { blocked: placed.reasons.map(({ code }) => code), log: placed.log },
-          blockEntry(journey, placed.reasons),
+          { change: blockEntry(journey, placed.reasons) },
         )
-      await pace()
-      // Which target it lands on is known only now; whoever makes room there lets it in again.
-      if (!placed.admitted) throw new ReleaseRequest(`it asks for a place on ${placed.target.name}`)
-      return create(placed.journey, use, { placement: placed.placement, site: placed.target, looks })
+      await ctx.pace()
+      const { placement, target: site } = placed
+      // Which target it lands on is known only now; room on that target lets it in again.
+      if (!placed.admitted) return release('awaiting-place', `It asks for a place on ${site.name}.`)
+      return create(placed.journey, { placement, site, looks })
     },
-    undoers: { [machineKind]: undoTargetMachine(db, use) },
-  }
+    { [machineKind]: undoTargetMachine },
+  )
 }
 
 const create = async (
   journey: Journey,
-  use: UsePlatform,
   at: { readonly placement: Placement; readonly site: SiteRow; readonly looks: TargetLooks },
-): Promise<Outcome> => {
+): Promise<Done> => {
   const { site, placement, looks } = at
-  const things =
-    placement.host === '' ? undefined : await looks.look(journey.turn.db, site, journey.turn.signal)
+  const things = placement.host === '' ? undefined : await looks.look(journey.ctx, site)
   const host = things?.hosts.find((one) => one.name === placement.host || one.ref === placement.host)
   const machine = await newMachineOf(journey, placement, host?.ref ?? placement.host)
   try {
-    const made = await makeMachine(journey, { use, site, machine })
-    return done({ machine: made.ref, target: site.name, kept: made.kept }, recordMachine(journey, made, site))
+    const made = await makeMachine(journey, { site, machine })
+    return done(
+      { machine: made.ref, target: site.name, kept: made.kept },
+      { change: recordMachine(journey, made, site) },
+    )
   } catch (error) {
     // What was seen is not so any more; the next one looks anew.
     looks.forget(site)
     if (!(error instanceof PlatformError) || error.code !== 'platform-name-taken') throw error
     const why = { code: 'name-taken', message: `${site.name}: ${error.message}` }
-    return done({ blocked: [why.code] }, putBack(journey, why))
+    return done({ blocked: [why.code] }, { change: putBack(journey, why) })
   }
 }

@@ -1,38 +1,39 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { z } from 'zod'
 import { insertPlan, prunePlans } from '../../db/queries/batch-plan-rows.ts'
 import { findBatch, listWindows } from '../../db/queries/batch-rows.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import { planBatch as planBatchKind } from '../../src/domain/job/plan-batch.ts'
+import { defineHandler, done } from '../../src/ledger/job.ts'
 import { viewBatch } from '../../src/migration/batch-view.ts'
-import { type PlanParts, planBatch } from '../../src/migration/plan-batch.ts'
-import { done, type Handler } from '../handler.ts'
-
-type Payload = z.infer<typeof planBatchKind.payload>
+import type { ScriptThreads } from '../../src/migration/placement/script-runner.ts'
+import { planBatch } from '../../src/migration/plan-batch.ts'
 
 /** Of a batch: what a person may still look at, and what people last agreed to. */
 const keptPlans = { newest: 20, approved: 5 }
 
 /** Plans a batch and keeps the plan. */
-export const createPlanBatch = (parts: PlanParts): Handler<Payload> => ({
-  kind: planBatchKind,
-  run: async (ctx) => {
+export const handlePlanBatch = (threads: ScriptThreads) =>
+  defineHandler(planBatchKind, async (ctx) => {
     const { batch: name, by } = ctx.payload
     const row = await findBatch(ctx.db, name)
     if (!row) return done({ skipped: 'the batch is gone' })
     const batch = viewBatch(row, await listWindows(ctx.db, row.id))
-    const { document, digest } = await planBatch(ctx, batch, parts)
+    const { document, digest } = await planBatch(ctx, batch, threads)
     const id = uuidv7()
-    return done({ plan_id: id, digest, totals: { ...document.totals } }, async (tx) => {
-      await insertPlan(tx, { id, batchId: row.id, document: { ...document }, digest, by })
-      await prunePlans(tx, row.id, keptPlans)
-      const { instances, goes, blocked, conflict } = document.totals
-      await insertAuditEvent(tx, {
-        type: 'batch.planned',
-        subject: { type: 'batch', id: name },
-        actor: by,
-        detail: { plan_id: id, digest, instances, goes, blocked, conflict },
-      })
-    })
-  },
-})
+    return done(
+      { plan_id: id, digest, totals: { ...document.totals } },
+      {
+        change: async (tx) => {
+          await insertPlan(tx, { id, batchId: row.id, document: { ...document }, digest, by })
+          await prunePlans(tx, row.id, keptPlans)
+          const { instances, goes, blocked, conflict } = document.totals
+          await insertAuditEvent(tx, {
+            type: 'batch.planned',
+            subject: { type: 'batch', id: name },
+            actor: by,
+            detail: { plan_id: id, digest, instances, goes, blocked, conflict },
+          })
+        },
+      },
+    )
+  })

@@ -1,57 +1,49 @@
-import type { z } from 'zod'
 import { isEntryLettingGo } from '../../db/queries/entry-of-instance.ts'
 import { powerInstance } from '../../src/domain/job/power-instance.ts'
 import { powerMachine } from '../../src/inventory/power-machine.ts'
 import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
 import { requireActionable } from '../../src/inventory/require-instance.ts'
 import { requireMayStart, startOfInstance } from '../../src/inventory/start-guard.ts'
-import type { UsePlatform } from '../../src/inventory/sync-site.ts'
-import { actorOf } from '../../src/inventory/turn.ts'
 import { mergeWarnings } from '../../src/inventory/warnings.ts'
-import { done, type Handler, type Outcome, waitFor } from '../handler.ts'
+import { actorOf, defineHandler, done, type Outcome, waitFor } from '../../src/ledger/job.ts'
 
 const lookMs = 2_000
 
-type Payload = z.infer<typeof powerInstance.payload>
-
 /** Switches a machine of a source on or off, and reads it anew. */
-export const createPowerInstance = (use: UsePlatform): Handler<Payload> => ({
-  kind: powerInstance,
-  run: async (ctx) => {
-    const { verb, force, timeout_seconds: seconds, after_entry: entryId, instance: id } = ctx.payload
-    if (entryId !== null && (await isEntryLettingGo(ctx.db, { entryId, instanceId: id })))
-      return waitFor({
-        reason: 'entry-lets-go',
-        detail: `Its migration (entry ${entryId}) was given up for this and is putting right what it left.`,
-        forMs: lookMs,
-      })
-    const { instance, site } = await requireActionable(ctx, id)
-    return use(site, async (platform): Promise<Outcome> => {
-      const asked = { verb, force, timeoutMs: seconds * 1_000 }
-      const looking = { db: ctx.db, use, signal: ctx.signal }
-      const outcome = await powerMachine({
-        turn: ctx,
-        site,
-        platform,
-        ref: instance.ref,
-        asked,
-        part: 'power',
-        undo: null,
-        mayStart: () => requireMayStart(looking, startOfInstance(instance, ctx.job.id)),
-      })
-      if (outcome.type === 'wait')
-        return waitFor({
-          reason: 'power',
-          detail: `${instance.name} of ${site.name}: waits for ${outcome.forWhat}.`,
-          forMs: outcome.forMs,
-        })
-      await refreshInstance(ctx, site, platform, instance.ref)
-      const place = { entityType: 'instance', entityId: instance.id, entityName: instance.name }
-      const result = { power_state: outcome.seen.state, host: outcome.seen.host }
-      // A person has it in hand.
-      return done(result, (tx) =>
-        mergeWarnings(tx, place, { types: ['guest-may-go-off'], said: {}, actor: actorOf(ctx) }),
-      )
+export const handlePowerInstance = defineHandler(powerInstance, async (ctx) => {
+  const { verb, force, timeout_seconds: seconds, after_entry: entryId, instance: id } = ctx.payload
+  if (entryId !== null && (await isEntryLettingGo(ctx.db, { entryId, instanceId: id })))
+    return waitFor({
+      reason: 'entry-lets-go',
+      detail: `Its migration (entry ${entryId}) was given up for this and is putting right what it left.`,
+      forMs: lookMs,
     })
-  },
+  const { instance, site } = await requireActionable(ctx, id)
+  return ctx.usePlatform(site, async (platform): Promise<Outcome> => {
+    const asked = { verb, force, timeoutMs: seconds * 1_000 }
+    const outcome = await powerMachine({
+      ctx,
+      site,
+      platform,
+      ref: instance.ref,
+      asked,
+      part: 'power',
+      undo: null,
+      mayStart: () => requireMayStart(ctx, startOfInstance(instance, ctx.job.id)),
+    })
+    if (outcome.type === 'wait')
+      return waitFor({
+        reason: 'power',
+        detail: `${instance.name} of ${site.name}: waits for ${outcome.forWhat}.`,
+        forMs: outcome.forMs,
+      })
+    await refreshInstance(ctx, site, platform, instance.ref)
+    const place = { entityType: 'instance', entityId: instance.id, entityName: instance.name }
+    const result = { power_state: outcome.seen.state, host: outcome.seen.host }
+    // A person has it in hand.
+    return done(result, {
+      change: (tx) =>
+        mergeWarnings(tx, place, { types: ['guest-may-go-off'], said: {}, actor: actorOf(ctx) }),
+    })
+  })
 })

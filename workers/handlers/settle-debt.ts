@@ -1,25 +1,20 @@
-import type { z } from 'zod'
 import { findEffect } from '../../db/queries/effects.ts'
 import { settleDebt } from '../../src/domain/job/settle-debt.ts'
-import { done, type Handler, type Undoer } from '../handler.ts'
+import { actorOf, defineHandler, done, type Undoer } from '../../src/ledger/job.ts'
 import { undoOne } from '../undo-effects.ts'
 
 /** Tries once to undo an effect that was left as debt. The debt itself remembers when to try again. */
-export const createSettleDebt = (
-  undoers: ReadonlyMap<string, Undoer>,
-): Handler<z.infer<typeof settleDebt.payload>> => ({
-  kind: settleDebt,
-  run: async (ctx) => {
+export const handleSettleDebt = (undoers: ReadonlyMap<string, Undoer>) =>
+  defineHandler(settleDebt, async (ctx) => {
     const effect = await findEffect(ctx.db, ctx.payload.effect_id)
     if (effect?.state !== 'debt')
       return done({ outcome: effect ? `it is ${effect.state} by now` : 'it is gone' })
     const undone = await undoOne(effect, {
-      db: ctx.db,
+      ctx,
       undoers,
-      actor: `job/${ctx.job.id}`,
-      holder: ctx.holder(),
-      log: ctx.log,
+      actor: actorOf(ctx),
+      signal: ctx.signal,
+      confirm: () => ctx.confirm(),
     })
     return done({ outcome: undone ? 'undone' : 'still a debt' })
-  },
-})
+  })

@@ -1,25 +1,18 @@
-import type { z } from 'zod'
 import { findBatch, listWindows } from '../../db/queries/batch-rows.ts'
 import { startBatch } from '../../src/domain/job/start-batch.ts'
+import { defineHandler, done } from '../../src/ledger/job.ts'
 import { viewBatch } from '../../src/migration/batch-view.ts'
 import { findInstances, sayFound } from '../../src/migration/find-instances.ts'
-import { done, type Handler } from '../handler.ts'
-
-type Payload = z.infer<typeof startBatch.payload>
 
 /** Notes who belongs to a batch, or makes the entries of its start. */
-export const createStartBatch = (): Handler<Payload> => ({
-  kind: startBatch,
-  run: async (ctx) => {
-    const { batch: name, purpose, version } = ctx.payload
-    const row = await findBatch(ctx.db, name)
-    if (!row) return done({ skipped: 'the batch is gone' })
-    if (purpose === 'assign' && row.version !== version)
-      return done({ skipped: 'the batch was changed since' })
-    if (purpose === 'start' && row.state !== 'running') return done({ skipped: `the batch is ${row.state}` })
-    const batch = viewBatch(row, await listWindows(ctx.db, row.id))
-    const found = await findInstances(ctx, batch, purpose)
-    if (purpose === 'start') await sayFound(ctx, batch, found)
-    return done({ ...found })
-  },
+export const handleStartBatch = defineHandler(startBatch, async (ctx) => {
+  const { batch: name, purpose, version } = ctx.payload
+  const row = await findBatch(ctx.db, name)
+  if (!row) return done({ skipped: 'the batch is gone' })
+  if (purpose === 'assign' && row.version !== version) return done({ skipped: 'the batch was changed since' })
+  if (purpose === 'start' && row.state !== 'running') return done({ skipped: `the batch is ${row.state}` })
+  const batch = viewBatch(row, await listWindows(ctx.db, row.id))
+  const found = await findInstances(ctx, batch, purpose)
+  if (purpose === 'start') await sayFound(ctx, batch, found)
+  return done({ ...found })
 })

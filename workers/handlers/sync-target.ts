@@ -1,16 +1,11 @@
-import type { z } from 'zod'
 import { syncTarget } from '../../src/domain/job/sync-target.ts'
-import type { SyncParts } from '../../src/inventory/sync-site.ts'
-import type { Handler } from '../handler.ts'
-import { runSync } from './sync-source.ts'
-
-type Payload = z.infer<typeof syncTarget.payload>
+import { syncSite } from '../../src/inventory/sync-site.ts'
+import { defineHandler } from '../../src/ledger/job.ts'
+import type { Sealer } from '../../src/seal.ts'
 
 /** Reads a target: where machines may go, and how much room there is. */
-export const createSyncTarget = (parts: SyncParts): Handler<Payload> => ({
-  kind: syncTarget,
-  run: (ctx) => {
+export const handleSyncTarget = (sealer: Sealer) =>
+  defineHandler(syncTarget, (ctx) => {
     const { target, mode, force } = ctx.payload
-    return runSync(ctx, parts, { role: 'target', name: target, mode, force })
-  },
-})
+    return syncSite(ctx, sealer, { role: 'target', name: target, mode, force })
+  })

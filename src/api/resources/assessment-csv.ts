@@ -4,8 +4,8 @@ import { type InstanceLine, type JudgedLine, listInstances } from '../../../db/q
 import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import { csvLine } from '../csv.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
-import type { RowTest } from '../inventory-filter.ts'
-import { pacer } from '../pace.ts'
+import type { Slices } from '../filter-turns.ts'
+import { instanceFilter, type RowTest } from '../inventory-filter.ts'
 import { streamText } from '../text-stream.ts'
 import { viewInstanceSummary } from './instance-view.ts'
 
@@ -37,43 +37,64 @@ const columns = [
 interface Asked {
   readonly source: string | undefined
   readonly test: RowTest<JudgedLine> | undefined
+  readonly actor: string
 }
 
-/** The assessment as CSV: a line for each instance and rule, and one without a rule where none is broken. */
-export const streamAssessment = (c: Context<ApiEnv>, deps: ApiDeps, asked: Asked): Response =>
-  streamText(c, deps, {
+/**
+ * The assessment as CSV: a line for each instance and rule, and one without a rule where none is broken. A filter that
+ * cannot be is refused before the first line.
+ */
+export const streamAssessment = async (
+  c: Context<ApiEnv>,
+  deps: ApiDeps,
+  { source, filter }: { readonly source: string | undefined; readonly filter: string | undefined },
+): Promise<Response> => {
+  const actor = c.get('actor').name
+  const test = await deps.filters.ask({ actor, filter }, () => Promise.resolve(instanceFilter(filter)?.test))
+  return streamText(c, deps, {
     type: 'text/csv; charset=utf-8',
     fileName: 'assessment.csv',
-    pieces: (signal) => linesOf(deps, asked, signal),
+    pieces: (signal) => linesOf(deps, { source, test, actor }, signal),
   })
+}
 
 async function* linesOf(deps: ApiDeps, asked: Asked, signal: AbortSignal): AsyncGenerator<string> {
   yield csvLine(columns)
-  const breathe = pacer(deps.clock)
   let after: string | undefined
   for (;;) {
     signal.throwIfAborted()
-    const rows = await listInstances(
-      deps.db,
-      { source: asked.source, ignored: false, gone: false, migrated: false },
-      { after, limit: pageRows },
-    )
-    const fitting: ReturnType<typeof judged> = []
-    for (const row of rows) {
-      fitting.push(...judged(row, asked.test))
-      await breathe()
-    }
-    const byInstance = await findingsByInstance(
-      deps.db,
-      fitting.map(({ row }) => row.id),
-    )
-    const text = fitting
-      .flatMap(({ row, error }) => linesOfInstance(row, byInstance.get(row.id) ?? [], error))
-      .join('')
-    if (text !== '') yield text
-    if (rows.length < pageRows) return
-    after = rows.at(-1)?.id
+    // A reader takes as long as it likes between two pages, and holds nobody up meanwhile.
+    const from = after
+    const page = await deps.filters.whenFree(asked.actor, (slices) => readPage(deps, asked, { from, slices }))
+    if (page.text !== '') yield page.text
+    if (page.last === null) return
+    after = page.last
   }
+}
+
+const readPage = async (
+  deps: ApiDeps,
+  asked: Asked,
+  { from, slices }: { readonly from: string | undefined; readonly slices: Slices },
+): Promise<{ readonly text: string; readonly last: string | null }> => {
+  const rows = await listInstances(
+    deps.db,
+    { source: asked.source, ignored: false, gone: false, migrated: false },
+    { after: from, limit: pageRows },
+  )
+  const fitting: ReturnType<typeof judged> = []
+  for (const row of rows) {
+    await slices.next()
+    fitting.push(...judged(row, asked.test))
+  }
+  const byInstance = await findingsByInstance(
+    deps.db,
+    fitting.map(({ row }) => row.id),
+  )
+  const text = fitting
+    .flatMap(({ row, error }) => linesOfInstance(row, byInstance.get(row.id) ?? [], error))
+    .join('')
+  return { text, last: rows.length < pageRows ? null : (rows.at(-1)?.id ?? null) }
 }
 
 /** What the filter cannot judge is not left out silently: it gets a line that says why. */

@@ -12,6 +12,7 @@ import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { severities } from '../../domain/inventory/rules/rule.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { type InstanceTest, instanceFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
 import { defineRoute, json, momentOrNull, newResource } from '../route.ts'
@@ -147,12 +148,14 @@ const tallyByFilter = async (
   deps: ApiDeps,
   asked: { source: string | undefined; cursor: string | undefined },
   { test, without }: InstanceTest,
+  slices: Slices | undefined,
 ) => {
   const tally: Tally = { sources: new Map(), rules: new Map() }
   let ids: string[] = []
   const outcome = await scan<JudgedLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * budgetPart,
+    slices,
     limit: Number.POSITIVE_INFINITY,
     after: readCursor('assessment', uuidKey, asked.cursor),
     read: (after, limit) =>
@@ -199,13 +202,14 @@ export const assessment = (deps: ApiDeps) =>
   newResource()
     .openapi(show, async (c) => {
       const { source, filter, format, cursor } = c.req.valid('query')
-      const test = instanceFilter(filter)
+      const actor = c.get('actor').name
       const wantsCsv = /(^|,)\s*text\/csv\b/i.test(c.req.valid('header').accept ?? '')
       if (format === 'csv' || (format === undefined && wantsCsv))
-        return streamAssessment(c, deps, { source, test: test?.test })
-      const { tally, outcome } = test
-        ? await tallyByFilter(deps, { source, cursor }, test)
-        : await tallyAll(deps, source)
+        return await streamAssessment(c, deps, { source, filter })
+      const { tally, outcome } = await deps.filters.ask({ actor, filter }, (slices) => {
+        const test = instanceFilter(filter)
+        return test ? tallyByFilter(deps, { source, cursor }, test, slices) : tallyAll(deps, source)
+      })
       const sources = [...tally.sources].sort(([a], [b]) => (a < b ? -1 : 1))
       const { oldest, newest, never } = await findSyncSpan(deps.db, source)
       return c.json(
@@ -226,7 +230,7 @@ export const assessment = (deps: ApiDeps) =>
       const page = await instancePage(
         deps,
         { ...query, ignored: 'false', gone: 'false', migrated: 'false' },
-        { list: `assessment-${rule ?? 'all'}`, rule },
+        { list: `assessment-${rule ?? 'all'}`, actor: c.get('actor').name, rule },
       )
       const ids = page.items.map(({ id }) => id)
       const findings = await findingsByInstance(deps.db, ids)

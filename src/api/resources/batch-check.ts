@@ -5,7 +5,7 @@ import { listEditedEntries } from '../../../db/queries/list-batches.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
 import { findSiteByName } from '../../../db/queries/site-rows.ts'
 import type { BatchRow } from '../../../db/schema/migration.ts'
-import { compileFilter } from '../../domain/inventory/filter/compile-filter.ts'
+import { compileFilter, compileNewFilter } from '../../domain/inventory/filter/compile-filter.ts'
 import { FilterError } from '../../domain/inventory/filter/filter-error.ts'
 import { instanceView } from '../../domain/inventory/filter/view.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
@@ -37,7 +37,7 @@ const expressionsOf = (body: BatchBody): (readonly [field: string, text: string]
 export const checkExpressions = (body: BatchBody): void => {
   const wrong = expressionsOf(body).flatMap(([field, text]) => {
     try {
-      compileFilter(text, 'instance')
+      compileNewFilter(text, 'instance')
       return []
     } catch (error) {
       if (error instanceof FilterError) return [{ field, error }]
@@ -46,7 +46,7 @@ export const checkExpressions = (body: BatchBody): void => {
   })
   const [first] = wrong
   if (!first) return
-  throw problem('filter-invalid', `${first.error.message}.\n${first.error.pointer}`, {
+  throw problem(first.error.code, `${first.error.message}.\n${first.error.pointer}`, {
     remedy: first.error.remedy,
     field: first.field,
     position: first.error.position,

@@ -140,28 +140,32 @@ export const batchMembers = (deps: ApiDeps) =>
     const { limit, cursor, standing } = c.req.valid('query')
     const batch = await requireBatch(deps.db, c.req.valid('param').name)
     const { probes: _probes, ...config } = batch.config
-    const question = {
+    const asked = {
       batch,
       config: batchConfig.parse(config),
       force: batchDefaults.parse(batch.defaults).force_conflict_resolution,
-      filter: compileFilter(batch.includeExpression, 'instance'),
     }
     const listName = `members-${batch.name}`
     const items: Member[] = []
     let judged: Member | undefined
-    const outcome = await scan<BatchCandidate>({
-      clock: deps.clock,
-      budgetMs: deps.limits.requestMs * budgetPart,
-      limit,
-      after: readCursor(listName, uuidKey, cursor),
-      read: (after, rows) => listBatchCandidates(deps.db, batch.id, { after, limit: rows }),
-      test: (row) => {
-        judged = judge(row, question)
-        return standing === 'any' || judged.standing === standing
-      },
-      onMatch: () => {
-        if (judged) items.push(judged)
-      },
+    const actor = c.get('actor').name
+    const outcome = await deps.filters.ask({ actor, filter: batch.includeExpression }, (slices) => {
+      const question = { ...asked, filter: compileFilter(batch.includeExpression, 'instance') }
+      return scan<BatchCandidate>({
+        clock: deps.clock,
+        budgetMs: deps.limits.requestMs * budgetPart,
+        slices,
+        limit,
+        after: readCursor(listName, uuidKey, cursor),
+        read: (after, rows) => listBatchCandidates(deps.db, batch.id, { after, limit: rows }),
+        test: (row) => {
+          judged = judge(row, question)
+          return standing === 'any' || judged.standing === standing
+        },
+        onMatch: () => {
+          if (judged) items.push(judged)
+        },
+      })
     })
     const next = outcome.next === null ? null : writeCursor(listName, outcome.next)
     return c.json({ items, next_cursor: next, ...scanFields(outcome) }, 200)

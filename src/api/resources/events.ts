@@ -1,10 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import { type EventFilter, readEventsAfter } from '../../../db/queries/read-events-after.ts'
 import { formatCursor, requireCursor } from '../../ledger/event-cursor.ts'
-import { verifySeals } from '../../ledger/verify-seals.ts'
 import type { ApiDeps } from '../env.ts'
 import { streamEvents } from '../event-stream.ts'
-import { problem } from '../problem.ts'
 import { defineRoute, json, newResource } from '../route.ts'
 import { eventSchema, viewEvent } from './event-view.ts'
 import { parseSubject, subjectQuery } from './schemas.ts'
@@ -77,40 +75,6 @@ const stream = defineRoute({
   },
 })
 
-const verify = defineRoute({
-  method: 'get',
-  path: '/events/:verb{:verify}',
-  role: 'operator',
-  tag,
-  summary: 'Check the hash chain over all events',
-  description:
-    'Keep `head` somewhere else and give it back the next time: a tail that was cut off shows only that way.',
-  request: {
-    query: z.object({
-      from: z.coerce.number().int().min(1).optional(),
-      head: z
-        .string()
-        .regex(/^\d{1,15}:[0-9a-f]{64}$/, 'must be <seq>:<hash>')
-        .optional(),
-    }),
-  },
-  responses: {
-    200: json(
-      z
-        .object({
-          ok: z.boolean(),
-          seals: z.int(),
-          events: z.int(),
-          pruned: z.int(),
-          head: z.object({ seq: z.int(), hash: z.string() }).nullable(),
-          first_broken: z.object({ seq: z.int(), why: z.string() }).nullable(),
-        })
-        .openapi('SealReport'),
-      'What the check found; 200 also when the chain is broken',
-    ),
-  },
-})
-
 const placeOf = (text: string | undefined) =>
   text === undefined || text === 'start' || text === 'now' ? text : requireCursor(text, 'after')
 
@@ -118,12 +82,6 @@ const filterOf = (query: { types?: string[] | undefined; subject?: string | unde
   types: query.types,
   subject: parseSubject(query.subject),
 })
-
-const parseHead = (text: string | undefined) => {
-  if (text === undefined) return {}
-  const [seq = '', hash = ''] = text.split(':')
-  return { head: { seq: Number(seq), hash } }
-}
 
 export const events = (deps: ApiDeps) =>
   newResource()
@@ -140,31 +98,4 @@ export const events = (deps: ApiDeps) =>
       // A browser that reconnects sends the id of the last event it has, which is newer than the page's `after`.
       const last = c.req.valid('header')['last-event-id'] || undefined
       return streamEvents(c, deps, { ...filterOf(query), after: placeOf(last ?? query.after) ?? 'now' })
-    })
-    .openapi(verify, async (c) => {
-      const { from, head } = c.req.valid('query')
-      const patience = AbortSignal.timeout(deps.limits.requestMs - 500)
-      const report = await verifySeals(deps.db, deps.sealer, {
-        ...(from === undefined ? {} : { from }),
-        ...parseHead(head),
-        signal: patience,
-      }).catch((error: unknown) => {
-        if (!patience.aborted) throw error
-        throw problem('deadline-passed', 'The chain is too long to check in one request.', {
-          remedy: 'Check it in parts: give the `head.seq` of your last good check as `from`.',
-          retryAfterSeconds: 1,
-        })
-      })
-      const { ok, seals, events: hashed, pruned } = report
-      return c.json(
-        {
-          ok,
-          seals,
-          events: hashed,
-          pruned,
-          head: report.head ?? null,
-          first_broken: report.firstBroken ?? null,
-        },
-        200,
-      )
     })

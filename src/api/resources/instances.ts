@@ -11,27 +11,20 @@ import {
   listForFilter,
   listInstances,
 } from '../../../db/queries/list-instances.ts'
-import {
-  findNetwork,
-  findNetworksByRef,
-  listNetworks,
-  type NetworkLine,
-  type ThingFilter,
-} from '../../../db/queries/list-site-things.ts'
+import { findNetworksByRef } from '../../../db/queries/list-site-things.ts'
 import { waiversFor } from '../../../db/queries/waiver-rows.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
-import { type InstanceTest, instanceFilter, networkFilter, type RowTest } from '../inventory-filter.ts'
+import type { Slices } from '../filter-turns.ts'
+import { type InstanceTest, instanceFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
 import { type ScanOutcome, scan } from '../scan.ts'
-import { wholePage } from '../whole-page.ts'
 import { requireInstance } from './instance-overrides.ts'
 import { instanceDetail, instanceSummary, viewInstance, viewInstanceSummary } from './instance-view.ts'
-import { networkSchema, requireNetwork, viewNetwork } from './networks.ts'
-import { presence, presenceFlag, siteFilter, siteQuery } from './site-things.ts'
+import { presence, presenceFlag } from './site-things.ts'
 
 const tag = 'Instances'
 
@@ -64,7 +57,9 @@ export const scanShape = {
     .openapi({ description: 'The first of those that the filter could not judge; they did not match.' }),
 }
 
-const instancePageSchema = pageOf(instanceSummary, 'InstancePage').extend(scanShape).openapi('InstancePage')
+export const instancePageSchema = pageOf(instanceSummary, 'InstancePage')
+  .extend(scanShape)
+  .openapi('InstancePage')
 
 const list = defineRoute({
   method: 'get',
@@ -111,37 +106,6 @@ const show = defineRoute({
   responses: { 200: json(instanceDetail, 'The instance; its ETag is that of its overrides') },
 })
 
-const networkList = defineRoute({
-  method: 'get',
-  path: '/networks',
-  role: 'viewer',
-  tag: 'Networks',
-  summary: 'List networks of sources and targets',
-  request: {
-    query: siteQuery.extend({
-      filter: z.string().max(4_096).optional().openapi({
-        description: 'CEL over the fields of a network.',
-        example: 'type == "distributed" && path_dir(location) == "/Paris/network"',
-      }),
-    }),
-  },
-  responses: {
-    200: json(pageOf(networkSchema, 'NetworkPage').extend(scanShape).openapi('NetworkPage'), 'A page'),
-  },
-})
-
-const networkInstances = defineRoute({
-  method: 'get',
-  path: '/networks/{id}/instances',
-  role: 'viewer',
-  tag: 'Networks',
-  summary: 'List the instances that are wired to a network',
-  request: { params: idParams, query: pageQuery.extend(choiceShape) },
-  responses: {
-    200: json(instancePageSchema, 'A page'),
-  },
-})
-
 interface Choice {
   readonly source?: string | undefined
   readonly readiness?: string | undefined
@@ -169,11 +133,13 @@ const filteredPage = async (
   deps: ApiDeps,
   options: { list: string; limit: number; cursor: string | undefined; choice: InstanceFilter },
   { test, without }: InstanceTest,
+  slices: Slices | undefined,
 ) => {
   const ids: string[] = []
   const outcome = await scan<JudgedLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * listBudgetPart,
+    slices,
     limit: options.limit,
     after: readCursor(options.list, uuidKey, options.cursor),
     read: (after, limit) => listForFilter(deps.db, options.choice, { after, limit, without }),
@@ -199,26 +165,30 @@ const plainPage = async (
 export const instancePage = (
   deps: ApiDeps,
   query: Choice & { limit: number; cursor?: string | undefined; filter?: string | undefined },
-  { list: name, ...narrower }: Partial<InstanceFilter> & { list: string },
+  { list: name, actor, ...narrower }: Partial<InstanceFilter> & { list: string; actor: string },
 ) => {
-  const test = instanceFilter(query.filter)
   const options = {
     list: name,
     limit: query.limit,
     cursor: query.cursor,
     choice: { ...choiceOf(query), ...narrower },
   }
-  return test ? filteredPage(deps, options, test) : plainPage(deps, options)
+  return deps.filters.ask({ actor, filter: query.filter }, (slices) => {
+    const test = instanceFilter(query.filter)
+    return test ? filteredPage(deps, options, test, slices) : plainPage(deps, options)
+  })
 }
 
 const countPage = async (
   deps: ApiDeps,
   query: Choice & { cursor?: string | undefined },
   { test, without }: InstanceTest,
+  slices: Slices | undefined,
 ) => {
   const outcome = await scan<JudgedLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * countBudgetPart,
+    slices,
     limit: Number.POSITIVE_INFINITY,
     after: readCursor('count', uuidKey, query.cursor),
     read: (after, limit) => listForFilter(deps.db, choiceOf(query), { after, limit, without }),
@@ -227,22 +197,6 @@ const countPage = async (
   })
   const next = outcome.next === null ? null : writeCursor('count', outcome.next)
   return { matched: outcome.matched, ...scanFields(outcome), next_cursor: next }
-}
-
-/** Networks are few: a page of them is read whole, filtered or not. */
-const networkPage = async (
-  deps: ApiDeps,
-  query: { limit: number; cursor?: string | undefined },
-  filter: ThingFilter,
-  test: RowTest<NetworkLine> | undefined,
-) => {
-  const { outcome, ...page } = await wholePage<NetworkLine, z.infer<typeof networkSchema>>(deps, query, {
-    name: 'networks',
-    read: (after, limit) => listNetworks(deps.db, filter, { after, limit }),
-    test,
-    item: viewNetwork,
-  })
-  return { ...page, ...scanFields(outcome) }
 }
 
 const surroundings = async (db: Queryable, row: InstanceLine) => {
@@ -260,34 +214,25 @@ export const instances = (deps: ApiDeps) =>
   newResource()
     .openapi(count, async (c) => {
       const query = c.req.valid('query')
-      const test = instanceFilter(query.filter)
-      if (test) return c.json(await countPage(deps, query, test), 200)
-      readCursor('count', uuidKey, query.cursor)
-      const matched = await countInstances(deps.db, choiceOf(query))
-      return c.json({ matched, scanned: matched, error_count: 0, errors: [], next_cursor: null }, 200)
+      const actor = c.get('actor').name
+      const answer = await deps.filters.ask({ actor, filter: query.filter }, async (slices) => {
+        const test = instanceFilter(query.filter)
+        if (test) return await countPage(deps, query, test, slices)
+        readCursor('count', uuidKey, query.cursor)
+        const matched = await countInstances(deps.db, choiceOf(query))
+        return { matched, scanned: matched, error_count: 0, errors: [], next_cursor: null }
+      })
+      return c.json(answer, 200)
     })
     .openapi(list, async (c) =>
-      c.json(await instancePage(deps, c.req.valid('query'), { list: 'instances' }), 200),
+      c.json(
+        await instancePage(deps, c.req.valid('query'), { list: 'instances', actor: c.get('actor').name }),
+        200,
+      ),
     )
     .openapi(show, async (c) => {
       const { id } = c.req.valid('param')
       const row = requireInstance(await findInstance(deps.db, id), id)
       c.header('ETag', etagOf(row.version))
       return c.json(viewInstance(row, await surroundings(deps.db, row)), 200)
-    })
-
-/** `/networks` as lists. */
-export const networkLists = (deps: ApiDeps) =>
-  newResource()
-    .openapi(networkList, async (c) => {
-      const query = c.req.valid('query')
-      const page = await networkPage(deps, query, siteFilter(query), networkFilter(query.filter))
-      return c.json(page, 200)
-    })
-    .openapi(networkInstances, async (c) => {
-      const { id } = c.req.valid('param')
-      const network = requireNetwork(await findNetwork(deps.db, id), id)
-      const wired = { siteId: network.siteId, ref: network.ref }
-      const page = await instancePage(deps, c.req.valid('query'), { list: `network-${id}`, network: wired })
-      return c.json(page, 200)
     })

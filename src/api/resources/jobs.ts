@@ -4,7 +4,7 @@ import { listEffects } from '../../../db/queries/list-effects.ts'
 import { listJobEvents } from '../../../db/queries/list-job-events.ts'
 import { listJobs } from '../../../db/queries/list-jobs.ts'
 import { findKind } from '../../domain/job/registry.ts'
-import { enqueue } from '../../ledger/enqueue.ts'
+import { enqueue, requireSmall } from '../../ledger/enqueue.ts'
 import { formatCursor, requireCursor } from '../../ledger/event-cursor.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { currentTraceparent } from '../../telemetry.ts'
@@ -157,6 +157,7 @@ export const jobs = (deps: ApiDeps) =>
     })
     .openapi(create, async (c) => {
       const { deadline, run_after_ms: runAfterMs, ...body } = c.req.valid('json')
+      requireSmall(body.payload)
       checkPayload(body.kind, body.payload)
       const actor = c.get('actor').name
       const key = requestKey(c)

@@ -16,6 +16,7 @@ import type { RunPolicy } from '../../domain/operation/applicability.ts'
 import type { MachinePhase } from '../../domain/operation/phase.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { machineFilter, type RowTest } from '../inventory-filter.ts'
 import { pageOf, pageQuery } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
@@ -140,12 +141,14 @@ export const chooseMachines = (
 const machinePage = async (
   deps: ApiDeps,
   query: Choice & { readonly limit: number; readonly cursor?: string | undefined },
+  slices: Slices | undefined,
 ) => {
   const { filter, test } = chooseMachines(query)
   const { outcome, ...page } = await wholePage<MachineLine, z.infer<typeof machineSchema>>(deps, query, {
     name: 'machines',
     read: (after, limit) => listMachines(deps.db, filter, { after, limit }),
     test,
+    slices,
     item: viewMachine,
   })
   return { ...page, ...scanFields(outcome) }
@@ -198,7 +201,11 @@ const changePolicy = async (
 /** `/machines`. */
 export const machines = (deps: ApiDeps) =>
   newResource()
-    .openapi(list, async (c) => c.json(await machinePage(deps, c.req.valid('query')), 200))
+    .openapi(list, async (c) => {
+      const query = c.req.valid('query')
+      const asked = { actor: c.get('actor').name, filter: query.filter }
+      return c.json(await deps.filters.ask(asked, (slices) => machinePage(deps, query, slices)), 200)
+    })
     .openapi(show, async (c) => {
       const line = await requireMachineLine(deps.db, c.req.valid('param').id)
       c.header('ETag', etagOf(line.version))

@@ -7,57 +7,28 @@ import { type AskedOperation, askOperation, type OperationAsk } from '../../oper
 import type { RefusedAsk } from '../../operation/record-refusal.ts'
 import { apiLimits } from '../api-limits.ts'
 import type { ApiDeps, ApiEnv } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { answeredBefore, once, oncePart } from '../idempotency.ts'
-import { readCursor, uuidKey, writeCursor } from '../page.ts'
+import { readCursor, uuidKey } from '../page.ts'
 import { problem, validationProblem } from '../problem.ts'
 import { defineRoute, json, jsonBody, newResource } from '../route.ts'
 import { scan } from '../scan.ts'
-import { scanFields, scanShape } from './instances.ts'
+import { scanFields } from './instances.ts'
 import { chooseMachines, machineChoice } from './machines.ts'
 import { operationShape, readAsk } from './operation-ask.ts'
 import { isRefusal, rehearse, tellWorkers, writeRefusals } from './operation-create.ts'
-import { operationReason } from './operation-view.ts'
 import { operationTag } from './operations.ts'
+import {
+  type Answer,
+  answerSchema,
+  bulkList,
+  type Chosen,
+  type Outcome,
+  summarize,
+} from './operations-bulk-answer.ts'
 
 const bulkMax = apiLimits.bulkMachines
 const shownNames = 10
-const shownRefused = 50
-
-const outcomeSchema = z.object({
-  machine_id: z.uuid(),
-  machine: z.string(),
-  outcome: z.enum(['admitted', 'superseded', 'queued', 'refused']).openapi({
-    description: '`superseded`: admitted in the place of an older one.',
-  }),
-  operation_id: z.uuid().nullable(),
-  supersedes: z.uuid().nullable(),
-  reason: operationReason.nullable(),
-  message: z.string().nullable(),
-  blocker: z.uuid().nullable(),
-})
-type Outcome = z.infer<typeof outcomeSchema>
-
-const answerSchema = z
-  .object({
-    dry_run: z.boolean(),
-    matched: z.int().openapi({ description: 'Machines that fit; with a cursor, behind it.' }),
-    left: z.int(),
-    next_cursor: z.string().nullable(),
-    admitted: z.int(),
-    superseded: z.int(),
-    queued: z.int(),
-    refused: z.array(
-      z.object({
-        reason: operationReason,
-        count: z.int(),
-        machine_ids: z.array(z.uuid()).openapi({ description: `The first ${shownRefused}.` }),
-      }),
-    ),
-    items: z.array(outcomeSchema),
-    ...scanShape,
-  })
-  .openapi('OperationsBulkAnswer')
-type Answer = z.infer<typeof answerSchema>
 
 const bulk = defineRoute({
   method: 'post',
@@ -99,17 +70,9 @@ const bulk = defineRoute({
 
 type Body = z.infer<(typeof bulk)['request']['body']['content']['application/json']['schema']>
 
-const list = 'bulk-operations'
-
 /** Of the time of the request: for finding out which are meant, and until the last of them is asked. */
 const lookPart = 0.3
 const actPart = 0.7
-
-interface Chosen {
-  readonly matched: number
-  readonly chosen: readonly ChosenMachine[]
-  readonly scanned: ReturnType<typeof scanFields>
-}
 
 /** Whatever is wrong with it is said before anything is counted. */
 const requireSense = (body: Body): void => {
@@ -126,12 +89,15 @@ const requireChoice = (body: Body): void => {
 }
 
 /** Which are meant; a filter has to be asked of every machine before anybody can say how many fit. */
-const choose = async (deps: ApiDeps, body: Body): Promise<Chosen> => {
-  const after = readCursor(list, uuidKey, body.cursor)
+const choose = (deps: ApiDeps, body: Body, actor: string): Promise<Chosen> =>
+  deps.filters.ask({ actor, filter: body.filter }, (slices) => chooseAll(deps, body, slices))
+
+const chooseAll = async (deps: ApiDeps, body: Body, slices: Slices | undefined): Promise<Chosen> => {
+  const after = readCursor(bulkList, uuidKey, body.cursor)
   const { filter, test } = chooseMachines(body)
-  const most = deps.limits.bulkMachines
+  const limit = deps.limits.bulkMachines
   if (!test) {
-    const found = await readChosen(deps.db, { ...filter, ids: body.ids }, { after, limit: most })
+    const found = await readChosen(deps.db, { ...filter, ids: body.ids }, { after, limit })
     return { ...found, scanned: { scanned: found.matched, error_count: 0, errors: [] } }
   }
   const ids = body.ids && new Set(body.ids)
@@ -139,11 +105,12 @@ const choose = async (deps: ApiDeps, body: Body): Promise<Chosen> => {
   const outcome = await scan<MachineLine>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * lookPart,
+    slices,
     limit: Number.POSITIVE_INFINITY,
     after,
-    read: (from, limit) => listMachines(deps.db, filter, { after: from, limit }),
+    read: (from, rows) => listMachines(deps.db, filter, { after: from, limit: rows }),
     test: (line) => (ids?.has(line.id) ?? true) && test(line),
-    onMatch: ({ id, name }) => chosen.length < most && chosen.push({ id, name }),
+    onMatch: ({ id, name }) => chosen.length < limit && chosen.push({ id, name }),
   })
   if (outcome.next !== null)
     throw problem(
@@ -219,35 +186,6 @@ const rehearseOne = async (tx: Tx, machine: ChosenMachine, ask: OperationAsk): P
   }
 }
 
-const refusedByReason = (items: readonly Outcome[]): Answer['refused'] => {
-  const byReason = new Map<NonNullable<Outcome['reason']>, string[]>()
-  for (const { reason, machine_id: id } of items)
-    if (reason !== null) byReason.set(reason, [...(byReason.get(reason) ?? []), id])
-  return [...byReason].map(([reason, ids]) => ({
-    reason,
-    count: ids.length,
-    machine_ids: ids.slice(0, shownRefused),
-  }))
-}
-
-const summarize = (items: Outcome[], { matched, scanned }: Chosen, dry: boolean): Answer => {
-  const left = matched - items.length
-  const last = items.at(-1)
-  const count = (outcome: Outcome['outcome']) => items.filter((item) => item.outcome === outcome).length
-  return {
-    dry_run: dry,
-    matched,
-    left,
-    next_cursor: left > 0 && last ? writeCursor(list, last.machine_id) : null,
-    admitted: count('admitted'),
-    superseded: count('superseded'),
-    queued: count('queued'),
-    refused: refusedByReason(items),
-    items,
-    ...scanned,
-  }
-}
-
 /** Each machine in a transaction of its own: a large number must not hold up those who ask of one. */
 const askAll = async (
   c: Context<ApiEnv>,
@@ -290,7 +228,7 @@ export const operationsBulk = (deps: ApiDeps) =>
     readAsk(body, c.get('actor').name)
     const before = await answeredBefore<Answer, 200>(c, deps)
     if (before) return c.json(before.body, 200)
-    const found = await choose(deps, body)
+    const found = await choose(deps, body, c.get('actor').name)
     if (!body.dry_run) requireCount(found, body.confirm_count)
     const items = await askAll(c, deps, { body, chosen: found.chosen, endMs })
     const answer = await once(c, deps, () =>

@@ -17,6 +17,7 @@ import { operationKinds } from '../../domain/operation/kinds.ts'
 import { operationMatrix } from '../../domain/operation/matrix.ts'
 import { operationStates } from '../../domain/operation/state.ts'
 import type { ApiDeps } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { operationFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery } from '../page.ts'
 import { problem } from '../problem.ts'
@@ -165,7 +166,11 @@ interface ListAsk extends Omit<OperationFilter, 'since'> {
   readonly filter?: string | undefined
 }
 
-const operationPage = async (deps: ApiDeps, { limit, cursor, since, filter, ...asked }: ListAsk) => {
+const operationPage = async (
+  deps: ApiDeps,
+  { limit, cursor, since, filter, ...asked }: ListAsk,
+  slices: Slices | undefined,
+) => {
   const choice = { ...asked, since: since === undefined ? undefined : new Date(since) }
   const { outcome, ...page } = await wholePage<OperationLine, OperationLine>(
     deps,
@@ -175,6 +180,7 @@ const operationPage = async (deps: ApiDeps, { limit, cursor, since, filter, ...a
       read: (before, rows) =>
         listOperations(deps.db, choice, { before, limit: rows, silentMs: deps.leaseMs }),
       test: operationFilter(filter),
+      slices,
       item: (line) => line,
     },
   )
@@ -189,7 +195,8 @@ export const operations = (deps: ApiDeps) =>
     )
     .openapi(list, async (c) => {
       const { view, ...query } = c.req.valid('query')
-      const page = await operationPage(deps, query)
+      const asked = { actor: c.get('actor').name, filter: query.filter }
+      const page = await deps.filters.ask(asked, (slices) => operationPage(deps, query, slices))
       if (view !== 'conditions')
         return c.json({ ...page, items: page.items.map((line) => viewOperation(line)) }, 200)
       const asConditions = await readConditions(deps.db, page.items)

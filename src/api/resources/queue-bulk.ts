@@ -6,6 +6,7 @@ import { DroverError } from '../../errors.ts'
 import { actOnEntry } from '../../migration/entry-verbs.ts'
 import { apiLimits } from '../api-limits.ts'
 import type { ApiDeps } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { once } from '../idempotency.ts'
 import { entryFilter, type FleetTest } from '../inventory-filter.ts'
 import { readCursor, uuidKey, writeCursor } from '../page.ts'
@@ -105,20 +106,24 @@ interface Chosen {
 const lookPart = 0.3
 const actPart = 0.6
 
+interface Asked {
+  readonly choice: VerbChoice
+  readonly after: string | undefined
+  readonly filter: FleetTest<JudgedEntry> | undefined
+  readonly slices: Slices | undefined
+}
+
 /** A filter has to be asked of every entry before anybody can say how many fit. */
 const chooseByFilter = async (
   deps: ApiDeps,
   tx: Tx,
-  {
-    choice,
-    after,
-    filter,
-  }: { choice: VerbChoice; after: string | undefined; filter: FleetTest<JudgedEntry> },
+  { choice, after, filter, slices }: Asked & { filter: FleetTest<JudgedEntry> },
 ): Promise<Chosen> => {
   const ids: string[] = []
   const outcome = await scan<JudgedEntry>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * lookPart,
+    slices,
     limit: Number.POSITIVE_INFINITY,
     after,
     read: (from, limit) => listEntriesForFilter(tx, choice, { after: from, limit, without: filter.without }),
@@ -134,17 +139,9 @@ const chooseByFilter = async (
   return { matched: outcome.matched, ids, scanned: scanFields(outcome) }
 }
 
-const choose = async (
-  deps: ApiDeps,
-  tx: Tx,
-  asked: {
-    choice: VerbChoice
-    after: string | undefined
-    filter: FleetTest<JudgedEntry> | undefined
-  },
-): Promise<Chosen> => {
-  const { choice, after, filter } = asked
-  if (filter) return await chooseByFilter(deps, tx, { choice, after, filter })
+const choose = async (deps: ApiDeps, tx: Tx, { filter, ...asked }: Asked): Promise<Chosen> => {
+  const { choice, after } = asked
+  if (filter) return await chooseByFilter(deps, tx, { ...asked, filter })
   const { matched, ids } = await chooseForVerb(tx, choice, { after, limit: deps.limits.bulkEntries })
   return { matched, ids, scanned: { scanned: matched, error_count: 0, errors: [] } }
 }
@@ -153,6 +150,13 @@ const requireCount = ({ matched }: Chosen, confirmed: number): void => {
   if (matched === confirmed) return
   const fit = matched === 1 ? '1 entry fits' : `${matched} entries fit`
   throw problem('count-differs', `${fit}, and you confirmed ${confirmed}.`)
+}
+
+const summarize = (list: string, { matched, scanned }: Chosen, items: Outcome[]) => {
+  const left = matched - items.length
+  const last = items.at(-1)
+  const next_cursor = left > 0 && last ? writeCursor(list, last.id) : null
+  return { matched, left, next_cursor, items, ...scanned }
 }
 
 const manyVerb = (verb: Verb) => {
@@ -168,28 +172,20 @@ const manyVerb = (verb: Verb) => {
           { field: 'batch', message: 'say which entries are meant: batch, state, filter, ids, …' },
         ])
       const after = readCursor(list, uuidKey, cursor)
-      const asked = { choice: { ...which, verb }, after, filter: entryFilter(text) }
       const ask = { verb, by: c.get('actor').name, force, cleanup }
-      const answer = await once(c, deps, async (tx) => {
-        const chosen = await choose(deps, tx, asked)
-        requireCount(chosen, count)
-        const items: Outcome[] = []
-        for (const id of chosen.ids) {
-          if (items.length > 0 && deps.clock.monotonicMs() > endMs) break
-          items.push(await actOnOne(tx, id, ask))
-        }
-        const left = chosen.matched - items.length
-        const last = items.at(-1)
-        return {
-          status: 200 as const,
-          body: {
-            matched: chosen.matched,
-            left,
-            next_cursor: left > 0 && last ? writeCursor(list, last.id) : null,
-            items,
-            ...chosen.scanned,
-          },
-        }
+      // Its turn is waited for outside the transaction: who waits holds no connection.
+      const answer = await deps.filters.ask({ actor: ask.by, filter: text }, (slices) => {
+        const asked = { choice: { ...which, verb }, after, filter: entryFilter(text), slices }
+        return once(c, deps, async (tx) => {
+          const chosen = await choose(deps, tx, asked)
+          requireCount(chosen, count)
+          const items: Outcome[] = []
+          for (const id of chosen.ids) {
+            if (items.length > 0 && deps.clock.monotonicMs() > endMs) break
+            items.push(await actOnOne(tx, id, ask))
+          }
+          return { status: 200 as const, body: summarize(list, chosen, items) }
+        })
       })
       nudgeAll(deps)
       return c.json(answer.body, 200)

@@ -14,6 +14,7 @@ import { entryStates } from '../../domain/migration/entry.ts'
 import { nudge } from '../../ledger/nudge.ts'
 import { removeEntry } from '../../migration/entry-verbs.ts'
 import type { ApiDeps } from '../env.ts'
+import type { Slices } from '../filter-turns.ts'
 import { entryFilter, type FleetTest } from '../inventory-filter.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
@@ -113,11 +114,13 @@ const filteredPage = async (
   deps: ApiDeps,
   { limit, cursor, choice }: PageAsk,
   { test, without }: FleetTest<JudgedEntry>,
+  slices: Slices | undefined,
 ) => {
   const ids: string[] = []
   const outcome = await scan<JudgedEntry>({
     clock: deps.clock,
     budgetMs: deps.limits.requestMs * listBudgetPart,
+    slices,
     limit,
     after: readCursor('queue', uuidKey, cursor),
     read: (after, rows) => listEntriesForFilter(deps.db, choice, { after, limit: rows, without }),
@@ -141,9 +144,11 @@ export const queue = (deps: ApiDeps) =>
   newResource()
     .openapi(list, async (c) => {
       const { limit, cursor, instance_id: instanceId, filter, ...choice } = c.req.valid('query')
-      const test = entryFilter(filter)
       const asked = { limit, cursor, choice: { ...choice, instanceId } }
-      const page = test ? await filteredPage(deps, asked, test) : await plainPage(deps, asked)
+      const page = await deps.filters.ask({ actor: c.get('actor').name, filter }, (slices) => {
+        const test = entryFilter(filter)
+        return test ? filteredPage(deps, asked, test, slices) : plainPage(deps, asked)
+      })
       return c.json(page, 200)
     })
     .openapi(show, async (c) => {

@@ -10,7 +10,7 @@ import { findSetting, settings as known, type Setting } from '../../domain/setti
 import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion, versionMismatch } from '../preconditions.ts'
-import { fieldErrors, notFound, validationProblem } from '../problem.ts'
+import { fieldErrors, notFound, problem, validationProblem } from '../problem.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, momentOrNull, newResource } from '../route.ts'
 import { timestamp } from './schemas.ts'
 
@@ -85,6 +85,18 @@ const view = (setting: Setting, row: SettingRow | undefined): z.infer<typeof set
   }
 }
 
+/** The floor stands outside the database: a value below it would say what is not so. */
+const refuseBelowFloor = (deps: ApiDeps, setting: Setting, value: number): void => {
+  if (setting.name !== 'retention-events-days' || value >= deps.eventsKeptDaysMin) return
+  const message = `Events are kept for ${deps.eventsKeptDaysMin} days at least (DROVER_EVENTS_KEPT_DAYS_MIN).`
+  throw problem('validation-failed', message, {
+    field: 'value',
+    errors: [{ field: 'value', message }],
+    remedy:
+      'Set a value that is not below it; or lower it in the environment of api, conductor and migrate, and start them again.',
+  })
+}
+
 export const settings = (deps: ApiDeps) =>
   newResource()
     .openapi(list, async (c) => {
@@ -101,6 +113,7 @@ export const settings = (deps: ApiDeps) =>
       const setting = required(c.req.valid('param').name)
       const value = setting.schema.safeParse(c.req.valid('json').value)
       if (!value.success) throw validationProblem(fieldErrors(value.error, 'value'))
+      refuseBelowFloor(deps, setting, value.data)
       const by = c.get('actor').name
       const row = (await deps.db.begin(async (tx) => {
         const before = await findSettingRow(tx, setting.name)

@@ -8,6 +8,7 @@ import { type SiteRole, settingsSchemaOf, siteLimits } from '../../domain/invent
 import type { Sealer } from '../../seal.ts'
 import { fieldErrors, problem, validationProblem } from '../problem.ts'
 import { enqueueCheck } from './site-jobs.ts'
+import { sealedFor } from './site-secret.ts'
 import type { siteChangeSchema } from './site-view.ts'
 
 type Change = z.infer<ReturnType<typeof siteChangeSchema>>
@@ -63,8 +64,7 @@ export const changeSite = async (
     username: change.username,
     ca: change.ca,
     fingerprint: change.fingerprint,
-    secret:
-      change.password === undefined ? undefined : sealer.seal(JSON.stringify({ password: change.password })),
+    secret: await sealedFor(tx, sealer, site, change),
     settings,
     forgetConnection: connection.length > 0,
   })

@@ -5,7 +5,7 @@ import {
   readDumpPage,
   readDumpWarnings,
 } from '../../../db/queries/read-site-dump.ts'
-import { countSite, type SiteLine } from '../../../db/queries/site-rows.ts'
+import type { SiteLine } from '../../../db/queries/site-rows.ts'
 import { version } from '../../config.ts'
 import { rulesVersion } from '../../domain/inventory/rules/catalogue.ts'
 import type { SiteRole } from '../../domain/inventory/site-settings.ts'
@@ -13,7 +13,7 @@ import type { ApiDeps } from '../env.ts'
 import { defineRoute, newResource } from '../route.ts'
 import { scrub } from '../scrub.ts'
 import { streamText } from '../text-stream.ts'
-import { viewSiteDetail } from './site-view.ts'
+import { readSiteDetail } from './site-view.ts'
 import { findSite, nounOf, siteParams, tagOf } from './sites.ts'
 
 const pageRows = 200
@@ -42,7 +42,7 @@ const lineOf = (type: string, value: unknown): string =>
 async function* linesOf(deps: ApiDeps, site: SiteLine, signal: AbortSignal): AsyncGenerator<string> {
   const { db } = deps
   const role = site.role as SiteRole
-  const detail = viewSiteDetail(site, await countSite(db, site.id))
+  const detail = await readSiteDetail(db, site)
   yield lineOf('dump', { drover: version, rules: rulesVersion, at: new Date() })
   yield lineOf(role, detail)
   let lines = 2

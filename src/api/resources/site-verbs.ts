@@ -4,12 +4,14 @@ import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import { type SiteLine, updateSite } from '../../../db/queries/site-rows.ts'
 import type { SiteRole } from '../../domain/inventory/site-settings.ts'
 import { nudge } from '../../ledger/nudge.ts'
+import type { Sealer } from '../../seal.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { problem } from '../problem.ts'
 import { defineRoute, json, jsonBody, newResource } from '../route.ts'
 import { type AcceptedView, acceptedSchema } from './schemas.ts'
 import { type Accepted, enqueueCheck, enqueueSync, type SyncMode } from './site-jobs.ts'
+import { sealedFor } from './site-secret.ts'
 import { explainConnectivity, fingerprintSchema } from './site-view.ts'
 import { lockSite, nounOf, siteParams, tagOf } from './sites.ts'
 
@@ -100,12 +102,18 @@ const sync = async (
   )
 }
 
-const confirm = async (tx: Tx, site: SiteLine, asked: { fingerprint: string; by: string }) => {
+const confirm = async (
+  tx: Tx,
+  sealer: Sealer,
+  site: SiteLine,
+  asked: { fingerprint: string; by: string },
+) => {
   const seen = site.seenCertificate?.fingerprint?.replaceAll(':', '').toLowerCase()
   if (seen === undefined) throw problem('nothing-to-confirm', 'No certificate waits for a confirmation.')
   if (asked.fingerprint !== seen)
     throw problem('fingerprint-differs', 'That is not the fingerprint of the certificate that was seen last.')
-  const changed = await updateSite(tx, site.id, { fingerprint: seen, forgetConnection: true })
+  const secret = await sealedFor(tx, sealer, site, { fingerprint: seen })
+  const changed = await updateSite(tx, site.id, { fingerprint: seen, secret, forgetConnection: true })
   await insertAuditEvent(tx, {
     type: `${site.role}.fingerprint-confirmed`,
     subject: { type: site.role, id: site.name },
@@ -143,7 +151,7 @@ const verbs = (role: SiteRole) => {
         const by = c.get('actor').name
         const { fingerprint } = c.req.valid('json')
         const answer = await once(c, deps, async (tx) =>
-          confirm(tx, await lockSite(tx, role, name), { fingerprint, by }),
+          confirm(tx, deps.sealer, await lockSite(tx, role, name), { fingerprint, by }),
         )
         nudge(deps.db)
         return c.json(answer.body, 202)

@@ -1,5 +1,6 @@
 import { z } from '@hono/zod-openapi'
-import type { SiteCounts, SiteLine } from '../../../db/queries/site-rows.ts'
+import type { Queryable } from '../../../db/client.ts'
+import { countSite, type SiteLine } from '../../../db/queries/site-rows.ts'
 import {
   type ConnectivityState,
   connectivityMeanings,
@@ -10,6 +11,7 @@ import { nameSchema } from '../../domain/job/kind.ts'
 import { platformKinds } from '../../platforms/connection.ts'
 import { moment, momentOrNull } from '../route.ts'
 import { refuseCa, refuseEndpoint, tidyEndpoint, tidyFingerprint } from '../site-credentials.ts'
+import { downListSchema, readDown } from './down-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
 /** A text that `refuse` finds nothing wrong with. */
@@ -161,7 +163,13 @@ const countsSchema = z
 
 export const siteSchema = (role: SiteRole) => z.object(siteShape(role)).openapi(titleOf(role))
 export const siteDetailSchema = (role: SiteRole) =>
-  z.object({ ...siteShape(role), counts: countsSchema }).openapi(`${titleOf(role)}Detail`)
+  z
+    .object({
+      ...siteShape(role),
+      counts: countsSchema,
+      down: downListSchema.openapi({ description: 'Whose migration from or to it keeps them off.' }),
+    })
+    .openapi(`${titleOf(role)}Detail`)
 
 export type SiteView = z.infer<ReturnType<typeof siteSchema>>
 export type SiteDetail = z.infer<ReturnType<typeof siteDetailSchema>>
@@ -220,7 +228,7 @@ export const viewSite = (site: SiteLine): SiteView => {
   }
 }
 
-export const viewSiteDetail = (site: SiteLine, counts: SiteCounts): SiteDetail => ({
-  ...viewSite(site),
-  counts: { ...counts },
-})
+export const readSiteDetail = async (db: Queryable, site: SiteLine): Promise<SiteDetail> => {
+  const [counts, down] = await Promise.all([countSite(db, site.id), readDown(db, { site })])
+  return { ...viewSite(site), counts: { ...counts }, down }
+}

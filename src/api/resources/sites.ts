@@ -3,7 +3,6 @@ import { v7 as uuidv7 } from 'uuid'
 import type { Queryable, Tx } from '../../../db/client.ts'
 import { insertAuditEvent } from '../../../db/queries/insert-audit-event.ts'
 import {
-  countSite,
   findSiteByName,
   insertSite,
   listSites,
@@ -24,13 +23,14 @@ import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../rou
 import { changeSite, saveLimits } from './site-change.ts'
 import { enqueueCheck } from './site-jobs.ts'
 import { removeSite, removingSchema } from './site-removal.ts'
+import { sealPassword } from './site-secret.ts'
 import {
   newSiteSchema,
+  readSiteDetail,
   siteChangeSchema,
   siteDetailSchema,
   siteSchema,
   viewSite,
-  viewSiteDetail,
 } from './site-view.ts'
 
 export const siteParams = z.object({ name: nameSchema })
@@ -139,15 +139,10 @@ type NewSiteBody = z.infer<ReturnType<typeof newSiteSchema>>
 const createSite = async (tx: Tx, deps: ApiDeps, asked: NewSiteBody & { role: SiteRole; by: string }) => {
   const { role, by, password, ...body } = asked
   const { check_interval_seconds: nextCheckSeconds } = readSettings(role, body.settings)
+  const row = { ...body, id: uuidv7(), role, createdBy: by }
   const site = await insertSite(
     tx,
-    {
-      ...body,
-      id: uuidv7(),
-      role,
-      secret: deps.sealer.seal(JSON.stringify({ password })),
-      createdBy: by,
-    },
+    { ...row, secret: sealPassword(deps.sealer, row, password) },
     nextCheckSeconds,
   )
   await saveLimits(tx, site, by)
@@ -174,7 +169,7 @@ const readingPart = (role: SiteRole) => {
       .openapi(show, async (c) => {
         const site = await findSite(deps.db, role, c.req.valid('param').name)
         c.header('ETag', etagOf(site.version))
-        return c.json(viewSiteDetail(site, await countSite(deps.db, site.id)), 200)
+        return c.json(await readSiteDetail(deps.db, site), 200)
       })
 }
 

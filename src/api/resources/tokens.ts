@@ -50,7 +50,6 @@ const create = defineRoute({
   role: 'admin',
   tag,
   summary: 'Create a token',
-  description: 'From the first token on, every request needs one.',
   request: {
     body: jsonBody(
       z

@@ -32,7 +32,7 @@ export const webhookChange = z
 const shape = {
   id: z.uuid(),
   name: z.string(),
-  url: z.string(),
+  origin: z.string().openapi({ description: 'Of its URL. The rest is sealed and never shown.' }),
   types: z.array(z.string()).openapi({ description: 'Empty: all.' }),
   state: z.enum(['active', 'paused']),
   version: z.int(),
@@ -57,7 +57,7 @@ export const webhookWithSecret = z
 export const viewWebhook = (webhook: WebhookLine): z.infer<typeof webhookSchema> => ({
   id: webhook.id,
   name: webhook.name,
-  url: webhook.url,
+  origin: webhook.origin,
   types: webhook.types,
   state: webhook.state,
   version: webhook.version,

@@ -12,6 +12,8 @@ import {
   type WebhookLine,
 } from '../../../db/queries/webhook-rows.ts'
 import { newWebhookSecret } from '../../ledger/webhook-signature.ts'
+import { webhookSecretPlace } from '../../seal-places.ts'
+import { sealUrl } from '../../sealing/sealed-url.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
@@ -39,7 +41,8 @@ const create = defineRoute({
   tag,
   summary: 'Create a webhook',
   description:
-    'Events from now on are sent, signed, at least once and in order. The secret is shown this once.',
+    'Events from now on are sent, signed, at least once and in order. The secret is shown this once. Of the URL only ' +
+    'the origin is ever shown again.',
   request: { body: jsonBody(newWebhook) },
   responses: { 201: json(webhookWithSecret, 'Created, with its secret') },
 })
@@ -100,14 +103,17 @@ export const webhooks = (deps: ApiDeps) =>
       const by = c.get('actor').name
       const work = async (tx: Tx) => {
         const secret = newWebhookSecret()
+        const id = uuidv7()
+        const { url, ...rest } = body
         const webhook = await insertWebhook(tx, {
-          ...body,
-          id: uuidv7(),
-          secret: deps.sealer.seal(secret),
+          ...rest,
+          ...sealUrl(deps.sealer, id, url),
+          id,
+          secret: deps.sealer.seal(secret, webhookSecretPlace(id)),
           cursor: await headCursor(tx),
           by,
         })
-        await audit(tx, webhook.id, 'webhook.created', by, { name: body.name, url: body.url })
+        await audit(tx, webhook.id, 'webhook.created', by, { name: body.name, origin: webhook.origin })
         return {
           status: 201 as const,
           body: { ...viewWebhook(webhook), secret },
@@ -126,11 +132,16 @@ export const webhooks = (deps: ApiDeps) =>
     })
     .openapi(change, async (c) => {
       const { id } = c.req.valid('param')
-      const body = c.req.valid('json')
+      const { url, ...rest } = c.req.valid('json')
       const webhook = (await deps.db.begin(async (tx) => {
         await locked(tx, id, c.req.valid('header')['if-match'])
-        await audit(tx, id, 'webhook.changed', c.get('actor').name, { changed: Object.keys(body) })
-        return await updateWebhook(tx, id, body)
+        await audit(tx, id, 'webhook.changed', c.get('actor').name, {
+          changed: Object.keys(c.req.valid('json')),
+        })
+        return await updateWebhook(tx, id, {
+          ...rest,
+          ...(url === undefined ? {} : sealUrl(deps.sealer, id, url)),
+        })
       })) as WebhookLine
       c.header('ETag', etagOf(webhook.version))
       return c.json(viewWebhook(webhook), 200)

@@ -1,9 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { batchStates } from '../../domain/migration/batch-table.ts'
 import { downBefore } from '../../domain/migration/downtime.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../command.ts'
 import { confirmIfPerson, yesOption } from '../confirm.ts'
+import { type GivenFile, readGiven } from '../given-file.ts'
 import { mergeSettings } from '../merge-settings.ts'
 import { field, since } from '../output.ts'
 import { type DownSeen, downLines, sayDown } from '../print-down.ts'
@@ -63,19 +63,20 @@ const fileOption: Option = {
   summary: 'settings as JSON; - reads them from standard input',
 }
 
+const settingsFile: GivenFile = {
+  option: '--file',
+  holds: 'It is a file with settings as JSON, as in docs/batches.md; - reads standard input.',
+  orStdin: true,
+}
+
 const settingsFrom = (call: Call): Json => {
   const path = textOf(call.values, 'file')
   if (path === undefined) throw new UsageError('--file is required: settings as JSON.')
-  let text: string
-  try {
-    text = readFileSync(path === '-' ? 0 : path, 'utf8')
-  } catch (error) {
-    throw new UsageError(`--file: ${(error as Error).message}`)
-  }
+  const text = readGiven(path, settingsFile)
   try {
     return JSON.parse(text) as Json
   } catch (error) {
-    throw new UsageError(`--file must hold JSON: ${(error as Error).message}`)
+    throw new UsageError(`--file: ${path} holds no JSON: ${(error as Error).message}`, settingsFile.holds)
   }
 }
 

@@ -28,7 +28,7 @@ export const storedCertificateCommands: readonly Command[] = [
     covers: ['GET /v1/certificates/{id}'],
     args: [{ name: 'id', summary: 'the id of a certificate' }],
     run: async (call) => {
-      await download(call, pathOf('certificates', call.args[0]), undefined)
+      await download(call, { path: pathOf('certificates', call.args[0]), as: 'signed' })
       return exitCodes.ok
     },
   },

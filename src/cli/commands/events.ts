@@ -1,7 +1,9 @@
+import { eventWords } from '../../domain/event-words.ts'
 import type { Json } from '../client.ts'
 import { type Call, type Command, exitCodes, numberOf, textOf } from '../command.ts'
 import { followEvents } from '../event-source.ts'
 import { type Column, cellText, field } from '../output.ts'
+import { sealCommands } from './event-seals.ts'
 import { itemsOf } from './lists.ts'
 
 export const eventColumns: readonly Column[] = [
@@ -11,7 +13,7 @@ export const eventColumns: readonly Column[] = [
   { title: 'about', value: aboutOf },
   field('actor', 'by'),
   { title: 'change', value: (event) => [event.from, event.to].filter(Boolean).join(' -> ') },
-  field('reason'),
+  { title: 'reason', value: (event) => eventWords({ type: String(event.type), ...event }) },
 ]
 
 function aboutOf(event: Json): unknown {
@@ -67,36 +69,4 @@ const follow = async (
   return exitCodes.ok
 }
 
-const verify: Command = {
-  name: 'events verify',
-  summary: 'Check the hash chain over all events; exit code 1 when it is broken',
-  covers: ['GET /v1/events/:verify'],
-  options: {
-    from: { type: 'string', value: 'seq', summary: 'begin at this seal' },
-    head: {
-      type: 'string',
-      value: 'seq:hash',
-      summary: 'the head of your last check: shows a tail that was cut off',
-    },
-  },
-  run: async ({ client, output, values }) => {
-    const report = await client.get('/v1/events/:verify', {
-      from: numberOf(values, 'from'),
-      head: textOf(values, 'head'),
-    })
-    const head = report.head as Json | null
-    const broken = report.first_broken as Json | null
-    output.show(report, () =>
-      output.fields([
-        ['chain', report.ok ? 'whole' : `broken at seal ${broken?.seq}: ${broken?.why}`],
-        ['seals', report.seals],
-        ['events', report.events],
-        ['pruned', report.pruned],
-        ['head', head ? `${head.seq}:${head.hash}` : null],
-      ]),
-    )
-    return report.ok ? exitCodes.ok : exitCodes.failed
-  },
-}
-
-export const eventCommands: readonly Command[] = [events, verify]
+export const eventCommands: readonly Command[] = [events, ...sealCommands]

@@ -174,9 +174,7 @@ const plainCommands: readonly Command[] = [
       const view = values.conditions === true ? { view: 'conditions' } : undefined
       const operation = await client.get(pathOf('operations', args[0]), view)
       if (values.wait === true) return followOperations(call, [operation])
-      output.show(operation, () =>
-        view ? output.line(JSON.stringify(operation, null, 2)) : printOperation(call, operation),
-      )
+      output.show(operation, () => (view ? output.document(operation) : printOperation(call, operation)))
       return exitCodes.ok
     },
   },

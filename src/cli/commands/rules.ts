@@ -54,7 +54,7 @@ const assessment: Command = {
     const { client, output, values } = call
     const query = { source: textOf(values, 'source'), filter: textOf(values, 'filter') }
     if (values.csv === true) {
-      await download(call, '/v1/assessment', { ...query, format: 'csv' })
+      await download(call, { path: '/v1/assessment', as: 'csv', query: { ...query, format: 'csv' } })
       return exitCodes.ok
     }
     const parts = [await client.get('/v1/assessment', query)]

@@ -5,6 +5,7 @@ import { type Call, type Command, exitCodes, textOf, UsageError } from '../comma
 import { download } from '../download.ts'
 import { field, since } from '../output.ts'
 import { readPassword } from '../password.ts'
+import { downLines } from '../print-down.ts'
 import { caOf, connectionOptions, settingsOf } from '../site-options.ts'
 import { itemsOf, listCommand, pathOf } from './lists.ts'
 
@@ -32,6 +33,7 @@ const printSite = ({ output }: Call, site: Json): void =>
           ] as const)
         : []),
       ...(seen ? Object.entries(seen).map(([name, value]) => [`seen ${name}`, value] as const) : []),
+      ...downLines(site.down),
       ['checked', connectivity.checked_at],
       ['fingerprint', site.fingerprint],
       ['identity', site.identity],
@@ -84,6 +86,11 @@ const followCheck = async (call: Call, noun: Noun, name: string): Promise<number
   const query = { subject: `${oneOf(noun)}/${name}`, kind: 'check-connection', limit: 1 }
   const [job] = itemsOf(await call.client.get('/v1/jobs', query))
   if (job) await afterWait(call, String(job.id))
+  return await sayConnection(call, noun, name)
+}
+
+/** The exit code is 0 when it is connected, and not because a look was taken. */
+const sayConnection = async (call: Call, noun: Noun, name: string): Promise<number> => {
   const site = await call.client.get(pathOf(noun, name))
   printSite(call, site)
   const { state } = site.connectivity as Json
@@ -167,7 +174,11 @@ const verbCommand = (noun: Noun, verb: 'sync' | 'check', options: Command['optio
         ? { mode: values.full === true ? 'full' : 'delta', force: values.force === true }
         : undefined
     const job = await call.client.post(pathOf(noun, call.args[0], `:${verb}`), body)
-    return await afterAccepted(call, job, verb === 'sync' ? 'The sync' : 'The check')
+    if (verb === 'sync' || values.wait !== true)
+      return await afterAccepted(call, job, verb === 'sync' ? 'The sync' : 'The check')
+    // The job of a check succeeds when it has found out; what it found is the answer.
+    await afterWait(call, String(job.id))
+    return await sayConnection(call, noun, String(call.args[0]))
   },
 })
 
@@ -180,7 +191,10 @@ const confirmCommand = (noun: Noun): Command => ({
   run: async (call) => {
     const [name, fingerprint] = call.args
     const job = await call.client.post(pathOf(noun, name, ':confirm-fingerprint'), { fingerprint })
-    return await afterAccepted(call, job, 'The fingerprint is pinned; the check')
+    if (call.values.wait !== true)
+      return await afterAccepted(call, job, 'The fingerprint is pinned; the check')
+    await afterWait(call, String(job.id))
+    return await sayConnection(call, noun, String(name))
   },
 })
 
@@ -241,7 +255,7 @@ const commandsOf = (noun: Noun): Command[] => [
     covers: [`GET /v1/${noun}/{name}/:dump`],
     args: [nameArg(noun)],
     run: async (call) => {
-      await download(call, pathOf(noun, call.args[0], ':dump'), undefined)
+      await download(call, { path: pathOf(noun, call.args[0], ':dump'), as: 'json' })
       return exitCodes.ok
     },
   },

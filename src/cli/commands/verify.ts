@@ -1,14 +1,15 @@
-import { readFile } from 'node:fs/promises'
 import type { CertificateDocument } from '../../certificate/document.ts'
 import { verifyCertificate } from '../../certificate/file.ts'
 import { DroverError } from '../../errors.ts'
+import type { Json } from '../client.ts'
 import { type Command, exitCodes, textOf, UsageError } from '../command.ts'
+import { type GivenFile, keyFile, readGiven } from '../given-file.ts'
 import { field, since } from '../output.ts'
 import { itemsOf } from './lists.ts'
 
 const verify: Command = {
   name: 'verify',
-  summary: 'Check a certificate without asking anybody; exit code 1 when anything in it was altered',
+  summary: 'Check a certificate without asking anybody: 0 proved, 1 altered, 4 nobody vouches, 5 another key',
   covers: [],
   args: [{ name: 'file', summary: 'a certificate as it was downloaded' }],
   options: {
@@ -20,14 +21,17 @@ const verify: Command = {
   },
   run: async ({ output, args, values }) => {
     const keyPath = textOf(values, 'key')
-    const text = await read(args[0] ?? '')
-    const verdict = judge(text, keyPath === undefined ? undefined : await read(keyPath))
+    const text = readGiven(args[0] ?? '', certificateFile)
+    const key = keyPath === undefined ? undefined : { path: keyPath, pem: readGiven(keyPath, keyFile) }
+    const verdict = judge(text, key)
     if (!verdict.sound) {
-      output.show(verdict, () => {
+      // Whole by itself, and not by the key that was given: somebody else has made it.
+      const foreign = keyPath !== undefined && judge(text, undefined).sound
+      output.show({ ...verdict, foreign }, () => {
         output.line('NOT SOUND: do not trust this certificate.')
         for (const problem of verdict.problems) output.line(`  ${problem}`)
       })
-      return exitCodes.failed
+      return foreign ? exitCodes.foreign : exitCodes.failed
     }
     const { certificate, pinned } = verdict
     output.show({ sound: true, pinned, certificate }, () => {
@@ -35,27 +39,25 @@ const verify: Command = {
       output.line(
         pinned
           ? 'Sound: it is as it was signed, with the key that you gave.'
-          : 'Sound: it is as it was signed. Give --key to be certain by whom.',
+          : 'NOT PROVED: the file is consistent but nobody vouches for it: anybody can make such a file. Give --key.',
       )
     })
-    return exitCodes.ok
+    return pinned ? exitCodes.ok : exitCodes.unproved
   },
 }
 
-const judge = (text: string, pem: string | undefined) => {
-  try {
-    return verifyCertificate(text, pem)
-  } catch (error) {
-    if (error instanceof DroverError) throw new UsageError(`${error.message} ${error.remedy}`)
-    throw error
-  }
+const certificateFile: GivenFile = {
+  option: '<file>',
+  holds: 'It is a certificate as it was downloaded: drover certificates get <id> > certificate.json',
 }
 
-const read = async (path: string): Promise<string> => {
+const judge = (text: string, key: { readonly path: string; readonly pem: string } | undefined) => {
   try {
-    return await readFile(path, 'utf8')
+    return verifyCertificate(text, key?.pem)
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${(error as Error).message}`)
+    if (error instanceof DroverError && error.field === 'key')
+      throw new UsageError(`--key: ${key?.path} holds no public Ed25519 key in PEM form.`, keyFile.holds)
+    throw error
   }
 }
 
@@ -84,22 +86,39 @@ const factsOf = (certificate: CertificateDocument): [string, unknown][] => {
 
 const signingKeys: Command = {
   name: 'signing-keys',
-  summary: 'The keys that certificates are signed with; --pem gives the newest for drover verify --key',
+  summary:
+    'The keys that certificates are signed with; --pem gives the one that signs now, for drover verify --key',
   covers: ['GET /v1/signing-keys'],
-  options: { pem: { type: 'boolean', summary: 'only the newest public key, as PEM' } },
+  options: {
+    pem: { type: 'boolean', summary: 'only the public key that signs now, as PEM' },
+    id: { type: 'string', value: 'key', summary: 'with --pem: this key, such as one that was retired' },
+  },
   run: async ({ client, output, values }) => {
     const answer = await client.get('/v1/signing-keys')
     const items = itemsOf(answer)
     if (values.pem === true) {
-      const [newest] = items
-      if (!newest) throw new UsageError('No certificate was signed yet, so there is no key.')
-      for (const line of String(newest.public_key).trimEnd().split('\n')) output.line(line)
+      const wanted = textOf(values, 'id')
+      const key =
+        wanted === undefined
+          ? items.find(({ signs }) => signs === true)
+          : items.find(({ id }) => id === wanted)
+      if (!key) throw new UsageError(absent(wanted))
+      for (const line of String(key.public_key).trimEnd().split('\n')) output.line(line)
       return exitCodes.ok
     }
-    const columns = [field('id'), field('algorithm'), since('created_at', 'since')]
+    const columns = [
+      field('id'),
+      field('algorithm'),
+      { title: 'state', value: (row: Json) => (row.signs === true ? 'signs now' : '') },
+      since('created_at', 'since'),
+      since('retired_at', 'retired'),
+    ]
     output.show(answer, () => output.table(columns, items, 'No certificate was signed yet.'))
     return exitCodes.ok
   },
 }
+
+const absent = (id: string | undefined): string =>
+  id === undefined ? 'No certificate was signed yet, so there is no key.' : `There is no signing key ${id}.`
 
 export const certificateCommands: readonly Command[] = [verify, signingKeys]

@@ -126,7 +126,7 @@ export const webhookCommands: readonly Command[] = [
       field('id'),
       field('name'),
       field('state'),
-      field('url'),
+      field('origin'),
       field('delivery.failures', 'failures', { right: true }),
       since('delivery.last_delivered_at', 'delivered'),
       field('delivery.last_error', 'last error'),

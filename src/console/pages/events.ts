@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import { readLatestEvents } from '../../../db/queries/read-latest-events.ts'
 import { viewJobEvent } from '../../api/resources/event-view.ts'
+import { eventWords } from '../../domain/event-words.ts'
 import type { Page, PageContext } from '../page.ts'
 import { ago, type Html, jobLink, table } from '../view.ts'
 
@@ -38,4 +39,4 @@ const eventRow = (
 <td class="nowrap">${ago(event.at, nowMs)}</td><td class="nowrap"><code>${event.type}</code></td>
 <td class="long">${event.job_id === null ? `${event.subject.type}/${event.subject.id}` : jobLink(event.job_id)}</td>
 <td class="long">${event.actor}</td><td class="nowrap">${event.from ?? ''}${event.from !== null && event.to !== null ? ' → ' : ''}${event.to ?? ''}</td>
-<td>${event.reason ?? ''}</td></tr>`
+<td>${eventWords(event)}</td></tr>`

@@ -7,6 +7,9 @@ interface SigningKey {
   readonly algorithm: string
   readonly public_key: string
   readonly created_at: string
+  readonly retired_at: string | null
+  readonly follows: string | null
+  readonly signs: boolean
 }
 
 /** The public halves of the keys that sign certificates, to be kept where Drover cannot change them. */
@@ -17,7 +20,7 @@ export const signingKeysPage = async ({ ask, nowMs }: PageContext): Promise<Page
     intro: html`<p>Each <a href="/certificates">certificate</a> names the key that signed it. Keep a copy of the keys where
 Drover cannot change them: <code>npx drover verify &lt;file&gt; --key &lt;key file&gt;</code> then proves a certificate
 without asking this installation.</p>`,
-    wakesOn: (event) => event.type === 'entry.verified',
+    wakesOn: (event) => event.type === 'entry.verified' || event.type === 'signing-key.rotated',
     parts: [
       {
         id: 'keys',
@@ -31,7 +34,10 @@ without asking this installation.</p>`,
   }
 }
 
-const keyHtml = ({ id, algorithm, public_key: pem, created_at: at }: SigningKey, nowMs: number): Html =>
+const keyHtml = (
+  { id, algorithm, public_key: pem, created_at: at, retired_at: end, follows, signs }: SigningKey,
+  nowMs: number,
+): Html =>
   html`<li data-key="${id}" id="key-${id}"><p class="finding-head"><strong class="fingerprint"><code>${id}</code></strong>
-<span class="dim">${algorithm}, made ${ago(at, nowMs)}</span></p>
+<span class="dim">${algorithm}${signs ? ', signs now' : ''}, made ${ago(at, nowMs)}${end === null ? '' : html`, retired ${ago(end, nowMs)}`}${follows === null ? '' : html`, vouched for by ${follows}`}</span></p>
 <pre tabindex="0" role="region" aria-label="Public key ${id}">${pem.trim()}</pre></li>`

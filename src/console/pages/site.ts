@@ -2,8 +2,9 @@ import { html } from 'hono/html'
 import { nameKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { SiteDetail } from '../../api/resources/site-view.ts'
-import { connectivityMeanings } from '../../domain/inventory/connectivity.ts'
+import { meaningOfConnection } from '../../domain/inventory/connectivity.ts'
 import type { SiteRole } from '../../domain/inventory/site-settings.ts'
+import { downListHtml } from '../down-shown.ts'
 import { mayAdminister, mayOperate, type Page, type PageContext } from '../page.ts'
 import { connectionBadge, visible } from '../shown.ts'
 import { ago, button, definition, type Html, jobLink, jsonBlock } from '../view.ts'
@@ -28,7 +29,7 @@ export const sitePage =
     )
     return {
       title: site.name,
-      announce: connectivityMeanings[site.connectivity.state].sentence,
+      announce: meaningOfConnection(site.connectivity.state, site.connectivity.code).sentence,
       wakesOn: isAboutSites,
       parts: [
         { id: 'standing', html: connectionHtml(context, role, site) },
@@ -49,7 +50,7 @@ export const sitePage =
 
 const connectionHtml = (context: PageContext, role: SiteRole, site: SiteDetail): Html => {
   const { connectivity } = site
-  const meaning = connectivityMeanings[connectivity.state]
+  const meaning = meaningOfConnection(connectivity.state, connectivity.code)
   const base = `/${role}s/${site.name}`
   const troubled = connectivity.state !== 'ok' && connectivity.state !== 'unknown'
   return html`<div class="card ${troubled ? 'is-failed' : 'is-succeeded'}">
@@ -60,6 +61,7 @@ ${
 <p><strong>What to do:</strong> ${visible(connectivity.remedy ?? meaning.remedy)}</p></div>`
     : ''
 }
+${troubled ? downListHtml(site.down, context.nowMs) : ''}
 <p class="dim">So since ${ago(connectivity.since, context.nowMs)}; looked ${ago(connectivity.checked_at, context.nowMs)},
 next ${ago(connectivity.next_check_at, context.nowMs)}.</p>
 ${connectivity.seen_certificate === null ? '' : confirmForm(context, base, site)}

@@ -56,6 +56,19 @@ export class Cleaner {
     return text
   }
 
+  /**
+   * Text that an index holds: at most `limit` bytes as well. Postgres refuses a row whose key is longer than 2,704 bytes,
+   * and a character takes up to three.
+   */
+  key(value: unknown, what: string, limit: number): string {
+    const text = this.text(value, what, limit)
+    // Nearly always.
+    if (text.length * 3 <= limit) return text
+    const kept = firstBytes(text, limit)
+    if (kept !== text) this.about(what, `has more than ${limit} bytes; the first are kept.`)
+    return kept
+  }
+
   /** A whole number from 0 up; anything else is 0. */
   count(value: unknown, what: string): number {
     if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value
@@ -89,6 +102,19 @@ export class Cleaner {
     }
     return [...byKey.values()].sort((a, b) => naturalOrder(keyOf(a), keyOf(b)))
   }
+}
+
+/** As many whole characters as have room. No encoder: the domain knows nothing but the language. */
+const firstBytes = (text: string, limit: number): string => {
+  let bytes = 0
+  let at = 0
+  for (const character of text) {
+    const code = character.codePointAt(0) as number
+    bytes += code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4
+    if (bytes > limit) return text.slice(0, at)
+    at += character.length
+  }
+  return text
 }
 
 const maxProblems = 20

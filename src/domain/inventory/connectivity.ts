@@ -44,6 +44,22 @@ export const connectivityMeanings: Readonly<Record<ConnectivityState, Connectivi
   },
 }
 
+/** The stored password of a site does not open. Nothing is sent to the platform, so it costs it nothing to look again. */
+export const sealBrokenCode = 'site-seal-broken'
+
+/** What a state means, where the code of the last try says more than the state. */
+export const meaningOfConnection = (
+  state: ConnectivityState,
+  code: string | null | undefined,
+): ConnectivityMeaning =>
+  code === sealBrokenCode
+    ? {
+        sentence: 'Its stored password does not open, so nobody can sign in.',
+        remedy:
+          'Compare its address, user and certificate with what they should be, and give its password again.',
+      }
+    : connectivityMeanings[state]
+
 /** By the code of a platform's error. Codes that are missing say nothing about the connection. */
 const stateByCode: Readonly<Record<string, ConnectivityState>> = {
   'platform-unreachable': 'cannot-connect',
@@ -55,7 +71,7 @@ const stateByCode: Readonly<Record<string, ConnectivityState>> = {
   'platform-authentication': 'authentication-error',
   'platform-permission': 'authentication-error',
   // The stored password cannot be read: nobody can sign in with it.
-  'seal-broken': 'authentication-error',
+  [sealBrokenCode]: 'authentication-error',
   // Another installation answers: what was known about the connection is no longer true, and nothing else is.
   'platform-identity-changed': 'unknown',
 }
@@ -83,15 +99,18 @@ const nobodyThere: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * What one failed exchange of any job tells of a connection. `away`: nobody is there, and nothing was sent. `doubtful`:
+ * What one failed exchange of any job tells of a connection. `away`: nobody is there, or nobody can sign in, and nothing
+ * was sent. `doubtful`:
  * it broke off, or no answer came in time, which a busy platform does as well: a look at it tells.
  */
 export const connectionAfter = (error: {
   readonly code: string
-  readonly failure: string
+  /** Of a platform's error alone. */
+  readonly failure?: string
   readonly detail?: Readonly<Record<string, unknown>> | undefined
 }): 'away' | 'doubtful' | 'unsaid' => {
   const { code, failure, detail } = error
+  if (code === sealBrokenCode) return 'away'
   if (!saysOfConnection(code)) return 'unsaid'
   const refused = code === 'platform-unreachable' && failure === 'refused'
   return refused && nobodyThere.has(detail?.reason) ? 'away' : 'doubtful'
@@ -99,6 +118,13 @@ export const connectionAfter = (error: {
 
 /** One that is away is looked at as often as this, so that who is off because of it does not wait for the usual look. */
 export const awayCheckSeconds = 15
+
+/**
+ * How soon a site is looked at again. Not where it does not let us in: who asks too often is locked out. A password that
+ * does not open is never sent.
+ */
+export const checkSecondsAfter = (state: ConnectivityState, code: string | null, usual: number): number =>
+  state === 'cannot-connect' || code === sealBrokenCode ? Math.min(usual, awayCheckSeconds) : usual
 
 /** A source or target that was found away. */
 export interface AwaySite {

@@ -8,6 +8,7 @@ import type {
   InstanceFacts,
   NetworkFacts,
   NicFacts,
+  ProjectFacts,
   SnapshotFacts,
   StorageFacts,
 } from './facts.ts'
@@ -151,7 +152,7 @@ const cleanFields = (c: Cleaner, seen: InstanceFacts) => {
     uuid: cleanUuid(c, seen.uuid, 'the UUID'),
     bios_uuid: cleanUuid(c, seen.bios_uuid, "the firmware's UUID"),
     name: c.text(seen.name, 'the field name', limits.name),
-    location: c.text(seen.location, 'the field location', limits.location),
+    location: c.key(seen.location, 'the field location', limits.location),
     description: c.text(seen.description, 'the field description', limits.description),
     os: c.text(seen.os, 'the field os'),
     os_description: c.text(seen.os_description, 'the field os_description'),
@@ -216,7 +217,7 @@ export const cleanNetwork = (seen: NetworkFacts): Cleaned<NetworkFacts> => {
   const facts: NetworkFacts = {
     ref: c.text(seen.ref, "the platform's id"),
     name: c.text(seen.name, 'the name', limits.name),
-    location: c.text(seen.location, 'the location', limits.location),
+    location: c.key(seen.location, 'the location', limits.location),
     type: seen.type,
     datacenter: c.text(seen.datacenter, 'the data centre'),
     switch: c.text(seen.switch, 'the switch'),
@@ -253,6 +254,27 @@ export const cleanHost = (seen: HostFacts): Cleaned<HostFacts> => {
     cpus_used: c.count(seen.cpus_used, 'the CPUs in use'),
     memory_used: c.count(seen.memory_used, 'the memory in use'),
     version: c.text(seen.version, 'the version'),
+  }
+  return { facts, problems: c.problems }
+}
+
+/** As {@link cleanInstance}, for a project. What is no number says nothing. */
+export const cleanProject = (seen: ProjectFacts): Cleaned<ProjectFacts> => {
+  const c = new Cleaner()
+  const numbers = (record: Readonly<Record<string, number>>, what: string): Record<string, number> =>
+    Object.fromEntries(
+      c
+        .record(record, what, limits.attributes)
+        .map(([key, value]) => [
+          c.text(key, what),
+          value !== undefined && Number.isFinite(value) ? value : 0,
+        ]),
+    )
+  const facts: ProjectFacts = {
+    ref: c.text(seen.ref, "the platform's id"),
+    name: c.text(seen.name, 'the name', limits.name),
+    limits: numbers(seen.limits, 'limits'),
+    used: numbers(seen.used, 'counts'),
   }
   return { facts, problems: c.problems }
 }

@@ -1,9 +1,7 @@
 import { checkConnection } from './check-connection.ts'
 import { cutoverInstance } from './cutover-instance.ts'
 import { finalVerify } from './final-verify.ts'
-import { hibernateMigrate } from './hibernate-migrate.ts'
 import { importInstance } from './import-instance.ts'
-import { importOva } from './import-ova.ts'
 import type { JobKind } from './kind.ts'
 import { operateMachine } from './operate-machine.ts'
 import { placeInstance } from './place-instance.ts'
@@ -12,13 +10,12 @@ import { powerInstance } from './power-instance.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
 import { startBatch } from './start-batch.ts'
-import { swapTemplate } from './swap-template.ts'
 import { syncSource } from './sync-source.ts'
 import { syncTarget } from './sync-target.ts'
 import { trackInstance } from './track-instance.ts'
 import { withdrawEntry } from './withdraw-entry.ts'
 
-/** Every job kind there is. A new kind is one file beside this one, a line here, and a handler. */
+/** Every job kind there is: each has a handler in `workers/handlers`. */
 export const jobKinds: readonly JobKind[] = [
   syncSource,
   syncTarget,
@@ -32,9 +29,6 @@ export const jobKinds: readonly JobKind[] = [
   cutoverInstance,
   withdrawEntry,
   operateMachine,
-  importOva,
-  swapTemplate,
-  hibernateMigrate,
   finalVerify,
   selfTest,
   settleDebt,

@@ -19,6 +19,8 @@ export interface RetryPolicy {
   readonly capMs: number
   readonly environmentBaseMs: number
   readonly environmentCapMs: number
+  /** Whether a job waits, uncharged, for the password of its site. Not where the next job of the kind is due anyway. */
+  readonly waitsForPassword: boolean
 }
 
 export const defaultRetryPolicy: RetryPolicy = {
@@ -30,6 +32,7 @@ export const defaultRetryPolicy: RetryPolicy = {
   capMs: 300_000,
   environmentBaseMs: 5_000,
   environmentCapMs: 900_000,
+  waitsForPassword: true,
 }
 
 /** What has been charged to the job so far in this generation. */
@@ -78,3 +81,17 @@ export const decideRetry = (
     }
   }
 }
+
+/**
+ * When a job looks again whether the password of its site opens. Nothing was sent, and a person may take a weekend: no
+ * budget pays. What is not charged is not counted, so the pause grows with the turns of the job.
+ */
+export const pauseForPassword = (
+  turns: number,
+  policy: RetryPolicy,
+  random: number,
+): { readonly retry: true; readonly delayMs: number; readonly charge: 'none' } => ({
+  retry: true,
+  delayMs: backoffMs(turns, policy.environmentBaseMs, policy.environmentCapMs, random),
+  charge: 'none',
+})

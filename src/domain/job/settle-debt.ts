@@ -7,7 +7,7 @@ export const settleDebt = defineKind({
   title: 'Settle a debt',
   version: 1,
   payload: z.strictObject({ effect_id: z.uuid() }),
-  retry: { transientMax: 1, environmentMax: 1, bugMax: 1 },
+  retry: { transientMax: 1, environmentMax: 1, bugMax: 1, waitsForPassword: false },
   // A lane is a platform; twice as many as one platform gets.
   concurrency: 8,
   lanesLeaveRoom: true,

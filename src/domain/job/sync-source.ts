@@ -17,6 +17,7 @@ export const syncRetry = {
   baseMs: 500,
   capMs: 30_000,
   environmentCapMs: 60_000,
+  waitsForPassword: false,
 }
 
 /** Reads a source's inventory and records what is true now. */

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
-import { wireLimits } from '../../platforms/lab/protocol.ts'
+import { wireLimits } from '../../platforms/lab/wire-limits.ts'
 import type { Lab } from '../context.ts'
 import type { FaultRule } from '../fault-rule.ts'
 import { invalid } from '../refusal.ts'

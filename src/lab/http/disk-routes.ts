@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import { wireLimits } from '../../platforms/lab/protocol.ts'
+import { wireLimits } from '../../platforms/lab/wire-limits.ts'
 import { checkReadable, isInSnapshots } from '../disk-attachment.ts'
 import { changedBlocks, listExtents, readBytes, writeBytes } from '../disk-bytes.ts'
 import { blockBytes } from '../disk-content.ts'

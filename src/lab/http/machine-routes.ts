@@ -5,8 +5,8 @@ import {
   powerRequest,
   renameRequest,
   snapshotRequest,
-  wireLimits,
 } from '../../platforms/lab/protocol.ts'
+import { wireLimits } from '../../platforms/lab/wire-limits.ts'
 import { counterAt } from '../power.ts'
 import { invalid, refuse } from '../refusal.ts'
 import { getMachine, type Machine, nicsOf, saveMachine } from '../store/machines.ts'

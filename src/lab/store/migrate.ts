@@ -8,7 +8,9 @@ const migrationLock = 0x4c41424d
 export const migrateLab = async (db: Db): Promise<void> => {
   await db.begin(async (tx) => {
     await tx`select pg_advisory_xact_lock(${migrationLock})`
-    await tx`create schema if not exists lab`
+    // Under a login of its own the lab may make no schema: `migrate` made it, and even "if not exists" is refused.
+    const [there] = await tx`select from pg_catalog.pg_namespace where nspname = 'lab'`
+    if (!there) await tx`create schema lab`
     await tx`create table if not exists lab.migration (
       version integer primary key, applied_at timestamptz not null default now())`
     const [done] = await tx<{ version: number }[]>`

@@ -79,11 +79,11 @@ type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
 
 /** The cycle that is open already, or the next one. */
 const openCycle = (task: CopyTask, { after = 0, sourceOff }: CycleAsk): Promise<OpenDisks> => {
-  const { turn, entry, facts } = task.journey
+  const { ctx, entry, facts } = task.journey
   const apart = new Set(facts.disks.filter((disk) => !isCopiedRunning(disk)).map(({ key }) => key))
-  return turn.transaction(async (tx) => {
+  return ctx.transaction(async (tx) => {
     const rows = await listEntryDisks(tx, entry.id)
-    const job = turn.job.id
+    const job = ctx.job.id
     const owned = rows.flatMap(({ cycle }) => (cycle?.job === job && cycle.n > after ? [cycle] : []))
     const [own] = owned
     const n = own ? own.n : 1 + Math.max(0, ...rows.map(({ cycle }) => cycle?.n ?? 0))
@@ -128,7 +128,7 @@ const openDisk = async (
 
 /** The same snapshot as before a crash, or a new one of the cycle's name; none where it would hold no disk. */
 const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Promise<OpenDisks> => {
-  const { turn, entry } = task.journey
+  const { ctx, entry } = task.journey
   const cycle = disks.find(({ held }) => held)?.cycle
   if (!cycle) return disks
   if (cycle.snapshot !== null) {
@@ -141,7 +141,7 @@ const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Pr
     disk.held ? { ...disk, cycle: { ...disk.cycle, snapshot } } : disk,
   )
   if (!first) throw new Error('A cycle has no disks.')
-  await turn.transaction(async (tx) => {
+  await ctx.transaction(async (tx) => {
     for (const disk of [first, ...others])
       await writeDiskCycle(tx, { entryId: entry.id, disk: disk.disk, cycle: disk.cycle })
   })
@@ -156,8 +156,8 @@ const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
 
 /** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */
 const abandon = (task: CopyTask): Promise<void> => {
-  const { turn, entry } = task.journey
-  return turn.transaction(async (tx) => {
+  const { ctx, entry } = task.journey
+  return ctx.transaction(async (tx) => {
     // A number that no cycle has: it is nobody's to go on with.
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id))
       if (cycle) await writeDiskCycle(tx, { entryId: entry.id, disk, cycle: { ...cycle, job: '' } })
@@ -165,11 +165,11 @@ const abandon = (task: CopyTask): Promise<void> => {
 }
 
 const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> => {
-  const { turn } = task.journey
+  const { ctx } = task.journey
   const begunMs = systemClock.monotonicMs()
   const plans: DiskPlan[] = []
   for (const disk of disks) {
-    turn.safePoint()
+    ctx.safePoint()
     if (disk.cycle.state === 'open') plans.push(await planDisk(task, disk, disk))
   }
   const before = sentBefore(disks)
@@ -188,24 +188,24 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
 }
 
 /** Shows how far a copy is and how fast it goes. What an earlier try has sent is done, and makes it no faster. */
-const teller = ({ journey: { turn }, phase }: CopyTask, total: number, sent: number) => {
+const teller = ({ journey: { ctx }, phase }: CopyTask, total: number, sent: number) => {
   const meter = new PaceMeter(systemClock.monotonicMs())
   let done = sent
-  turn.progress({ done, total, phase })
+  ctx.progress({ done, total, phase })
   return (bytes: number): void => {
     done += bytes
     meter.add(systemClock.monotonicMs(), bytes)
     const { rate } = meter
-    turn.progress({ done, total, phase, ...(rate === null ? {} : { rate }) })
+    ctx.progress({ done, total, phase, ...(rate === null ? {} : { rate }) })
   }
 }
 
 /** Sends a disk; only when all of it is there the next cycle goes on from this one. */
 const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) => void): Promise<void> => {
   await sendDisk(task, plan, tell)
-  const { turn, entry } = task.journey
+  const { ctx, entry } = task.journey
   const { cycle, row, changeId } = plan
-  await turn.transaction((tx) =>
+  await ctx.transaction((tx) =>
     endDiskCycle(tx, {
       entryId: entry.id,
       disk: row.disk,

@@ -22,8 +22,8 @@ const extentMs = 60_000
 export const taskMs = 600_000
 
 /** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
-export const callOf = ({ journey: { turn } }: CopyTask, name: string, timeoutMs?: number): Call => ({
-  signal: turn.signal,
+export const callOf = ({ journey: { ctx } }: CopyTask, name: string, timeoutMs?: number): Call => ({
+  signal: ctx.signal,
   name,
   ...(timeoutMs === undefined ? { timeoutMs: extentMs, stallMs: limits.platformStallMs } : { timeoutMs }),
 })

@@ -26,7 +26,7 @@ export const guardDrift = async (task: CopyTask, reset: readonly string[]): Prom
 /** The source as it is now; a look that fails throws. */
 const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `look-${task.journey.turn.job.id}`)
+  const call = callOf(task, `look-${task.journey.ctx.job.id}`)
   const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })

@@ -1,6 +1,6 @@
 import { type DiskCycle, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
 import { type ExtentDigest, recordExtents } from '../../../db/queries/entry-extents.ts'
-import type { ActingTurn } from '../../inventory/power-machine.ts'
+import type { JobContext } from '../../ledger/job.ts'
 import type { DiskPlan } from './plan-disk.ts'
 
 /** So many extents at most are announced at once. */
@@ -12,7 +12,7 @@ const rowsMax = 512
  * comes meanwhile shares the next: a quick copy is not slowed down, and a cut one has lost next to nothing.
  */
 export class ExtentRecord {
-  readonly #turn: ActingTurn
+  readonly #ctx: JobContext
   readonly #plan: DiskPlan
   readonly #ahead: Generator<number>
   #pending: ExtentDigest[] = []
@@ -22,8 +22,8 @@ export class ExtentRecord {
   readonly #loose: Set<number>
   #announced: number[] = []
 
-  constructor(turn: ActingTurn, plan: DiskPlan) {
-    this.#turn = turn
+  constructor(ctx: JobContext, plan: DiskPlan) {
+    this.#ctx = ctx
     this.#plan = plan
     this.#ahead = plan.extents[Symbol.iterator]()
     this.#loose = new Set(plan.cycle.doubt)
@@ -65,7 +65,7 @@ export class ExtentRecord {
     for (const at of coming) this.#loose.add(at)
     const cycle: DiskCycle = { ...this.#plan.cycle, doubt: [...this.#loose] }
     const { entryId, disk } = this.#plan.row
-    await this.#turn.transaction((tx) => writeDiskCycle(tx, { entryId, disk, cycle }))
+    await this.#ctx.transaction((tx) => writeDiskCycle(tx, { entryId, disk, cycle }))
     this.#announced.push(...coming)
   }
 
@@ -84,7 +84,7 @@ export class ExtentRecord {
       this.#pending = []
       const { row, cycle } = this.#plan
       try {
-        await this.#turn.transaction((tx) =>
+        await this.#ctx.transaction((tx) =>
           recordExtents(tx, { entryId: row.entryId, disk: row.disk, cycle: cycle.n, extents }),
         )
       } catch (error) {

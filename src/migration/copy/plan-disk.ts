@@ -38,9 +38,9 @@ export const planDisk = async (
   const extents = new ExtentMap(row.capacity)
   // What no snapshot holds is not tracked either, whatever the platform says of it.
   const seen = held ? await lookAt(task, row, ref, extents) : await everything(task, ref, extents)
-  const { turn, entry } = task.journey
+  const { ctx, entry } = task.journey
   const recorded = (fromCycle: number, toCycle: number) =>
-    recordedExtents(turn.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
+    recordedExtents(ctx.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
   // Written before, and perhaps nothing but zeros by now: on the target they are what they were.
   for await (const page of recorded(seen.how === 'changes' ? cycle.whole + 1 : 0, cycle.n - 1))
     for (const at of page) extents.add(at)
@@ -68,7 +68,7 @@ const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
   }
-  await again(task.journey.turn.signal, readAll, { of: task.journey.source.name })
+  await again(task.journey.ctx.signal, readAll, { of: task.journey.source.name })
   return { changeId: null, how: 'all' } as const
 }
 

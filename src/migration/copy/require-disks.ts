@@ -8,7 +8,7 @@ import type { CopyTask } from './copy-task.ts'
  * their sources are switched off, not after.
  */
 export const requireDisks = async ({ journey }: CopyTask): Promise<void> => {
-  const rows = await listEntryDisks(journey.turn.db, journey.entry.id)
+  const rows = await listEntryDisks(journey.ctx.db, journey.entry.id)
   const placed = new Set(rows.map(({ disk }) => disk))
   const left = journey.facts.disks.filter(
     (disk) => whyNeverCopied(disk) !== undefined || !placed.has(disk.key),

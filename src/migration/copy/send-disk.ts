@@ -17,7 +17,7 @@ export const sendDisk = async (
   plan: DiskPlan,
   onSent: (bytes: number) => void,
 ): Promise<void> => {
-  const record = new ExtentRecord(task.journey.turn, plan)
+  const record = new ExtentRecord(task.journey.ctx, plan)
   const lanes = Math.max(1, Math.min(lanesMax, Math.floor(plan.extents.count / cutShare)))
   let failed: { readonly error: unknown } | undefined
   const lane = async () => {
@@ -39,7 +39,7 @@ export const sendDisk = async (
   await Promise.all(Array.from({ length: lanes }, lane))
   // What is written is recorded also when the rest is let go of: it need not be sent again.
   if (failed) {
-    if (!task.journey.turn.signal.aborted) await record.flush()
+    if (!task.journey.ctx.signal.aborted) await record.flush()
     throw failed.error
   }
   await record.flush()
@@ -48,8 +48,8 @@ export const sendDisk = async (
 /** Reads, proves the length, writes; the bytes are gone from memory when it returns. Gives their digest. */
 const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer> => {
   const range = plan.extents.rangeOf(at)
-  const { signal } = task.journey.turn
-  const holder = task.journey.turn.holder()
+  const { ctx } = task.journey
+  const { signal } = ctx
   const from = sourceOf(task)
   const to = targetOf(task)
   return task.budget.spend({ bytes: range.length, by: spenderOf(task) }, signal, async () => {
@@ -63,7 +63,7 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
     const target = { machine: to.ref, disk: plan.row.targetDisk }
     const write = () => {
       // A process that was frozen since it read must not put old bytes over what its successor has written.
-      holder.confirm()
+      ctx.confirm()
       return portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes)
     }
     await again(signal, write, { of: to.name })

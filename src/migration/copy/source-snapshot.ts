@@ -1,12 +1,9 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
-import type { ActingTurn } from '../../inventory/power-machine.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
+import { actorOf, type JobContext, type Undoer } from '../../ledger/job.ts'
 import type { Call } from '../../platforms/call.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
@@ -26,10 +23,10 @@ const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot
 
 /** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
-  const { turn, source, entry } = task.journey
+  const { ctx, source, entry } = task.journey
   const { platform, ref: machine } = sourceOf(task)
   const name = `${snapshotPrefix(entry.id)}${n}`
-  const { externalId } = await turn.effect({
+  const { externalId } = await ctx.effect({
     kind: snapshotKind,
     platform: source.name,
     name,
@@ -127,24 +124,24 @@ const awaitMaking = async (
  * until it is gone, and the copy is none the worse for it.
  */
 export const clearSnapshots = async (task: CopyTask): Promise<number> => {
-  const { turn } = task.journey
-  const open = (await findOpenEffects(turn.db, turn.job.id)).filter(({ kind }) => kind === snapshotKind)
+  const { ctx } = task.journey
+  const open = (await findOpenEffects(ctx.db, ctx.job.id)).filter(({ kind }) => kind === snapshotKind)
   let debts = 0
-  for (const effect of open) debts += (await clearOne(turn, task.ends.source, effect)) ? 0 : 1
+  for (const effect of open) debts += (await clearOne(ctx, task.ends.source, effect)) ? 0 : 1
   return debts
 }
 
-const clearOne = async (turn: ActingTurn, platform: Platform, effect: EffectRow): Promise<boolean> => {
-  const settled = { id: effect.id, actor: actorOf(turn) }
+const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow): Promise<boolean> => {
+  const settled = { id: effect.id, actor: actorOf(ctx) }
   try {
-    await removeOwn(platform, effect, { signal: turn.signal, confirm: turn.holder().confirm })
-    await turn.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
+    await removeOwn(platform, effect, { signal: ctx.signal, confirm: () => ctx.confirm() })
+    await ctx.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
     return true
   } catch (thrown) {
-    turn.signal.throwIfAborted()
+    ctx.signal.throwIfAborted()
     if (thrown instanceof FencedError) throw thrown
     const error = storableJson(recordError(asDroverError(thrown)))
-    await turn.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'debt', error, delayMs: debtMs }))
+    await ctx.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'debt', error, delayMs: debtMs }))
     return false
   }
 }
@@ -152,12 +149,10 @@ const clearOne = async (turn: ActingTurn, platform: Platform, effect: EffectRow)
 const debtMs = 30_000
 
 /** Undoes the making of a snapshot. What is gone is gone. */
-export const undoSnapshot =
-  (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
-    const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
-    if (site) await use(site, (platform) => removeOwn(platform, effect, { signal, confirm }))
-  }
+export const undoSnapshot: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+  const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
+  if (site) await usePlatform(site, (platform) => removeOwn(platform, effect, { signal, confirm }))
+}
 
 interface Hand {
   readonly signal: AbortSignal

@@ -4,8 +4,7 @@ import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows
 import { pauseMs, type Reason } from '../../domain/migration/entry-facts.ts'
 import { explainReason } from '../../domain/migration/reasons.ts'
 import type { RecordedError } from '../../errors.ts'
-import { actorOf } from '../../inventory/turn.ts'
-import type { DomainChange } from '../../ledger/settle.ts'
+import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { type Journey, leaveJourney, movedOn } from '../journey.ts'
 
@@ -17,7 +16,7 @@ export const blockEntry = (journey: Journey, reasons: readonly Reason[]): Domain
 
 const block = async (
   tx: Tx,
-  { batch, turn }: Journey,
+  { batch, ctx }: Journey,
   entry: EntryAtWork,
   reasons: readonly Reason[],
 ): Promise<void> => {
@@ -27,7 +26,7 @@ const block = async (
   await moveEntry(tx, batch.row, entry, {
     event: 'block',
     reason: first,
-    by: actorOf(turn),
+    by: actorOf(ctx),
     tries,
     lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
     // The error tells a try that failed from a restriction: what it failed at, other settings may mend.
@@ -45,20 +44,20 @@ const failureOf = ({ code, message }: Reason): RecordedError => ({
 /** The target refused before it made anything: back to where it waits, with the reason. */
 export const putBack = (journey: Journey, why: Reason): DomainChange =>
   leaveJourney(journey, async (tx, entry) => {
-    const { batch, turn } = journey
-    for (const { id } of await findOpenEffects(tx, turn.job.id))
-      await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
+    const { batch, ctx } = journey
+    for (const { id } of await findOpenEffects(tx, ctx.job.id))
+      await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
     // Nothing is there to be taken away, so nobody is sent to do it.
     const empty = { ...entry, placement: null, machineRef: null }
     await moveEntry(tx, batch.row, empty, {
       event: 'create-put-off',
       reason: why,
-      by: actorOf(turn),
-      jobId: turn.job.id,
+      by: actorOf(ctx),
+      jobId: ctx.job.id,
       tries: entry.tries,
       change: { placement: null, machineRef: null },
     })
-    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
     if (!waiting) throw movedOn(entry.id)
     await block(tx, journey, waiting, [why])
   })

@@ -2,9 +2,7 @@ import { countMachineDebts, replaceEntryDisks } from '../../../db/queries/placin
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { isCopied } from '../../domain/inventory/copy-way.ts'
 import type { Placement } from '../../domain/migration/placement.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
-import type { DomainChange } from '../../ledger/settle.ts'
+import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { type Journey, leaveJourney } from '../journey.ts'
@@ -14,7 +12,7 @@ import { type MadeMachine, machineKind, makeTargetMachine } from './target-machi
 
 /** The machine as the copy needs it: everything that only matters when it runs is fitted at the cutover. */
 export const newMachineOf = async (
-  { turn, entry, facts, batch }: Journey,
+  { ctx, entry, facts, batch }: Journey,
   placement: Placement,
   hostRef: string,
 ): Promise<NewMachine> => ({
@@ -33,26 +31,26 @@ export const newMachineOf = async (
     capacity,
     pool: (Object.hasOwn(placement.pools, key) ? placement.pools[key] : undefined) ?? '',
   })),
-  owner: await ownerOfEntry(turn.db, entry.id),
+  owner: await ownerOfEntry(ctx.db, entry.id),
 })
 
 /** Whether an earlier job's machine is still to be taken away: it must not be taken over meanwhile. */
-export const hasMachineDebts = async ({ turn, entry }: Journey): Promise<boolean> =>
-  (await countMachineDebts(turn.db, {
+export const hasMachineDebts = async ({ ctx, entry }: Journey): Promise<boolean> =>
+  (await countMachineDebts(ctx.db, {
     entryId: entry.id,
     effectKind: machineKind,
-    jobId: turn.job.id,
+    jobId: ctx.job.id,
   })) > 0
 
 /** Makes the machine of a placed entry on its target. */
 export const makeMachine = (
   journey: Journey,
-  on: { readonly use: UsePlatform; readonly site: SiteRow; readonly machine: NewMachine },
+  on: { readonly site: SiteRow; readonly machine: NewMachine },
 ): Promise<MadeMachine> => {
-  const { turn, entry } = journey
-  return on.use(on.site, (platform) =>
+  const { ctx, entry } = journey
+  return ctx.usePlatform(on.site, (platform) =>
     makeTargetMachine({
-      turn,
+      ctx,
       platform,
       site: on.site,
       entryId: entry.id,
@@ -65,12 +63,12 @@ export const makeMachine = (
 /** The machine is there: its ref and disks are recorded, and the copy can begin. */
 export const recordMachine = (journey: Journey, made: MadeMachine, site: SiteRow): DomainChange =>
   leaveJourney(journey, async (tx, entry) => {
-    const { turn, batch, facts } = journey
+    const { ctx, batch, facts } = journey
     if (!made.kept) await replaceEntryDisks(tx, entry.id, disksOf(facts.disks, made))
     await moveEntry(tx, batch.row, entry, {
       event: 'created',
       reason: { code: 'created', message: `Its machine is ${made.ref} on ${site.name}.` },
-      by: actorOf(turn),
+      by: actorOf(ctx),
       change: {
         machineRef: made.ref,
         targetId: site.id,

@@ -14,8 +14,7 @@ import type { Reason } from '../../domain/migration/entry-facts.ts'
 import type { MappedNetwork } from '../../domain/migration/merge-placement.ts'
 import type { TargetView } from '../../domain/migration/place-check.ts'
 import { requireTrusted } from '../../inventory/connectivity.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
+import { actorOf } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { enterJourney, type Journey, movedOn } from '../journey.ts'
@@ -33,7 +32,6 @@ import { removeOwned } from './target-machine.ts'
 import { type TargetLooks, viewTarget } from './target-view.ts'
 
 export interface PlaceParts {
-  readonly use: UsePlatform
   readonly threads: ScriptThreads
   readonly looks: TargetLooks
 }
@@ -59,7 +57,7 @@ export type Placed =
 
 /** Decides where an entry lands and moves it to `creating`; or says everything that keeps it from there. */
 export const placeEntry = async (entered: Journey, parts: PlaceParts): Promise<Placed> => {
-  for (let journey = entered; ; journey = await enterJourney(entered.turn, entered.entry.id, takeRecord)) {
+  for (let journey = entered; ; journey = await enterJourney(entered.ctx, entered.entry.id, takeRecord)) {
     const placed = await placeNow(journey, parts)
     if (placed) return placed
   }
@@ -69,9 +67,9 @@ export const placeEntry = async (entered: Journey, parts: PlaceParts): Promise<P
 const placeNow = async (journey: Journey, parts: PlaceParts): Promise<Placed | undefined> => {
   const considered = await consider(journey, parts)
   if ('blocks' in considered) return { placed: false, reasons: considered.blocks, log: considered.log }
-  return journey.turn.transaction(async (tx) => {
-    const { entry: mine, turn } = journey
-    const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: turn.job.id })
+  return journey.ctx.transaction(async (tx) => {
+    const { entry: mine, ctx } = journey
+    const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: ctx.job.id })
     if (!entry) throw movedOn(mine.id)
     const { placement, reasons } = await decidePlace(tx, journey, considered)
     const { site } = considered
@@ -80,7 +78,7 @@ const placeNow = async (journey: Journey, parts: PlaceParts): Promise<Placed | u
     // Looked at a moment ago, it may be removed by now.
     if (!(await holdSites(tx, [site.id])).has(site.id)) return undefined
     await create(tx, journey, entry, { placement, site })
-    const admitted = !(await setJobTokens(tx, turn.job.id, tokensToPlace(site.name)))
+    const admitted = !(await setJobTokens(tx, ctx.job.id, tokensToPlace(site.name)))
     return { placed: true, journey, placement, target: site, admitted }
   })
 }
@@ -91,44 +89,44 @@ interface Hindered {
 }
 
 const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered | Hindered> => {
-  const { turn, batch, facts, entry } = journey
+  const { ctx, batch, facts, entry } = journey
   const networks = await mapNetworks(journey)
   const script = await askScript(journey, parts.threads)
   const where = { defaults: batch.defaults.placement, facts, networks, script }
   const { target, project } = decideWhere(where).placement
-  const around = await readEntrySurroundings(turn.db, { instanceId: entry.instanceId, targetName: target })
+  const around = await readEntrySurroundings(ctx.db, { instanceId: entry.instanceId, targetName: target })
   if (!around) throw movedOn(entry.id)
   // Here they are asked for the last time, and for the first time of a target that the script names.
   const blocks = blocksOf(batch, around, target)
   if (blocks.length > 0) return { blocks, log: script?.log ?? [] }
-  const site = await loadSite(turn.db, { role: 'target', name: target })
+  const site = await loadSite(ctx.db, { role: 'target', name: target })
   if (!site) return { where, site, view: undefined }
   requireTrusted(site)
-  await removeElsewhere(journey, site, parts.use)
+  await removeElsewhere(journey, site)
   return { where, site, view: await viewOf(journey, site, { project, late: false }, parts) }
 }
 
 /** An earlier journey's machine on another target is of no use any more. */
-const removeElsewhere = async (journey: Journey, site: SiteRow, use: UsePlatform): Promise<void> => {
-  const { turn, entry } = journey
+const removeElsewhere = async (journey: Journey, site: SiteRow): Promise<void> => {
+  const { ctx, entry } = journey
   const { machineRef: ref, targetId } = entry
   if (ref === null || targetId === null || targetId === site.id) return
-  const old = await loadSiteById(turn.db, targetId)
+  const old = await loadSiteById(ctx.db, targetId)
   if (!old) return
-  const owner = await ownerOfEntry(turn.db, entry.id)
-  const name = `${turn.job.id}/${turn.job.leaseEpoch}/elsewhere`
-  await use(old, (platform) =>
+  const owner = await ownerOfEntry(ctx.db, entry.id)
+  const name = `${ctx.job.id}/${ctx.job.leaseEpoch}/elsewhere`
+  await ctx.usePlatform(old, (platform) =>
     removeOwned(
       platform,
-      { signal: turn.signal, timeoutMs: 120_000, name },
-      { ref, owner, confirm: turn.holder().confirm },
+      { signal: ctx.signal, timeoutMs: 120_000, name },
+      { ref, owner, confirm: () => ctx.confirm() },
     ),
   )
 }
 
-export const mapNetworks = async ({ turn, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
+export const mapNetworks = async ({ ctx, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
   const refs = [...new Set(facts.nics.map((nic) => nic.network_ref))]
-  return mapLines(await findNetworksByRef(turn.db, source.id, refs))
+  return mapLines(await findNetworksByRef(ctx.db, source.id, refs))
 }
 
 /** Where the NICs of these networks land, by ref. */
@@ -141,16 +139,16 @@ export const mapLines = (lines: readonly NetworkLine[]): Map<string, MappedNetwo
   )
 
 export const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
-  const { turn, batch, facts, source, entry } = journey
+  const { ctx, batch, facts, source, entry } = journey
   const script = batch.config.placement_scriptlet
-  const instance = script === '' ? undefined : await findInstanceById(turn.db, entry.instanceId)
+  const instance = script === '' ? undefined : await findInstanceById(ctx.db, entry.instanceId)
   if (!instance) return null
   const ask = askAbout(facts, instance, source)
   const [answer] = await runScript(threads, {
     script,
     batch: batchText(batch),
     asks: [ask],
-    signal: turn.signal,
+    signal: ctx.signal,
   })
   return answer ?? null
 }
@@ -160,14 +158,16 @@ export const viewOf = async (
   journey: Journey,
   site: SiteRow,
   where: { readonly project: string; readonly late: boolean },
-  { looks, use }: PlaceParts,
+  { looks }: PlaceParts,
 ): Promise<TargetView> => {
-  const { turn, entry, facts } = journey
-  const owner = await ownerOfEntry(turn.db, entry.id)
+  const { ctx, entry, facts } = journey
+  const owner = await ownerOfEntry(ctx.db, entry.id)
   const look = async () => {
-    const things = await looks.look(turn.db, site, turn.signal)
-    const call = { signal: turn.signal, timeoutMs: 60_000, name: `${turn.job.id}/owned` }
-    const mine = await use(site, (platform) => portOf(platform, 'machines').findOwned(call, owner))
+    const things = await looks.look(ctx, site)
+    const call = { signal: ctx.signal, timeoutMs: 60_000, name: `${ctx.job.id}/owned` }
+    const mine = await ctx.usePlatform(site, (platform) =>
+      portOf(platform, 'machines').findOwned(call, owner),
+    )
     return viewTarget(site, things, { name: facts.target_name, mine, ...where })
   }
   const view = await look()
@@ -203,19 +203,19 @@ export const decidePlace = async (
 
 const create = async (
   tx: Tx,
-  { batch, turn }: Journey,
+  { batch, ctx }: Journey,
   entry: EntryAtWork,
   { placement, site }: { readonly placement: KeptPlacement; readonly site: SiteRow },
 ): Promise<void> => {
-  const by = actorOf(turn)
-  const stays = { by, jobId: turn.job.id, tries: entry.tries }
+  const by = actorOf(ctx)
+  const stays = { by, jobId: ctx.job.id, tries: entry.tries }
   if (entry.state === 'blocked')
     await moveEntry(tx, batch.row, entry, {
       ...stays,
       event: 'unblock',
       reason: { code: 'placed', message: 'Nothing keeps it from starting any more.' },
     })
-  const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+  const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
   if (!waiting) throw movedOn(entry.id)
   await moveEntry(tx, batch.row, waiting, {
     ...stays,
@@ -232,8 +232,8 @@ const create = async (
 }
 
 /** The target of an entry that was placed by an earlier turn of this job. */
-export const targetOf = async ({ turn, entry }: Journey): Promise<SiteRow> => {
-  const site = entry.targetId === null ? undefined : await loadSiteById(turn.db, entry.targetId)
+export const targetOf = async ({ ctx, entry }: Journey): Promise<SiteRow> => {
+  const site = entry.targetId === null ? undefined : await loadSiteById(ctx.db, entry.targetId)
   if (!site) throw movedOn(entry.id)
   requireTrusted(site)
   return site

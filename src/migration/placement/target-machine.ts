@@ -1,14 +1,11 @@
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { isVouchedFor } from '../../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import { isMachineOfEntry } from '../../../db/queries/placing-entries.ts'
-import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { DroverError } from '../../errors.ts'
-import type { ActingTurn } from '../../inventory/power-machine.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
+import type { JobContext, Undoer } from '../../ledger/job.ts'
 import type { Call } from '../../platforms/call.ts'
 import { isAbsent, mayHaveHappened } from '../../platforms/platform-error.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
@@ -28,7 +25,7 @@ const undoSchema = z.object({
 })
 
 export interface MachineTask {
-  readonly turn: ActingTurn
+  readonly ctx: JobContext
   readonly platform: Platform
   readonly site: SiteRow
   readonly entryId: string
@@ -54,8 +51,8 @@ export type DiskPairs = ReadonlyMap<string, string>
 export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine> => {
   const known = task.known === null ? undefined : await fits(task, task.known)
   if (task.known !== null && known) return { ref: task.known, kept: true, disks: known }
-  const { turn, site, entryId, machine } = task
-  const { externalId } = await turn.effect({
+  const { ctx, site, entryId, machine } = task
+  const { externalId } = await ctx.effect({
     kind: machineKind,
     platform: site.name,
     name: `machine of ${entryId}`,
@@ -72,20 +69,20 @@ export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine>
   throw gone(machine.machineName)
 }
 
-const callOf = (turn: Pick<ActingTurn, 'signal'>, name: string): Call => ({
-  signal: turn.signal,
+const callOf = (ctx: Pick<JobContext, 'signal'>, name: string): Call => ({
+  signal: ctx.signal,
   timeoutMs: callMs,
   name,
 })
 
 const taskName = (jobId: string, failed: number): string => `${jobId}/target-machine/${failed}`
 
-const failedSoFar = ({ turn }: MachineTask): number => Number(turn.checkpointed?.failed_creations ?? 0)
+const failedSoFar = ({ ctx }: MachineTask): number => Number(ctx.checkpointed?.failed_creations ?? 0)
 
 /** What a creation that was begun before a crash has come to. */
 const settledTask = async (task: MachineTask): Promise<string | undefined> => {
-  const name = taskName(task.turn.job.id, failedSoFar(task))
-  const call = callOf(task.turn, name)
+  const name = taskName(task.ctx.job.id, failedSoFar(task))
+  const call = callOf(task.ctx, name)
   const found = await portOf(task.platform, 'machines').findTask(call, { name })
   if (!found.found) return undefined
   try {
@@ -105,11 +102,11 @@ const hasEnded = async (task: TaskHandle, call: Call, error: unknown): Promise<b
 
 /** Under the name of a task that failed the platform would give its answer for ever. */
 const countFailure = (task: MachineTask): Promise<void> =>
-  task.turn.checkpoint({ ...task.turn.checkpointed, failed_creations: failedSoFar(task) + 1 })
+  task.ctx.checkpoint({ ...task.ctx.checkpointed, failed_creations: failedSoFar(task) + 1 })
 
 const create = async (task: MachineTask): Promise<string> => {
-  const { turn, platform, machine } = task
-  const call = callOf(turn, taskName(turn.job.id, failedSoFar(task)))
+  const { ctx, platform, machine } = task
+  const call = callOf(ctx, taskName(ctx.job.id, failedSoFar(task)))
   const handle = await portOf(platform, 'machines').create(call, { ...machine, owner: marksOf(machine) })
   try {
     const ref = await handle.wait(call)
@@ -123,12 +120,12 @@ const create = async (task: MachineTask): Promise<string> => {
 
 /** The one machine that carries our tag and is what is wanted; whatever else carries it is taken away. */
 const ours = async (task: MachineTask): Promise<string | undefined> => {
-  const { turn, platform, machine } = task
-  const call = callOf(turn, `${turn.job.id}/${turn.job.leaseEpoch}/ours`)
+  const { ctx, platform, machine } = task
+  const call = callOf(ctx, `${ctx.job.id}/${ctx.job.leaseEpoch}/ours`)
   let kept: string | undefined
   for (const ref of await portOf(platform, 'machines').findOwned(call, machine.owner)) {
     if (kept === undefined && (await fits(task, ref))) kept = ref
-    else await removeOwned(platform, call, { ref, owner: machine.owner, confirm: turn.holder().confirm })
+    else await removeOwned(platform, call, { ref, owner: machine.owner, confirm: () => ctx.confirm() })
   }
   return kept
 }
@@ -151,11 +148,8 @@ const madeAs = ({ machineName, project, host, legacyBoot, secureBoot, disks }: N
     .digest('hex')
 
 /** Whether a machine is ours, was made as it is wanted now, and is off: then it can be written to. */
-const fits = async (
-  { turn, platform, machine }: MachineTask,
-  ref: string,
-): Promise<DiskPairs | undefined> => {
-  const call = callOf(turn, 'look')
+const fits = async ({ ctx, platform, machine }: MachineTask, ref: string): Promise<DiskPairs | undefined> => {
+  const call = callOf(ctx, 'look')
   if (!(await isOwned(platform, call, { ref, owner: marksOf(machine) }))) return undefined
   const found = await portOf(platform, 'inventory').instance(call, ref)
   if (!found.found || found.value.power_state !== 'off') return undefined
@@ -212,24 +206,22 @@ export const removeOwned = async (
 }
 
 /** By its recorded ref and our tag, never by its name. */
-export const undoTargetMachine =
-  (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
-    const undo = undoSchema.parse(effect.undo)
-    const site = await loadSiteById(db, undo.site_id)
-    if (!site) return
-    // A debt may be tried long after: by then the machine has taken over, and its entry may be no more.
-    if (await isVouchedFor(db, undo.entry_id)) return
-    await use(site, async (platform) => {
-      const name = `${effect.id}/undo/${effect.attempts}`
-      const call = { signal, timeoutMs: callMs, name }
-      await awaitTasks(platform, call, effect.jobId)
-      for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
-        if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue
-        await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
-      }
-    })
-  }
+export const undoTargetMachine: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+  const undo = undoSchema.parse(effect.undo)
+  const site = await loadSiteById(db, undo.site_id)
+  if (!site) return
+  // A debt may be tried long after: by then the machine has taken over, and its entry may be no more.
+  if (await isVouchedFor(db, undo.entry_id)) return
+  await usePlatform(site, async (platform) => {
+    const name = `${effect.id}/undo/${effect.attempts}`
+    const call = { signal, timeoutMs: callMs, name }
+    await awaitTasks(platform, call, effect.jobId)
+    for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
+      if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue
+      await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
+    }
+  })
+}
 
 /** A creation that is still under way would bring its machine after we have looked. */
 const awaitTasks = async (platform: Platform, call: Call, jobId: string): Promise<void> => {

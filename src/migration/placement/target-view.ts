@@ -11,7 +11,7 @@ import type {
 } from '../../domain/inventory/facts.ts'
 import { readSettings } from '../../domain/inventory/site-settings.ts'
 import type { TargetView } from '../../domain/migration/place-check.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
+import type { JobContext, UsePlatform } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports.ts'
 
 /** What a target has, as it was at most `freshMs` ago. */
@@ -57,6 +57,8 @@ const scanMs = 300_000
 /** However many ask, a target is not looked at anew more often than that. */
 const justNowMs = 2_000
 
+type Looking = Pick<JobContext, 'db' | 'usePlatform' | 'signal'>
+
 interface Kept {
   readonly untilMs: number
   readonly things: Promise<TargetThings>
@@ -67,19 +69,14 @@ interface Kept {
  * serves all who ask in the next half minute.
  */
 export class TargetLooks {
-  readonly #use: UsePlatform
   readonly #kept = new Map<string, Kept>()
 
-  constructor(use: UsePlatform) {
-    this.#use = use
-  }
-
-  async look(db: Queryable, site: SiteRow, signal: AbortSignal): Promise<TargetThings> {
+  async look({ db, usePlatform, signal }: Looking, site: SiteRow): Promise<TargetThings> {
     if (site.syncedAt !== null && Date.now() - site.syncedAt.getTime() < freshMs) return recorded(db, site)
     const known = this.#kept.get(site.id)
-    if (known && known.untilMs > performance.now()) return known.things
-    // Shared: it does not end with the one who asked first.
-    const things = this.#scan(site)
+    if (known && known.untilMs > performance.now()) return orAborted(known.things, signal)
+    // Shared, with the lender of the process: it does not end with the one who asked first.
+    const things = this.#scan(site, usePlatform)
     this.#kept.set(site.id, { untilMs: performance.now() + freshMs, things })
     things.catch(() => this.forget(site))
     return orAborted(things, signal)
@@ -96,9 +93,9 @@ export class TargetLooks {
     if (known && known.untilMs - performance.now() < freshMs - justNowMs) this.forget(site)
   }
 
-  #scan(site: SiteRow): Promise<TargetThings> {
+  #scan(site: SiteRow, usePlatform: UsePlatform): Promise<TargetThings> {
     const settings = readSettings('target', site.settings)
-    return this.#use(site, async (platform) => {
+    return usePlatform(site, async (platform) => {
       const [networks, pools, hosts, projects] = [
         [] as NetworkFacts[],
         [] as StorageFacts[],

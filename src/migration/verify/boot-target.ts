@@ -38,7 +38,7 @@ type Boot = z.infer<typeof storedBoot>
 
 /** Brings the target up, or leaves it off as it should be, and asks it what the source had answered. */
 export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
-  const { turn, entry, batch } = task.journey
+  const { ctx, entry, batch } = task.journey
   if (!entry.running) return { type: 'checked', checks: [await checkOff(task)] }
   const baseline = readBaseline(entry.baseline)
   const retries = batch.config.post_migration_retries
@@ -68,7 +68,7 @@ export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
         if (boot.starts > 0)
           await noteEntry(task.journey, (_, now) => Promise.resolve({ retries: now.retries + 1 }))
         await keep(task, { ...boot, starts: boot.starts + 1, waitedMs: 0 })
-        turn.safePoint()
+        ctx.safePoint()
     }
   }
 }
@@ -82,13 +82,13 @@ const settleStart = async (task: VerifyTask, boot: Boot): Promise<BootOutcome | 
   return undefined
 }
 
-const readBoot = ({ journey: { turn } }: VerifyTask): Boot => {
-  const stored = storedBoot.safeParse(turn.checkpointed?.boot)
+const readBoot = ({ journey: { ctx } }: VerifyTask): Boot => {
+  const stored = storedBoot.safeParse(ctx.checkpointed?.boot)
   return stored.success ? stored.data : { starts: 0, waitedMs: 0, settled: 0, refusal: '' }
 }
 
-const keep = ({ journey: { turn } }: VerifyTask, boot: Boot): Promise<void> =>
-  turn.checkpoint({ ...turn.checkpointed, boot })
+const keep = ({ journey: { ctx } }: VerifyTask, boot: Boot): Promise<void> =>
+  ctx.checkpoint({ ...ctx.checkpointed, boot })
 
 const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
   const { platform, name, ref } = targetOf(task)

@@ -55,10 +55,10 @@ export const compareExtents = async (
   disk: ReadDisk,
   options: CompareOptions,
 ): Promise<ComparedDisk> => {
-  const { turn, entry } = task.journey
+  const { ctx, entry } = task.journey
   const { from = 0 } = options
   const run = new Comparing(task, disk, await dataOf(task, disk, row.capacity), options)
-  for await (const page of recordedDigests(turn.db, { entryId: entry.id, disk: row.disk, from })) {
+  for await (const page of recordedDigests(ctx.db, { entryId: entry.id, disk: row.disk, from })) {
     await run.upTo(1 + (page.at(-1)?.at ?? -1), new Map(page.map(({ at, digest }) => [at, digest])))
     if (run.isOver) return run.result()
   }
@@ -155,7 +155,7 @@ class Comparing {
   #digestAt(at: number): Promise<Buffer> {
     const { platform, name, ref, called } = this.#disk
     const range = this.data.rangeOf(at)
-    const { signal } = this.#task.journey.turn
+    const { signal } = this.#task.journey.ctx
     const spent = { bytes: range.length, by: spenderOf(this.#task) }
     return this.#task.budget.spend(spent, signal, async () => {
       const disks = portOf(platform, 'disks')
@@ -178,7 +178,7 @@ const dataOf = async (
     for await (const page of disks.extents(callOf(task, `${called}-data-${ref.disk}`, taskMs), ref))
       for (const extent of page) map.addBytes(extent)
   }
-  await again(task.journey.turn.signal, readAll, { of: name })
+  await again(task.journey.ctx.signal, readAll, { of: name })
   return map
 }
 

@@ -12,8 +12,7 @@ import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry-facts.ts'
 import type { VerifyCheck } from '../../domain/migration/verify-guest.ts'
-import { actorOf } from '../../inventory/turn.ts'
-import type { DomainChange } from '../../ledger/settle.ts'
+import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { storableJson } from '../../storable.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { extentBytes } from '../copy/extent-map.ts'
@@ -55,7 +54,7 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
     await moveEntry(tx, task.journey.batch.row, entry, {
       event: 'verified',
       reason: { code: 'verified', message: `Verified; the certificate is ${certificateId}.` },
-      by: actorOf(task.journey.turn),
+      by: actorOf(task.journey.ctx),
       change: {
         certificateId,
         finishedAt: entry.now,
@@ -107,7 +106,7 @@ const handOver = async (
       batch: journey.batch.row.name,
       seen: { name, uuid, project, host, power, cpus, memory },
     },
-    actorOf(journey.turn),
+    actorOf(journey.ctx),
   )
 }
 
@@ -124,7 +123,7 @@ const documentOf = async (
   },
 ): Promise<CertificateDocument> => {
   const { journey } = task
-  const { source, target, batch, turn } = journey
+  const { source, target, batch, ctx } = journey
   const { entry, evidence } = given
   const facts = evidence.record?.facts ?? journey.facts
   const labels = new Map(facts.disks.map(({ key, label }) => [key, label]))
@@ -162,7 +161,7 @@ const documentOf = async (
     ignored: [...evidence.ignored],
     forced: task.force,
     overrides: { ...task.overrides },
-    by: actorOf(turn),
+    by: actorOf(ctx),
     people: await peopleOf(tx, task),
   }
   // What is signed is what is stored: Postgres takes neither NUL characters nor halves of a pair.

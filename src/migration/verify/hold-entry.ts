@@ -8,11 +8,11 @@ import { type Journey, movedOn } from '../journey.ts'
 
 /** The entry as it is now, while this job is the one at it; throws when it is not any more, or when `check` does. */
 export const holdEntry = (
-  { turn, entry }: Pick<Journey, 'turn' | 'entry'>,
+  { ctx, entry }: Pick<Journey, 'ctx' | 'entry'>,
   check?: (tx: Tx, now: EntryAtWork) => Promise<void>,
 ): Promise<EntryAtWork> =>
-  turn.transaction(async (tx) => {
-    const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: turn.job.id })
+  ctx.transaction(async (tx) => {
+    const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
     if (!now) throw movedOn(entry.id)
     await check?.(tx, now)
     return now

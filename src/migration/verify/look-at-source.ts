@@ -26,7 +26,7 @@ export type SourceLook =
 /** Reads the source anew, switches it off when it runs, and asks whether it wrote anything. Unknown throws. */
 export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `look-${task.journey.turn.job.id}`)
+  const call = callOf(task, `look-${task.journey.ctx.job.id}`)
   const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })
@@ -54,8 +54,8 @@ export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefi
  * the source again, as `source_stopped_at` says; this job alone does not, because the entry goes on.
  */
 const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook | undefined> => {
-  const { turn, source, batch, facts } = task.journey
-  const { begun, ended } = countStops(turn.checkpointed)
+  const { ctx, source, batch, facts } = task.journey
+  const { begun, ended } = countStops(ctx.checkpointed)
   if (begun === ended && seen.state === 'off') return undefined
   const at = begun === ended ? begun + 1 : begun
   if (begun === ended) {
@@ -63,10 +63,10 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
       await requireWindow(tx, now)
       return { sourceStoppedAt: await readClock(tx) }
     })
-    await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended } })
+    await ctx.checkpoint({ ...ctx.checkpointed, stops: { begun: at, ended } })
   }
   const outcome = await powerMachine({
-    turn,
+    ctx,
     site: source,
     platform: task.ends.source,
     ref: facts.ref,
@@ -76,7 +76,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
     undo: sourceStopUndo(task.journey, { stays: true }),
   })
   if (outcome.type === 'wait') return { is: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
-  await turn.checkpoint({ ...turn.checkpointed, stops: { begun: at, ended: at } })
+  await ctx.checkpoint({ ...ctx.checkpointed, stops: { begun: at, ended: at } })
   return undefined
 }
 
@@ -103,8 +103,8 @@ export const findStaleNow = async (task: VerifyTask): Promise<Staleness> =>
   (await sourcePower(task)) ? findStale(task) : { why: undefined, proved: [], untold: [] }
 
 const findStale = async (task: VerifyTask): Promise<Staleness> => {
-  const { turn, entry } = task.journey
-  const rows = await listEntryDisks(turn.db, entry.id)
+  const { ctx, entry } = task.journey
+  const rows = await listEntryDisks(ctx.db, entry.id)
   const { sourceStoppedAt: stopped } = await holdEntry(task.journey)
   const ran = rows.some(
     ({ cycle }) => cycle === null || (stopped !== null && new Date(cycle.opened_at) < stopped),

@@ -29,7 +29,7 @@ export const placeAgain =
       script,
     })
     if (script && !script.ok) return { placement: null, problems }
-    const site = await loadSite(journey.turn.db, { role: 'target', name: placement.target })
+    const site = await loadSite(journey.ctx.db, { role: 'target', name: placement.target })
     if (site) {
       requireTrusted(site)
       // What others were told a moment ago is not good enough for the last look.

@@ -33,8 +33,8 @@ export interface ProvedDisk {
  * target has run it is its own: what was proved before its first start counts, as long as nothing is copied anew.
  */
 export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
-  const { turn, entry, facts } = task.journey
-  const rows = await listEntryDisks(turn.db, entry.id)
+  const { ctx, entry, facts } = task.journey
+  const rows = await listEntryDisks(ctx.db, entry.id)
   for (const { key } of facts.disks) if (!rows.some(({ disk }) => disk === key)) throw notCopied(key)
   const total = rows.reduce((sum, { capacity }) => sum + capacity, 0)
   let before = 0
@@ -42,8 +42,8 @@ export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
   const differences: DiskDifference[] = []
   for (const row of rows) {
     const known = row.cycle?.proof
-    const counts = known && (known.started || known.job === turn.job.id)
-    const tell = (done: number) => turn.progress({ done: before + done, total, phase: 'verify' })
+    const counts = known && (known.started || known.job === ctx.job.id)
+    const tell = (done: number) => ctx.progress({ done: before + done, total, phase: 'verify' })
     const read = counts ? undefined : await readBack(task, row, tell)
     if (read?.different.count) differences.push(read.different)
     else disks.push({ row, proof: known && counts ? known : await keepProof(task, row, read) })
@@ -58,12 +58,12 @@ export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
  * caller has proved it off.
  */
 export const doubtWhatRan = async (task: VerifyTask): Promise<void> => {
-  const { turn, entry } = task.journey
-  const rows = await listEntryDisks(turn.db, entry.id)
+  const { ctx, entry } = task.journey
+  const rows = await listEntryDisks(ctx.db, entry.id)
   for (const row of rows) {
     if (!row.cycle?.proof?.started) continue
     const { different } = await readBack(task, row, () => {})
-    await turn.transaction(async (tx) => {
+    await ctx.transaction(async (tx) => {
       const now = (await listEntryDisks(tx, entry.id)).find(({ disk }) => disk === row.disk)
       if (now?.cycle?.n === row.cycle?.n && now) await setBackDisk(tx, now, different)
     })
@@ -89,12 +89,12 @@ const readBack = async (
 }
 
 const keepProof = (task: VerifyTask, row: EntryDiskRow, read: ReadBack | undefined): Promise<DiskProof> => {
-  const { turn, entry } = task.journey
-  return turn.transaction(async (tx) => {
+  const { ctx, entry } = task.journey
+  return ctx.transaction(async (tx) => {
     const now = (await listEntryDisks(tx, entry.id)).find(({ disk }) => disk === row.disk)
     if (!now?.cycle || !read || now.cycle.n !== row.cycle?.n) throw notCopied(row.disk)
     const proof: DiskProof = {
-      job: turn.job.id,
+      job: ctx.job.id,
       source: read.source,
       target: read.target,
       copied: read.copied,

@@ -32,14 +32,14 @@ export const compareWithSource = async (
   task: VerifyTask,
   moment: 'before-start' | 'before-finish',
 ): Promise<SourceStands> => {
-  const { turn, entry } = task.journey
+  const { ctx, entry } = task.journey
   const { why, proved, untold } = await findStaleNow(task)
   if (why !== undefined) return { is: 'behind', why }
-  const rows = (await listEntryDisks(turn.db, entry.id)).filter(({ disk }) => untold.includes(disk))
+  const rows = (await listEntryDisks(ctx.db, entry.id)).filter(({ disk }) => untold.includes(disk))
   const total = rows.reduce((sum, { capacity }) => sum + capacity, 0)
   let before = 0
   for (const row of rows) {
-    const tell = (done: number) => turn.progress({ done: before + done, total, phase: 'verify-source' })
+    const tell = (done: number) => ctx.progress({ done: before + done, total, phase: 'verify-source' })
     const same = await (moment === 'before-start' ? readOnce : readNow)(task, row, tell).catch((error) =>
       whyUnread(task, error),
     )
@@ -83,12 +83,12 @@ const storedRead = z.object({
 })
 
 const readOnce: Read = async (task, row, tell) => {
-  const { turn } = task.journey
-  const stored = storedRead.safeParse(turn.checkpointed?.source_read)
+  const { ctx } = task.journey
+  const stored = storedRead.safeParse(ctx.checkpointed?.source_read)
   const known = stored.success ? stored.data : { done: [], disk: '', next: 0 }
   if (known.done.includes(row.disk)) return true
   const keep = (read: z.infer<typeof storedRead>) =>
-    turn.checkpoint({ ...turn.checkpointed, source_read: read })
+    ctx.checkpoint({ ...ctx.checkpointed, source_read: read })
   let notedMs = systemClock.monotonicMs()
   const compared = await compareExtents(task, row, sourceDisk(task, row), {
     tell,

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { settleEffect } from '../../../db/queries/effects.ts'
 import { listEntryDisks, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
 import { hastenEntryDebts, listEntryEffects } from '../../../db/queries/entry-effects.ts'
 import { isVouchedFor } from '../../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
-import type { EffectRow } from '../../../db/schema/effect.ts'
 import { DroverError } from '../../errors.ts'
 import { type PowerOutcome, powerMachine } from '../../inventory/power-machine.ts'
 import { requireMayStart } from '../../inventory/start-guard.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
 import { crashPoint } from '../../ledger/crash-point.ts'
+import { actorOf, type Undoer } from '../../ledger/job.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { Journey } from '../journey.ts'
@@ -34,12 +32,12 @@ export type StartOutcome = PowerOutcome | { readonly type: 'failed'; readonly er
  */
 export const startTarget = async (task: VerifyTask, nth: number): Promise<StartOutcome> => {
   const { journey, ends } = task
-  const { entry, target, turn } = journey
+  const { entry, target, ctx } = journey
   const { ref } = targetOf(task)
   if (!target) throw notOurs(ref)
   try {
     return await powerMachine({
-      turn,
+      ctx,
       site: target,
       platform: ends.target,
       ref,
@@ -70,9 +68,9 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
 
 const mayStart = async (task: VerifyTask): Promise<void> => {
   const { journey, ends } = task
-  const { turn, entry } = journey
+  const { ctx, entry } = journey
   const { ref } = targetOf(task)
-  const call = { signal: turn.signal, timeoutMs: callMs, name: `own-${turn.job.id}` }
+  const call = { signal: ctx.signal, timeoutMs: callMs, name: `own-${ctx.job.id}` }
   if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
   await markStarted(task)
   await requireSourceOff(task)
@@ -82,23 +80,20 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
 
 /** Nor does any other copy run: one of an earlier migration, or a machine with its UUID anywhere. */
 const requireNoOther = async (task: VerifyTask): Promise<void> => {
-  const { turn, entry, target, facts } = task.journey
+  const { ctx, entry, target, facts } = task.journey
   const { ref } = targetOf(task)
   if (!target) throw notOurs(ref)
-  await requireMayStart(
-    { db: turn.db, use: task.parts.use, signal: turn.signal },
-    {
-      at: { siteId: target.id, ref, uuid: facts.uuid },
-      name: facts.target_name,
-      by: { jobId: turn.job.id, entryId: entry.id },
-      byItsMigration: true,
-    },
-  )
+  await requireMayStart(ctx, {
+    at: { siteId: target.id, ref, uuid: facts.uuid },
+    name: facts.target_name,
+    by: { jobId: ctx.job.id, entryId: entry.id },
+    byItsMigration: true,
+  })
 }
 
 /** From here on the target's bytes are its own: the proof that was made of them is not repeated. */
-const markStarted = ({ journey: { turn, entry } }: VerifyTask): Promise<void> =>
-  turn.transaction(async (tx) => {
+const markStarted = ({ journey: { ctx, entry } }: VerifyTask): Promise<void> =>
+  ctx.transaction(async (tx) => {
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id)) {
       if (!cycle?.proof) throw new Error('A target is started without the proof of its disks.')
       if (cycle.proof.started) continue
@@ -123,47 +118,45 @@ export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
 }
 
 /** Whether somebody is still going to stop the target on account of an earlier verification. */
-export const hasStartDebts = async ({ turn, entry }: Journey): Promise<boolean> => {
-  const asked = { entryId: entry.id, kind: targetStartKind, jobId: turn.job.id }
-  return (await turn.transaction((tx) => hastenEntryDebts(tx, asked))) > 0
+export const hasStartDebts = async ({ ctx, entry }: Journey): Promise<boolean> => {
+  const asked = { entryId: entry.id, kind: targetStartKind, jobId: ctx.job.id }
+  return (await ctx.transaction((tx) => hastenEntryDebts(tx, asked))) > 0
 }
 
 /**
  * What earlier verifications started was stopped before this one began, and what runs now is vouched for: nobody stops
  * it on their account, also when the entry is no more.
  */
-export const settleStarts = async (tx: Tx, { turn, entry }: Journey): Promise<void> => {
+export const settleStarts = async (tx: Tx, { ctx, entry }: Journey): Promise<void> => {
   const effects = await listEntryEffects(tx, { entryId: entry.id, kind: targetStartKind })
   const open = effects.filter(
     // Of its own, a start that was never answered: the machine runs, and by which of them is nothing to anybody.
-    ({ jobId, state }) => state === 'intended' || (jobId !== turn.job.id && ['done', 'debt'].includes(state)),
+    ({ jobId, state }) => state === 'intended' || (jobId !== ctx.job.id && ['done', 'debt'].includes(state)),
   )
-  for (const { id } of open) await settleEffect(tx, { id, actor: actorOf(turn), outcome: 'undone' })
+  for (const { id } of open) await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
 }
 
 const undoMs = 50_000
 
 /** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
-export const undoTargetStart =
-  (db: Db, use: UsePlatform) =>
-  async (effect: EffectRow, signal: AbortSignal, confirm: () => void): Promise<void> => {
-    const undo = undoSchema.parse(effect.undo)
-    // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
-    if (await isVouchedFor(db, undo.entry_id)) return
-    const site = await loadSiteById(db, undo.target_id)
-    if (!site) return
-    const name = `${effect.name}/undo/${effect.attempts}/${effect.epoch}`
-    const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
-    const starts = await startsOf(db, undo.entry_id)
-    const stillOwed = async () => {
-      if (await isVouchedFor(db, undo.entry_id)) throw vouchedFor(undo.machine_ref)
-      crashPoint('undo-before-change')
-      confirm()
-    }
-    await use(site, (platform) =>
-      proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned, { starts, confirm: stillOwed }),
-    )
+export const undoTargetStart: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+  const undo = undoSchema.parse(effect.undo)
+  // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
+  if (await isVouchedFor(db, undo.entry_id)) return
+  const site = await loadSiteById(db, undo.target_id)
+  if (!site) return
+  const name = `${effect.name}/undo/${effect.attempts}/${effect.epoch}`
+  const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
+  const starts = await startsOf(db, undo.entry_id)
+  const stillOwed = async () => {
+    if (await isVouchedFor(db, undo.entry_id)) throw vouchedFor(undo.machine_ref)
+    crashPoint('undo-before-change')
+    confirm()
   }
+  await usePlatform(site, (platform) =>
+    proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned, { starts, confirm: stillOwed }),
+  )
+}
 
 const vouchedFor = (ref: string): DroverError =>
   new DroverError({

@@ -7,12 +7,11 @@ import { mergeInstance } from '../../domain/inventory/merge.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry-facts.ts'
 import { failedChecks, type VerifyCheck } from '../../domain/migration/verify-guest.ts'
-import type { ActingTurn } from '../../inventory/power-machine.ts'
-import { actorOf } from '../../inventory/turn.ts'
+import { actorOf, type DoneWithChange, type JobContext, type Wait, waitFor } from '../../ledger/job.ts'
 import { moveEntry } from '../apply-entry.ts'
 import { callOf, taskMs } from '../copy/copy-task.ts'
 import { fitTarget } from '../fit-target.ts'
-import { type EntryOutcome, identityChanged, move } from '../import-entry.ts'
+import { identityChanged, move } from '../import-entry.ts'
 import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../journey.ts'
 import { proveTargetOff, startsOf } from '../own-target.ts'
 import { bootTarget, seenOnTarget } from './boot-target.ts'
@@ -24,9 +23,12 @@ import { compareWithSource, type DiskStands } from './source-behind.ts'
 import { hasStartDebts, requireSourceOff } from './start-target.ts'
 import type { VerifyParts, VerifyTask } from './verify-task.ts'
 
-export type VerifyOutcome =
-  | ({ readonly type: 'done' } & EntryOutcome)
-  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string; readonly name: string }
+type VerifyOutcome = DoneWithChange | Wait
+
+const waitOf = (
+  name: string,
+  { forWhat, forMs }: { readonly forWhat: string; readonly forMs: number },
+): Wait => waitFor({ reason: 'verify', detail: `${name}: waits for ${forWhat}.`, forMs })
 
 export interface AskedVerify {
   readonly entryId: string
@@ -38,29 +40,31 @@ export interface AskedVerify {
  * and the target runs as its source did. Only then there is a certificate, and the entry is finished.
  */
 export const verifyEntry = async (
-  turn: ActingTurn,
+  ctx: JobContext,
   asked: AskedVerify,
   parts: VerifyParts,
 ): Promise<VerifyOutcome> => {
-  const journey = await enterJourney(turn, asked.entryId, async (_tx, _batch, entry) => {
+  const journey = await enterJourney(ctx, asked.entryId, async (_tx, _batch, entry) => {
     if (entry.state !== 'worker-done') throw movedOn(entry.id)
   })
   const { entry, batch } = journey
-  const instance = await findInstanceById(turn.db, entry.instanceId)
+  const instance = await findInstanceById(ctx.db, entry.instanceId)
   if (!instance) throw movedOn(entry.id)
-  if (await hasStartDebts(journey)) return { ...earlierStart, name: journey.facts.name }
+  if (await hasStartDebts(journey)) return waitOf(journey.facts.name, earlierStart)
   // As it is now: what the batch said when it started may have been taken back since.
   const force = asked.force || batch.defaults.force_conflict_resolution
-  return atBothEnds(parts.use, journey, (ends) =>
+  return atBothEnds(journey, (ends) =>
     verify(
-      { journey, ends, ...parts, phase: 'verify', parts, force, overrides: instance.overrides },
+      {
+        ...{ journey, ends, ...parts, phase: 'verify', pace: () => ctx.pace() },
+        ...{ parts, force, overrides: instance.overrides },
+      },
       instance,
     ),
   )
 }
 
 const earlierStart = {
-  type: 'wait',
   forMs: 10_000,
   forWhat: 'its target to be stopped, which an earlier verification has left running',
 } as const
@@ -73,8 +77,8 @@ interface Settled {
 }
 
 const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOutcome> => {
-  const { turn, facts } = task.journey
-  let settled = turn.checkpointed?.settled as Settled | undefined
+  const { ctx, facts } = task.journey
+  let settled = ctx.checkpointed?.settled as Settled | undefined
   if (!settled) {
     const found = await settle(task, instance)
     if ('type' in found) return found
@@ -87,13 +91,13 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   await task.pace()
   const proved = await proveDisks(task)
   if (proved.is === 'different') return contentDiffers(task, proved.differences)
-  if (turn.checkpointed?.settled === undefined) {
+  if (ctx.checkpointed?.settled === undefined) {
     // Always: an earlier try may have fitted it to a record that was never committed.
     await fitTarget(settled.record ? withRecord(task, settled.record) : task)
-    await turn.checkpoint({ ...turn.checkpointed, settled })
+    await ctx.checkpoint({ ...ctx.checkpointed, settled })
   }
   const boot = await bootTarget(task)
-  if (boot.type === 'wait') return { ...boot, name: facts.name }
+  if (boot.type === 'wait') return waitOf(facts.name, boot)
   // While it booted somebody may have started the source: two of them are no result.
   await requireSourceOff(task)
   // Off again by now, it may have run in between.
@@ -129,7 +133,7 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
   const look = await lookAtSource(task)
   switch (look.is) {
     case 'wait':
-      return { ...look, type: 'wait', name: journey.facts.name }
+      return waitOf(journey.facts.name, look)
     case 'stale':
       return stale(task, look.why)
     case 'gone':
@@ -147,7 +151,7 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
         mergeInstance(instance.facts, look.facts),
         instance.id,
         answer.event === 'identity-changed'
-          ? { type: 'done', ...identityChanged(journey, answer.reason.message) }
+          ? identityChanged(journey, answer.reason.message)
           : failed(task, answer.reason),
       )
     case 'conflict':
@@ -166,11 +170,7 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
 }
 
 /** What makes it fail is kept with the instance, as a sync would: a retry takes it, and a person sees what changed. */
-const keepSeen = (
-  seen: InstanceFacts,
-  instanceId: string,
-  outcome: Extract<VerifyOutcome, { type: 'done' }>,
-): VerifyOutcome => ({
+const keepSeen = (seen: InstanceFacts, instanceId: string, outcome: DoneWithChange): VerifyOutcome => ({
   ...outcome,
   change: async (tx) => {
     await keepPending(tx, instanceId, seen)
@@ -203,11 +203,11 @@ const identityCheck = (expected: string, observed: string): VerifyCheck => ({
 
 /** A target that an earlier try has left running is stopped first: its disks are read, and the source is looked at. */
 const proveOff = async (task: VerifyTask): Promise<void> => {
-  const { turn, entry } = task.journey
-  const call = callOf(task, `${turn.job.id}/${turn.job.leaseEpoch}/verify`, taskMs)
+  const { ctx, entry } = task.journey
+  const call = callOf(task, `${ctx.job.id}/${ctx.job.leaseEpoch}/verify`, taskMs)
   const owned = { entryId: entry.id, machineRef: machineOf(task.journey) }
-  const { confirm } = turn.holder()
-  await proveTargetOff(task.ends.target, call, owned, { starts: await startsOf(turn.db, entry.id), confirm })
+  const confirm = () => ctx.confirm()
+  await proveTargetOff(task.ends.target, call, owned, { starts: await startsOf(ctx.db, entry.id), confirm })
 }
 
 const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): VerifyTask => ({
@@ -248,7 +248,7 @@ const conflict = (
   }),
 })
 
-const failed = ({ journey }: VerifyTask, why: Reason): Extract<VerifyOutcome, { type: 'done' }> => ({
+const failed = ({ journey }: VerifyTask, why: Reason): DoneWithChange => ({
   type: 'done',
   result: { ended: why.code },
   change: move(journey, {
@@ -279,7 +279,7 @@ const contentDiffers = ({ journey }: VerifyTask, differences: readonly DiskDiffe
       await moveEntry(tx, journey.batch.row, entry, {
         event: 'fail',
         reason: why,
-        by: actorOf(journey.turn),
+        by: actorOf(journey.ctx),
         change: {
           error: errorOf(
             why,

@@ -1,10 +1,11 @@
 import type { InstanceOverrides } from '../../domain/inventory/overrides.ts'
 import type { Sealer } from '../../seal.ts'
+import type { ByteBudget } from '../copy/byte-budget.ts'
 import type { CopyTask } from '../copy/copy-task.ts'
-import type { ImportParts } from '../import-entry.ts'
 import type { PlaceAgain } from './place-again.ts'
 
-export interface VerifyParts extends ImportParts {
+export interface VerifyParts {
+  readonly budget: ByteBudget
   readonly sealer: Sealer
   readonly placeAgain: PlaceAgain
 }

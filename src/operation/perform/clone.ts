@@ -1,22 +1,21 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { insertClonedMachine } from '../../../db/queries/insert-cloned-machine.ts'
 import { operationCloneKind } from '../../domain/operation/beside-machine.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
+import { actorOf } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
 import { installationId } from '../../migration/ownership.ts'
 import { removeOwned } from '../../migration/placement/target-machine.ts'
 import type { Call } from '../../platforms/call.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
+import { underMachineLock } from '../machine-lock.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
-import { resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { resultOfOwn, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 
@@ -30,10 +29,10 @@ const undoSchema = z.object({
 })
 
 const perform = async (performance: Performance): Promise<PerformWait | PerformDone> => {
-  const { turn, operation, machine, target, platform } = performance
+  const { ctx, operation, machine, target, platform } = performance
   const machines = portOf(platform, 'machines')
   const { name: machineName, folder } = readParams('clone', operation.params)
-  const owner = { [operationTag]: operation.id, 'drover.install': await installationId(turn.db) }
+  const owner = { [operationTag]: operation.id, 'drover.install': await installationId(ctx.db) }
   const work = await doWork(performance, {
     part: 'clone',
     tasks: machines,
@@ -73,17 +72,17 @@ const adopt = async (
   made: string | null,
   owner: Readonly<Record<string, string>>,
 ): Promise<Record<string, unknown>> => {
-  const { turn, machine, target, platform } = performance
+  const { ctx, machine, target, platform } = performance
   const call = callOf(performance, 'look')
   const ref = made ?? (await portOf(platform, 'machines').findOwned(call, owner))[0]
   const facts = ref === undefined ? undefined : await portOf(platform, 'inventory').instance(call, ref)
   if (ref === undefined || !facts?.found) throw lost(machine.name)
-  const id = await turn.transaction((tx) =>
+  const id = await underMachineLock(performance, (tx) =>
     insertClonedMachine(tx, {
       id: uuidv7(),
       targetId: target.id,
       target: target.name,
-      actor: actorOf(turn),
+      actor: actorOf(ctx),
       clonedFrom: machine.id,
       facts: facts.value,
     }),
@@ -92,15 +91,14 @@ const adopt = async (
 }
 
 /** Removes the copy that this operation has made and nobody uses: by its tag, never by its name. */
-export const undoOperationClone = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
-    const machines = portOf(platform, 'machines')
-    await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'clone' })
-    for (const ref of await again(call.signal, () => machines.findOwned(call, undo.owner))) {
-      await requireOff(platform, call, ref)
-      await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
-    }
-  })
+export const undoOperationClone = undoerOf(undoSchema, async ({ effect, undo, platform, call, confirm }) => {
+  const machines = portOf(platform, 'machines')
+  await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'clone' })
+  for (const ref of await again(call.signal, () => machines.findOwned(call, undo.owner))) {
+    await requireOff(platform, call, ref)
+    await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
+  }
+})
 
 /** A copy is off when it is made. Whoever has started one needs it. */
 const requireOff = async (platform: Platform, call: Call, ref: string): Promise<void> => {

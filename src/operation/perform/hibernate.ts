@@ -1,12 +1,10 @@
-import type { Db } from '../../../db/client.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasBegunWork } from './platform-work.ts'
 import { coldRemedy, isWhole, requireWhole } from './saved-state.ts'
@@ -64,8 +62,9 @@ export const hibernateMachine = patient(['hibernate', 'power'], perform)
  * It cannot be taken back. When its job ends before it, it is waited for all the same, and the machine is known to be
  * hibernated: otherwise it would be started cold next, and its memory lost.
  */
-export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
+export const endOperationSave = undoerOf(
+  ownWork,
+  async ({ effect, undo, platform, call, confirm, fenced }) => {
     const hibernate = portOf(platform, 'hibernate')
     const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref, verb: 'save' })
     if (!own.found || own.value === null) return
@@ -75,7 +74,8 @@ export const endOperationSave = (db: Db, use: UsePlatform): Undoer =>
     await noteAsItIs({ effect, platform, call, fenced }, undo, (machine, { state }) =>
       whole && state === 'off' && machine.savedState === null ? { savedState: ref } : {},
     )
-  })
+  },
+)
 
 const stateless = (name: string): DroverError =>
   new DroverError({

@@ -5,13 +5,14 @@ import type { Call } from '../../platforms/call.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found } from '../../platforms/ports/task.ts'
 import { portOf } from '../../platforms/ports.ts'
+import { underMachineLock } from '../machine-lock.ts'
 import { noteSeen } from '../note-seen.ts'
 import type { Performance } from '../performer.ts'
 
 const callMs = 30_000
 
-export const callOf = ({ turn }: Performance, name: string): Call => ({
-  signal: turn.signal,
+export const callOf = ({ ctx }: Performance, name: string): Call => ({
+  signal: ctx.signal,
   timeoutMs: callMs,
   name,
 })
@@ -21,17 +22,17 @@ export const callOf = ({ turn }: Performance, name: string): Call => ({
  * wake lets go of what it wakes from by itself, once it is through.
  */
 export const lookAtPower = async (performance: Performance): Promise<Found<PowerFacts>> => {
-  const { turn, operation, machine, platform } = performance
+  const { ctx, operation, machine, platform } = performance
   const seen = await portOf(platform, 'power').power(callOf(performance, 'look'), machine.ref)
   if (!seen.found) return seen
   const { state: power, host } = seen.value
   const wakes = operation.kind === 'wake'
   const isStale = power === 'on' && machine.savedState !== null && !wakes
   if (machine.power !== power || machine.host !== host || isStale)
-    await turn.transaction((tx) =>
+    await underMachineLock(performance, (tx) =>
       wakes
         ? noteMachine(tx, machine.id, { power, host })
-        : noteSeen(tx, { machineId: machine.id, jobId: turn.job.id }, { power, host }),
+        : noteSeen(tx, { machineId: machine.id, jobId: ctx.job.id }, { power, host }),
     )
   return seen
 }

@@ -19,6 +19,7 @@ import { DroverError } from '../../errors.ts'
 import { releaseAndAdmit } from '../../ledger/admission.ts'
 import { isAbsent, PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
+import { underMachineLock } from '../machine-lock.ts'
 import type { Performance, PerformWait } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
 import { type HostName, type MovePlan, storePlan } from './move-plan.ts'
@@ -99,13 +100,13 @@ const pick = (
   plan: MovePlan,
   but: readonly string[],
 ): Promise<Picked | { readonly why: string }> => {
-  const { turn, operation, target } = performance
-  return turn.transaction(async (tx) => {
+  const { ctx, operation, target } = performance
+  return underMachineLock(performance, async (tx) => {
     await lockMovesOf(tx, target.id)
     const host = await choose(tx, performance, plan, but)
     if ('why' in host) return host
-    const held = !(await setJobTokens(tx, turn.job.id, moveTokens(target.name, plan.from, host)))
-    if (!held) await lineUp(tx, { jobId: turn.job.id, operationId: operation.id })
+    const held = !(await setJobTokens(tx, ctx.job.id, moveTokens(target.name, plan.from, host)))
+    if (!held) await lineUp(tx, { jobId: ctx.job.id, operationId: operation.id })
     return { host, held }
   })
 }
@@ -225,14 +226,15 @@ const unsuitable = ({ machine, target }: Performance, why: string): DroverError 
   })
 
 /** It neither holds slots nor stands in line for any. */
-export const dropSlots = async ({ turn }: Performance): Promise<void> => {
-  await turn.transaction((tx) => setJobTokens(tx, turn.job.id, []))
+export const dropSlots = async (performance: Performance): Promise<void> => {
+  await underMachineLock(performance, (tx) => setJobTokens(tx, performance.ctx.job.id, []))
 }
 
 /** The same of one that has begun and meets with other trouble: that counts against its deadline. */
-export const leaveLine = async ({ turn, operation }: Performance): Promise<void> => {
-  await turn.transaction(async (tx) => {
-    await setJobTokens(tx, turn.job.id, [])
+export const leaveLine = async (performance: Performance): Promise<void> => {
+  const { ctx, operation } = performance
+  await underMachineLock(performance, async (tx) => {
+    await setJobTokens(tx, ctx.job.id, [])
     await standInLine(tx, operation.id, false)
   })
 }

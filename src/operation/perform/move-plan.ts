@@ -46,8 +46,8 @@ export const newPlan = (from: HostName, bootId: string): MovePlan => ({
   track: freshTrack,
 })
 
-export const readPlan = ({ turn }: Performance): MovePlan | undefined =>
-  storedMove.safeParse(turn.checkpointed?.move).data
+export const readPlan = ({ ctx }: Performance): MovePlan | undefined =>
+  storedMove.safeParse(ctx.checkpointed?.move).data
 
-export const storePlan = ({ turn }: Performance, plan: MovePlan): Promise<void> =>
-  turn.checkpoint({ ...turn.checkpointed, move: plan })
+export const storePlan = ({ ctx }: Performance, plan: MovePlan): Promise<void> =>
+  ctx.checkpoint({ ...ctx.checkpointed, move: plan })

@@ -1,8 +1,6 @@
-import type { Db } from '../../../db/client.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { portOf } from '../../platforms/ports.ts'
-import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 
 /** Effects of this kind are live moves. */
 export const operationMoveKind = 'operation-move'
@@ -11,8 +9,9 @@ export const operationMoveKind = 'operation-move'
  * Aborts a move and waits for its end: it is either where it was or, when that came too late, where it was to go. What
  * goes on for longer is looked at again later; until then nothing newer acts at the machine.
  */
-export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, ownWork, async ({ effect, undo, platform, call, confirm, fenced }) => {
+export const undoOperationMove = undoerOf(
+  ownWork,
+  async ({ effect, undo, platform, call, confirm, fenced }) => {
     const moves = portOf(platform, 'liveMove')
     const trace = {
       name: effect.name,
@@ -23,4 +22,5 @@ export const undoOperationMove = (db: Db, use: UsePlatform): Undoer =>
     await again(call.signal, () => moves.abort(call, trace))
     await resultOfOwn(moves, call, { effect, machine: undo.ref })
     await noteAsItIs({ effect, platform, call, fenced }, undo)
-  })
+  },
+)

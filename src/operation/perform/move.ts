@@ -36,7 +36,7 @@ const planOf = async (performance: Performance, seen: PowerFacts): Promise<MoveP
 
 /** A host by both its names, as far as they are known. */
 const nameOf = async (performance: Performance, text: string): Promise<HostName> => {
-  const host = (await seeHosts(performance.turn.db, performance)).find(
+  const host = (await seeHosts(performance.ctx.db, performance)).find(
     ({ ref, name }) => ref === text || name === text,
   )
   return host ? { ref: host.ref, name: host.name } : { ref: text, name: text }
@@ -56,7 +56,7 @@ const performMove = async (performance: Performance): Promise<PerformWait | Perf
   // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
   const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
   if (!plan.asked) await storePlan(performance, going)
-  const name = `${performance.turn.job.id}/move${plan.failed > 0 ? `/${plan.failed}` : ''}`
+  const name = `${performance.ctx.job.id}/move${plan.failed > 0 ? `/${plan.failed}` : ''}`
   const taskId = await ask(performance, going, name)
   if (taskId === refused) return elsewhere(performance, { ...plan, asked: false, refused: true })
   if (taskId === astray)
@@ -80,10 +80,10 @@ const ask = async (
   plan: Going,
   name: string,
 ): Promise<string | null | typeof refused | typeof astray> => {
-  const { turn, operation, machine, target, platform } = performance
+  const { ctx, operation, machine, target, platform } = performance
   const port = portOf(platform, 'liveMove')
   try {
-    const { externalId } = await turn.effect({
+    const { externalId } = await ctx.effect({
       kind: operationMoveKind,
       platform: target.name,
       name,

@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { loadSite } from '../../../db/queries/load-site.ts'
 import { lockMachine } from '../../../db/queries/machine-rows.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { DroverError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import type { Fenced } from '../../ledger/effects.ts'
+import type { UndoContext, Undoer } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
 import { awaitTasks, begunBy } from '../../migration/under-way.ts'
 import type { Call } from '../../platforms/call.ts'
@@ -15,23 +13,11 @@ import type { Found, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { noteSeen } from '../note-seen.ts'
 
-/** How what an operation began is called off when it ends before its time. */
-export type Undoer = (
-  effect: EffectRow,
-  signal: AbortSignal,
-  confirm: () => void,
-  fenced: Fenced,
-) => Promise<void>
-
-export interface Undoing<Undo> {
-  readonly effect: EffectRow
+/** What the undoing of an operation's effect is given, with the platform of its target. */
+export interface Undoing<Undo> extends UndoContext {
   readonly undo: Undo
   readonly platform: Platform
   readonly call: Call
-  /** Throws when nothing may be changed from here any more. */
-  readonly confirm: () => void
-  /** For what is written down: not by who has lost the lease meanwhile. */
-  readonly fenced: Fenced
 }
 
 const callMs = 50_000
@@ -40,17 +26,17 @@ const patienceMs = 30_000
 /** The undoer of effects whose data has that shape. With the target gone from the fleet nothing of ours is there. */
 export const undoerOf =
   <Shape extends z.ZodType<{ readonly target: string }>>(
-    { db, use }: { readonly db: Db; readonly use: UsePlatform },
     shape: Shape,
     work: (undoing: Undoing<z.infer<Shape>>) => Promise<void>,
   ): Undoer =>
-  async (effect, signal, confirm, fenced) => {
+  async (undoing) => {
+    const { effect, signal } = undoing
     const undo = shape.parse(effect.undo)
-    const site = await loadSite(db, { role: 'target', name: undo.target })
+    const site = await loadSite(undoing.db, { role: 'target', name: undo.target })
     if (!site) return
     const name = `${effect.id}/undo/${effect.attempts}/${effect.epoch}`
-    await use(site, (platform) =>
-      work({ effect, undo, platform, call: { signal, timeoutMs: callMs, name }, confirm, fenced }),
+    await undoing.usePlatform(site, (platform) =>
+      work({ ...undoing, undo, platform, call: { signal, timeoutMs: callMs, name } }),
     )
   }
 

@@ -6,6 +6,7 @@ import { DroverError } from '../../errors.ts'
 import { isAbsent, type PlatformCode } from '../../platforms/platform-error.ts'
 import type { Capability } from '../../platforms/ports.ts'
 import { movedOn } from '../enter-operation.ts'
+import { underMachineLock } from '../machine-lock.ts'
 import type { Performance, Performer, PerformWait } from '../performer.ts'
 import { requirePower } from './look-at-machine.ts'
 
@@ -48,7 +49,7 @@ export const patient = (
 
 /** Trouble that passes becomes a wait that shows it; anything else is thrown. */
 export const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
-  performance.turn.signal.throwIfAborted()
+  performance.ctx.signal.throwIfAborted()
   const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
   if (!(error instanceof DroverError)) throw error
   const reason = passing[error.code]
@@ -97,9 +98,10 @@ type Noted = Parameters<typeof noteOperation>[2] & {
 }
 
 /** Tells how it goes; throws when the operation is not this job's any more. */
-export const note = ({ turn, operation }: Performance, { inLine, ...noted }: Noted): Promise<void> =>
-  turn.transaction(async (tx) => {
-    const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: turn.job.id })
+export const note = (performance: Performance, { inLine, ...noted }: Noted): Promise<void> =>
+  underMachineLock(performance, async (tx) => {
+    const { ctx, operation } = performance
+    const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: ctx.job.id })
     if (!mine) throw movedOn(operation.id)
     await noteOperation(tx, operation.id, noted)
     if (inLine !== undefined) await standInLine(tx, operation.id, inLine)

@@ -41,17 +41,17 @@ type StoredWork = z.infer<typeof storedWork>
 
 const fresh: StoredWork = { failed: 0, ended: false, result: null }
 
-const readStored = ({ turn }: Performance, part: string): StoredWork => {
-  const parsed = storedWork.safeParse(turn.checkpointed?.[part])
+const readStored = ({ ctx }: Performance, part: string): StoredWork => {
+  const parsed = storedWork.safeParse(ctx.checkpointed?.[part])
   return parsed.success ? parsed.data : fresh
 }
 
-const store = ({ turn }: Performance, part: string, stored: StoredWork): Promise<void> =>
-  turn.checkpoint({ ...turn.checkpointed, [part]: stored })
+const store = ({ ctx }: Performance, part: string, stored: StoredWork): Promise<void> =>
+  ctx.checkpoint({ ...ctx.checkpointed, [part]: stored })
 
 /** Whether that part was asked for, or is about to be: what is seen of the machine may be its doing. */
-export const hasBegunWork = ({ turn }: Performance, part: string): boolean =>
-  storedWork.safeParse(turn.checkpointed?.[part]).success
+export const hasBegunWork = ({ ctx }: Performance, part: string): boolean =>
+  storedWork.safeParse(ctx.checkpointed?.[part]).success
 
 /** Whether that part has come to its end, in this turn or an earlier one. */
 export const hasEndedWork = (performance: Performance, part: string): boolean =>
@@ -62,11 +62,11 @@ export const hasEndedWork = (performance: Performance, part: string): boolean =>
  * is gone on from; what was begun is found again by its name.
  */
 export const doWork = async (performance: Performance, work: PlatformWork): Promise<WorkEnd> => {
-  const { turn, operation } = performance
+  const { ctx, operation } = performance
   const stored = readStored(performance, work.part)
   if (stored.ended) return { type: 'ended', result: stored.result }
   if (!hasBegunWork(performance, work.part)) await store(performance, work.part, stored)
-  const name = `${turn.job.id}/${work.part}${stored.failed > 0 ? `/${stored.failed}` : ''}`
+  const name = `${ctx.job.id}/${work.part}${stored.failed > 0 ? `/${stored.failed}` : ''}`
   if (work.pastReturn && !operation.pastReturn) await noteReturn(performance, work, true)
   const taskId = await ask(performance, work, name)
   return follow(performance, work, { name, taskId, stored })
@@ -76,10 +76,10 @@ const noteReturn = (performance: Performance, { doing }: PlatformWork, pastRetur
   note(performance, { reason: 'in-progress', message: doing, pastReturn })
 
 const ask = async (performance: Performance, work: PlatformWork, name: string): Promise<string | null> => {
-  const { turn, target } = performance
+  const { ctx, target } = performance
   let refused = false
   try {
-    const { externalId } = await turn.effect({
+    const { externalId } = await ctx.effect({
       kind: work.undo.kind,
       platform: target.name,
       name,
@@ -150,7 +150,7 @@ const follow = async (performance: Performance, work: PlatformWork, asked: Asked
   try {
     return await end(performance, work, asked, await found.value.wait({ ...call, timeoutMs: turnMs }))
   } catch (error) {
-    performance.turn.signal.throwIfAborted()
+    performance.ctx.signal.throwIfAborted()
     if (!(error instanceof PlatformError)) throw error
     return whatOfIt(performance, work, { ...asked, handle: found.value })
   }

@@ -1,17 +1,15 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
 import { failedTasks, powerMachine, verbOf } from '../../inventory/power-machine.ts'
 import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 import { patient, unlessTooMany } from './patient.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
@@ -27,9 +25,9 @@ export const powerPart = async (
   performance: Performance,
   { part, verb, force }: { readonly part: string; readonly verb: PowerVerb; readonly force: boolean },
 ): Promise<PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }> => {
-  const { turn, operation, machine, target, platform } = performance
+  const { ctx, operation, machine, target, platform } = performance
   const outcome = await powerMachine({
-    turn,
+    ctx,
     site: target,
     platform,
     ref: machine.ref,
@@ -37,7 +35,7 @@ export const powerPart = async (
     mayStart: performance.mayStart,
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
     isBooting: () =>
-      wasStartedLately(turn.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
+      wasStartedLately(ctx.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
     undo: {
       kind: operationPowerKind,
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, saved: machine.savedState },
@@ -45,7 +43,7 @@ export const powerPart = async (
   }).catch((error: unknown) => {
     if (!(error instanceof DroverError)) throw error
     if (error.code === 'instance-absent') throw machineGone(performance)
-    throw unlessTooMany(error, failedTasks(turn.checkpointed?.[part]))
+    throw unlessTooMany(error, failedTasks(ctx.checkpointed?.[part]))
   })
   if (outcome.type === 'done') return outcome
   return {
@@ -61,8 +59,8 @@ const part = 'power'
 const performPower =
   (asked: (force: boolean) => PowerVerb) =>
   async (performance: Performance): Promise<PerformWait | PerformDone> => {
-    const { turn, operation } = performance
-    if (turn.checkpointed?.[part] === undefined && isInDoubt(performance)) await judge(performance)
+    const { ctx, operation } = performance
+    if (ctx.checkpointed?.[part] === undefined && isInDoubt(performance)) await judge(performance)
     const outcome = await powerPart(performance, {
       part,
       verb: asked(operation.force),
@@ -113,15 +111,17 @@ const undoSchema = ownWork.extend({
  * What an operation began and did not end: it cannot be taken back, but it can be waited for, so that nothing of it
  * comes about after the one that took its place has acted. How it ended is nothing to us: that it has is all.
  */
-export const awaitOperationPower = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
+export const awaitOperationPower = undoerOf(
+  undoSchema,
+  async ({ effect, undo, platform, call, confirm, fenced }) => {
     const verb = undo.step && verbOf[undo.step]
     const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
     confirm()
     if (own.found && undo.step === 'start' && undo.saved)
       await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })
     await noteAsItIs({ effect, platform, call, fenced }, undo)
-  })
+  },
+)
 
 const needs = ['power'] as const
 export const startMachine: Performer = patient(

@@ -1,14 +1,12 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone, notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -39,7 +37,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
     },
     begin: async (call) => {
       await performance.mayStart()
-      performance.turn.holder().confirm()
+      performance.ctx.confirm()
       return machines.revertToSnapshot(call, machine.ref, plan.snapshot)
     },
     // Nothing on a machine tells to what it was brought back last.
@@ -70,8 +68,8 @@ const comeBack = async (performance: Performance, plan: Plan): Promise<PerformWa
 
 /** Decided once: the machine is another one afterwards. */
 const planOf = async (performance: Performance): Promise<Plan> => {
-  const { turn, machine } = performance
-  const known = storedPlan.safeParse(turn.checkpointed?.plan)
+  const { ctx, machine } = performance
+  const known = storedPlan.safeParse(ctx.checkpointed?.plan)
   if (known.success) return known.data
   if (machine.savedState !== null)
     throw notForPhase(performance, 'is hibernated, and its memory fits only the disks as they are', wakeFirst)
@@ -79,7 +77,7 @@ const planOf = async (performance: Performance): Promise<Plan> => {
   if (state === 'suspended') throw notForPhase(performance, 'is paused')
   const { ref, name } = await findOne(performance)
   const plan: Plan = { snapshot: ref, name, was: state }
-  await turn.checkpoint({ ...turn.checkpointed, plan })
+  await ctx.checkpoint({ ...ctx.checkpointed, plan })
   return plan
 }
 
@@ -127,16 +125,15 @@ const undoSchema = ownWork.extend({ was: z.enum(['on', 'off']).default('off') })
  * It cannot be taken back: it is waited for until it has ended. A machine that it has switched off, and that ran before,
  * is started then: nobody has asked for it to be off.
  */
-export const awaitOperationRestore = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async (undoing) => {
-    const { effect, undo, platform, call, confirm } = undoing
-    const own = await resultOfOwn(portOf(platform, 'machines'), call, {
-      effect,
-      machine: undo.ref,
-      verb: 'revert',
-    })
-    confirm()
-    // Platforms forget their tasks: that it was taken on is enough where the machine is off.
-    if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain({ db, use }, undoing)
-    await noteAsItIs(undoing, undo)
+export const awaitOperationRestore = undoerOf(undoSchema, async (undoing) => {
+  const { effect, undo, platform, call, confirm } = undoing
+  const own = await resultOfOwn(portOf(platform, 'machines'), call, {
+    effect,
+    machine: undo.ref,
+    verb: 'revert',
   })
+  confirm()
+  // Platforms forget their tasks: that it was taken on is enough where the machine is off.
+  if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain(undoing)
+  await noteAsItIs(undoing, undo)
+})

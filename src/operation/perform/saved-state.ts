@@ -1,23 +1,22 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { letStaleStatesGo } from '../../../db/queries/let-stale-states-go.ts'
 import { lockMachine, noteMachine } from '../../../db/queries/machine-rows.ts'
 import { savedStateDropKind } from '../../domain/operation/beside-machine.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
-import { actorOf } from '../../inventory/turn.ts'
 import type { Fenced } from '../../ledger/effects.ts'
+import { actorOf } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
 import type { Call } from '../../platforms/call.ts'
 import type { SavedState } from '../../platforms/ports/hibernate.ts'
 import type { Found } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { storableJson } from '../../storable.ts'
+import { underMachineLock } from '../machine-lock.ts'
 import type { Performance } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
-import { type AtPlatform, ownWork, type Undoer, undoerOf } from './own-work.ts'
+import { type AtPlatform, ownWork, undoerOf } from './own-work.ts'
 
 const undoSchema = ownWork.extend({ state: z.string() })
 
@@ -57,23 +56,23 @@ const debtMs = 30_000
  * could not be removed is a debt, and none of the operation's trouble.
  */
 export const letSavedGo = async (performance: Performance, state: string): Promise<void> => {
-  const { turn, machine, target, platform } = performance
+  const { ctx, machine, target, platform } = performance
   try {
-    await turn.effect({
+    await ctx.effect({
       kind: savedStateDropKind,
       platform: target.name,
-      name: `${turn.job.id}/drop/${state}`,
+      name: `${ctx.job.id}/drop/${state}`,
       undo: { target: target.name, ref: machine.ref, machine_id: machine.id, state },
       observe: async () => ({ found: false }),
       act: async () => {
         // First what points to it: a machine is never to be woken from what is gone.
-        await turn.transaction((tx) => noteMachine(tx, machine.id, { savedState: null }))
+        await underMachineLock(performance, (tx) => noteMachine(tx, machine.id, { savedState: null }))
         await drop(platform, callOf(performance, 'drop'), state)
         return undefined
       },
     })
   } catch (thrown) {
-    turn.signal.throwIfAborted()
+    ctx.signal.throwIfAborted()
     if (thrown instanceof FencedError) throw thrown
     await oweDrop(performance, thrown)
   }
@@ -82,22 +81,22 @@ export const letSavedGo = async (performance: Performance, state: string): Promi
 const drop = (platform: Platform, call: Call, state: string): Promise<void> =>
   again(call.signal, () => portOf(platform, 'hibernate').dropSaved(call, state))
 
-const oweDrop = async ({ turn }: Performance, thrown: unknown): Promise<void> => {
+const oweDrop = async (performance: Performance, thrown: unknown): Promise<void> => {
+  const { ctx } = performance
   const error = storableJson(recordError(asDroverError(thrown)))
-  const open = (await findOpenEffects(turn.db, turn.job.id)).filter(({ kind }) => kind === savedStateDropKind)
+  const open = (await findOpenEffects(ctx.db, ctx.job.id)).filter(({ kind }) => kind === savedStateDropKind)
   for (const { id } of open)
-    await turn.transaction((tx) =>
-      settleEffect(tx, { id, actor: actorOf(turn), outcome: 'debt', error, delayMs: debtMs }),
+    await underMachineLock(performance, (tx) =>
+      settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'debt', error, delayMs: debtMs }),
     )
 }
 
 /** Only what was proven useless has such an effect. */
-export const undoSavedStateDrop = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ undo, platform, call, confirm, fenced }) => {
-    confirm()
-    await forget(fenced, undo)
-    await drop(platform, call, undo.state)
-  })
+export const undoSavedStateDrop = undoerOf(undoSchema, async ({ undo, platform, call, confirm, fenced }) => {
+  confirm()
+  await forget(fenced, undo)
+  await drop(platform, call, undo.state)
+})
 
 /** Of a machine that was seen through a start: also when it is off again, it has written to its disks since. */
 export const letOutlivedGo = (

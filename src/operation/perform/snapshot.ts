@@ -1,16 +1,14 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import { DroverError } from '../../errors.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone } from './look-at-machine.ts'
-import { ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 
@@ -54,8 +52,9 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 export const snapshotMachine = patient(['snapshots'], perform)
 
 /** Removes the snapshot that this operation has made: by the ref that its own task told, never by its name alone. */
-export const undoOperationSnapshot = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm }) => {
+export const undoOperationSnapshot = undoerOf(
+  undoSchema,
+  async ({ effect, undo, platform, call, confirm }) => {
     const machines = portOf(platform, 'machines')
     const own = await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
     if (!own.found) return
@@ -74,7 +73,8 @@ export const undoOperationSnapshot = (db: Db, use: UsePlatform): Undoer =>
       // Gone meanwhile, as it should be.
       if (!isAbsent(error)) throw error
     }
-  })
+  },
+)
 
 const lost = ({ name }: MachineRow, snapshot: string): DroverError =>
   new DroverError({

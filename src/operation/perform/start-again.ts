@@ -4,7 +4,6 @@ import { findMachine } from '../../../db/queries/machine-rows.ts'
 import { hasNewerPowerWish } from '../../../db/queries/newer-power-wish.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { requireMayStart, startOfMachine } from '../../inventory/start-guard.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import { again } from '../../migration/copy/again.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { portOf } from '../../platforms/ports.ts'
@@ -19,16 +18,14 @@ interface OfMachine {
  * Starts a machine that an operation has left off though it ran before. Whoever has asked for a start or a stop since
  * says where it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
  */
-export const startAgain = async (
-  { db, use }: { readonly db: Db; readonly use: UsePlatform },
-  { effect, undo, platform, call, confirm }: Undoing<OfMachine>,
-): Promise<void> => {
+export const startAgain = async (undoing: Undoing<OfMachine>): Promise<void> => {
+  const { db, effect, undo, platform, call, confirm } = undoing
   const machine = await findMachine(db, undo.machine_id)
   if (!machine || !(await isWantedOn(db, { machine, jobId: effect.jobId }))) return
   const power = portOf(platform, 'power')
   const seen = await again(call.signal, () => power.power(call, undo.ref))
   if (!seen.found || seen.value.state !== 'off') return
-  await requireMayStart({ db, use, signal: call.signal }, startOfMachine(machine, effect.jobId))
+  await requireMayStart(undoing, startOfMachine(machine, effect.jobId))
   confirm()
   try {
     const task = await power.start(call, undo.ref)

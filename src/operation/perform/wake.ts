@@ -1,12 +1,10 @@
 import { z } from 'zod'
-import type { Db } from '../../../db/client.ts'
 import { readParams } from '../../domain/operation/params.ts'
-import type { UsePlatform } from '../../inventory/sync-site.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, type Undoer, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasEndedWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -49,8 +47,8 @@ type Woken = PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }
 
 /** What it is woken from is decided once: it is forgotten before the operation ends. */
 const stateOf = async (performance: Performance): Promise<string> => {
-  const { turn, machine } = performance
-  const known = turn.checkpointed?.state
+  const { ctx, machine } = performance
+  const known = ctx.checkpointed?.state
   if (typeof known === 'string') return known
   const state = machine.savedState
   if (state === null) throw notForPhase(performance, 'is not hibernated')
@@ -58,7 +56,7 @@ const stateOf = async (performance: Performance): Promise<string> => {
   // It has run since: memory of before would be let loose on disks that have gone on, once it is off again.
   if (seen.state === 'on') await letSavedGo(performance, state)
   if (seen.state !== 'off') throw notForPhase(performance, `is ${seen.state} already`)
-  await turn.checkpoint({ ...turn.checkpointed, state })
+  await ctx.checkpoint({ ...ctx.checkpointed, state })
   return state
 }
 
@@ -77,7 +75,7 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
     },
     begin: async (call) => {
       await performance.mayStart()
-      performance.turn.holder().confirm()
+      performance.ctx.confirm()
       return hibernate.restore(call, state, { host })
     },
     made: async () => {
@@ -96,8 +94,9 @@ const startCold = (performance: Performance): Promise<Woken> =>
   powerPart(performance, { part: 'cold', verb: 'start', force: true })
 
 /** Waits until it has come to its end. When the machine has run from its memory, that fits its disks no more. */
-export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
-  undoerOf({ db, use }, undoSchema, async ({ effect, undo, platform, call, confirm, fenced }) => {
+export const awaitOperationWake = undoerOf(
+  undoSchema,
+  async ({ effect, undo, platform, call, confirm, fenced }) => {
     const own = await resultOfOwn(portOf(platform, 'hibernate'), call, {
       effect,
       machine: undo.ref,
@@ -106,4 +105,5 @@ export const awaitOperationWake = (db: Db, use: UsePlatform): Undoer =>
     confirm()
     if (own.found) await letOutlivedGo({ effect, fenced }, undo)
     await noteAsItIs({ effect, platform, call, fenced }, undo)
-  })
+  },
+)

@@ -72,6 +72,15 @@ export const redirects = (journey: Journey, location: string): PlatformError => 
   })
 }
 
+export const forbiddenAddress = (journey: Journey): PlatformError =>
+  new PlatformError({
+    code: 'platform-refused',
+    failure: 'refused',
+    message: `${journey.host} has an address that no platform may send us to: this machine's own, link-local or unspecified.`,
+    remedy: 'Look at what the platform says of its hosts, and at the name server that answered.',
+    detail: { host: journey.host },
+  })
+
 export const closedByUs = (host: string): PlatformError =>
   new PlatformError({
     code: 'platform-session-lost',

@@ -38,7 +38,7 @@ export const isLoopbackAddress = (address: string): boolean =>
 export const plainOverNetwork = (): PlatformError =>
   refusedEndpoint('Plain http is for this machine alone (127.0.0.1, ::1, localhost).')
 
-const isLoopbackName = (host: string): boolean =>
+export const isLoopbackName = (host: string): boolean =>
   isIP(host) === 0 ? host === 'localhost' : isLoopbackAddress(host)
 
 const refusedEndpoint = (message: string): PlatformError =>

@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import type { Readable } from 'node:stream'
-import { type BegunCall, beginCall, type Call } from '../call.ts'
+import type { Bounded } from '../../bounded-signal.ts'
+import { beginCall, type Call } from '../call.ts'
 import type { Connection } from '../connection.ts'
 import { PlatformError } from '../platform-error.ts'
 import { checkedCa, type SeenCertificate } from './certificate.ts'
@@ -55,7 +56,8 @@ export const httpDefaults = Object.freeze({
 export type HttpConnection = Pick<
   Connection,
   'endpoint' | 'ca' | 'fingerprint' | 'connectTimeoutMs' | 'watch'
->
+> &
+  Pick<ConnectOptions, 'refusesAddress'>
 
 /** Connects when it is first asked. Throws when the address or the CA cannot be right. */
 export const openHttp = (connection: HttpConnection): PlatformHttp => {
@@ -66,6 +68,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
     trust: { ca: checkedCa(connection.ca) ?? '', fingerprint: connection.fingerprint },
     connectTimeoutMs: connection.connectTimeoutMs,
     closing: closing.signal,
+    ...(connection.refusesAddress ? { refusesAddress: connection.refusesAddress } : {}),
   }
   const agent = new VerifiedAgent(options)
   const stream = async (call: Call, request: HttpRequest & { maxBytes: number }): Promise<HttpStream> => {
@@ -134,12 +137,7 @@ const pacedBy = (
   stallMs: Math.min(request.stallMs ?? httpDefaults.stallMs, patienceMs),
 })
 
-const guard = (
-  incoming: IncomingMessage,
-  journey: Journey,
-  request: Paced,
-  begun: BegunCall,
-): GuardedBody => {
+const guard = (incoming: IncomingMessage, journey: Journey, request: Paced, begun: Bounded): GuardedBody => {
   const { maxBytes, stallMs, stallBytes = httpDefaults.stallBytes } = request
   const body = new GuardedBody(journey, { maxBytes, stallMs, stallBytes })
   const onAbort = () => body.destroy(begun.signal.reason as Error)

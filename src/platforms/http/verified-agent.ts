@@ -2,14 +2,17 @@ import { Agent, type AgentOptions, type ClientRequestArgs } from 'node:http'
 import { connect as connectPlain, isIP, type Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
 import { connect as connectSecure, TLSSocket } from 'node:tls'
+import { judgedLookup } from '../../address-rules.ts'
 import { distrust, type SeenCertificate, seenCertificate, type Trust } from './certificate.ts'
-import { asHttpFailure, type Journey, timedOutWaiting } from './http-failure.ts'
+import { asHttpFailure, forbiddenAddress, type Journey, timedOutWaiting } from './http-failure.ts'
 import { isLoopbackAddress, type PlatformEndpoint, plainOverNetwork } from './platform-endpoint.ts'
 
 export interface ConnectOptions {
   readonly endpoint: PlatformEndpoint
   readonly trust: Trust
   readonly connectTimeoutMs: number
+  /** Of an endpoint that somebody else has named: addresses that are never connected to. */
+  readonly refusesAddress?: (address: string) => boolean
   /** Fires when the client is closed: whoever still connects gives up. */
   readonly closing: AbortSignal
 }
@@ -62,9 +65,13 @@ const connectVerified = async (options: ConnectOptions): Promise<Socket> => {
 
 const connectSocket = (options: ConnectOptions): Promise<Socket> =>
   new Promise((resolve, reject) => {
-    const { endpoint, connectTimeoutMs, closing } = options
+    const { endpoint, connectTimeoutMs, closing, refusesAddress } = options
     const journey: Journey = { host: endpoint.authority, method: 'CONNECT', path: endpoint.path, sent: false }
-    const socket = endpoint.secure ? beginTls(options) : connectPlain(endpoint.port, endpoint.host)
+    // A name is judged by its addresses when it is looked up.
+    if (refusesAddress && isIP(endpoint.host) !== 0 && refusesAddress(endpoint.host))
+      return reject(forbiddenAddress(journey))
+    const place = placeOf(options, journey)
+    const socket = endpoint.secure ? beginTls(options, place) : connectPlain(place)
     const onClosing = () => fail(closing.reason as Error)
     const settle = () => {
       clearTimeout(timer)
@@ -89,13 +96,20 @@ const connectSocket = (options: ConnectOptions): Promise<Socket> =>
     })
   })
 
+const placeOf = ({ endpoint, refusesAddress }: ConnectOptions, journey: Journey) => ({
+  host: endpoint.host,
+  port: endpoint.port,
+  ...(refusesAddress ? { lookup: judgedLookup(refusesAddress, () => forbiddenAddress(journey)) } : {}),
+})
+
 /** Node is told not to judge: it would end the connection without showing the certificate. `distrust` judges. */
-const beginTls = ({ endpoint, trust }: ConnectOptions): TLSSocket =>
+const beginTls = ({ endpoint, trust }: ConnectOptions, place: ReturnType<typeof placeOf>): TLSSocket =>
   connectSecure({
-    host: endpoint.host,
-    port: endpoint.port,
+    ...place,
     servername: isIP(endpoint.host) === 0 ? endpoint.host : '',
     rejectUnauthorized: false,
+    // Whatever the defaults of Node are made to be.
+    minVersion: 'TLSv1.2',
     ALPNProtocols: ['http/1.1'],
     ...(trust.ca === '' ? {} : { ca: trust.ca }),
   })

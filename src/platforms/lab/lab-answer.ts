@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { readBoundedJson } from '../http/bounded-json.ts'
 import type { HttpAnswer } from '../http/platform-http.ts'
 import { PlatformError } from '../platform-error.ts'
 import { type WireError, wireError } from './protocol.ts'
@@ -8,7 +9,9 @@ export const parseAnswer = <Schema extends z.ZodType>(
   answer: HttpAnswer,
   schema: Schema,
 ): z.infer<Schema> => {
-  const parsed = schema.safeParse(readJson(answer.body))
+  const read = readBoundedJson(answer.body)
+  if ('refusal' in read) throw labAnswerInvalid(read.refusal)
+  const parsed = schema.safeParse(read.value)
   if (parsed.success) return parsed.data
   const [issue] = parsed.error.issues
   throw labAnswerInvalid(`${issue?.path.join('.') || 'it'}: ${issue?.message ?? 'not valid'}`)
@@ -16,7 +19,8 @@ export const parseAnswer = <Schema extends z.ZodType>(
 
 /** The error that an answer of 400 and above is. A 404 is "absent" only when the lab itself says so. */
 export const answerError = (answer: HttpAnswer): PlatformError => {
-  const parsed = wireError.safeParse(readJson(answer.body))
+  const read = readBoundedJson(answer.body)
+  const parsed = wireError.safeParse('refusal' in read ? undefined : read.value)
   if (parsed.success) return asPlatformError(parsed.data)
   if (answer.status === 429 || answer.status === 503) return overloaded(answer.status)
   return labAnswerInvalid(`status ${answer.status} without an error of the lab's`)
@@ -45,13 +49,5 @@ const overloaded = (status: number): PlatformError =>
     message: `The lab answers ${status}: it cannot serve us now.`,
     remedy: 'Nothing to do: the call is tried again.',
   })
-
-const readJson = (body: Buffer): unknown => {
-  try {
-    return JSON.parse(body.toString('utf8'))
-  } catch {
-    return undefined
-  }
-}
 
 const clip = (text: string): string => (text.length > 500 ? `${text.slice(0, 500)}…` : text)

@@ -3,7 +3,8 @@ import type { ChangedBlocks, DiskRef, DisksPort, Extent } from '../ports/disks.t
 import { labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
-import { changedBlocksAnswer, extentsPage, wireLimits } from './protocol.ts'
+import { changedBlocksAnswer, extentsPage } from './protocol.ts'
+import { wireLimits } from './wire-limits.ts'
 
 const octets = 'application/octet-stream'
 

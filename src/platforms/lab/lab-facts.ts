@@ -7,6 +7,7 @@ import type {
   StorageFacts,
 } from '../../domain/inventory/facts.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
+import { wireLimits, wireList, wireRecord } from './wire-limits.ts'
 
 /*
  * Facts as they come over the wire. What is left out or null is empty, as any platform may not know it. What has
@@ -26,18 +27,16 @@ const size = z
   .nullish()
   .transform((value) => value ?? 0)
 const listOf = <Item extends z.ZodType>(item: Item) =>
-  z
-    .array(item)
+  wireList(item)
     .nullish()
     .transform((value) => value ?? [])
 const recordOf = <Value extends z.ZodType>(value: Value) =>
-  z
-    .record(z.string(), value)
+  wireRecord(value)
     .nullish()
     .transform((record) => record ?? {})
 const optional = <Value extends z.ZodType>(value: Value) =>
   value.nullish().transform((given) => given ?? null)
-const ref = z.string().min(1)
+const ref = z.string().min(1).max(wireLimits.refChars)
 
 const nic = z.object({
   key: text,
@@ -134,7 +133,7 @@ const instance = z.object({
   snapshots: listOf(snapshot),
   devices: listOf(device),
   guest: guest.nullish().transform((value) => value ?? unknownGuest),
-  tags: recordOf(z.array(z.string())),
+  tags: recordOf(wireList(z.string())),
   attributes: recordOf(z.string()),
 })
 

@@ -2,7 +2,8 @@ import { withinCall } from '../call.ts'
 import type { GuestPort } from '../ports/guest.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
-import { guestAnswer, portsAnswer, wireLimits } from './protocol.ts'
+import { guestAnswer, portsAnswer } from './protocol.ts'
+import { wireLimits } from './wire-limits.ts'
 
 export const labGuest = (link: LabLink): GuestPort => ({
   guest: async (call, machine) =>

@@ -8,10 +8,13 @@ import { readFacts } from './lab-facts.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
 import { type InventoryPage, instanceAnswer, inventoryPage, type WireItem } from './protocol.ts'
+import { wireLimits } from './wire-limits.ts'
 
 /** Of one page; so many machines whose facts are unusually long still fit. */
 const pageItems = 250
 const pageBytes = 32 * 1024 * 1024
+/** Pages may be empty, but not for ever. */
+const mostPages = 4_000
 /** A page is asked for within this, so that one that stalls is not taken for a large fleet. */
 const pageMs = 120_000
 
@@ -26,7 +29,10 @@ export const labInventory = (link: LabLink): InventoryPort => ({
 const findInstance = async (link: LabLink, call: Call, ref: string): Promise<Found<InstanceFacts>> => {
   const request = { method: 'GET', path: labPath`/instances/${ref}` } as const
   const answer = await link.find(call, request, instanceAnswer)
-  return answer.found ? { found: true, value: readFacts('instance', answer.value.facts) } : answer
+  if (!answer.found) return answer
+  const value = readFacts('instance', answer.value.facts)
+  if (value.ref !== ref) throw labAnswerInvalid(`${value.ref} where ${ref} was asked for`)
+  return { found: true, value }
 }
 
 /** A machine that went away between its marker and the look at it. */
@@ -58,6 +64,7 @@ async function* readPages(
       )
       if (answer.next === null) return { cursor: answer.cursor }
       if (seen.has(answer.next)) throw labAnswerInvalid('pages that lead in a circle')
+      if (seen.size >= mostPages) throw labAnswerInvalid(`more than ${mostPages} pages`)
       seen.add(answer.next)
       page = answer.next
     }
@@ -119,8 +126,11 @@ const asItem = (item: WireItem): InventoryItem => {
     return { type: item.type, facts: readFacts(item.type, facts) } as InventoryItem
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    return { type: 'problem', of: item.type, ref: textOf(facts.ref), name: textOf(facts.name), error }
+    return { type: 'problem', of: item.type, ref: refOf(facts.ref), name: textOf(facts.name), error }
   }
 }
 
 const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+
+/** What is too long for an id is none. */
+const refOf = (value: unknown): string => (textOf(value).length > wireLimits.refChars ? '' : textOf(value))

@@ -3,7 +3,7 @@ import { PlatformError } from '../platform-error.ts'
 import type { LiveMovePort, MoveHandle, MoveStatus, MoveTo } from '../ports/hibernate.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
-import { asStatus, findTaskId, labTask } from './lab-tasks.ts'
+import { asStatus, findTaskId, labTask, readTask } from './lab-tasks.ts'
 import { abortAnswer, task, type WireTask } from './protocol.ts'
 
 export const labLiveMove = (link: LabLink): LiveMovePort => {
@@ -46,7 +46,7 @@ export const labLiveMove = (link: LabLink): LiveMovePort => {
 
 const labMove = (link: LabLink, id: string): MoveHandle => ({
   ...labTask(link, id),
-  status: async (call) => asMove(await link.ask(call, { method: 'GET', path: labPath`/tasks/${id}` }, task)),
+  status: async (call) => asMove(await readTask(link, call, id)),
 })
 
 const asMove = (seen: WireTask): MoveStatus => {

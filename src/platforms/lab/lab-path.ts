@@ -5,7 +5,7 @@ export type LabQuery = Readonly<Record<string, string | number | readonly string
  * platform gives and would lead to another path: nothing has it, so nobody need be asked.
  */
 export const labPath = (parts: TemplateStringsArray, ...refs: readonly string[]): string =>
-  refs.some((ref) => ref === '' || ref === '.' || ref === '..')
+  refs.some((ref) => ref === '' || ref === '.' || ref === '..' || !ref.isWellFormed())
     ? ''
     : parts.reduce((path, part, index) => path + encodeURIComponent(refs[index - 1] ?? '') + part)
 
@@ -21,4 +21,4 @@ export const withQuery = (path: string, query: LabQuery): string => {
 
 /** A name as a header may hold it; the same text always gives the same name. */
 export const headerText = (text: string): string =>
-  /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : encodeURIComponent(text)
+  /^[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?$/.test(text) ? text : encodeURIComponent(text.toWellFormed())

@@ -2,7 +2,7 @@ import { systemClock } from '../../clock.ts'
 import { type Call, withinCall } from '../call.ts'
 import { PlatformError } from '../platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TaskTrace } from '../ports/task.ts'
-import { asPlatformError } from './lab-answer.ts'
+import { asPlatformError, labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink, LabRequest } from './lab-link.ts'
 import { headerText, labPath } from './lab-path.ts'
 import { task, tasksAnswer, type WireTask } from './protocol.ts'
@@ -34,21 +34,35 @@ export const findTaskId = async (
 ): Promise<string | undefined> => {
   if (trace.taskId !== undefined && trace.taskId !== '') {
     const known = await link.find(call, { method: 'GET', path: labPath`/tasks/${trace.taskId}` }, task)
-    if (known.found) return known.value.id
+    if (known.found) return sameTask(known.value, trace.taskId).id
   }
   const name = trace.name === undefined ? undefined : headerText(trace.name)
   for (const query of [{ name }, { machine: trace.machine }]) {
     if (Object.values(query)[0] === undefined) continue
     const { tasks } = await link.ask(call, { method: 'GET', path: '/tasks', query }, tasksAnswer)
-    const newest = tasks.find((one) => name === undefined || one.name === name)
+    // It may list anything: only what is said to be ours, or to be on that machine, is looked at.
+    const newest = tasks.find(
+      (one) =>
+        (name === undefined || one.name === name) &&
+        (query.machine === undefined || one.machine === query.machine),
+    )
     if (newest) return newest.id
   }
   return undefined
 }
 
+/** The task of that id as it is now. */
+export const readTask = async (link: LabLink, call: Call, id: string): Promise<WireTask> =>
+  sameTask(await link.ask(call, { method: 'GET', path: labPath`/tasks/${id}` }, task), id)
+
+/** How another task ended says nothing of ours. */
+const sameTask = (seen: WireTask, id: string): WireTask => {
+  if (seen.id === id) return seen
+  throw labAnswerInvalid(`task ${seen.id} where ${id} was asked for`)
+}
+
 export const labTask = (link: LabLink, id: string): TaskHandle => {
-  const status = async (call: Call): Promise<TaskStatus> =>
-    asStatus(await link.ask(call, { method: 'GET', path: labPath`/tasks/${id}` }, task))
+  const status = async (call: Call): Promise<TaskStatus> => asStatus(await readTask(link, call, id))
   return {
     id,
     status,

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { movePhases } from '../../domain/operation/move-seen.ts'
 import { type Failure, type PlatformCode, platformCodes } from '../platform-error.ts'
+import { wireLimits, wireList, wireRecord } from './wire-limits.ts'
 
 /**
  * What the lab and its driver say to each other. JSON over HTTP under a site's endpoint
@@ -61,17 +62,6 @@ export const headers = {
   caller: 'x-drover-caller',
 } as const
 
-export const wireLimits = {
-  pageMax: 1_000,
-  pageDefault: 500,
-  bodyBytes: 1024 * 1024,
-  /** Of one ranged read or write of a disk. */
-  rangeBytes: 16 * 1024 * 1024,
-  blockBytes: 64 * 1024,
-  nameChars: 255,
-  ports: 1_000,
-} as const
-
 const code = z.custom<PlatformCode>(
   (value) => typeof value === 'string' && Object.hasOwn(platformCodes, value),
 )
@@ -110,7 +100,9 @@ export const statusOf: Readonly<Record<PlatformCode, number>> = {
   'platform-fault': 500,
 }
 
-const text = z.string()
+const text = z.string().max(wireLimits.textChars)
+const ref = z.string().max(wireLimits.refChars)
+const cursor = z.string().max(wireLimits.cursorChars)
 const bytes = z.number().int().nonnegative()
 const words = z.record(z.string().max(256), z.string().max(4_096))
 const newName = z.string().min(1).max(wireLimits.nameChars)
@@ -129,24 +121,25 @@ const itemTypes = ['instance', 'network', 'host', 'storage', 'project'] as const
 /** `facts` have the shape of src/domain/inventory/facts.ts, but a broken world leaves things out or lies. */
 export const wireItem = z.discriminatedUnion('type', [
   z.object({ type: z.enum(itemTypes), facts: z.record(z.string(), z.unknown()) }),
-  z.object({ type: z.literal('gone'), of: z.enum(itemTypes), ref: text }),
-  z.object({ type: z.literal('problem'), of: z.enum(itemTypes), ref: text, name: text, error: wireError }),
+  z.object({ type: z.literal('gone'), of: z.enum(itemTypes), ref }),
+  z.object({ type: z.literal('problem'), of: z.enum(itemTypes), ref, name: text, error: wireError }),
 ])
 export type WireItem = z.infer<typeof wireItem>
 
 export const inventoryPage = z.object({
-  items: z.array(wireItem),
+  // The first page brings hosts, networks and the like beside its machines.
+  items: wireList(wireItem),
   /** The next page of this reading; null on the last. */
-  next: text.nullable(),
+  next: cursor.nullable(),
   /** On the last page: what `changes` goes on from. */
-  cursor: text.nullable(),
+  cursor: cursor.nullable(),
 })
 export type InventoryPage = z.infer<typeof inventoryPage>
 
 export const instanceAnswer = z.object({ facts: z.record(z.string(), z.unknown()) })
-export const refs = z.object({ refs: z.array(text) })
+export const refs = z.object({ refs: wireList(ref) })
 export const ownerRequest = z.object({ owner: words })
-export const ownerAnswer = z.object({ owner: z.record(z.string(), z.string()) })
+export const ownerAnswer = z.object({ owner: wireRecord(text) })
 
 export const powerVerbs = ['start', 'shutdown', 'stop', 'restart', 'suspend'] as const
 export const powerRequest = z.object({ verb: z.enum(powerVerbs) })
@@ -161,12 +154,12 @@ export const powerAnswer = z.object({
 export const guestAnswer = z.object({
   agent: z.enum(['running', 'not-running', 'not-installed', 'unknown']),
   hostname: text,
-  addresses: z.array(z.object({ mac: text, address: text })),
+  addresses: wireList(z.object({ mac: text, address: text })),
   /** The guest's own: changes with a cold boot, survives suspend and hibernation. */
   boot_id: text,
   counter: z.number().nullable(),
 })
-export const portsAnswer = z.object({ open: z.array(z.number().int()) })
+export const portsAnswer = z.object({ open: wireList(z.number().int()) })
 
 const newNic = z.object({
   mac: text.max(64),
@@ -212,7 +205,7 @@ export const renameRequest = z.object({ name: newName })
 export const cloneRequest = z.object({ name: newName, folder: text.max(1_024), owner: words })
 export const snapshotRequest = z.object({ name: newName, memory: z.boolean(), quiesce: z.boolean() })
 export const snapshotsAnswer = z.object({
-  snapshots: z.array(z.object({ ref: text, name: text, parent: text.nullable() })),
+  snapshots: wireList(z.object({ ref, name: text, parent: ref.nullable() })),
 })
 export const hostRequest = z.object({ host: text.max(256) })
 export const moveRequest = z.object({ host: text.max(256), force: z.boolean().default(false) })
@@ -220,21 +213,24 @@ export const moveRequest = z.object({ host: text.max(256), force: z.boolean().de
 const extent = z.object({ offset: bytes, length: bytes })
 export type WireExtent = z.infer<typeof extent>
 export const extentsPage = z.object({
-  extents: z.array(extent),
+  extents: wireList(extent, wireLimits.extents),
   /** Where the next page begins; null at the disk's end. */
   next_offset: bytes.nullable(),
 })
 /** Whole, not paged: at most 100,000 extents; neighbours beyond that are joined. */
-export const changedBlocksAnswer = z.object({ extents: z.array(extent), change_id: text })
+export const changedBlocksAnswer = z.object({
+  extents: wireList(extent, wireLimits.extents),
+  change_id: text,
+})
 
 export const template = z.object({
-  ref: text,
+  ref,
   name: text,
   folder: text,
-  owner: z.record(z.string(), z.string()),
+  owner: wireRecord(text),
   complete: z.boolean(),
 })
-export const templatesAnswer = z.object({ templates: z.array(template) })
+export const templatesAnswer = z.object({ templates: wireList(template) })
 export const newImageRequest = z.object({
   name: newName,
   folder: text.max(1_024),
@@ -257,12 +253,12 @@ export const newImageRequest = z.object({
     .max(64),
   owner: words,
 })
-export const imageAnswer = z.object({ ref: text })
+export const imageAnswer = z.object({ ref })
 export const receivedAnswer = z.object({ received: bytes })
 
 export const savedState = z.object({
-  ref: text,
-  machine: text,
+  ref,
+  machine: ref,
   size: bytes,
   digest: text,
   complete: z.boolean(),
@@ -281,19 +277,19 @@ const moveView = z.object({
 export type WireMove = z.infer<typeof moveView>
 
 export const task = z.object({
-  id: text,
+  id: ref,
   name: text,
   kind: text,
-  machine: text,
+  machine: ref,
   state: z.enum(['queued', 'running', 'succeeded', 'failed']),
   percent: z.number().min(0).max(100).nullable(),
-  result: text.nullable(),
+  result: ref.nullable(),
   error: wireError.nullable(),
   /** Of a move alone. */
   move: moveView.nullable().default(null),
 })
 export type WireTask = z.infer<typeof task>
-export const tasksAnswer = z.object({ tasks: z.array(task) })
+export const tasksAnswer = z.object({ tasks: wireList(task) })
 
 /** `aborted`: its task has failed with `platform-aborted`. */
 export const abortAnswer = z.object({ outcome: z.enum(['aborted', 'too-late', 'ended']) })

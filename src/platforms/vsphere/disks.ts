@@ -13,6 +13,7 @@ import {
   textAt,
   wrongState,
 } from './machines-reading.ts'
+import { oddAnswer } from './odd-answer.ts'
 import type { Session } from './session.ts'
 import { child, isTrue, numberOf, type Ref, textOf, type XmlNode } from './xml-node.ts'
 
@@ -43,7 +44,8 @@ export const openDisks = (session: Session): DisksPort => {
       if (changeId !== '*' && changeId.split('/', 1)[0] !== current.split('/', 1)[0])
         throw cursorLost(disk.machine)
       const found: Extent[] = []
-      for await (const page of changedAreas(session, call, queryOf(disk, seen, changeId))) found.push(...page)
+      for await (const page of changedAreas(session, call, queryOf(disk, seen, changeId)))
+        for (const extent of page) found.push(extent)
       return { extents: found, changeId: current }
     },
   }
@@ -86,11 +88,10 @@ const readDisk = async (session: Session, call: Call, disk: DiskRef): Promise<Se
   const devices = read.properties.get('config.hardware.device')?.children ?? []
   const device = devices.find((one) => one.xsiType === 'VirtualDisk' && textOf(one, 'key') === disk.disk)
   if (!device) throw absent(session, `disk ${disk.disk} of ${on.value}`)
-  return {
-    device,
-    isTracked: isTrue(textAt(read, 'config.changeTrackingEnabled')),
-    capacity: numberOf(device, 'capacityInBytes') || numberOf(device, 'capacityInKB') * 1024,
-  }
+  const capacity = numberOf(device, 'capacityInBytes') || numberOf(device, 'capacityInKB') * 1024
+  if (!Number.isSafeInteger(capacity) || capacity < 0)
+    throw oddAnswer(session.http, `disk ${disk.disk} of ${on.value} has no size`)
+  return { device, isTracked: isTrue(textAt(read, 'config.changeTrackingEnabled')), capacity }
 }
 
 interface BaseFile {

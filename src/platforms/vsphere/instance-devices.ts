@@ -1,5 +1,5 @@
 import type { DeviceFacts } from '../../domain/inventory/facts.ts'
-import { child, flagOf, textOf, type XmlNode } from './xml-node.ts'
+import { child, flagOf, meaningOf, textOf, type XmlNode } from './xml-node.ts'
 
 /** Devices that matter when a machine moves; controllers, keyboards and screens every platform has. */
 const kinds: Readonly<Record<string, DeviceFacts['kind']>> = {
@@ -33,4 +33,4 @@ export const readDevices = (devices: readonly XmlNode[]): DeviceFacts[] =>
 const kindOf = (device: XmlNode): DeviceFacts['kind'] | undefined =>
   child(device, 'backing')?.xsiType === 'VirtualPCIPassthroughVmiopBackingInfo'
     ? 'vgpu'
-    : kinds[device.xsiType]
+    : meaningOf(kinds, device.xsiType)

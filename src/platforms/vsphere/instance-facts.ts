@@ -6,7 +6,7 @@ import { readGuest, readSystem } from './instance-guest.ts'
 import { readNics } from './instance-nics.ts'
 import { type InventoryTree, plainName } from './inventory-tree.ts'
 import type { ObjectRead } from './property-read.ts'
-import { child, childrenOf, isTrue, numberOf, refOf, textOf, type XmlNode } from './xml-node.ts'
+import { child, childrenOf, isTrue, meaningOf, numberOf, refOf, textOf, type XmlNode } from './xml-node.ts'
 
 /** What is read of every machine. */
 export const instancePaths: readonly string[] = [
@@ -38,7 +38,7 @@ export const readInstance = (object: ObjectRead, surroundings: InstanceSurroundi
   const where = placeOf(object, surroundings.tree)
   const text = (path: string) => properties.get(path)?.text ?? ''
   const flag = (path: string) => isTrue(text(path))
-  const power = powerStates[text('runtime.powerState')] ?? 'off'
+  const power = powerOf(object)
   const around = { tree: surroundings.tree, datacenter: where.datacenterRef }
   const readFacts = readDevices(devices)
   return {
@@ -82,6 +82,20 @@ const powerStates: Readonly<Record<string, PowerState>> = {
   suspended: 'suspended',
 }
 
+/** Not read is taken for off, as before a machine is touched it is asked again; a word that we do not know is no state. */
+const powerOf = ({ ref, properties }: ObjectRead): PowerState => {
+  const said = properties.get('runtime.powerState')?.text ?? ''
+  const state = said === '' ? 'off' : meaningOf(powerStates, said)
+  if (state) return state
+  throw new PlatformError({
+    code: 'platform-answer-invalid',
+    failure: 'unknown',
+    message: `The server says that ${ref.value} is "${said.slice(0, 80)}", which is no state of a machine.`,
+    remedy: 'Look at the machine in vSphere; it is read again with the next sync.',
+    detail: { ref: ref.value },
+  })
+}
+
 const placeOf = ({ properties }: ObjectRead, tree: InventoryTree) => {
   const pool = refOf(properties.get('resourcePool'))?.value ?? ''
   const host = refOf(properties.get('runtime.host'))?.value ?? ''
@@ -115,13 +129,16 @@ const extraConfig = (node: XmlNode | undefined): ReadonlyMap<string, string> => 
   return found
 }
 
+const longestProduct = 256
+
 /** vSphere's own: agents of clusters, machines of its extensions, the managers themselves. */
 const isAppliance = (
   properties: ReadonlyMap<string, XmlNode>,
   extra: ReadonlyMap<string, string>,
 ): boolean => {
   const managedBy = textOf(properties.get('config.managedBy'), 'extensionKey')
-  const product = textOf(properties.get('summary.config.product'), 'name')
+  // Bounded, as what is looked for may begin anywhere.
+  const product = textOf(properties.get('summary.config.product'), 'name').slice(0, longestProduct)
   return (
     /^com\.vmware\.(vim\.eam|vcenter\.)/.test(managedBy) ||
     isTrue((extra.get('HDCS.agent') ?? '').toLowerCase()) ||
@@ -133,7 +150,9 @@ const readSnapshots = (node: XmlNode | undefined): SnapshotFacts[] => {
   const found: SnapshotFacts[] = []
   // With a list instead of calls: a chain may be long.
   const open = childrenOf(node, 'rootSnapshotList').map((tree) => ({ tree, parent: null as string | null }))
-  for (let next = open.shift(); next; next = open.shift()) {
+  // Not by `shift`, which moves all the others each time.
+  for (let place = 0; place < open.length; place += 1) {
+    const next = open[place] as (typeof open)[number]
     const ref = refOf(child(next.tree, 'snapshot'))?.value ?? ''
     found.push({
       ref,

@@ -7,13 +7,18 @@ export interface GuestSystem {
   readonly architecture: string
 }
 
+const longestDetails = 8_192
+
 /**
  * What the guest's agent wrote down about its system (`guestInfo.detailed.data`):
  * `architecture='X86' bitness='64' distroName='Debian GNU/Linux' prettyName='…'`.
  */
 export const parseDetailedData = (text: string): ReadonlyMap<string, string> => {
   const found = new Map<string, string>()
-  for (const [, key = '', value = ''] of text.matchAll(/(\w+)='((?:[^'\\]|\\.)*)'/g))
+  // Whoever is root in a guest writes this text: it is bounded, and a word is tried from its beginning only.
+  for (const [, key = '', value = ''] of text
+    .slice(0, longestDetails)
+    .matchAll(/(?<!\w)(\w+)='((?:[^'\\]|\\.)*)'/g))
     found.set(key, value.replaceAll(/\\(.)/g, '$1'))
   return found
 }

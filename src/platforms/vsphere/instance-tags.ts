@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { Call } from '../call.ts'
 import { PlatformError } from '../platform-error.ts'
+import { readingLimits } from './odd-answer.ts'
 import type { Vapi } from './vapi.ts'
 
 /** By ref of the machine: names of tags by their category. */
@@ -20,17 +21,21 @@ const atOnce = 8
 /** All tags of all machines; none where the server knows no tags. */
 export const readTags = async (vapi: Vapi, call: Call): Promise<Tags> => {
   if (!(await vapi.available(call))) return noTags
-  const ids = stringsOf(await vapi.get(call, '/tagging/tag'))
+  const ids = bounded(vapi, stringsOf(await vapi.get(call, '/tagging/tag')))
   if (ids.length === 0) return noTags
   const named = await nameTags(vapi, call, ids)
   const found = new Map<string, NamedTag[]>()
+  let places = 0
   for (let from = 0; from < ids.length; from += chunk) {
     const body = { tag_ids: ids.slice(from, from + chunk) }
     const answer = await vapi.act(call, '/tagging/tag-association', 'list-attached-objects-on-tags', body)
     for (const { tag_id, object_ids } of listOf(answer)) {
-      const tag = named.get(String(tag_id))
+      const tag = named.get(nameIn(tag_id))
       for (const { type, id } of tag ? listOf(object_ids) : []) {
         if (type !== 'VirtualMachine' || typeof id !== 'string') continue
+        places += 1
+        if (places > readingLimits.taggedMachines)
+          throw vapi.refuse(`its tags hang on more than ${readingLimits.taggedMachines} machines`)
         const known = found.get(id)
         if (known) known.push(tag as NamedTag)
         else found.set(id, [tag as NamedTag])
@@ -44,7 +49,8 @@ export const readTags = async (vapi: Vapi, call: Call): Promise<Tags> => {
 export const readTagsOf = async (vapi: Vapi, call: Call, ref: string): Promise<Tags> => {
   if (!(await vapi.available(call))) return noTags
   const body = { object_id: { type: 'VirtualMachine', id: ref } }
-  const ids = stringsOf(await vapi.act(call, '/tagging/tag-association', 'list-attached-tags', body))
+  const attached = await vapi.act(call, '/tagging/tag-association', 'list-attached-tags', body)
+  const ids = bounded(vapi, stringsOf(attached))
   const named = await nameTags(vapi, call, ids)
   return new Map([[ref, byCategory([...named.values()])]])
 }
@@ -55,12 +61,12 @@ const nameTags = async (
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, NamedTag>> => {
   const tags = await eachKnown(ids, (id) => vapi.get(call, '/tagging/tag', id))
-  const categoryIds = [...new Set([...tags.values()].map((tag) => String(tag.category_id)))]
+  const categoryIds = [...new Set([...tags.values()].map((tag) => nameIn(tag.category_id)))]
   const categories = await eachKnown(categoryIds, (id) => vapi.get(call, '/tagging/category', id))
   return new Map(
     [...tags].map(([id, tag]) => [
       id,
-      { name: String(tag.name), category: String(categories.get(String(tag.category_id))?.name ?? '') },
+      { name: nameIn(tag.name), category: nameIn(categories.get(nameIn(tag.category_id))?.name) },
     ]),
   )
 }
@@ -93,6 +99,15 @@ const byCategory = (tags: readonly NamedTag[]): Readonly<Record<string, readonly
   }
   return Object.fromEntries([...names].map(([category, set]) => [category, [...set].sort()]))
 }
+
+const bounded = (vapi: Vapi, ids: readonly string[]): readonly string[] => {
+  if (ids.length > readingLimits.tags) throw vapi.refuse(`it has more than ${readingLimits.tags} tags`)
+  return ids
+}
+
+/** Longer names are cut with the facts of the machine; what is no text has none. */
+const longestName = 512
+const nameIn = (value: unknown): string => (typeof value === 'string' ? value.slice(0, longestName) : '')
 
 const listOf = (answer: unknown): readonly Record<string, unknown>[] =>
   Array.isArray(answer) ? answer.filter((one) => typeof one === 'object' && one !== null) : []

@@ -5,6 +5,7 @@ import { digestTags, tagsMayDiffer } from './instance-tags.ts'
 import { cursorLost, type InventoryCursor } from './inventory-cursor.ts'
 import { kindOf, readInstances, readSite, siteItems } from './inventory-read.ts'
 import { concernsMany, isWatchLost } from './inventory-watched.ts'
+import { readingLimits } from './odd-answer.ts'
 import { retrieveOne } from './property-read.ts'
 import { changesSince, type ObjectChange, takeTurn, type Watch } from './property-wait.ts'
 import type { Session } from './session.ts'
@@ -27,7 +28,9 @@ export const collectChanges = async (
       for (const change of step.value) {
         if (concernsMany(change)) throw cursorLost(`${change.ref.type} ${change.ref.value} has another place`)
         const before = changed.get(change.ref.value)
-        const paths = [...(before?.paths ?? []), ...change.paths]
+        const paths = [...new Set([...(before?.paths ?? []), ...change.paths])]
+        if (paths.length > readingLimits.pathsOfChange || changed.size >= readingLimits.changes)
+          throw cursorLost('more has changed than a delta tells')
         changed.set(change.ref.value, { ...change, paths })
       }
       step = await changes.next()

@@ -76,7 +76,11 @@ export async function* readInstances(
 ): AsyncGenerator<readonly InventoryItem[], void> {
   const seen = new Set<string>()
   for (const objects of sets)
-    for await (const batch of retrieve(session, call, { objects, properties: [instanceProperties] })) {
+    for await (const batch of retrieve(session, call, {
+      objects,
+      properties: [instanceProperties],
+      flows: true,
+    })) {
       const fresh = sets.length === 1 ? batch : batch.filter(({ ref }) => !seen.has(ref.value))
       if (sets.length > 1) for (const { ref } of fresh) seen.add(ref.value)
       yield fresh.flatMap((object) => instanceItem(object, surroundings))

@@ -20,6 +20,8 @@ export class InventoryTree {
   readonly #networkByKey: ReadonlyMap<string, string>
   readonly #switchByUuid: ReadonlyMap<string, string>
   readonly #paths = new Map<string, string>()
+  /** Networks by data centre and name; made when first asked for. */
+  #named: ReadonlyMap<string, string> | undefined
 
   constructor(
     nodes: ReadonlyMap<string, TreeNode>,
@@ -45,14 +47,22 @@ export class InventoryTree {
 
   /** `/Paris/vm/shop`; empty for the root, which vSphere leaves out of paths, and for what is not known. */
   path(id: string): string {
-    const known = this.#paths.get(id)
-    if (known !== undefined) return known
-    // Against a server that answers with a circle.
-    this.#paths.set(id, '')
-    const node = this.#nodes.get(id)
-    const path = !node || node.parent === '' ? '' : `${this.path(node.parent)}/${node.rawName}`
-    this.#paths.set(id, path)
-    return path
+    // Upwards to what is known, then down again: without calls, as a server may answer with a long chain or a circle.
+    const open: TreeNode[] = []
+    let path = this.#paths.get(id)
+    for (let node = this.#nodes.get(id); path === undefined; node = this.#nodes.get(node.parent)) {
+      if (!node || node.parent === '' || open.length >= longestPath) path = ''
+      else {
+        open.push(node)
+        path = this.#paths.get(node.parent)
+      }
+      if (!node) break
+    }
+    for (const node of open.reverse()) {
+      path = `${path ?? ''}/${node.rawName}`.slice(0, longestPathChars)
+      this.#paths.set(node.ref.value, path)
+    }
+    return path ?? ''
   }
 
   /** The nearest one of that type, `id` itself included. */
@@ -72,14 +82,19 @@ export class InventoryTree {
 
   /** The network of that name which this host reaches; for cards whose network is known by name alone. */
   networkNamed(rawName: string, datacenter: string): string | undefined {
-    for (const node of this.#nodes.values())
-      if (
-        node.rawName === rawName &&
-        networkTypes.includes(node.ref.type) &&
-        this.nearest(node.ref.value, 'Datacenter')?.ref.value === datacenter
-      )
-        return node.ref.value
-    return undefined
+    this.#named ??= this.#nameNetworks()
+    return this.#named.get(`${datacenter}/${rawName}`)
+  }
+
+  /** The first of each name. Asked for by each card of each machine, so not looked for each time. */
+  #nameNetworks(): ReadonlyMap<string, string> {
+    const named = new Map<string, string>()
+    for (const { ref, rawName } of this.#nodes.values()) {
+      if (!networkTypes.includes(ref.type)) continue
+      const key = `${this.nearest(ref.value, 'Datacenter')?.ref.value ?? ''}/${rawName}`
+      if (!named.has(key)) named.set(key, ref.value)
+    }
+    return named
   }
 
   switchName(uuid: string): string {
@@ -88,6 +103,8 @@ export class InventoryTree {
 }
 
 const longestPath = 100
+/** Many things share a long beginning, and each has its own copy. */
+const longestPathChars = 2_048
 const networkTypes = ['Network', 'DistributedVirtualPortgroup', 'OpaqueNetwork']
 
 /** vSphere writes three characters of names as escapes. */

@@ -5,7 +5,7 @@ import type { Found } from '../ports/task.ts'
 import { type ObjectRead, retrieveOne } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError } from './soap-fault.ts'
-import type { Ref } from './xml-node.ts'
+import { meaningOf, type Ref } from './xml-node.ts'
 
 export const machineRef = (value: string): Ref => ({ type: 'VirtualMachine', value })
 
@@ -56,7 +56,7 @@ const powerStates: Readonly<Record<string, PowerState>> = {
 /** Read with `runtime.powerState`. A state that we do not know is no state. */
 export const powerStateOf = (session: Session, read: ObjectRead): PowerState => {
   const said = textAt(read, 'runtime.powerState')
-  const state = powerStates[said]
+  const state = meaningOf(powerStates, said)
   if (state) return state
   throw new PlatformError({
     code: 'platform-answer-invalid',

@@ -1,10 +1,10 @@
 import { type Readable, Transform } from 'node:stream'
 import type { Call } from '../call.ts'
 import type { Connection } from '../connection.ts'
-import { openHttp, type PlatformHttp } from '../http/platform-http.ts'
 import { PlatformError } from '../platform-error.ts'
 import { refused, retold } from './machines-reading.ts'
 import type { DeviceUrl } from './nfc-lease.ts'
+import { reachDevice } from './nfc-lease-host.ts'
 import type { Session } from './session.ts'
 
 /** A host that flushes a large disk thinks long; a network that stands still is no thinking. */
@@ -47,7 +47,7 @@ export const uploadFile = async (
 
 const send = async (session: Session, call: Call, upload: Upload): Promise<void> => {
   const { device, bytes, isNew, content } = upload
-  const { http, path, close } = reach(session, upload.connection, device)
+  const { http, path, close } = await reachDevice(session, call, upload.connection, device)
   try {
     const answer = await http.request(call, {
       method: isNew ? 'PUT' : 'POST',
@@ -76,28 +76,6 @@ const withoutTicket = (error: unknown): unknown =>
   error instanceof PlatformError && error.detail?.path !== undefined
     ? retold(error, { detail: { ...error.detail, path: '/nfc/…' } })
     : error
-
-/** `*` stands for the server that was asked; a host that stands by itself is known by its certificate's digest. */
-const reach = (
-  session: Session,
-  connection: Connection,
-  device: DeviceUrl,
-): { readonly http: PlatformHttp; readonly path: string; readonly close: () => void } => {
-  const own = new URL(session.http.origin)
-  const text = device.url.replace(/^(https?:\/\/)\*/, (_all, scheme: string) => `${scheme}${own.host}`)
-  if (!URL.canParse(text)) throw refused(`${own.host} gave no usable address for a disk.`, 'Try it again.')
-  const url = new URL(text)
-  const path = `${url.pathname}${url.search}`
-  if (url.hostname === own.hostname && url.port === own.port)
-    return { http: session.http, path, close: () => {} }
-  const http = openHttp({
-    endpoint: url.origin,
-    ca: connection.ca,
-    fingerprint: device.thumbprint,
-    connectTimeoutMs: connection.connectTimeoutMs,
-  })
-  return { http, path, close: () => http.close() }
-}
 
 const countedStream = (content: Readable, onBytes: (bytes: number) => void): Readable => {
   const counted = new Transform({

@@ -1,10 +1,11 @@
 import type { Call } from '../call.ts'
 import { PlatformError } from '../platform-error.ts'
 import type { Found } from '../ports/task.ts'
+import { oddAnswer, readingLimits, wantedRef } from './odd-answer.ts'
 import { isSessionLost, type Session, sessionLost } from './session.ts'
 import { localizedFault, type VsphereFault } from './soap-fault.ts'
 import { element, refElement, type SoapRequest, wrap } from './soap-request.ts'
-import { child, childrenOf, type Ref, refOf, sameRef, textOf, type XmlNode } from './xml-node.ts'
+import { child, childrenOf, type Ref, sameRef, textOf, type XmlNode } from './xml-node.ts'
 
 /** One managed object as far as it could be read. */
 export interface ObjectRead {
@@ -28,16 +29,27 @@ export interface RetrieveOptions {
   readonly properties: readonly PropertyPaths[]
   /** How many objects a page may have; a server may send more, or all. */
   readonly pageSize?: number
-  /** Of one answer. */
-  readonly maxBytes?: number
+  /** It flows, machine by machine, and nobody holds all of it. */
+  readonly flows?: true
 }
 
 const usualPage = 500
 /** A large server thinks for long before it says all; the call's own deadline ends it. */
 const answerMs = 600_000
-const usualMaxBytes = 2 * 1024 ** 3
 /** One object: a machine with hundreds of snapshots and devices stays well below. */
-const objectBytes = 32 * 1024 ** 2
+export const objectBytes = 32 * 1024 ** 2
+
+/** What is left of a reading, over all its pages. */
+interface Room {
+  bytes: number
+  objects: number
+}
+
+const roomFor = ({ objects, flows }: RetrieveOptions): Room => {
+  if (flows) return { bytes: readingLimits.flowingBytes, objects: readingLimits.flowingObjects }
+  const most = 'refs' in objects ? objects.refs.length : readingLimits.heldObjects
+  return { bytes: readingLimits.heldBytes, objects: most }
+}
 
 /**
  * Reads properties of many objects as a stream. A consumer that stops early frees what the server holds for it.
@@ -49,13 +61,14 @@ export async function* retrieve(
   options: RetrieveOptions,
 ): AsyncGenerator<readonly ObjectRead[], void> {
   const on = await session.manager(call, 'propertyCollector')
-  const { pageSize = usualPage, maxBytes = usualMaxBytes } = options
+  const { pageSize = usualPage } = options
+  const room = roomFor(options)
   const body = filterSpec('specSet', options) + wrap('options', element('maxObjects', pageSize))
   let request: SoapRequest = { on, method: 'RetrievePropertiesEx', body, repeatable: true }
   let token = ''
   try {
     for (;;) {
-      token = yield* page(session, call, request, maxBytes)
+      token = yield* page(session, call, request, room)
       if (token === '') return
       // Not repeatable: the server moves on with each.
       request = { on, method: 'ContinueRetrievePropertiesEx', body: element('token', token) }
@@ -124,7 +137,7 @@ export const createView = async (
     types.map((type) => element('type', type)).join('') +
     element('recursive', true)
   const answer = await session.call(call, { on, method: 'CreateContainerView', body })
-  return refOf(child(answer, 'returnval')) as Ref
+  return wantedRef(session.http, child(answer, 'returnval'), 'a view')
 }
 
 /** Never throws: the server drops views with their session. */
@@ -173,20 +186,30 @@ async function* page(
   session: Session,
   call: Call,
   request: SoapRequest,
-  maxBytes: number,
+  room: Room,
 ): AsyncGenerator<readonly ObjectRead[], string> {
+  const before = room.objects
   const objects = session.stream(call, request, {
     items: { name: 'objects', depth: 4 },
-    limits: { totalBytes: maxBytes, depth: 64, itemBytes: objectBytes },
+    limits: { totalBytes: room.bytes, depth: 64, itemBytes: objectBytes },
     answerMs,
+    heard: (bytes) => {
+      room.bytes -= bytes
+    },
   })
   try {
     let step = await objects.next()
     while (!step.done) {
+      room.objects -= step.value.length
+      if (room.objects < 0) throw oddAnswer(session.http, 'it holds more objects than were asked for')
       yield step.value.map((content) => readObject(content, session))
       step = await objects.next()
     }
-    return textOf(child(step.value, 'returnval'), 'token')
+    const token = textOf(child(step.value, 'returnval'), 'token')
+    // Else it could go on like that for ever.
+    if (token !== '' && room.objects === before)
+      throw oddAnswer(session.http, 'a page without any object says that another one follows')
+    return token
   } finally {
     await objects.return(undefined as unknown as XmlNode)
   }
@@ -201,7 +224,7 @@ const readObject = (content: XmlNode, session: Session): ObjectRead => {
     if (value) properties.set(textOf(one, 'name'), value)
   }
   return {
-    ref: refOf(child(content, 'obj')) as Ref,
+    ref: wantedRef(session.http, child(content, 'obj'), 'an object'),
     properties,
     missing: readMissing(childrenOf(content, 'missingSet'), session),
   }

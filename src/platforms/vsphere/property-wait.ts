@@ -1,6 +1,7 @@
 import type { Call } from '../call.ts'
+import { oddAnswer, readingLimits, wantedRef } from './odd-answer.ts'
 import type { ObjectSet, PropertyPaths } from './property-read.ts'
-import { filterSpec } from './property-read.ts'
+import { filterSpec, objectBytes } from './property-read.ts'
 import type { Session } from './session.ts'
 import { element, wrap } from './soap-request.ts'
 import { child, childrenOf, flagOf, type Ref, refOf, textOf, type XmlNode } from './xml-node.ts'
@@ -23,7 +24,6 @@ export interface ObjectChange {
 const pageSize = 500
 /** A large server thinks for long before it says all; the call's own deadline ends it. */
 const answerMs = 600_000
-const limits = { totalBytes: 2 * 1024 ** 3, depth: 64, itemBytes: 32 * 1024 ** 2 }
 
 /**
  * Has the server notice changes of these objects from now on. It lives as long as the session does, also without
@@ -36,7 +36,7 @@ export const openWatch = async (
 ): Promise<Watch> => {
   const on = await session.manager(call, 'propertyCollector')
   const made = await session.call(call, { on, method: 'CreatePropertyCollector' })
-  const collector = refOf(child(made, 'returnval')) as Ref
+  const collector = wantedRef(session.http, child(made, 'returnval'), 'a collector')
   for (const one of watched) {
     const body = filterSpec('spec', one) + element('partialUpdates', false)
     await session.call(call, { on: collector, method: 'CreateFilter', body })
@@ -73,13 +73,17 @@ export async function* changesSince(
   watch: Omit<Watch, 'turn'>,
 ): AsyncGenerator<readonly ObjectChange[], string> {
   let { version } = watch
+  const room = { bytes: readingLimits.flowingBytes, objects: readingLimits.flowingObjects }
   for (;;) {
-    const answer = yield* nextChanges(session, call, { ...watch, version })
+    const before = room.objects
+    const answer = yield* nextChanges(session, call, { ...watch, version }, room)
     const set = child(answer, 'returnval')
     // No answer means that nothing changed.
     if (!set) return version
     version = textOf(set, 'version')
     if (!flagOf(set, 'truncated')) return version
+    if (room.objects === before)
+      throw oddAnswer(session.http, 'a part without any change says that another one follows')
   }
 }
 
@@ -87,15 +91,25 @@ async function* nextChanges(
   session: Session,
   call: Call,
   { collector, version }: Omit<Watch, 'turn'>,
+  room: { bytes: number; objects: number },
 ): AsyncGenerator<readonly ObjectChange[], XmlNode> {
   const options = element('maxWaitSeconds', 0) + element('maxObjectUpdates', pageSize)
   const body = element('version', version) + wrap('options', options)
   const request = { on: collector, method: 'WaitForUpdatesEx', body }
-  const updates = session.stream(call, request, { items: { name: 'objectSet', depth: 5 }, limits, answerMs })
+  const updates = session.stream(call, request, {
+    items: { name: 'objectSet', depth: 5 },
+    limits: { totalBytes: room.bytes, depth: 64, itemBytes: objectBytes },
+    answerMs,
+    heard: (bytes) => {
+      room.bytes -= bytes
+    },
+  })
   try {
     let step = await updates.next()
     while (!step.done) {
-      if (version !== '') yield step.value.map(readChange)
+      room.objects -= step.value.length
+      if (room.objects < 0) throw oddAnswer(session.http, 'it tells of more changes than there can be')
+      if (version !== '') yield step.value.map((update) => readChange(session, update))
       step = await updates.next()
     }
     return step.value
@@ -105,8 +119,8 @@ async function* nextChanges(
 }
 
 /** An ObjectUpdate. */
-const readChange = (update: XmlNode): ObjectChange => ({
-  ref: refOf(child(update, 'obj')) as Ref,
+const readChange = (session: Session, update: XmlNode): ObjectChange => ({
+  ref: wantedRef(session.http, child(update, 'obj'), 'a change'),
   kind: textOf(update, 'kind') as ObjectChange['kind'],
   paths: childrenOf(update, 'changeSet').map((change) => textOf(change, 'name')),
 })

@@ -9,7 +9,7 @@ import { child, type Ref, type XmlNode } from './xml-node.ts'
 
 export type SessionAccount = Pick<Connection, 'username' | 'password' | 'caller' | 'connectTimeoutMs'>
 
-export type StreamFacts = Pick<ExchangeFacts, 'limits' | 'answerMs' | 'items'>
+export type StreamFacts = Pick<ExchangeFacts, 'limits' | 'answerMs' | 'items' | 'heard'>
 
 /** So long no new try is made with a password that was refused: accounts are locked after a few. */
 const refusedForMs = 120_000

@@ -82,11 +82,12 @@ const flatten = (roots: readonly XmlNode[]): readonly KnownSnapshot[] => {
     node,
     parent: null,
   }))
-  for (let next = open.shift(); next; next = open.shift()) {
-    const { node, parent } = next
+  // Neither by `shift` nor by spreading: there may be as many as an answer holds.
+  for (let place = 0; place < open.length; place += 1) {
+    const { node, parent } = open[place] as (typeof open)[number]
     const ref = textOf(node, 'snapshot')
     flat.push({ ref, name: textOf(node, 'name'), parent, description: textOf(node, 'description') })
-    open.push(...childrenOf(node, 'childSnapshotList').map((one) => ({ node: one, parent: ref })))
+    for (const one of childrenOf(node, 'childSnapshotList')) open.push({ node: one, parent: ref })
   }
   return flat
 }

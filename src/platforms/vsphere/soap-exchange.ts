@@ -19,6 +19,8 @@ export interface ExchangeFacts {
   /** How long the server may think. */
   readonly answerMs?: number
   readonly items?: Omit<XmlItems, 'each'>
+  /** Told how many bytes came, as they come. */
+  readonly heard?: (bytes: number) => void
 }
 
 /**
@@ -50,6 +52,7 @@ export async function* soapStream(
   const stream = new XmlStream(limits, facts.items && { ...facts.items, each })
   try {
     for await (const chunk of answer.body) {
+      facts.heard?.((chunk as Buffer).length)
       stream.write(chunk as Buffer)
       if (items.length === 0) continue
       const batch = items

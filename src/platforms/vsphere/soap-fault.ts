@@ -37,20 +37,26 @@ export const faultError = (
 ): PlatformError => {
   const meaning = meanings.get(fault.type) ?? unknownFault
   const said = cleaned(fault.message, context.secrets ?? [])
-  const what = fault.type === '' ? 'a fault without a type' : fault.type
+  const type = /^\w{1,100}$/.test(fault.type) ? fault.type : ''
+  const what = type === '' ? 'a fault without a type' : type
   return new PlatformError({
     ...meaning,
     message: `${context.host} answered ${context.method} with ${what}${said === '' ? '.' : `: ${said}`}`,
-    detail: { host: context.host, method: context.method, fault: fault.type },
+    detail: { host: context.host, method: context.method, fault: type },
   })
 }
 
 const longestMessage = 300
+/** Of what is looked through for secrets. */
+const longestFault = 8_192
 
 /** One line, of bounded length, without what must stay secret. */
 const cleaned = (message: string, secrets: readonly string[]): string => {
-  let text = message
+  const isCut = message.length > longestFault
+  let text = isCut ? message.slice(0, longestFault) : message
   for (const secret of secrets) if (secret !== '') text = text.replaceAll(secret, '***')
+  // Half a secret at the cut is one, too.
+  if (isCut) text = text.slice(0, -Math.max(1, ...secrets.map((secret) => secret.length)))
   // What lives in a session alone has its key in its name.
   text = text.replaceAll(/session\[[^\]]*\]\S*/g, 'session[***]')
   // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is taken out

@@ -7,7 +7,7 @@ import { retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError, localizedFault } from './soap-fault.ts'
 import type { SoapRequest } from './soap-request.ts'
-import { at, child, numberOf, type Ref, refOf, refsIn, textOf, type XmlNode } from './xml-node.ts'
+import { at, child, meaningOf, numberOf, type Ref, refOf, refsIn, textOf, type XmlNode } from './xml-node.ts'
 
 /** The first looks come soon, since most tasks take less than a second; the later ones cost the server little. */
 const firstPauseMs = 50
@@ -56,7 +56,7 @@ const states: Readonly<Record<string, TaskState>> = {
 }
 
 const readStatus = (session: Session, id: string, info: XmlNode): TaskStatus => {
-  const state = states[textOf(info, 'state')]
+  const state = meaningOf(states, textOf(info, 'state'))
   if (!state)
     throw new PlatformError({
       code: 'platform-answer-invalid',

@@ -47,8 +47,18 @@ export const matchDisks = (
 
 const badImage = 'Make the image anew, or import it by hand to see what vSphere says of it.'
 
-const tagsOf = (ovf: string, name: string): readonly string[] =>
-  ovf.match(new RegExp(`<(?:[\\w.-]+:)?${name}\\s[^>]*>`, 'g')) ?? []
+/** Descriptors are some kilobytes; who made this one, nobody knows. */
+const longestOvf = 4 * 1024 ** 2
+const mostTags = 1_000
+
+const tagsOf = (ovf: string, name: string): readonly string[] => {
+  if (ovf.length > longestOvf)
+    throw refused(`The descriptor of the image is longer than ${longestOvf} characters.`, badImage)
+  // A tag ends before the next one begins: else each beginning without an end would be looked through to the end.
+  const tags = ovf.match(new RegExp(`<(?:[\\w.-]{1,64}:)?${name}\\s[^<>]*>`, 'g')) ?? []
+  if (tags.length <= mostTags) return tags
+  throw refused(`The descriptor of the image has more than ${mostTags} times ${name}.`, badImage)
+}
 
 const attributeOf = (tag: string, name: string): string | undefined => {
   const found = new RegExp(`\\s(?:[\\w.-]+:)?${name}\\s*=\\s*(?:"([^"]*)"|'([^']*)')`).exec(tag)

@@ -1,6 +1,8 @@
 import type { Call } from '../call.ts'
+import { readBoundedJson } from '../http/bounded-json.ts'
 import type { HttpAnswer, PlatformHttp } from '../http/platform-http.ts'
 import { PlatformError } from '../platform-error.ts'
+import { oddAnswer } from './odd-answer.ts'
 import type { SessionAccount } from './session.ts'
 
 /** Where the REST interface of a vCenter is: it moved with version 7, and its answers were unwrapped. */
@@ -20,7 +22,7 @@ const dialects: readonly Dialect[] = [
     root: '/rest/com/vmware/cis',
     action: '~action',
     id: 'id:',
-    unwrap: (answer) => (answer as { value?: unknown } | null)?.value,
+    unwrap: (answer) => (answer as { value?: unknown } | null | undefined)?.value,
   },
 ]
 
@@ -49,7 +51,7 @@ export class Vapi {
   async get(call: Call, path: string, id?: string): Promise<unknown> {
     return this.#ask(call, (dialect) => ({
       method: 'GET',
-      path: `${dialect.root}${path}${id === undefined ? '' : `/${dialect.id}${encodeURIComponent(id)}`}`,
+      path: `${dialect.root}${path}${id === undefined ? '' : `/${dialect.id}${encodeURIComponent(id.toWellFormed())}`}`,
     }))
   }
 
@@ -60,6 +62,11 @@ export class Vapi {
       path: `${dialect.root}${path}?${dialect.action}=${action}`,
       body: JSON.stringify(body),
     }))
+  }
+
+  /** The error of an answer that is well formed and makes no sense. */
+  refuse(why: string): PlatformError {
+    return oddAnswer(this.#http, why)
   }
 
   /** Never throws. */
@@ -124,11 +131,9 @@ export class Vapi {
   }
 
   #json(answer: HttpAnswer, path: string): unknown {
-    try {
-      return JSON.parse(answer.body.toString('utf8') || 'null') as unknown
-    } catch {
-      throw this.#invalid(path)
-    }
+    const read = answer.body.length === 0 ? { value: null } : readBoundedJson(answer.body)
+    if ('refusal' in read) throw this.#invalid(path)
+    return read.value
   }
 
   #invalid(path: string): PlatformError {

@@ -37,6 +37,15 @@ export const textOf = (node: XmlNode | undefined, name: string): string => child
 /** Whether the child of that name says so; false when there is none. */
 export const flagOf = (node: XmlNode | undefined, name: string): boolean => isTrue(textOf(node, name))
 
+/**
+ * What a word of the server means; nothing for one that we do not know. Not by an object alone: that knows
+ * `constructor`, too.
+ */
+export const meaningOf = <Meaning>(
+  meanings: Readonly<Record<string, Meaning>>,
+  word: string,
+): Meaning | undefined => (Object.hasOwn(meanings, word) ? meanings[word] : undefined)
+
 export const isTrue = (text: string): boolean => text === 'true' || text === '1'
 
 /** The number in the child of that name; `otherwise` when there is none or it is no number. */

@@ -123,9 +123,8 @@ const readSource = async (db: Db, secretKey: string): Promise<void> => {
   const sealer = createSealer(secretKey)
   const platforms = new Platforms({ sealer, caller: 'drover/bench' })
   const id = await addOne(db, { subject: { type: 'source', id: 'vc' } })
-  const turn = contextOf(db, await mustClaim(db, id, { leaseMs: 3_600_000 }))
-  const parts = { use: platforms.use.bind(platforms), sealer }
-  await syncSite(turn, parts, { role: 'source', name: 'vc', mode: 'full', force: false })
+  const turn = contextOf(db, await mustClaim(db, id, { leaseMs: 3_600_000 }), platforms.use.bind(platforms))
+  await syncSite(turn, sealer, { role: 'source', name: 'vc', mode: 'full', force: false })
   await platforms.close()
 }
 

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto'
+import { BlockList } from 'node:net'
 import { type Db, openDb } from '../../../db/client.ts'
 import { migrateDb } from '../../../db/migrate.ts'
 import { apiLimits } from '../../../src/api/api-limits.ts'
 import { createApi } from '../../../src/api/app.ts'
+import { FilterTurns } from '../../../src/api/filter-turns.ts'
+import { SignIns } from '../../../src/api/sign-ins.ts'
 import { Streams } from '../../../src/api/streams.ts'
+import { ensureAdminToken } from '../../../src/api/tokens.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { createLog } from '../../../src/log.ts'
 import { createSealer } from '../../../src/seal.ts'
@@ -36,7 +40,7 @@ export const runFleet = async ({ options, postgres }: InventoryBench): Promise<v
   const began = performance.now()
   await makeInstances(db, instances)
   say(`synced, judged and analysed in ${((performance.now() - began) / 1_000).toFixed(1)} s`)
-  const ask = openApi(db)
+  const ask = await openApi(db)
   const rows: string[][] = [
     ['median', 'seconds', 'our CPU seconds', 'requests', 'kilobytes', 'peak MiB so far'],
   ]
@@ -59,21 +63,26 @@ export const runFleet = async ({ options, postgres }: InventoryBench): Promise<v
 
 type Ask = (path: string) => Promise<Response>
 
-const openApi = (db: Db): Ask => {
+const openApi = async (db: Db): Promise<Ask> => {
+  const { token } = await ensureAdminToken(db, undefined)
+  const limits = { ...apiLimits, requestsBurst: 1_000_000 }
+  const parts = { db, clock: systemClock, log: createLog({ role: 'bench', level: 'silent' }), limits }
   const app = createApi({
-    db,
-    clock: systemClock,
-    log: createLog({ role: 'bench', level: 'silent' }),
+    ...parts,
     sealer: createSealer(randomBytes(32).toString('hex')),
-    limits: { ...apiLimits, requestsBurst: 1_000_000 },
     leaseMs: 15_000,
+    eventsKeptDaysMin: 30,
     host: '127.0.0.1',
     bell: undefined,
     events: { subscribe: () => () => {} },
-    streams: new Streams(apiLimits),
+    front: { publicUrl: undefined, trustedProxies: new BlockList() },
+    streams: new Streams(parts),
+    filters: new FilterTurns({ clock: systemClock }),
+    signIns: new SignIns(parts),
   })
   const peer = { incoming: { socket: { remoteAddress: '127.0.0.1' } } }
-  return async (path) => app.request(path, { headers: { host: '127.0.0.1' } }, peer)
+  const headers = { host: '127.0.0.1', authorization: `Bearer ${token}` }
+  return async (path) => app.request(path, { headers }, peer)
 }
 
 /** Follows `next_cursor` until the question is answered for the whole fleet. */

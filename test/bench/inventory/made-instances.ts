@@ -55,11 +55,13 @@ export const makeInstances = async (db: Db, instances: number): Promise<void> =>
       ${db.json(sourceSettings.parse({}) as never)}, 'ok', 'bench')`
   const platform = imagine(instances)
   const id = await addOne(db, { subject: { type: 'source', id: 'imagined' } })
-  const context = contextOf(db, await mustClaim(db, id, { leaseMs: 3_600_000 }))
-  const parts = {
-    use: <Result>(_site: unknown, work: (opened: Platform) => Promise<Result>) => work(platform),
-    sealer: createSealer('0'.repeat(64)),
-  }
-  await syncSite(context, parts, { role: 'source', name: 'imagined', mode: 'full', force: false })
+  const job = await mustClaim(db, id, { leaseMs: 3_600_000 })
+  const context = contextOf(db, job, (_site, work) => work(platform))
+  await syncSite(context, createSealer('0'.repeat(64)), {
+    role: 'source',
+    name: 'imagined',
+    mode: 'full',
+    force: false,
+  })
   await db`vacuum analyze`
 }

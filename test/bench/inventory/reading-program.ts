@@ -68,18 +68,15 @@ const sync = async (task: ReadingTask): Promise<Readonly<Record<string, unknown>
   const platform = openVsphere(task.connection)
   try {
     const id = await addOne(db, { subject: { type: 'source', id: task.source } })
-    const context = contextOf(db, await mustClaim(db, id, { leaseMs: 600_000 }))
-    const outcome = await syncSite(
-      context,
-      { use: (_site, work) => work(platform), sealer: createSealer(task.secretKey) },
-      {
-        role: 'source',
-        name: task.source,
-        mode: task.way === 'sync-full' ? 'full' : 'delta',
-        force: false,
-      },
-    )
-    if (outcome.type !== 'synced') throw new Error(`The sync was not done: job ${outcome.by} is at it.`)
+    const job = await mustClaim(db, id, { leaseMs: 600_000 })
+    const context = contextOf(db, job, (_site, work) => work(platform))
+    const outcome = await syncSite(context, createSealer(task.secretKey), {
+      role: 'source',
+      name: task.source,
+      mode: task.way === 'sync-full' ? 'full' : 'delta',
+      force: false,
+    })
+    if (outcome.type !== 'done') throw new Error(`The sync was not done: ${outcome.detail}`)
     await db`update job set state = 'succeeded', lease_until = null, finished_at = now() where id = ${id}::uuid`
     return { ...outcome.result }
   } finally {

@@ -30,6 +30,7 @@ await onEachFleet('a move that is given up', { conductors: 1, workers: 0 }, (fle
     free.push(...world.machines)
   })
 
+  // promise: last-wish
   test.each(fleet.share(points))(
     'is aborted once and its machine restarted once where it was, when a worker comes to %s',
     async (armed) => {

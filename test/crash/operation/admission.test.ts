@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OperationRow } from '../../../db/schema/operation.ts'
+import { adminEnv, asAdmin } from '../../support/admin-token.ts'
 import { createLab } from '../../support/lab.ts'
 import { createOperatedWorld } from '../../support/operated-world.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'
@@ -9,7 +10,7 @@ import { settles } from '../../support/wait.ts'
 
 const { db, url } = await createDatabase()
 const lab = await createLab({ world: 'large', machines: 4 })
-const secret = { DATABASE_URL: url, DROVER_SECRET_KEY: '5e'.repeat(32) }
+const secret = { ...adminEnv, DATABASE_URL: url, DROVER_SECRET_KEY: '5e'.repeat(32) }
 
 const startApi = async (plan?: string) => {
   const api = await startRole('api', { ...secret, ...(plan ? { DROVER_CRASH_POINTS: plan } : {}) })
@@ -18,6 +19,7 @@ const startApi = async (plan?: string) => {
 }
 
 /** Nobody works here: what the admission leaves is what there is. */
+// promise: dead-api
 test('an API that dies while it admits has admitted nothing, and the same request is admitted once later', async () => {
   const world = await createOperatedWorld(db, lab)
   const [machine] = world.machines
@@ -31,7 +33,7 @@ test('an API that dies while it admits has admitted nothing, and the same reques
   const post = (at: string) =>
     fetch(at, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', 'idempotency-key': 'the-same-wish' },
+      headers: { ...asAdmin, 'content-type': 'application/json', 'idempotency-key': 'the-same-wish' },
       body: JSON.stringify({ machine: machine.id, kind: 'stop', force: true }),
     })
   const everything = () => db`

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import type { Client, Reply } from '../../api/setup.ts'
+import { adminEnv, asAdmin } from '../../support/admin-token.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'
 import { storm } from '../../support/operation-storm.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -23,7 +24,7 @@ const personAt =
     const once = async (): Promise<Reply> => {
       const response = await fetch(`${api}${path}`, {
         method,
-        headers: { 'content-type': 'application/json', 'idempotency-key': key },
+        headers: { ...asAdmin, 'content-type': 'application/json', 'idempotency-key': key },
         body: JSON.stringify(ask.json),
       })
       const text = await response.text()
@@ -41,8 +42,9 @@ const personAt =
     return reply
   }
 
+// promise: one-at-a-machine
 test('of two hundred who ask an API of the usual limits at once one has the machine, and each has an answer', async () => {
-  const api = await startRole('api', { DATABASE_URL: url, DROVER_SECRET_KEY: '5e'.repeat(32) })
+  const api = await startRole('api', { ...adminEnv, DATABASE_URL: url, DROVER_SECRET_KEY: '5e'.repeat(32) })
   const [, port] = await api.line(/"port":(\d+).*api runs/, { withinMs: 120_000 })
   for (let round = 0; round < rounds; round += 1) {
     const later = new Map<string, number>()

@@ -73,6 +73,7 @@ const wake = async (zombies: readonly TestProcess[]): Promise<void> => {
 
 await onEachBell('operations meet while processes die and freeze', ({ kind, database, env }) => {
   // Nine workers at once: on a machine with much else to do that takes long, and is no failure.
+  // promise: last-wish
   test('the last of each machine has its way, once, and whoever wakes up too late does nothing', {
     timeout: 480_000,
   }, async () => {

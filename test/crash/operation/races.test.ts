@@ -116,6 +116,7 @@ const askBehind = async (scene: RaceScene, machine: OperatedMachine) => {
 }
 
 const moments = (scene: RaceScene): void => {
+  // promise: last-wish
   test('the older one ends while its place is taken: it has ended or it gave way, and its machine is as the last one wants', async () => {
     const asked = [
       { machine: scene.machineOf(11), ask: askBefore, gaveWay: true },
@@ -145,6 +146,7 @@ const moments = (scene: RaceScene): void => {
 }
 
 const interventions = (scene: RaceScene): void => {
+  // promise: last-wish
   test('one that is canceled while it waits for the older one leaves the machine as that one left it', async () => {
     const machine = scene.machineOf(4)
     await scene.hold(machine, 'shutdown')

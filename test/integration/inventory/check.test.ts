@@ -2,13 +2,13 @@ import { request } from 'node:https'
 import { expect, test } from 'vitest'
 import { createLog } from '../../../src/log.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
-import { testSealer } from '../../support/events.ts'
 import { ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
 import {
   createInventoryWorker,
   eventsOf,
   instancesOf,
   makeSite,
+  moveSite,
   siteOf,
   warningsOf,
 } from '../../support/inventory.ts'
@@ -87,6 +87,7 @@ test('an error that says nothing of the connection leaves what was known of it, 
   expect((await warningsOf(db, name)).map((row) => row.type)).toEqual(['connection-failed'])
 })
 
+// promise: password-to-platform
 test('an address that leads to another installation feeds nothing into the inventory', async () => {
   const { name, world, worker, check } = await setUp()
   await check()
@@ -115,7 +116,7 @@ test('a changed password closes the old session; unused ones are closed by thems
   await check()
   await check()
   expect([world.opened, world.closed]).toEqual([1, 0])
-  await db`update site set username = 'somebody-else' where name = ${name}`
+  await moveSite(db, { name }, { username: 'somebody-else' })
   await check()
   expect([world.opened, world.closed, worker.platforms.size]).toEqual([2, 1, 1])
   world.probeError = platformProblem('platform-authentication')
@@ -123,6 +124,7 @@ test('a changed password closes the old session; unused ones are closed by thems
   expect([world.opened, world.closed, worker.platforms.size]).toEqual([2, 2, 0])
 })
 
+// promise: dead-source
 test('one dead source of three delays nothing of the others', async () => {
   const [dead, ...living] = [await setUp(), await setUp(), await setUp()]
   dead.world.beforeChunk = () => {
@@ -161,7 +163,7 @@ test('a certificate that nobody has confirmed, or that changed, waits for a pers
       'confirm-fingerprint',
       expect.stringMatching(/^[0-9a-f]{64}$/),
     ])
-    await db`update site set fingerprint = ${seenCertificate?.fingerprint ?? ''} where name = 'tls'`
+    await moveSite(db, { name: 'tls' }, { fingerprint: seenCertificate?.fingerprint ?? '' })
     await check()
     expect(await siteOf(db, 'tls')).toMatchObject({ connectivity: 'ok', seenCertificate: null })
     return seenCertificate?.fingerprint
@@ -182,6 +184,7 @@ test('a certificate that nobody has confirmed, or that changed, waits for a pers
 
 const planted = 'S3cret-&<planted>-pässword'
 
+// promise: password-to-platform
 test('the password of a source is nowhere: not in jobs, events, errors, warnings, logs, nor in the site', async () => {
   const lines: string[] = []
   const log = createLog({
@@ -206,7 +209,7 @@ test('the password of a source is nowhere: not in jobs, events, errors, warnings
   })
   await real.run('check-connection', { role: 'source', name: tricky.name })
   // A platform that sends back what it was told.
-  await db`update site set secret = ${testSealer.seal(JSON.stringify({ password: planted }))} where name = ${name}`
+  await moveSite(db, { name }, { password: planted })
   world.probeError = platformProblem(
     'platform-fault',
     `Cannot sign in as drover/${planted} (${encodeURIComponent(planted)}).`,

@@ -80,6 +80,7 @@ const living = async (db: typeof fresh.db) =>
     .filter((row) => row.goneAt === null && row.problem === null)
     .map((row) => [row.ref, row.name, row.uuid, row.ignored, row.hash])
 
+// promise: one-revision
 test('after any edits the inventory that followed them is the one that a fresh reading gives', async () => {
   await fc.assert(
     fc.asyncProperty(

@@ -1,10 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import { FencedError } from '../../../src/errors.ts'
-import { fencedAtEnd, type Turn } from '../../../src/inventory/turn.ts'
 import { ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
 import { createInventoryWorker, instancesOf, makeSite, siteOf, warningsOf } from '../../support/inventory.ts'
-import { addOne, mustClaim } from '../../support/ledger.ts'
+import { addOne, contextOf, mustClaim } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
@@ -21,9 +20,8 @@ const setUp = async (name: string) => {
 
 test('what a job writes at the end of its work is taken back when the lease was lost on the way', async () => {
   const job = await mustClaim(db, await addOne(db))
-  const turn = { db, job, signal: new AbortController().signal } as unknown as Turn
   await makeSite(db, { name: 'fenced', connectivity: 'ok' })
-  const writing = fencedAtEnd(turn, async (tx) => {
+  const writing = contextOf(db, job).lateFencedTransaction(async (tx) => {
     await tx`update site set revision = 99 where name = 'fenced'`
     await db`update job set lease_epoch = lease_epoch + 1 where id = ${job.id}::uuid`
   })

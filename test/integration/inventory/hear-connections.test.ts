@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { systemClock } from '../../../src/clock.ts'
 import { hearConnections } from '../../../src/inventory/hear-connections.ts'
 import { tickSites } from '../../../src/inventory/ticks.ts'
@@ -7,7 +8,14 @@ import { portOf } from '../../../src/platforms/ports.ts'
 import { Platforms } from '../../../workers/platforms.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { quietLog, testSealer } from '../../support/events.ts'
-import { createInventoryWorker, eventsOf, makeSite, siteOf, warningsOf } from '../../support/inventory.ts'
+import {
+  createInventoryWorker,
+  eventsOf,
+  makeSite,
+  moveSite,
+  siteOf,
+  warningsOf,
+} from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { startProxy } from '../../support/tcp-proxy.ts'
@@ -19,10 +27,15 @@ const lab = await createLab()
 
 const password = lab.password
 
-/** A site that is well by the last word, and a worker's platforms that hear what is said on the way. */
+/** A site that is well by the last word. */
 const setUp = async (name: string, port: number) => {
   const endpoint = `http://127.0.0.1:${port}/sites/vcenter`
-  const site = await makeSite(db, { name, endpoint, password, connectivity: 'ok', quiet: true })
+  return setUpAgain(await makeSite(db, { name, endpoint, password, connectivity: 'ok', quiet: true }))
+}
+
+/** A worker's platforms that hear what is said on the way to a site. */
+const setUpAgain = (site: SiteRow) => {
+  const { name } = site
   const watch = hearConnections({ db, clock: systemClock, log: quietLog, quietMs: 0 })
   const platforms = new Platforms({ sealer: testSealer, caller: 'drover/test', watch })
   atEnd(() => platforms.close())
@@ -48,6 +61,7 @@ const setUp = async (name: string, port: number) => {
 const changes = async (name: string) =>
   (await eventsOf(db, name)).filter((type) => type === 'source.connectivity-changed')
 
+// promise: wait-names-platform
 test('a refused connection that any job meets marks its platform at once, tells of it, and has it looked at', async () => {
   const { look, is, isDue } = await setUp('refuses', await freePort())
   expect(await look()).toMatchObject({ code: 'platform-unreachable', failure: 'refused' })
@@ -73,6 +87,27 @@ test('a refused connection that any job meets marks its platform at once, tells 
   expect([await changes('refuses'), await isDue()]).toEqual([['source.connectivity-changed'], false])
 })
 
+test('a password that does not open marks its site at once, and is looked at again within seconds: nothing is sent', async () => {
+  const { look, is } = await setUp('changed', Number(new URL(lab.url).port))
+  await db`update site set secret = ${Buffer.from('nothing that was sealed')} where name = 'changed'`
+  expect(await look()).toMatchObject({ found: true })
+  const { look: lookAnew } = setUpAgain(await siteOf(db, 'changed'))
+  expect(await lookAnew()).toMatchObject({
+    code: 'site-seal-broken',
+    class: 'environment',
+    cameToNothing: true,
+  })
+  await until(async () => (await is()) === 'authentication-error', { what: 'the mark' })
+  const { connectivityError, nextCheckAt } = await siteOf(db, 'changed')
+  expect(connectivityError).toMatchObject({
+    code: 'site-seal-broken',
+    remedy: expect.stringContaining('drover sources set changed --password'),
+  })
+  await createInventoryWorker(db, openLab).run('check-connection', { role: 'source', name: 'changed' })
+  expect((await siteOf(db, 'changed')).nextCheckAt.getTime() - Date.now()).toBeLessThan(20_000)
+  expect(nextCheckAt.getTime()).toBeLessThan(Date.now() + 20_000)
+})
+
 test('a connection that broke off has its platform looked at, and is not taken for its absence', async () => {
   const proxy = await startProxy({ targetPort: Number(new URL(lab.url).port) })
   const { look, is, isDue } = await setUp('breaks', proxy.port)
@@ -84,6 +119,7 @@ test('a connection that broke off has its platform looked at, and is not taken f
   expect(await is()).toBe('ok')
 })
 
+// promise: wait-names-platform
 test('the first answer of a platform that was marked away has it looked at, and that look finds it well', async () => {
   const port = await freePort()
   const { look, is, isDue, notDue } = await setUp('comes-back', port)
@@ -91,8 +127,7 @@ test('the first answer of a platform that was marked away has it looked at, and 
   await until(async () => (await is()) === 'cannot-connect', { what: 'the mark' })
   await notDue()
   const again = await createLab({ port })
-  await db`update site set secret = ${testSealer.seal(JSON.stringify({ password: again.password }))}
-    where name = 'comes-back'`
+  await moveSite(db, { name: 'comes-back' }, { password: again.password })
   await look()
   await until(isDue, { what: 'the look at it' })
   await createInventoryWorker(db, openLab).run('check-connection', { role: 'source', name: 'comes-back' })

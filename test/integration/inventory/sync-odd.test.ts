@@ -30,6 +30,7 @@ const saidOf = async (name: string) =>
     (await warningsOf(db, name)).map((row) => [row.type, row.messages.map(({ text }) => text)]),
   )
 
+// promise: unknown-inventory
 test('one instance that cannot be read keeps its record and its neighbours are read', async () => {
   const { name, worker, world, ref } = await setUp()
   await worker.sync(name)
@@ -68,6 +69,7 @@ test('one that could not be read from the start is asked for until it can', asyn
   })
 })
 
+// promise: unknown-inventory
 test('a reading that fails half-way concludes nothing and leaves everything as it was', async () => {
   const { name, worker, world, ref } = await setUp(10)
   await worker.sync(name)
@@ -95,6 +97,7 @@ test('a reading that fails half-way concludes nothing and leaves everything as i
   expect(await warningsOf(db, name)).toEqual([])
 })
 
+// promise: unknown-inventory
 test('a source that suddenly shows nothing is not believed until it says so twice, or a person does', async () => {
   const { name, worker, world, ref } = await setUp(12)
   await worker.sync(name)

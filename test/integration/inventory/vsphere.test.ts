@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { openVsphere } from '../../../src/platforms/vsphere/vsphere.ts'
-import { createInventoryWorker, instancesOf, makeSite, siteOf } from '../../support/inventory.ts'
+import { createInventoryWorker, instancesOf, makeSite, moveSite, siteOf } from '../../support/inventory.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { startVcsim, vcsimAccount } from '../../support/vcsim.ts'
@@ -15,7 +15,7 @@ test('a vCenter is confirmed, read whole, followed by deltas, and its machines a
     (await jobOf(db, await worker.run('check-connection', { role: 'source', name: 'vc' }))).result
   expect(await check()).toEqual({ connectivity: 'confirm-fingerprint', code: 'platform-fingerprint' })
   const { fingerprint = '' } = (await siteOf(db, 'vc')).seenCertificate ?? {}
-  await db`update site set fingerprint = ${fingerprint}`
+  await moveSite(db, { name: 'vc' }, { fingerprint })
   expect(await check()).toEqual({ connectivity: 'ok', code: null })
   const first = await worker.sync('vc')
   expect(first).toMatchObject({ state: 'succeeded', result: { reading: 'full', problems: 0, revision: 1 } })

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf, placeEntry } from '../../support/journeys.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
+import { createJourneyWorld, entryOf, placeEntry } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const world = await createJourneyWorld(db, await createLab())
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
 const cancel = (id: string, cleanup: boolean) =>
   db.begin((tx) => actOnEntry(tx, { id, by: 'ada', verb: 'cancel', force: false, cleanup }))

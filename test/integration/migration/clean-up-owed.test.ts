@@ -7,17 +7,10 @@ import { cleanUpKind, undoCleanUp } from '../../../src/migration/clean-up.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { machineKind, undoTargetMachine } from '../../../src/migration/placement/target-machine.ts'
 import { checkJourneys } from '../../support/copy-invariants.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
 import { createDebtSettler } from '../../support/debts.ts'
 import { lookNow } from '../../support/drive-entry.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import {
-  createJourneyWorker,
-  createJourneyWorld,
-  entryOf,
-  placeEntry,
-  powerOf,
-  sendTo,
-} from '../../support/journeys.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -25,11 +18,15 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, createHandlersOf(world))
-const settle = createDebtSettler(db, {
-  [cleanUpKind]: undoCleanUp(db, world.inventory.use),
-  [machineKind]: undoTargetMachine(db, world.inventory.use),
-})
+const worker = createCopyWorker(world)
+const settle = createDebtSettler(
+  db,
+  {
+    [cleanUpKind]: undoCleanUp,
+    [machineKind]: undoTargetMachine,
+  },
+  world.inventory.use,
+)
 
 beforeEach(async () => {
   await lab.admin('DELETE /lab/faults')
@@ -69,6 +66,7 @@ const endWithdrawal = async (id: string) => {
 const cleanUpsOf = (id: string) => db<{ state: string }[]>`
   select state from effect where kind = ${cleanUpKind} and subject_id = ${id}`
 
+// promise: debt
 test('a machine that is to be taken away is listed before its target is asked, once, until it is proved gone', async () => {
   const { id, machineRef } = await placeEntry(world, 'vm-101')
   await loseTarget()
@@ -138,6 +136,7 @@ test('while its withdrawal is to be tried again nobody takes it away out of turn
   expect(await leftBehind(id)).toEqual([])
 })
 
+// promise: debt
 test('a debt of a machine that its entry goes on with, or that was verified, takes nothing away', async () => {
   for (const [ref, state] of [
     ['vm-105', 'waiting'],

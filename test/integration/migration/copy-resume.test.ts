@@ -4,9 +4,8 @@ import { deletePause, insertPause } from '../../../db/queries/pauses.ts'
 import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
 import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
 import { PlatformError } from '../../../src/platforms/platform-error.ts'
-import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
+import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorker,
   createJourneyWorld,
   differences,
   entryOf,
@@ -25,7 +24,7 @@ const MiB = 1024 ** 2
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
 const away = new PlatformError({
   code: 'platform-unreachable',
@@ -42,7 +41,7 @@ test('2 TiB with a few hundred MiB in it are copied within the budget of memory'
   ])
   const entry = await placeEntry(world, 'vm-105')
   const budget = new ByteBudget(6 * extentBytes)
-  const small = createJourneyWorker(db, createHandlersOf(world, undefined, budget))
+  const small = createCopyWorker(world, undefined, budget)
   const job = await small.finish(await sendTo(world, entry.id, 'import-instance'))
   expect(job).toMatchObject({ state: 'succeeded' })
   const recorded = await recordedOf(db, entry.id, '2001')
@@ -55,6 +54,7 @@ test('2 TiB with a few hundred MiB in it are copied within the budget of memory'
   expect(done).toBe(total)
 })
 
+// promise: copy-resumes
 test('a copy that is stopped on the way, and cut at 99 %, sends at most 2 % again', async () => {
   await setData(lab, { machine: 'vm-101', key: '2000' }, [[0, 60 * extentBytes]])
   const entry = await placeEntry(world, 'vm-101')
@@ -70,7 +70,7 @@ test('a copy that is stopped on the way, and cut at 99 %, sends at most 2 % agai
     }
     if (writes >= 59 && writes < 63) throw away
   }
-  const cutting = createJourneyWorker(db, createHandlersOf(world, cut))
+  const cutting = createCopyWorker(world, cut)
   const id = await sendTo(world, entry.id, 'import-instance')
   expect(await cutting.follow(id)).toMatchObject({ state: 'ready', attempt: 0, environmentAttempt: 0 })
   expect(sent).toBe(10)
@@ -111,7 +111,7 @@ test('a snapshot that somebody removes under a copy is made again, and the copy 
     const [snapshot] = (json as { snapshots: { ref: string }[] }).snapshots
     await world.from.done(`DELETE /instances/vm-104/snapshots/${snapshot?.ref}`)
   }
-  const meddled = createJourneyWorker(db, createHandlersOf(world, afterWrites(1, remove)))
+  const meddled = createCopyWorker(world, afterWrites(1, remove))
   const job = await meddled.finish(await sendTo(world, entry.id, 'import-instance'))
   expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 2 } })
   expect(await differences(world, await entryOf(db, entry.id))).toEqual([])

@@ -1,8 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
-import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
+import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorker,
   createJourneyWorld,
   differences,
   entryOf,
@@ -19,7 +18,7 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 const sync = async (entryId: string) => worker.finish(await sendTo(world, entryId, 'import-instance'))
 
 describe('what others do to a source while it is copied is named', () => {
@@ -67,7 +66,7 @@ test('a source that became another machine under its copy ends it for a person, 
   const entry = await placeEntry(world, 'vm-111')
   const become = () =>
     lab.admin('PATCH /lab/sites/vcenter/instances/vm-111', { uuid: '33333333-3333-4333-8333-333333333333' })
-  const meddled = createJourneyWorker(db, createHandlersOf(world, afterWrites(1, become)))
+  const meddled = createCopyWorker(world, afterWrites(1, become))
   const job = await meddled.finish(await sendTo(world, entry.id, 'import-instance'))
   expect(job).toMatchObject({ state: 'succeeded', result: { ended: 'identity-changed', debts: 0 } })
   expect(await entryOf(db, entry.id)).toMatchObject({

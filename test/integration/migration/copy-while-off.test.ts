@@ -2,12 +2,11 @@ import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import type { DiskFacts } from '../../../src/domain/inventory/facts.ts'
 import { provenAgainst } from '../../support/batch-world.ts'
+import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
 import {
-  createJourneyWorker,
   entryOf,
   eventsOfEntry,
   overlapsOf,
@@ -61,6 +60,7 @@ const expectCertified = async (id: string, ref: string, keys: readonly string[])
   expect(await checkInvariants(db)).toEqual([])
 }
 
+// promise: waived-disk
 test('a disk outside snapshots is copied whole after the power-off, verified, and in the certificate', async () => {
   await attach('vm-103', '2001', { mode: 'independent' })
   const id = await placed('vm-103')
@@ -85,12 +85,9 @@ test('a machine of which every disk is outside snapshots waits for its window, a
 test('a source that somebody starts while such a disk is copied is switched off again, and copied anew', async () => {
   await attach('vm-104', '2000', { mode: 'independent' })
   const id = await placed('vm-104')
-  const meddling = createJourneyWorker(
-    db,
-    createHandlersOf(
-      world,
-      afterWrites(1, () => from.done('POST /instances/vm-104/power', { verb: 'start' })),
-    ),
+  const meddling = createCopyWorker(
+    world,
+    afterWrites(1, () => from.done('POST /instances/vm-104/power', { verb: 'start' })),
   )
   const job = await meddling.finish(await sendTo(world, id, 'cutover-instance'))
   expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 2 } })
@@ -128,6 +125,7 @@ test('a copy that is cut, and whose source runs before it goes on, is never cert
   await expectCertified(id, 'vm-101', ['2000'])
 })
 
+// promise: waived-disk
 test('an entry whose copy leaves a disk out says so before its source is switched off', async () => {
   const id = await placed('vm-106')
   await db`update entry set facts = jsonb_set(facts, '{disks}',

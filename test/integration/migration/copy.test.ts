@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
 import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
-import { createImportInstance } from '../../../workers/handlers/import-instance.ts'
+import { handleImportInstance } from '../../../workers/handlers/import-instance.ts'
 import {
   createJourneyWorker,
   createJourneyWorld,
@@ -21,7 +21,7 @@ const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
 const budget = new ByteBudget(16 * 1024 * 1024)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [createImportInstance({ db, use, budget })] as never)
+const worker = createJourneyWorker(db, [handleImportInstance(budget)], use)
 
 test('a first copy is the source as it was at its snapshot, and leaves no snapshot behind', async () => {
   const entry = await placeEntry(world, 'vm-101')

@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import {
-  createJourneyWorker,
-  createJourneyWorld,
-  entryOf,
-  placeEntry,
-  powerOf,
-  sendTo,
-} from '../../support/journeys.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf, storyOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -16,8 +9,9 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
+// promise: cutover-held
 test('a cutover keeps its slot and its tokens while the guest shuts itself down', async () => {
   const entry = await placeEntry(world, 'vm-210')
   const tokens = [`target-imports/${world.target.name}`]
@@ -32,6 +26,7 @@ test('a cutover keeps its slot and its tokens while the guest shuts itself down'
   ])
 })
 
+// promise: cutover-held
 test('the jobs of an entry whose source is off go before those of entries that have not begun', async () => {
   const entry = await placeEntry(world, 'vm-103')
   const first = await sendTo(world, entry.id, 'cutover-instance')

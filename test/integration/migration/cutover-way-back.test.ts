@@ -1,14 +1,7 @@
 import { expect, test } from 'vitest'
+import { createCopyWorker } from '../../support/copy-worker.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import {
-  createJourneyWorker,
-  createJourneyWorld,
-  entryOf,
-  placeEntry,
-  powerOf,
-  sendTo,
-} from '../../support/journeys.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
@@ -16,7 +9,7 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
 /** A machine of somebody else on the target, with the UUID of an instance; a sync has seen it. */
 const makeTwin = async (ref: string, name: string): Promise<string> => {
@@ -29,6 +22,7 @@ const makeTwin = async (ref: string, name: string): Promise<string> => {
   return task.result ?? ''
 }
 
+// promise: one-copy
 test('a source is not switched off while another machine with its UUID runs: it could not be given back', async () => {
   const twin = await makeTwin('vm-101', 'replica')
   await world.to.done(`POST /instances/${twin}/power`, { verb: 'start' })

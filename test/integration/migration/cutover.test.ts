@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
+import { systemClock } from '../../../src/clock.ts'
 import { undoSourceStop } from '../../../src/migration/start-source.ts'
 import type { Baseline } from '../../../src/migration/take-baseline.ts'
-import { afterWrites, createHandlersOf } from '../../support/journey-handlers.ts'
+import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorker,
   createJourneyWorld,
   differences,
   entryOf,
@@ -26,7 +26,7 @@ const probes = [
   { name: 'of-others', ports: [443], include_expression: 'name == "elsewhere"' },
 ]
 const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' }, probes })
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
 test('a cutover after a first copy switches the source off, copies the rest and fits the target', async () => {
   const entry = await placeEntry(world, 'vm-103')
@@ -84,12 +84,9 @@ test('a source that is off already is not ours to start again, and a guest that 
 test('a source that somebody starts during the final copy is switched off again and copied anew', async () => {
   const entry = await placeEntry(world, 'vm-104')
   const id = await sendTo(world, entry.id, 'cutover-instance')
-  const meddling = createJourneyWorker(
-    db,
-    createHandlersOf(
-      world,
-      afterWrites(1, () => world.from.done('POST /instances/vm-104/power', { verb: 'start' })),
-    ),
+  const meddling = createCopyWorker(
+    world,
+    afterWrites(1, () => world.from.done('POST /instances/vm-104/power', { verb: 'start' })),
   )
   const job = await meddling.finish(id)
   expect(job).toMatchObject({ state: 'succeeded', result: { cycle: 2 } })
@@ -159,11 +156,11 @@ test('a debt of an earlier cutover does not start the source under a later one',
   const debt = (await effectsOf(db, failed.id)).find(({ kind }) => kind === 'source-stop')
   if (!debt) throw new Error('There is no debt.')
   expect(debt.state).toBe('debt')
-  await undoSourceStop(db, world.inventory.use)(
-    debt,
-    AbortSignal.timeout(60_000),
-    () => {},
-    (change) => db.begin((tx) => change(tx as Tx)).then(() => {}),
-  )
+  await undoSourceStop({
+    ...{ effect: debt, db, clock: systemClock, usePlatform: world.inventory.use },
+    signal: AbortSignal.timeout(60_000),
+    confirm: () => {},
+    fenced: (change) => db.begin((tx) => change(tx as Tx)).then(() => {}),
+  })
   expect(await powerOf(world.from, 'vm-108')).toBe('off')
 })

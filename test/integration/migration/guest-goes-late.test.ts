@@ -4,8 +4,7 @@ import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
 import { sourceStopKind } from '../../../src/migration/source-stops.ts'
 import { undoSourceStop } from '../../../src/migration/start-source.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
+import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import {
   createJourneyWorker,
@@ -28,9 +27,11 @@ const world = await createVerifyWorld(db, lab)
 const { from, to, worker } = world
 await world.setBatch({ config: { guest_shutdown_limit: '1s', boot_limit: '5m' } })
 
-const settling = createJourneyWorker(db, [
-  createSettleDebt(new Map([[sourceStopKind, undoSourceStop(db, world.inventory.use)]])),
-] as readonly Handler[])
+const settling = createJourneyWorker(
+  db,
+  [handleSettleDebt(new Map([[sourceStopKind, undoSourceStop]]))],
+  world.inventory.use,
+)
 
 afterEach(async () => {
   await lab.admin('DELETE /lab/faults')
@@ -92,6 +93,7 @@ const goesDown = async (ref: string): Promise<void> => {
   expect(await powerOf(from, ref)).toBe('off')
 }
 
+// promise: source-given-back
 test('a source that goes off after its entry was given up, on our account, is owed and started', async () => {
   const { job, machine } = await givenUp('vm-101')
   await settleDebts()

@@ -40,6 +40,7 @@ await onEachBell('a source whose reads hang', ({ database: { db }, env }) => {
     return { copies: 0, cutovers: 0, ended: 0, ...row }
   }
 
+  // promise: hung-work
   test('keeps no machine of another batch switched off, and none from its turn', async () => {
     const dead = await createLab()
     await loseTracking(dead)

@@ -16,7 +16,7 @@ const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { to, worker } = world
 
-const dueDebts = createDebtSettler(db, { [targetStartKind]: undoTargetStart(db, world.inventory.use) })
+const dueDebts = createDebtSettler(db, { [targetStartKind]: undoTargetStart }, world.inventory.use)
 
 beforeEach(async () => {
   await lab.admin('DELETE /lab/faults')

@@ -27,6 +27,7 @@ const endJob = async (id: string) => {
   return { jobId, ended: `${kind} ${state}` }
 }
 
+// promise: source-given-back
 test('a withdrawal is tried until it is done, and nobody drops it meanwhile', async () => {
   const { id } = await world.ready('vm-101')
   await lab.admin('POST /lab/faults', {

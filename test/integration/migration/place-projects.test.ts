@@ -29,15 +29,16 @@ test('the same name in another project keeps nobody out, as the platform and as 
   const heldBy = async (looks: TargetLooks, project: string) => {
     const site = await loadSiteById(db, world.target.id)
     if (!site) throw new Error('The target is gone.')
-    const things = await looks.look(db, site, AbortSignal.timeout(60_000))
+    const looking = { db, usePlatform: world.inventory.use, signal: AbortSignal.timeout(60_000) }
+    const things = await looks.look(looking, site)
     return (await viewTarget(site, things, { ...target, project })).nameHeldBy
   }
-  const live = new TargetLooks(world.inventory.use)
+  const live = new TargetLooks()
   expect(await heldBy(live, 'default')).toBe('somebody')
   expect(await heldBy(live, 'shop')).toBe('nobody')
   // And by the records of a sync.
   await world.inventory.sync(world.target.name, { role: 'target' })
-  const recorded = new TargetLooks(world.inventory.use)
+  const recorded = new TargetLooks()
   expect(await heldBy(recorded, 'default')).toBe('somebody')
   expect(await heldBy(recorded, 'shop')).toBe('nobody')
 })

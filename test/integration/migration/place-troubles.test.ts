@@ -7,11 +7,11 @@ import { requestCancel } from '../../../src/ledger/cancel.ts'
 import { ownerOfEntry } from '../../../src/migration/ownership.ts'
 import { machineKind } from '../../../src/migration/placement/target-machine.ts'
 import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
 import { quietLog } from '../../support/events.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import { createJourneyWorker, entryOf } from '../../support/journeys.ts'
+import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, storyOf } from '../../support/ledger.ts'
 import {
@@ -233,6 +233,7 @@ test('a stopped batch is let go of before anything is made, and goes on from the
   expect(await oursOf(world, id)).toEqual([(await entryOf(db, id)).machineRef])
 })
 
+// promise: bounded-tries
 test('a machine that cannot be made is tried again until a moment that is shown, and then a person is asked', async () => {
   const allowed = { allow_no_ipv4: true, allow_unknown_os: true }
   await setBatch(world, {
@@ -254,7 +255,7 @@ test('a machine that cannot be made is tried again until a moment that is shown,
     const [{ until: asked } = {}] = first.reasons
     expect(Date.parse(String(asked)) - first.updatedAt.getTime()).toBeGreaterThan(11 * 3_600_000)
     expect(first.message).toContain(utcText(Date.parse(String(asked))))
-    await createJourneyWorker(db, createHandlersOf(world)).finish(first.jobId ?? '')
+    await createCopyWorker(world).finish(first.jobId ?? '')
     await place(id)
     await advanceEntries({ db, log: quietLog })
     expect((await entryOf(db, id)).reasons).toMatchObject([{ until: asked }])

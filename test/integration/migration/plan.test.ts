@@ -12,10 +12,10 @@ import type { PlanItem } from '../../../src/domain/migration/plan-document.ts'
 import { hostHints } from '../../../src/migration/placement/choose-host.ts'
 import type { PlanDocument } from '../../../src/migration/plan-batch.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
-import { createPlaceInstance } from '../../../workers/handlers/place-instance.ts'
-import { createPlanBatch } from '../../../workers/handlers/plan-batch.ts'
-import { createStartBatch } from '../../../workers/handlers/start-batch.ts'
-import { clientOf, depsOver } from '../../api/setup.ts'
+import { handlePlaceInstance } from '../../../workers/handlers/place-instance.ts'
+import { handlePlanBatch } from '../../../workers/handlers/plan-batch.ts'
+import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
+import { clientOf, depsOver, tester } from '../../api/setup.ts'
 import { ownedMachines } from '../../support/batch-world.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { createJourneyWorker, createJourneyWorld, sendTo } from '../../support/journeys.ts'
@@ -29,12 +29,8 @@ atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const { use } = world.inventory
-const worker = createJourneyWorker(db, [
-  createPlanBatch({ use, threads: cpu }),
-  createPlaceInstance({ db, use, cpu }),
-  createStartBatch(),
-] as never)
+const handlers = [handlePlanBatch(cpu), handlePlaceInstance(cpu), handleStartBatch]
+const worker = createJourneyWorker(db, handlers, world.inventory.use)
 const call = clientOf(depsOver(db))
 
 const settings = (changes: Record<string, unknown> = {}) => ({
@@ -182,7 +178,7 @@ test('a plan names windows, forecasts and what the target refuses, and is compar
   expect((await call('POST', '/v1/batches/planned/:start')).body.code).toBe('batch-not-approved')
   const approved = await approve(first.id)
   expect(approved.status).toBe(200)
-  expect(approved.body.approval).toMatchObject({ plan_id: first.id, digest: first.digest, by: 'local' })
+  expect(approved.body.approval).toMatchObject({ plan_id: first.id, digest: first.digest, by: tester })
 
   const wider = { ...narrow, defaults: { placement: { target: 'cloud', storage_pool: 'nowhere' } } }
   const script = { config: { ...settings().config, placement_scriptlet: '' } }

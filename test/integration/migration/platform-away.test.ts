@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { advanceEntries } from '../../../src/migration/scheduler.ts'
 import { quietLog } from '../../support/events.ts'
+import { moveSite } from '../../support/inventory.ts'
 import { createJourneyWorld, entryOf, placeEntry, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -13,6 +14,7 @@ const { inventory, target } = world
 
 const check = () => inventory.run('check-connection', { role: 'target', name: target.name })
 
+// promise: wait-names-platform
 test('an entry whose source is off names the platform that it waits for, and goes on when that answers', async () => {
   const { id } = await placeEntry(world, 'vm-101')
   const jobId = await sendTo(world, id, 'final-verify')
@@ -22,7 +24,7 @@ test('an entry whose source is off names the platform that it waits for, and goe
   await db`update job set run_after = now() + interval '10 minutes',
     error = '{"class": "environment", "code": "platform-unreachable", "message": "Nobody is there."}'
     where id = ${jobId}::uuid`
-  await db`update site set endpoint = ${`http://127.0.0.1:${await freePort()}/sites/cloud`} where id = ${target.id}::uuid`
+  await moveSite(db, target, { endpoint: `http://127.0.0.1:${await freePort()}/sites/cloud` })
   await check()
   await advanceEntries({ db, log: quietLog })
   expect(await entryOf(db, id)).toMatchObject({
@@ -31,7 +33,7 @@ test('an entry whose source is off names the platform that it waits for, and goe
       /^The target cloud does not answer, since \d{4}-\d\d-\d\d \d\d:\d\d UTC: .*ECONNREFUSED/,
     ),
   })
-  await db`update site set endpoint = ${target.endpoint} where id = ${target.id}::uuid`
+  await moveSite(db, target, { endpoint: target.endpoint })
   await check()
   const [job] = await db<
     { due: boolean }[]

@@ -1,10 +1,9 @@
 import { expect, test } from 'vitest'
 import { isMigrated } from '../../../db/queries/is-migrated.ts'
 import { askOperation } from '../../../src/operation/ask-operation.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
-import { createPowerInstance } from '../../../workers/handlers/power-instance.ts'
-import { instanceOf } from '../../support/inventory.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { instanceOf, moveSite } from '../../support/inventory.ts'
 import { createJourneyWorker, entryOf, overlapsOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addOne } from '../../support/ledger.ts'
@@ -16,10 +15,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [
-  createPowerInstance(use),
-  createOperateMachine({ db, use }),
-] as readonly Handler[])
+const worker = createJourneyWorker(db, [handlePowerInstance, handleOperateMachine], use)
 
 const migrated = async (ref: string) => {
   const entry = await world.ready(ref)
@@ -38,8 +34,9 @@ const powerOn = async (ref: string) => {
 /** What its removal and its registration leave of a site: nothing that was known but its name. */
 const addAgain = async (role: 'source' | 'target', name: string, lies: string) => {
   await db`delete from entry`
+  await moveSite(db, { name, role }, { endpoint: lab.endpoint(lies) })
   const [site] = await db<{ id: string }[]>`
-    update site set created_at = now(), endpoint = ${lab.endpoint(lies)}, identity = null, cursor = null, synced_at = null,
+    update site set created_at = now(), identity = null, cursor = null, synced_at = null,
       full_synced_at = null where role = ${role} and name = ${name} returning id`
   await db`delete from ${db(role === 'target' ? 'machine' : 'instance')}
     where ${db(role === 'target' ? 'target_id' : 'site_id')} = ${site?.id ?? ''}::uuid`
@@ -86,6 +83,7 @@ test('an instance is known as migrated when its target was registered again, unt
   expect(await powerOn('vm-103')).toMatchObject({ state: 'succeeded' })
 })
 
+// promise: one-copy
 test('a source stays off when another platform has been registered under the name of its target', async () => {
   const { machineRef } = await migrated('vm-101')
   // There is no machine of that id.

@@ -19,6 +19,7 @@ const told = async (site: string) => {
 const syncSource = () => world.inventory.sync('vc')
 const syncTarget = () => world.inventory.sync('cloud', { role: 'target' })
 
+// promise: runs-twice-alarm
 test('a migrated machine and its source that both run are an alarm within one sync, whoever started them', async () => {
   const { id } = await world.ready('vm-101')
   await world.verify(id)
@@ -59,6 +60,7 @@ test('old news of a machine that was switched off since is no alarm', async () =
   expect(await told('cloud')).toEqual([])
 })
 
+// promise: runs-twice-alarm
 test('two machines of different places with one MAC address that both run are an alarm too', async () => {
   const { facts } = await instanceOf(db, 'vc', 'vm-104')
   expect(facts.power_state).toBe('on')

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest'
 import { askOperation } from '../../../src/operation/ask-operation.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
-import { createPowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { instanceOf } from '../../support/inventory.ts'
 import { createJourneyWorker, entryOf, overlapsOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -14,10 +13,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [
-  createPowerInstance(use),
-  createOperateMachine({ db, use }),
-] as readonly Handler[])
+const worker = createJourneyWorker(db, [handlePowerInstance, handleOperateMachine], use)
 
 /** A machine that was migrated, certified and runs on the target. */
 const migrated = async (ref: string) => {
@@ -52,6 +48,7 @@ const forget = async (entryId: string, ...what: readonly ('machine' | 'certifica
   for (const one of what) await db`delete from ${db(one)} where entry_id = ${entryId}::uuid`
 }
 
+// promise: one-copy
 test.each([
   ['nothing but its entry', []],
   ['its entry and the row of its machine', ['machine']],
@@ -158,6 +155,7 @@ test('a verified copy is not started beside a source that somebody has started',
   expect(await overlapsOf(lab)).toEqual([])
 })
 
+// promise: one-copy
 test("a copy that was not verified is nobody else's machine, and nobody starts it beside its source", async () => {
   const entry = await world.ready('vm-109')
   await world.inventory.sync('cloud', { role: 'target' })

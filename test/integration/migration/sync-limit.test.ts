@@ -62,6 +62,7 @@ const openWindow = async () => {
   await advanceEntries({ db, log: quietLog })
 }
 
+// promise: silent-target
 test('all first copies that wait for the limit of their batch may run when their window opens', async () => {
   const others = await queued(['vm-101', 'vm-102', 'vm-103'])
   await openWindow()

@@ -69,6 +69,7 @@ test('a top-up that stands in line when its window opens is called off, and the 
   await driveEntry(world, id, ['worker-done'])
 })
 
+// promise: top-up
 test('a top-up that comes no further when its window opens gives way to the cutover, which copies the rest', async () => {
   const id = await copied('vm-104')
   await lab.admin('POST /lab/faults', {

@@ -18,10 +18,14 @@ const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { from, to, worker } = world
 
-const settleDebts = createDebtSettler(db, {
-  [targetStartKind]: undoTargetStart(db, world.inventory.use),
-  [sourceStopKind]: undoSourceStop(db, world.inventory.use),
-})
+const settleDebts = createDebtSettler(
+  db,
+  {
+    [targetStartKind]: undoTargetStart,
+    [sourceStopKind]: undoSourceStop,
+  },
+  world.inventory.use,
+)
 
 const fault = (rule: Record<string, unknown>) =>
   lab.admin('POST /lab/faults', { kind: 'error', times: 1, ...rule })

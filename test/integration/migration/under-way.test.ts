@@ -97,6 +97,7 @@ const expectGivenBack = async (id: string, ref: string, machine: string | null) 
 }
 
 describe('a source that was asked to go down and has not yet', () => {
+  // promise: source-given-back
   test('is started when it has gone, by the undo of the cutover', async () => {
     const { id, machineRef } = await placeEntry(world, 'vm-101')
     const job = await sendTo(world, id, 'cutover-instance')
@@ -163,6 +164,7 @@ describe('a source that was asked to go down and has not yet', () => {
 })
 
 describe('a target whose start was accepted and has not come', () => {
+  // promise: one-copy
   test('is waited for and switched off by the undo, before its source is started', async () => {
     const { id, machineRef } = await world.ready('vm-104')
     const job = await startSlowly(id, machineRef)

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import type { DiskFacts } from '../../../src/domain/inventory/facts.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry-verbs.ts'
-import { createStartBatch } from '../../../workers/handlers/start-batch.ts'
+import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import { checkInvariants } from '../../support/invariants.ts'
@@ -18,7 +18,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const call = clientOf(depsOver(db))
-const starter = createJourneyWorker(db, [createStartBatch()] as never)
+const starter = createJourneyWorker(db, [handleStartBatch])
 
 /** Says at the source how the first disk is attached, and lets a sync see it. */
 const attach = async (ref: string, how: Partial<DiskFacts>): Promise<void> => {
@@ -39,6 +39,7 @@ const startJobs = async (): Promise<void> => {
   for (const { id } of jobs) await starter.finish(id)
 }
 
+// promise: changed-source
 test('an instance made unfit in conflict is blocked when the conflict is resolved, and goes on when it is fit again', async () => {
   const instance = await instanceOf(db, world.source.name, 'vm-101')
   const made = await call('POST', '/v1/batches', {
@@ -70,6 +71,7 @@ test('an instance made unfit in conflict is blocked when the conflict is resolve
   expect(await checkInvariants(db)).toEqual([])
 })
 
+// promise: changed-source
 test('what the remedy of drifted disks says can be done: after a sync and a retry the entry is judged by the disks as they are', async () => {
   const { id, instanceId } = await placeEntry(world, 'vm-102')
   await db`update instance set frozen_by = ${`batch/${world.batch.name}`} where id = ${instanceId}::uuid`

@@ -146,6 +146,7 @@ test('a source that is started while its copy boots stops the copy: there are ne
   await lab.database.db`delete from lab.power_log where machine in ('vm-106', ${machine})`
 })
 
+// promise: one-copy
 test('a source that is on right before the start keeps the copy off', async () => {
   const entry = await world.ready('vm-107')
   await lab.admin('POST /lab/faults', {

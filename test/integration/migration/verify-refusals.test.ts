@@ -204,6 +204,7 @@ describe('where it would land now', () => {
 })
 
 describe('the bytes', () => {
+  // promise: certificate
   test('one bit that is another, wherever it is: no certificate, by force too; a retry mends it', async () => {
     const entry = await world.ready('vm-108')
     const [disk] = await listEntryDisks(db, entry.id)

@@ -78,6 +78,7 @@ test('that it ran is not forgotten when the worker is cut right after the power-
   await expectStale(entry)
 })
 
+// promise: certificate
 test('what the source wrote since is in the next copy, and only that one is certified', async () => {
   const entry = await world.ready('vm-104')
   await start('vm-104')

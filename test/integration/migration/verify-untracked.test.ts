@@ -64,6 +64,7 @@ describe('an untracked source that wrote when nobody looked, and is off again', 
     expect(await overlapsOf(lab)).toEqual([])
   })
 
+  // promise: certificate
   test('while its target booted: that one is stopped, and what was written is copied first', async () => {
     const { id, machineRef } = await untracked('vm-106')
     await lab.admin('POST /lab/faults', { kind: 'error', call: 'guest', site: 'cloud', machine: machineRef })

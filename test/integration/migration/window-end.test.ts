@@ -52,6 +52,7 @@ const isBack = async (id: string) => {
 }
 
 describe('a window ends while the verification', () => {
+  // promise: window-end
   test.each([
     ['stands in line', 'vm-101', () => Promise.resolve()],
     [
@@ -86,6 +87,7 @@ describe('a window ends while the verification', () => {
     expect(await ownedMachines(world)).not.toContain(machineRef)
   })
 
+  // promise: window-end
   test('is at work: it stops before it starts the target, also when nobody has called it off yet', async () => {
     const { id, machineRef } = await world.ready('vm-104')
     await holdWindow(id, 3_600)

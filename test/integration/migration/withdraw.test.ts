@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
 import { eventsOf } from '../../support/inventory.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
 import {
-  createJourneyWorker,
   createJourneyWorld,
   entryOf,
   overlapsOf,
@@ -19,7 +18,7 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, createHandlersOf(world))
+const worker = createCopyWorker(world)
 
 const withdraw = async (
   entryId: string,
@@ -65,6 +64,7 @@ test('our copy is stopped and gone before the source runs again, and nothing is 
   })
 })
 
+// promise: one-copy
 test('while the target cannot be seen nothing is started', async () => {
   const entry = await cutOver('vm-102')
   await lab.admin('POST /lab/faults', {
@@ -88,6 +88,7 @@ test("a stranger's machine is never touched, whatever was recorded", async () =>
   expect(await isThere(machine)).toBe(true)
 })
 
+// promise: own-by-id
 test('a machine whose making was never answered is found by its tag and goes', async () => {
   const entry = await placeEntry(world, 'vm-106')
   await db`update entry set machine_ref = null where id = ${entry.id}::uuid`

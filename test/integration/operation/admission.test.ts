@@ -144,6 +144,7 @@ const underWay = async ({ operation }: AskedOperation): Promise<void> => {
   await db`update job set state = 'running', lease_until = now() + interval '1 hour' where id = ${operation.jobId ?? ''}::uuid`
 }
 
+// promise: older-lets-go
 test('what was canceled and still lets go counts: a stop is let in behind a start that may come about', async () => {
   const machine = await addMachine(db, { power: 'off' })
   const start = await ask(machine, { kind: 'start', force: false })
@@ -170,6 +171,7 @@ test('what was canceled before it asked the platform for anything leaves the mac
   })
 })
 
+// promise: person-first
 test('the undoing of one that gave way does not stand behind what matters less than the newer', async () => {
   const machine = await addMachine(db, { power: 'on' })
   const wanted = (kind: 'evict' | 'stop', force: boolean, cause: 'evacuation' | 'person') =>

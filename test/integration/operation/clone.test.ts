@@ -57,6 +57,7 @@ test('a lost answer makes one copy', async () => {
   expect(await called('db-copy')).toHaveLength(1)
 })
 
+// promise: own-by-id
 test('one that is given up is waited for and taken away; a stranger of that name stays', async () => {
   await site.done('POST /instances/vm-105/clone', { name: 'double', folder: '', owner: {} })
   const [theirs] = await called('double')

@@ -50,6 +50,7 @@ await onEachBell('a target that hangs', ({ database: { db }, env }) => {
     return row ?? { running: 0, ended: 0 }
   }
 
+  // promise: hung-target
   test('delays no operation of another target, and none that is asked for later or matters less', async () => {
     const dead = await addTarget('dead')
     const living = await addTarget('living')

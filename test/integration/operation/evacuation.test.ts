@@ -53,6 +53,7 @@ const cancel = (id: string) => db.begin((tx) => cancelOperation(tx, { id, by: 'a
 const dueNow = (machine: string) => db`
   update operation set come_back_at = now() - interval '1 second' where machine_id = ${machine}::uuid and come_back_at is not null`
 
+// promise: evacuation
 test('it gives way to a person, and comes back when that has ended, whatever became of it', async () => {
   for (const to of ['completed', 'failed'] as const) {
     const machine = await addMachine(db, { power: 'on' })
@@ -77,6 +78,7 @@ test('it gives way to a person, and comes back when that has ended, whatever bec
   }
 })
 
+// promise: evacuation
 test('it stays down while the machine is off or elsewhere, and comes back when it runs there again', async () => {
   const machine = await addMachine(db, { power: 'on' })
   await ask(machine, evict, 'evacuation')
@@ -126,6 +128,7 @@ test('while it is denied it rests longer each time, and tells of it no more than
   expect(told).toMatchObject([{ detail: { reason: 'not-for-run-policy', cause: 'evacuation' } }])
 })
 
+// promise: evacuation
 test('a person who cancels it has the machine stay, also when it only waits to come back', async () => {
   const machine = await addMachine(db, { power: 'on' })
   const active = await ask(machine, evict, 'evacuation')

@@ -2,19 +2,11 @@ import { expect, test } from 'vitest'
 import { queueMost } from '../../../src/domain/operation/admit.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
 import { rehearseOperation } from '../../../src/operation/rehearse.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
-import { createPowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
-import { createHandlersOf } from '../../support/journey-handlers.ts'
-import {
-  createJourneyWorker,
-  createJourneyWorld,
-  entryOf,
-  placeEntry,
-  powerOf,
-  sendTo,
-} from '../../support/journeys.ts'
+import { createCopyWorker } from '../../support/copy-worker.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -22,11 +14,7 @@ import { createDatabase } from '../../support/postgres.ts'
 const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createJourneyWorld(db, lab)
-const worker = createJourneyWorker(db, [
-  ...createHandlersOf(world),
-  createPowerInstance(world.inventory.use) as Handler,
-  createOperateMachine({ db, use: world.inventory.use }) as Handler,
-])
+const worker = createCopyWorker(world, undefined, undefined, [handlePowerInstance, handleOperateMachine])
 const call = clientOf(depsOver(db))
 
 /** An entry whose source is off on its account. */
@@ -73,6 +61,7 @@ test('a stop of an instance in a committed migration is refused, and with force 
   expect(await powerOf(world.from, 'vm-101')).toBe('off')
 })
 
+// promise: stop-in-migration
 test('a stop of a machine in a committed migration is refused, and with force gives the migration up first', async () => {
   const entry = await committed('vm-103')
   const machine = await addMachine(db, {
@@ -102,6 +91,7 @@ test('a queue that is full is said to be', async () => {
   await expect(ask(machine, false, 'queue')).rejects.toMatchObject({ code: 'queue-full' })
 })
 
+// promise: stop-in-migration
 test('where the stop cannot be asked for, the migration goes on', async () => {
   const { id, instanceId } = await committed('vm-102')
   await db`update site set connectivity = 'unknown' where id = ${world.source.id}::uuid`

@@ -71,6 +71,7 @@ test('a start that waited behind the hibernation does not throw its memory away'
   expect(await world.tasks('vm-103', 'start')).toEqual([])
 })
 
+// promise: lost-answer
 test('a lost answer saves and wakes it once', async () => {
   const machine = await world.machine('vm-104')
   await world.fault({ kind: 'lost-answer', call: ['save', 'restore'], machine: 'vm-104', times: 1 })
@@ -127,6 +128,7 @@ test('a state that is not complete does not count, and the error says what to do
   expect(await world.done(machine, 'start')).toMatchObject({ state: 'completed', result: { power: 'on' } })
 })
 
+// promise: unknown-is-not-absent
 test('a machine whose saved memory is gone is not started cold unless somebody says so', async () => {
   const { machine, state } = await hibernated('vm-108')
   await site.call(`DELETE /saved/${state}`)

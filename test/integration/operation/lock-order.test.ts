@@ -4,8 +4,7 @@ import { findOperation } from '../../../db/queries/operation-rows.ts'
 import { cancelInTransaction } from '../../../src/ledger/cancel.ts'
 import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
 import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -20,7 +19,7 @@ const target = await makeSite(db, {
   ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
 })
 const { use } = createInventoryWorker(db, openLab)
-const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+const worker = createJourneyWorker(db, [handleOperateMachine], use)
 
 const ask = async (ref: string) => {
   const machineId = await addMachine(db, { targetId: target.id, ref, power: 'on' })

@@ -53,6 +53,7 @@ test('nothing is done to the source of a migration that has switched it off', as
     ).rejects.toMatchObject({ code: 'in-migration', detail: { blocker: entry } })
 })
 
+// promise: source-stays-off
 test('a machine that was migrated away is not started where it was, and can be stopped there', async () => {
   const { id, uuid } = await stopped('vm-102')
   // Its UUID may be another by now: at one place the id is enough.
@@ -66,6 +67,7 @@ test('a machine that was migrated away is not started where it was, and can be s
   expect(await world.done(id, 'stop', { force: true })).toMatchObject({ state: 'completed' })
 })
 
+// promise: source-stays-off
 test('a run policy starts no machine that a migration has switched off or taken away', async () => {
   for (const [ref, state] of [
     ['vm-103', 'post-import'],

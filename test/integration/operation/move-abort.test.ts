@@ -42,6 +42,7 @@ const newer: readonly OperationVariant[] = [
   { kind: 'restart', force: true },
 ]
 
+// promise: move-gives-way
 test.each(newer.map((variant) => [variantText(variant), variant] as const))(
   'a syncing move gives way to a %s: it is aborted first, and the machine never leaves its host',
   async (_text, { kind, force }) => {
@@ -93,6 +94,7 @@ test.each(moves.map((variant) => [variantText(variant), variant] as const))(
   },
 )
 
+// promise: move-gives-way
 test('once it switches over, nothing takes its place and nobody gives it up', async () => {
   const { machine, move } = await moving(95)
   expect(move.pastReturn).toBe(true)
@@ -143,6 +145,7 @@ test('a person gives a move up, and it is aborted', async () => {
   expect(await world.power(machine.ref)).toMatchObject({ state: 'on', host: 'node-1' })
 })
 
+// promise: debt
 test('an abort that gets no answer is owed, and until it is done nothing newer acts', async () => {
   const { machine, move } = await moving(50)
   await world.fault({ kind: 'error', code: 'platform-unreachable', call: 'abort' })

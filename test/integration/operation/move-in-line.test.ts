@@ -58,10 +58,14 @@ const begun = async (asked: OperationRow): Promise<OperationRow> => {
   return now
 }
 
+// promise: bounded-wait
 test('a move that was refused once stands in line past its deadline, and gets done when its turn has come', async () => {
   const { before, machine, waits } = await refusedOnce()
   expect(waits.inLineSince).not.toBeNull()
   expect(await world.turn(waits)).toMatchObject({ state: 'running', reason: 'awaiting-slot' })
+  const released =
+    await db`select distinct reason from event where job_id = ${waits.jobId} and type = 'job.released'`
+  expect(released).toEqual([{ reason: 'awaiting-slot' }])
   // While it only stands there it holds nothing that others could use.
   expect(await holdsOf(db, 'host-outbound-moves/vc.node-1')).toEqual([])
   await pass(waits, 50)

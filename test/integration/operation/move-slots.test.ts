@@ -58,6 +58,7 @@ const followUnlessInLine = async (operation: OperationRow): Promise<void> => {
   if (job.waitReason !== 'token' || job.state !== 'waiting') await world.turn(operation)
 }
 
+// promise: move-slots
 test.each([
   { outbound: 1, syncs: 1 },
   { outbound: 2, syncs: 2 },
@@ -93,6 +94,8 @@ test.each([
   },
 )
 
+// promise: move-slots
+// promise: bounded-wait
 test('who stands in line says for what, who has it and where it stands; and its deadline does not run', async () => {
   await world.limit('target-moves', 1)
   const [first, second, third] = await machinesOn('node-2', 3)
@@ -128,6 +131,7 @@ test('who stands in line says for what, who has it and where it stands; and its 
   expect(await world.turn(last)).toMatchObject({ state: 'completed' })
 })
 
+// promise: move-slots
 test('a move whose worker is lost keeps its slots, because it goes on at the target', async () => {
   await world.limit('target-moves', 1)
   const [first, second] = await machinesOn('node-2', 2)

@@ -145,6 +145,7 @@ test('while a person moves the machine by hand it waits, and has nothing to do w
   expect(await world.tasks(machine.ref, 'move')).toHaveLength(1)
 })
 
+// promise: lost-answer
 test('a move whose answer was lost is found again by its name, and not begun twice', async () => {
   const machine = await world.running({ moveMs: 3_600_000 })
   await world.pace(1)

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import { findOperation } from '../../../db/queries/operation-rows.ts'
 import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
+import type { UndoContext, Undoer } from '../../../src/ledger/job.ts'
 import { sweepDebts, sweepLeases } from '../../../src/ledger/sweeps.ts'
 import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
-import type { Handler, Undoer } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { createInventoryWorker } from '../../support/inventory.ts'
 import { createJourneyWorker } from '../../support/journeys.ts'
 import { expire, jobOf, mustClaim } from '../../support/ledger.ts'
@@ -17,22 +17,19 @@ import { strictLog } from '../../support/strict-log.ts'
 
 const { db, lab, site, target, power } = await createOperatingWorld()
 const { use } = createInventoryWorker(db, openLab)
-const operate = createOperateMachine({ db, use })
 /** Whether what a job began can be called off now. */
 const world = { answers: true }
 const undoers: Record<string, Undoer> = Object.fromEntries(
-  Object.entries(operate.undoers ?? {}).map(([kind, undo]) => [
+  Object.entries(handleOperateMachine.undoers ?? {}).map(([kind, undo]) => [
     kind,
-    async (...effect: Parameters<Undoer>) => {
+    async (undoing: UndoContext) => {
       if (!world.answers) throw new Error('Nobody answers.')
-      await undo(...effect)
+      await undo(undoing)
     },
   ]),
 )
-const worker = createJourneyWorker(db, [
-  { ...operate, undoers },
-  createSettleDebt(new Map(Object.entries(undoers))),
-] as readonly Handler[])
+const settle = handleSettleDebt(new Map(Object.entries(undoers)))
+const worker = createJourneyWorker(db, [{ ...handleOperateMachine, undoers }, settle], use)
 
 const ask = (machineId: string, variant: OperationVariant) =>
   db.begin((tx) =>
@@ -76,6 +73,7 @@ const warningsOf = (machine: string) => db<{ type: string; messages: { text: str
 const endedAgo = (id: string, seconds: number) => db`
   update operation set finished_at = now() - ${seconds} * interval '1 second' where id = ${id}::uuid`
 
+// promise: older-lets-go
 test('whoever waits for an older one is woken when that has let go, and not before', async () => {
   const { polite, forced } = await hangingStop('vm-101')
   expect(await worker.follow(workOf(forced))).toMatchObject({
@@ -95,6 +93,7 @@ test('whoever waits for an older one is woken when that has let go, and not befo
   expect(await findOperation(db, idOf(polite))).toMatchObject({ settledAt: expect.any(Date) })
 })
 
+// promise: older-lets-go
 test('an effect that could not be undone keeps the machine until it is, and everything goes on by itself then', async () => {
   const { machine, polite, forced } = await hangingStop('vm-102')
   world.answers = false
@@ -137,6 +136,7 @@ test('an effect that could not be undone keeps the machine until it is, and ever
   expect(await powerOf('vm-102')).toBe('off')
 })
 
+// promise: older-lets-go
 test('one whose older does not let go until its own time is over fails with that, and has done nothing', async () => {
   const { polite, forced } = await hangingStop('vm-103')
   await worker.follow(workOf(forced))

@@ -129,6 +129,7 @@ const warned = async (): Promise<string[]> => {
   return rows.map(({ machine }) => machine)
 }
 
+// promise: hung-target
 test('a machine that is locked is ticked in a later round, and the others in this one', async () => {
   const [locked, free] = [await addLeft(), await addLeft()]
   await warn(locked)

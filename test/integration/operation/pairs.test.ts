@@ -208,6 +208,7 @@ const makeFit = async ({ kind }: OperationVariant, { id }: MovingMachine): Promi
   if (kind === 'restore') await world.done(id, 'snapshot', { params: { name: 'before' } })
 }
 
+// promise: matrix
 test('whatever may not take its place leaves the one under way untouched, and that one is done', async () => {
   await world.pace(0)
   const machines = await world.allRunning(operationVariants.map(() => ({})))

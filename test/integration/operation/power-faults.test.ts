@@ -42,6 +42,7 @@ test('a start waits for room on a host, and goes on when there is some', async (
   expect(await effectsOf(db, asked.jobId ?? '')).toHaveLength(1)
 })
 
+// promise: bounded-wait
 test('no wait goes beyond the deadline, and what was in the way is said then', async () => {
   await off('vm-102')
   const machine = await world.machine('vm-102', 'off')
@@ -206,6 +207,7 @@ test('a start that is given up in its middle is waited for, and its machine is k
   expect(await world.row(machine)).toMatchObject({ power: 'on' })
 })
 
+// promise: chains
 test('a chain of three ends where the last one leads: a start without room, a stop, a stop by force', async () => {
   await off('vm-109')
   const machine = await world.machine('vm-109', 'off')

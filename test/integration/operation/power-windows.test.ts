@@ -29,6 +29,7 @@ const stopThenForce = async (ref: string, kind: 'stop' | 'restart') => {
   return forced
 }
 
+// promise: escalation
 test('stop <- restart!, while the guest goes off before it can be reset: it is started', async () => {
   const restart = await stopThenForce('vm-101', 'restart')
   await lab.pass(30_000)
@@ -52,6 +53,7 @@ test('stop <- stop!, while the guest goes off before the plug is pulled: it is d
   expect(await atEnd(plug)).toMatchObject({ state: 'completed', result: { power: 'off' } })
 })
 
+// promise: escalation
 test('start <- stop, when the start was accepted: the guest is asked until it hears, and goes off', async () => {
   await site.done('POST /instances/vm-103/power', { verb: 'stop' })
   const machine = await world.machine('vm-103', 'off')

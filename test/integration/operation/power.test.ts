@@ -5,8 +5,7 @@ import { type AskedOperation, askOperation } from '../../../src/operation/ask-op
 import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
 import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -23,7 +22,7 @@ const target = await makeSite(db, {
   ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
 })
 const { use } = createInventoryWorker(db, openLab)
-const worker = createJourneyWorker(db, [createOperateMachine({ db, use })] as readonly Handler[])
+const worker = createJourneyWorker(db, [handleOperateMachine], use)
 
 const powerOf = async (ref: string): Promise<string> =>
   ((await site.call(`GET /instances/${ref}/power`)).json as { state: string }).state
@@ -77,6 +76,7 @@ test('the next in the queue has its turn when the one before it has ended', asyn
   expect(await powerOf('vm-102')).toBe('on')
 })
 
+// promise: chains
 test('a start that its host has no room for gives way to a stop, and the machine stays off', async () => {
   await site.done('POST /instances/vm-103/power', { verb: 'stop' })
   await lab.admin('POST /lab/faults', {
@@ -107,6 +107,7 @@ test('a start that its host has no room for gives way to a stop, and the machine
   expect(await findOperation(db, stop.operation.id)).toMatchObject({ state: 'completed' })
 })
 
+// promise: chains
 test('a stop by force takes the place of one whose guest does not hear', async () => {
   await lab.admin('PATCH /lab/sites/vcenter/instances/vm-105', { shutdown: 'hangs' })
   const machine = await machineOf('vm-105', 'on')
@@ -170,6 +171,7 @@ test('one that its job could not do fails, with why, and lets the next one have 
   await lab.admin('DELETE /lab/faults')
 })
 
+// promise: bounded-wait
 test('who waits in vain ends in time, and nothing is left of it', async () => {
   const machine = await machineOf('vm-107', 'on')
   await ask(machine, { kind: 'snapshot', force: false })

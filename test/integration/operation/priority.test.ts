@@ -31,6 +31,7 @@ const claimAll = async (): Promise<string[]> => {
   }
 }
 
+// promise: person-first
 test('of all that is due at one target what a person asked for goes first, then evacuations, then run policies', async () => {
   const target = uuidv7()
   // The last to come is the first to go.
@@ -40,6 +41,7 @@ test('of all that is due at one target what a person asked for goes first, then 
   expect(await claimAll()).toEqual([...ten('person'), ...ten('evacuation'), ...ten('policy')])
 })
 
+// promise: person-first
 test('a person who asks while others are served is the next', async () => {
   const target = uuidv7()
   for (const cause of ['policy', 'evacuation', 'policy', 'evacuation'] as const) await askFor(target, cause)

@@ -47,6 +47,7 @@ test('a refusal is told of with who asked, why, and who is in the way', async ()
   ])
 })
 
+// promise: ends-told
 test('the same refusal to the same person is counted each time, and told of again only after a minute', async () => {
   const machine = await addMachine(db, { power: 'off' })
   const before = await counted()

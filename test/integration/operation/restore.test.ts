@@ -184,6 +184,7 @@ test.each([
   },
 )
 
+// promise: lost-answer
 test('one whose task the platform has forgotten is not done again, and what ran is started again', async () => {
   const ref = 'vm-209'
   await snapshot(ref, 'before')

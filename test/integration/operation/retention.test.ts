@@ -31,6 +31,7 @@ const pass = async (): Promise<void> => {
   }
 }
 
+// promise: operation-retention
 test('old operations go by the time they ended, and the newest ten of each machine stay', async () => {
   const [busy, quiet, young] = await Promise.all([addMachine(db), addMachine(db), addMachine(db)])
   await addEnded(busy, 50, 31)
@@ -43,6 +44,7 @@ test('old operations go by the time they ended, and the newest ten of each machi
   expect(await countOf(young)).toBe(40)
 })
 
+// promise: operation-retention
 test('how long ago an operation was asked for does not count, only how long ago it ended', async () => {
   const [waited, quick] = await Promise.all([addMachine(db), addMachine(db)])
   // A hundred days in a queue, and ended yesterday; beside them, what was asked for later and ended before.
@@ -55,6 +57,7 @@ test('how long ago an operation was asked for does not count, only how long ago 
   expect(await countOf(quick)).toBe(12)
 })
 
+// promise: operation-retention
 test('what has not settled stays, however old', async () => {
   const machine = await addMachine(db)
   await addEnded(machine, 12, 100)

@@ -34,6 +34,7 @@ const insert = (machineId: string, state: OperationState, id = uuidv7()): Promis
 
 const stateOf = async (id: string): Promise<string | undefined> => (await findOperation(db, id))?.state
 
+// promise: operation-table
 test('an operation moves along the edges of its table, and along no other', async () => {
   const wrong: string[] = []
   for (const state of operationStates)
@@ -62,6 +63,7 @@ test('what was seen in another state than it is in stays as it is', async () => 
   ).rejects.toThrow('No operation that is pending can complete.')
 })
 
+// promise: operation-table
 test('a second operation at a machine is refused by Postgres itself, whoever stores it', async () => {
   for (const first of activeStates)
     for (const second of activeStates) {
@@ -76,6 +78,7 @@ test('a second operation at a machine is refused by Postgres itself, whoever sto
     }
 })
 
+// promise: operation-table
 test('turns come in the order of asking, also where the clocks of those who ask do not agree', async () => {
   const machine = await addMachine(db)
   const active = await insert(machine, 'pending')

@@ -35,6 +35,7 @@ const latest = async (machine: string): Promise<OperationRow> => {
   return operation
 }
 
+// promise: run-policy
 test('a machine that is always to be on is started when it is seen off, and left alone then', async () => {
   await world.site.done('POST /instances/vm-101/power', { verb: 'stop' })
   const machine = await addKept('vm-101', 'always-on', 'off')
@@ -58,6 +59,7 @@ test('a start of a machine that is on already does nothing to it', async () => {
   expect((await world.row(machine)).power).toBe('on')
 })
 
+// promise: run-policy
 test('what a person stops stays off until a person starts it', async () => {
   const machine = await addKept('vm-103', 'always-on-unless-stopped', 'on')
   await world.done(machine, 'stop', { force: true })
@@ -75,6 +77,7 @@ test('what a person stops stays off until a person starts it', async () => {
   expect(await latest(machine)).toMatchObject({ state: 'superseded', supersededBy: stop.id })
 })
 
+// promise: run-policy
 test('a machine that is always to be off is stopped politely', async () => {
   const machine = await addKept('vm-105', 'always-off', 'on')
   await keepRunPolicies(db, strictLog)
@@ -110,6 +113,7 @@ test('failures make the rests longer, people hear of the third, and a success en
   expect(await db`select 1 from warning where entity_id = ${machine}`).toHaveLength(0)
 })
 
+// promise: unknown-is-not-absent
 test('nothing is done to what nobody can tell, or what others have', async () => {
   const off = (given: Parameters<typeof addMachine>[1] = {}) =>
     addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on', ...given })
@@ -153,6 +157,7 @@ test('a target at which nothing comes to an end keeps no other from its turn', a
   expect(await askedOf(machine)).toMatchObject([{ kind: 'start' }])
 })
 
+// promise: run-policy
 test('after an outage not everything is started at once', async () => {
   for (let made = 0; made < 70; made += 1)
     await addMachine(db, { targetId: target.id, power: 'off', runPolicy: 'always-on' })

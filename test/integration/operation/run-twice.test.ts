@@ -29,6 +29,7 @@ const doubled = async (ref: string) => {
 }
 const switchOther = (verb: 'start' | 'stop') => other.done('POST /instances/vm-1/power', { verb })
 
+// promise: one-copy
 test('a machine is not started while the same VM runs elsewhere, and is once that one is off', async () => {
   const { id } = await doubled('vm-101')
   const refused = await world.done(id, 'start')

@@ -59,6 +59,7 @@ test('one without a name gets one that tells when it was asked for', async () =>
   expect(snapshot?.name).toBe(`drover ${operation.createdAt.toISOString()}`)
 })
 
+// promise: lost-answer
 test('one whose answer was lost is found again, and not made twice', async () => {
   const machine = await world.machine('vm-103')
   await world.fault({ kind: 'lost-answer', call: 'snapshot-create', machine: 'vm-103', times: 1 })
@@ -70,6 +71,7 @@ test('one whose answer was lost is found again, and not made twice', async () =>
   expect(await world.tasks('vm-103', 'snapshot-create')).toHaveLength(1)
 })
 
+// promise: foreign-task
 test('what somebody else is at is waited for, and never taken for ours', async () => {
   const machine = await world.machine('vm-110')
   const refusal = { code: 'platform-busy', failure: 'refused', call: 'snapshot-create' } as const
@@ -106,6 +108,7 @@ test('what takes long is waited for outside of turns, with progress that never g
   await world.pace(0)
 })
 
+// promise: own-by-id
 test('one that is given up is waited for and then removed, and no other that has its name', async () => {
   const machine = await world.machine('vm-105')
   await site.done('POST /instances/vm-105/snapshots', { name: 'same', memory: false, quiesce: false })

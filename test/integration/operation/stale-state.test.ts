@@ -36,6 +36,7 @@ const expectNothingToWake = async (machine: string, ref: string, state: string) 
   expect(await savedStatus(state)).toBe(404)
 }
 
+// promise: old-memory
 test('a wake that finds its machine running lets go of the memory, and is refused', async () => {
   const { machine, state } = await hibernated('vm-101')
   await byHand('vm-101', 'start')
@@ -82,6 +83,7 @@ test('a machine that ran and is hibernated anew has its new memory alone', async
   expect(await world.row(machine)).toMatchObject({ power: 'off', savedState: anew })
 })
 
+// promise: old-memory
 test('a sync lets go of the memory of a machine that runs, also when somebody else has noted that before', async () => {
   const { machine, state } = await hibernated('vm-105')
   await byHand('vm-105', 'start')

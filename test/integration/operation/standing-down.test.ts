@@ -62,6 +62,7 @@ const expectWhole = async (): Promise<void> => {
   expect(await checkMachines(db, await readLabLog(lab, 'cloud'))).toEqual([])
 }
 
+// promise: evacuation
 test('an evacuation whose copying gave way to a restart comes back by itself, and the machine leaves its host once', async () => {
   const { machine, evict } = await leaving()
   const restart = await world.ask(machine.id, 'restart', { force: true })

@@ -38,6 +38,7 @@ const foldAll = async (): Promise<void> => {
   while ((await foldOperationEnds(db, 7)) > 0);
 }
 
+// promise: ends-told
 test('every end is counted once, however many fold at once, and counts survive what is pruned', async () => {
   const machines = await Promise.all(Array.from({ length: 20 }, () => addMachine(db, { power: 'on' })))
   for (const machine of machines) {

@@ -125,6 +125,7 @@ test(
   5 * startMs,
 )
 
+// promise: one-command
 test(
   'a lab that cannot start says why and takes nobody along',
   async () => {

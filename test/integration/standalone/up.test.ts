@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs'
+import { readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -33,6 +33,7 @@ const addressOf = async (up: TestProcess): Promise<string> => {
 
 const workersOf = (dataDir: string) => processesOf(dataDir).filter(({ command }) => / worker$/.test(command))
 
+// promise: one-command
 test(
   'one command starts everything, shows an inventory, and leaves nothing running after Ctrl-C',
   async () => {
@@ -50,6 +51,24 @@ test(
     const headers = { authorization: `Bearer ${shown}` }
     expect((await fetch(`${address}/v1/jobs`, { headers })).status).toBe(200)
 
+    // The command line and the start itself use a socket: nobody else can listen there, nor read the token.
+    const cli = async (...args: string[]) => {
+      const started = await startProcess({
+        command: process.execPath,
+        args: ['src/cli/drover.mjs', ...args],
+        env: { DROVER_DATA_DIR: dataDir },
+      })
+      return { ...(await settles(started.exited, { what: args.join(' ') })), output: started.output }
+    }
+    const doctor = await cli('doctor')
+    expect(doctor).toMatchObject({ code: 0 })
+    expect(doctor.output).toContain(`answers at the socket ${join(dataDir, 'socket', 'api.sock')}`)
+    expect(doctor.output).toContain(`with the token in ${join(dataDir, 'local.token')}`)
+    expect((await cli('events', '--limit', '3', '--json')).code).toBe(0)
+    expect((await cli('assessment', '--csv')).output).toContain('"lab-vcenter"')
+    const { mode } = statSync(join(dataDir, 'socket', 'api.sock'))
+    expect(mode & 0o777).toBe(0o600)
+
     const second = await npmStart(dataDir)
     await second.line(`Drover already runs in ${dataDir}: process ${up.pid}`)
     expect(second.output).toContain(address)
@@ -61,6 +80,8 @@ test(
     expect(up.output).toContain('Nothing is left running.')
     expect(processesOf(dataDir)).toEqual([])
     expect(readdirSync(dataDir)).not.toContain('drover.lock')
+    expect(readdirSync(join(dataDir, 'socket'))).toEqual([])
+    expect(await cli('doctor')).toMatchObject({ code: 3 })
 
     const again = await npmStart(dataDir, { DROVER_LAB: '0' })
     await addressOf(again)
@@ -74,6 +95,7 @@ test(
   4 * startMs,
 )
 
+// promise: one-command
 test(
   'kill -9 of the supervisor ends its roles, and the next start goes on with the same data',
   async () => {

@@ -10,6 +10,7 @@ const limitMs = process.env.RUNS === undefined ? 25_000 : 400_000
 const floor = Math.min(20, runs)
 const seed = process.env.SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.SEED)
 
+// promise: last-wish
 test(`whatever meets at a machine, the last to survive has its way, once (SEED=${seed} RUNS=${runs})`, async () => {
   const { stories, ends, told } = await simulateMeetings(db, { seed, runs, floor, limitMs })
   console.info(told)

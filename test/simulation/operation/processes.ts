@@ -3,9 +3,8 @@ import type { Db } from '../../../db/client.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { sweepLeases } from '../../../src/ledger/sweeps.ts'
 import type { Platform } from '../../../src/platforms/ports.ts'
-import type { Handler } from '../../../workers/handler.ts'
-import { createOperateMachine } from '../../../workers/handlers/operate-machine.ts'
-import { createSettleDebt } from '../../../workers/handlers/settle-debt.ts'
+import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { LeaseKeeper } from '../../../workers/lease-keeper.ts'
 import { Runner } from '../../../workers/runner.ts'
 import { quietLog } from '../../support/events.ts'
@@ -38,15 +37,14 @@ export class Processes {
   async work(job: { readonly id: string; readonly kind: string }, fate: Fate): Promise<void> {
     const life = new Life(fate)
     const db = mortalDb(this.#db, life)
-    const use = <Result>(_site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
+    const usePlatform = <Result>(_site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
       work(this.#cloud.reachedBy(life))
-    const operate = createOperateMachine({ db, use }) as Handler
-    const undoers = new Map(Object.entries(operate.undoers ?? {}))
-    const handlers = [operate, createSettleDebt(undoers) as Handler]
+    const undoers = new Map(Object.entries(handleOperateMachine.undoers ?? {}))
+    const handlers = [handleOperateMachine, handleSettleDebt(undoers)]
     const base = { workerId: uuidv7(), leaseMs, clock: life.clock, log: quietLog }
     const keeper = new LeaseKeeper({ ...base, db: this.#db })
     const runner = new Runner({
-      ...{ ...base, db, keeper, undoers },
+      ...{ ...base, db, keeper, undoers, usePlatform },
       handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
     })
     const [row] = await this.#db<

@@ -88,7 +88,7 @@ const isStopped = (db: Db) => db`exists (select from pause p where p.scope = 'la
 
 const atRest: readonly string[] = ['finished', 'conflict', 'error', 'canceled', 'blocked']
 
-/** Of each copy of ours that is somewhere there is a record. */
+/** Of each copy of ours that is somewhere there is a record; of one that a person waived, the debt with its name. */
 const judgeCopies = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
   const unknown: string[] = []
   for (const copy of estate.machines.values()) {
@@ -96,7 +96,8 @@ const judgeCopies = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
     if (entry === undefined) continue
     const [row] = await db<{ known: boolean }[]>`
       select exists (select from entry where id = ${entry}::uuid)
-        or exists (select from machine where ref = ${copy.ref} and gone_at is null) as known`
+        or exists (select from machine where ref = ${copy.ref} and gone_at is null)
+        or exists (select from effect where state = 'waived' and undo ->> 'machine_ref' = ${copy.ref}) as known`
     if (!row?.known) unknown.push(`copy: of ${tell(copy)} there is no record`)
   }
   return unknown

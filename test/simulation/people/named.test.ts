@@ -128,3 +128,25 @@ test.each(['fault-after-done', 'answer-lost', 'takes-long'] as const)(
     expect(await db`select from entry where state <> 'finished'`).toEqual([])
   },
 )
+
+test('the debt of a copy that a person waived names the copy that stays', async () => {
+  const world = await begin()
+  await world.take({ do: 'rounds', times: 1 })
+  await live(world, [
+    { do: 'entry', verb: 'cancel', at: 1 },
+    { do: 'entry', verb: 'remove-with-copy', at: 1 },
+    { do: 'start-all', raw: false },
+    { do: 'pass' },
+    { do: 'trouble', at: 0, mode: 'away' },
+    { do: 'waive', what: 'effect', at: 1 },
+  ])
+  const waived = await db`select undo ->> 'machine_ref' as ref from effect where state = 'waived'`
+  const entries = await db<{ id: string }[]>`select id from entry`
+  const left = [...world.estate.machines.values()].filter(
+    ({ owner }) =>
+      owner['drover.entry'] !== undefined && entries.every(({ id }) => id !== owner['drover.entry']),
+  )
+  expect(left.map(({ ref }) => ref)).toEqual(waived.map(({ ref }) => ref))
+  expect(left).toHaveLength(1)
+  expect(await judgeRest(world)).toEqual([])
+})

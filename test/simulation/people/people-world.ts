@@ -234,7 +234,7 @@ export class PeopleWorld {
   async #empty(): Promise<void> {
     const tables = await this.db<{ name: string }[]>`
       select quote_ident(tablename) as name from pg_tables where schemaname = 'public'
-        and tablename <> all(${['ledger_fact', 'setting', 'signing_key']}::text[])`
+        and tablename <> all(${['access_token', 'event_floor', 'ledger_fact', 'schema_support', 'sealing_key', 'setting', 'signing_key']}::text[])`
     await this.db.unsafe(`truncate ${tables.map(({ name }) => name).join(', ')}`)
     await unringAll(this.db)
   }

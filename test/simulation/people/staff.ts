@@ -99,10 +99,10 @@ export class Staff {
     const life = new Life(fate)
     const hand = new Hand(life)
     const own = mortalDb(db, life)
-    const { handlers, undoers } = this.#handlers(own, hand)
+    const { handlers, undoers, usePlatform } = this.#handlers(own, hand)
     const base = { workerId: this.#workerId, leaseMs, clock: life.clock, log: quietLog }
     const keeper = new LeaseKeeper({ ...base, db })
-    const runner = new Runner({ ...base, db: own, keeper, handlers, undoers })
+    const runner = new Runner({ ...base, db: own, keeper, handlers, undoers, usePlatform })
     const end = runner.follow(ring.kind, { id: ring.id, generation: ring.generation }).catch(ifDead)
     await this.#onward({ jobId: ring.id, kind: ring.kind, life, hand, keeper, end, ...awake })
   }
@@ -189,9 +189,9 @@ export class Staff {
 
   #handlers(db: Db, hand: Hand) {
     const { placeOf, sealer } = this.#options
-    const use = <Result>(site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
+    const usePlatform = <Result>(site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
       work(platformOf(placeOf(site), hand))
-    return createHandlers({ db, world: db, cpu: this.#cpu, sealer, use })
+    return { ...createHandlers({ world: db, cpu: this.#cpu, sealer }), usePlatform }
   }
 }
 

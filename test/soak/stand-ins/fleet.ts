@@ -28,8 +28,11 @@ export class Fleet {
     this.#env = { ...options.engine.env, ...options.settings, DOCKER_HOST: options.engine.dockerHost }
   }
 
-  async compose(args: readonly string[]): Promise<string> {
-    const file = join(repositoryRoot, 'docker-compose.yml')
+  /** By our compose file, unless another one is named. */
+  async compose(
+    args: readonly string[],
+    { file = join(repositoryRoot, 'docker-compose.yml') }: { readonly file?: string } = {},
+  ): Promise<string> {
     const all = ['--file', file, '--project-name', this.#options.project, ...args]
     try {
       const { stdout } = await run('docker-compose', all, { env: this.#env, maxBuffer: 64 * 1024 * 1024 })

@@ -129,7 +129,10 @@ const unpack = async (spec: string, dir: string): Promise<void> => {
  * Builds our image by our Dockerfile. The builder reaches the npm registry over the host's network, and trusts
  * what npm here trusts.
  */
-export const buildImage = async (engine: Engine, tag: string): Promise<void> => {
+export const buildImage = async (
+  engine: Engine,
+  { tag, context }: { readonly tag: string; readonly context: string },
+): Promise<void> => {
   const dir = await mkdtemp(join(tmpdir(), 'drover-build-'))
   const npmCache = join(engine.cacheDir, 'npm')
   await mkdir(npmCache, { recursive: true })
@@ -149,7 +152,7 @@ export const buildImage = async (engine: Engine, tag: string): Promise<void> => 
       `${npmCache}:/root/.npm`,
     ]
     const how = ['--format=docker', '--layers=false', '--network=host', ...volumes, ...trusted]
-    await engine.podman(['build', ...how, '--tag', tag, repositoryRoot])
+    await engine.podman(['build', ...how, '--tag', tag, context])
   } finally {
     await rm(dir, { recursive: true, force: true })
   }

@@ -17,7 +17,12 @@ export const setUp = async (debianPackages) => {
 export class NotReady extends Error {}
 
 /** How a package shows that it is there, for machines where it came by other ways than dpkg. */
-const programOf = { 'redis-server': 'redis-server', chromium: 'chromium', podman: 'podman' }
+const programOf = {
+  'redis-server': 'redis-server',
+  'nginx-light': 'nginx',
+  chromium: 'chromium',
+  podman: 'podman',
+}
 
 const installDebianPackages = (names) => {
   const missing = names.filter((name) => !isInstalled(name))

@@ -6,7 +6,7 @@
 export const suites = [
   { name: 'unit', packages: [], limitMs: 300_000 },
   { name: 'api', packages: ['redis-server'], limitMs: 600_000 },
-  { name: 'integration', packages: ['redis-server'], limitMs: 1_200_000 },
+  { name: 'integration', packages: ['redis-server', 'nginx-light'], limitMs: 1_200_000 },
   {
     name: 'contract',
     packages: ['redis-server', 'golang-go', 'golang-github-vmware-govmomi-dev'],

@@ -18,7 +18,7 @@ describe('connectivity', () => {
     ['platform-fingerprint', 'confirm-fingerprint'],
     ['platform-authentication', 'authentication-error'],
     ['platform-permission', 'authentication-error'],
-    ['seal-broken', 'authentication-error'],
+    ['site-seal-broken', 'authentication-error'],
     ['platform-identity-changed', 'unknown'],
   ])('after %s it is %s, whatever it was', (code, state) => {
     for (const before of connectivityStates) expect(connectivityAfter(code, before)).toBe(state)

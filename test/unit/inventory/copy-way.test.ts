@@ -34,6 +34,7 @@ test.each([
   expect(whyNeverCopied(disk) !== undefined).toBe(way === 'never')
 })
 
+// promise: waived-disk
 test('what can never be copied blocks whatever is waived, and what is copied while off blocks until it is', () => {
   for (const changes of every) {
     const disk = sampleDisk(changes)

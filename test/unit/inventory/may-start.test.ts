@@ -29,6 +29,7 @@ const anyStarter = fc.record({
   byItsMigration: fc.boolean(),
 })
 
+// promise: one-copy
 test('whatever it is, nothing is started beside the same VM that runs or may be about to', () => {
   fc.assert(
     fc.property(

@@ -1,6 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { inOrder } from '../../../db/queries/in-order.ts'
+import { releaseReasons } from '../../../src/domain/job/release.ts'
 import { jobEvents, jobStates, jobTransitions, terminalStates } from '../../../src/domain/job/state.ts'
 import { fullTokens } from '../../../src/ledger/admission.ts'
 import { bellId } from '../../../src/ledger/bell.ts'
@@ -94,6 +95,11 @@ describe('docs/jobs.md', () => {
       jobEvents.flatMap((event) => (jobTransitions[from][event] ?? []).map((to) => `${from} ${event} ${to}`)),
     )
     expect(edges.sort()).toEqual(table.sort())
+  })
+
+  test('has a row for each reason of a release', () => {
+    const rows = [...text.matchAll(/^\| `([a-z-]+)` \|/gm)].map(([, word]) => word)
+    expect(rows).toEqual(expect.arrayContaining([...releaseReasons]))
   })
 
   test('draws where a job begins and where it ends', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { refusesAddress } from '../../../src/ledger/webhook-address.ts'
+import { refusesAddress } from '../../../src/address-rules.ts'
 import { isSigned, newWebhookSecret, signWebhook, webhookKey } from '../../../src/ledger/webhook-signature.ts'
 
 describe('the signature', () => {

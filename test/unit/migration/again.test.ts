@@ -15,6 +15,7 @@ const failing = (code: PlatformCode, afterMs = 0) => {
   return { calls, work }
 }
 
+// promise: cutover-held
 test('a platform that was silent for as long as is bearable is not asked a second time', async () => {
   const { calls, work } = failing('platform-timeout', 30)
   await expect(again(signal, work, { stallMs: 20, of: 'paris' })).rejects.toMatchObject({

@@ -4,6 +4,7 @@ import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
 const never = () => new Promise<never>(() => {})
 const { signal } = new AbortController()
 
+// promise: hung-work
 test('copies that hang never hold all the memory that copies have', async () => {
   const budget = new ByteBudget(8)
   let hanging = 0

@@ -115,6 +115,7 @@ describe('laws', () => {
     expect(decision.lookAt).toBeLessThanOrEqual(now + (waitsForItsJob ? 300_000 : 30_000))
   })
 
+  // promise: window-end
   law(
     'nobody looks at a source that is off later than its window ends, whatever job is at it',
     (given, decision) => {

@@ -10,6 +10,7 @@ const failed: EntryJob = {
   error: { code: 'broke', class: 'environment', message: 'It broke.' },
 }
 
+// promise: bounded-tries
 test("a machine that goes on failing to be made is a person's after twelve hours, and says so from the first time", () => {
   let given = facts({ place: at('creating/background'), job: failed })
   const untils = new Set<number | undefined>()

@@ -54,6 +54,7 @@ describe('while a job is at it', () => {
     expect(decideEntry(copying).reason.message).toContain('goes on when the batch is started')
   })
 
+  // promise: wait-names-platform
   test('a platform on its way that does not answer is named, whatever its job says', () => {
     const away = [{ code: 'target-not-connected', message: 'The target oslo does not answer, since 12:03.' }]
     for (const [place, kind] of [

@@ -21,6 +21,7 @@ const doesOf = (given: ChoiceFacts, verb: string, cleanup = false): string =>
   describeChoices(given).find((choice) => choice.verb === verb && choice.cleanup === cleanup)?.does ?? ''
 
 describe('what a verb would do', () => {
+  // promise: verb-said-first
   test('is said of each one that is possible, and of no other, wherever an entry comes to', () => {
     for (const place of reachablePlaces()) {
       const choices = describeChoices({ ...facts('waiting/background'), place })
@@ -31,6 +32,7 @@ describe('what a verb would do', () => {
     }
   })
 
+  // promise: verb-said-first
   test('names when the source is switched off, wherever what follows leads to a cutover', () => {
     for (const place of reachablePlaces())
       for (const { verb, does } of describeChoices({ ...facts('waiting/background'), place })) {

@@ -83,6 +83,7 @@ describe('a source that is off on our account', () => {
     },
   )
 
+  // promise: off-said-first
   test('is told of wherever its entry stands, but for the end that it is off for', () => {
     const place = fc.record({
       state: fc.constantFrom(...entryStates),

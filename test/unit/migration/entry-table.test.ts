@@ -107,6 +107,7 @@ test('every rule is used by a place that can be', () => {
   )
 })
 
+// promise: source-given-back
 test('who leaves a committed place without finishing has its source started, or left to a person', () => {
   const leaving = steps.filter(
     ({ place, to }) => isCommitted(place) && !(to && (isCommitted(to) || to.state === 'finished')),

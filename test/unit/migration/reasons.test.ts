@@ -26,6 +26,7 @@ const codes = [
   ),
 ].sort()
 
+// promise: wait-reason
 test('every reason that the code can give has a remedy or needs none, and an end', () => {
   expect(codes.length).toBeGreaterThan(50)
   expect(codes).toEqual(expect.arrayContaining(['pool-full', 'window-later', 'placement-changed', 'fitted']))

@@ -55,6 +55,7 @@ const setting: fc.Arbitrary<Setting> = fc
 /** Topped up as long as was foreseen, which is longer than a tick of the clock. */
 const slow = setting.map((given) => ({ ...given, tookMs: Math.max(given.tookMs, given.forecastMs) }))
 
+// promise: top-up
 test('none begins within the final limit, nor so that its forecast passes the opening', () => {
   fc.assert(
     fc.property(fc.oneof(setting, slow), (given) => {
@@ -67,6 +68,7 @@ test('none begins within the final limit, nor so that its forecast passes the op
   )
 })
 
+// promise: top-up
 test('the last one really happens, right before the last moment for it, whatever the intervals are', () => {
   fc.assert(
     fc.property(setting, (given) => {

@@ -66,7 +66,7 @@ const hour = 3_600_000
 /** A turn that has nothing new to tell. A worker's clock would say that its deadline passed long ago. */
 const turnOf = (clock: { readonly leftMs: number; readonly ranMs: number }, wait: PerformWait) =>
   ({
-    turn: { signal: new AbortController().signal },
+    ctx: { signal: new AbortController().signal },
     operation: {
       ...clock,
       reason: wait.reason,

@@ -14,11 +14,20 @@ const drover = (...args: string[]) => {
 test('migrate alone is about the database, and with a machine behind it about that machine', () => {
   expect(drover('migrate')).toMatchObject({
     status: 1,
-    stderr: expect.stringContaining('needs DATABASE_URL'),
+    stderr: expect.stringContaining('`drover migrate` needs DATABASE_URL. Set it to'),
   })
   expect(drover('migrate', 'web-01')).toMatchObject({
     status: 3,
     stderr: expect.stringContaining('does not answer'),
   })
   expect(drover('migrate', '--target', 'cloud', '--yes')).toMatchObject({ status: 3 })
+})
+
+test('what only the owner of the database may do says whose URL it needs, and where npm start does it', () => {
+  for (const command of ['rekey', 'repair-seals']) {
+    const { status, stderr } = drover(command)
+    expect(status).toBe(1)
+    expect(stderr).toContain(`\`drover ${command}\` needs DATABASE_URL.`)
+    expect(stderr).toMatch(/owner.*npm start.*docs\/production\.md/)
+  }
 })

@@ -51,7 +51,7 @@ afterEach(() => {
 test('a fresh clone is installed once, and its lock file stays as it is', async () => {
   expect(await ensureInstalled(root)).toBe(true)
   expect(await ensureInstalled(root)).toBe(false)
-  expect(calls()).toEqual([expect.stringMatching(/^install --no-save --include=dev --include=optional /)])
+  expect(calls()).toEqual([expect.stringMatching(/^ci --include=dev --include=optional --ignore-scripts /)])
 })
 
 test('a changed lock file makes the packages stale', async () => {
@@ -83,8 +83,8 @@ test('two at once install once', async () => {
 
 test('a failed install is said with the command to look into it, and tried again the next time', async () => {
   writeFileSync(join(root, 'broken'), '')
-  await expect(ensureInstalled(root)).rejects.toThrow(/npm install failed \(7\)\. Run "npm install"/)
-  await expect(ensureInstalled(root)).rejects.toThrow(/npm install failed/)
+  await expect(ensureInstalled(root)).rejects.toThrow(/npm ci failed \(7\)\. Run "npm ci"/)
+  await expect(ensureInstalled(root)).rejects.toThrow(/npm ci failed/)
   expect(existsSync(join(root, '.cache', 'install.lock'))).toBe(false)
 })
 

@@ -1,5 +1,5 @@
 import type { ASTNode, ParseResult } from '@marcbachmann/cel-js'
-import { type Cost, childrenOf, isTooExpensive, loops, measureCost } from './cost.ts'
+import { asLoop, childrenOf, stepsOutsideLoops, usualSteps } from './cost.ts'
 import { explain, type LibraryError } from './explain.ts'
 import { type FilterKind, renamedFields } from './fields.ts'
 import { type Fail, failIn } from './filter-error.ts'
@@ -8,10 +8,13 @@ import {
   allowedFunctions,
   languages,
   maxFilterLength,
+  maxPatternsSize,
   type Patterns,
   safeMatches,
   withSubject,
 } from './language.ts'
+import { maxSteps, metered, spend } from './meter.ts'
+import { meter } from './metering.ts'
 import { PatternBook } from './patterns.ts'
 import type { FilterView } from './view.ts'
 
@@ -100,7 +103,7 @@ const secure = (text: string, kind: FilterKind, book: PatternBook, fail: Fail): 
 }
 
 const checkDepth = (node: ASTNode, depth: number, fail: Fail): void => {
-  const loop = node.op === 'rcall' && loops.has(node.args[0])
+  const loop = asLoop(node) !== undefined
   if (loop && depth === 2)
     fail({
       at: node.start,
@@ -124,15 +127,17 @@ const checkTypes = (text: string, kind: FilterKind, parsed: ParseResult, fail: F
 
 interface Program {
   readonly parsed: ParseResult
-  readonly cost: Cost
   readonly patterns: Patterns
+  /** Of what is outside loops. */
+  readonly steps: number
 }
 
-const outcome = ({ parsed, cost, patterns }: Program, view: FilterView): FilterOutcome => {
-  if (isTooExpensive(cost, view))
-    return { error: 'The filter would take too long on this one: it goes through too large lists.' }
+const outcome = ({ parsed, patterns, steps }: Program, view: FilterView): FilterOutcome => {
   try {
-    const value: unknown = withSubject({ tags: view.tags, patterns }, () => parsed(view.values))
+    const value: unknown = metered(() => {
+      spend(steps)
+      return withSubject({ tags: view.tags, patterns }, () => parsed(view.values))
+    })
     return typeof value === 'boolean' ? { match: value } : { error: 'The answer is neither true nor false.' }
   } catch (error) {
     const { summary, message } = error as LibraryError & { message?: string }
@@ -140,18 +145,32 @@ const outcome = ({ parsed, cost, patterns }: Program, view: FilterView): FilterO
   }
 }
 
-/** Reads a filter once; what comes back may be asked as often as one likes. Throws {@link FilterError}. */
-export const compileFilter = (text: string, kind: FilterKind): CompiledFilter => {
+interface CompileLimits {
+  /** Steps on an ordinary thing. */
+  readonly steps: number
+  /** Instructions of all patterns together: making these takes time, whatever they are asked of. */
+  readonly patterns: number
+}
+
+const compile = (text: string, kind: FilterKind, limits: CompileLimits): CompiledFilter => {
   const fail = failIn(text)
   checkText(text, fail)
-  const book = new PatternBook(fail)
+  const book = new PatternBook(fail, limits.patterns)
   const parsed = parse(secure(text, kind, book, fail), kind)
   checkDepth(parsed.ast, 0, fail)
   checkTypes(text, kind, parsed, fail)
-  const cost = measureCost(parsed.ast, (node) =>
-    node.op === 'rcall' && node.args[0] === safeMatches ? book.sizeAt(node.start) : 0,
-  )
-  const program = { parsed, cost, patterns: book.patterns }
+  const sizeOf = (node: ASTNode) =>
+    node.op === 'rcall' && node.args[0] === safeMatches ? book.sizeAt(node.start) : 0
+  if (usualSteps(parsed.ast, sizeOf) > limits.steps)
+    fail({
+      at: 0,
+      summary: 'The filter has too much to do, even for an ordinary instance',
+      remedy:
+        'Take out lists inside lists, time functions inside lists, and patterns; ask of one field at a time.',
+      code: 'filter-too-expensive',
+    })
+  meter(parsed.ast, sizeOf)
+  const program = { parsed, patterns: book.patterns, steps: stepsOutsideLoops(parsed.ast) }
   return {
     text,
     kind,
@@ -161,3 +180,14 @@ export const compileFilter = (text: string, kind: FilterKind): CompiledFilter =>
     },
   }
 }
+
+/**
+ * Reads a filter once; what comes back may be asked as often as one likes. Throws {@link FilterError}. One that has too
+ * much to do fails on each thing: it was stored when more was allowed.
+ */
+export const compileFilter = (text: string, kind: FilterKind): CompiledFilter =>
+  compile(text, kind, { steps: Number.POSITIVE_INFINITY, patterns: Number.POSITIVE_INFINITY })
+
+/** The same for one that somebody sends now, and that can still be refused. */
+export const compileNewFilter = (text: string, kind: FilterKind): CompiledFilter =>
+  compile(text, kind, { steps: maxSteps, patterns: maxPatternsSize })

@@ -1,22 +1,15 @@
 import type { ASTNode } from '@marcbachmann/cel-js'
-import type { FilterView } from './view.ts'
 
-/**
- * How long an evaluation can take at the very most, from the shape of the expression: the language has no loops
- * but the ones over lists, so the product of their sizes bounds it. In steps of some tens of nanoseconds.
- */
-export interface Cost {
-  /** Steps that do not depend on texts, by how many loops are around them. */
-  readonly fixed: readonly number[]
-  /** Steps for each character of the longest text, by how many loops are around them. */
-  readonly perCharacter: readonly number[]
-  /** How often lists or texts may be put together, which makes longer ones. */
-  readonly joins: number
-  /** Items of the longest list that is written out. */
-  readonly written: number
-}
+const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
 
-export const loops: ReadonlySet<string> = new Set(['all', 'exists', 'exists_one', 'filter', 'map'])
+export type LoopNode = ASTNode & { readonly op: 'rcall' }
+
+/** The node as a loop, if it is one. */
+export const asLoop = (node: ASTNode): LoopNode | undefined =>
+  node.op === 'rcall' && loops.has(node.args[0]) ? node : undefined
+
+/** What a loop does with each item: all of its arguments but the name of the item. */
+export const bodyOf = (loop: LoopNode): readonly ASTNode[] => loop.args[2].slice(1)
 
 export const childrenOf = (node: ASTNode): ASTNode[] => {
   const found: ASTNode[] = []
@@ -28,71 +21,69 @@ export const childrenOf = (node: ASTNode): ASTNode[] => {
   return found
 }
 
-/** Operators and functions whose time may grow with a list or a text. Comparing with a short literal does not. */
-const mayScan = (node: ASTNode): boolean => {
-  if (node.op === 'call' || node.op === 'in' || node.op === '+') return true
-  return (node.op === '==' || node.op === '!=') && node.args.every(({ op }) => op !== 'value')
+/** Instructions of the pattern of a `matches`; 0 for any other node. */
+export type ProgramSize = (node: ASTNode) => number
+
+/** Steps of a call beside its arguments and the length of its text, as measured; see meter.ts for what a step is. */
+const callSteps: Readonly<Record<string, number>> = {
+  duration: 45,
+  timestamp: 25,
+  int: 20,
+  string: 15,
+  double: 10,
+}
+const usualCallSteps = 6
+
+/** For each item, beside what is done with it. */
+const itemSteps = 3
+
+/** As measured with patterns that are hard to match: the more instructions, the more for each character. */
+export const patternSteps = (programSize: number, characters: number): number =>
+  programSize === 0 ? 0 : Math.ceil(characters * (2 + programSize / 16))
+
+const stepsOfNode = (node: ASTNode): number =>
+  node.op === 'call' || node.op === 'rcall' ? (callSteps[node.args[0]] ?? usualCallSteps) : 1
+
+/** Steps of an expression without those inside its loops, which are paid when a loop is entered. */
+export const stepsOutsideLoops = (node: ASTNode): number => {
+  const loop = asLoop(node)
+  const inside = loop ? [loop.args[1]] : childrenOf(node)
+  return inside.reduce((sum, child) => sum + stepsOutsideLoops(child), stepsOfNode(node))
 }
 
-/** `programSize`: how many instructions the pattern of a `matches` has. */
-export const measureCost = (root: ASTNode, programSize: (node: ASTNode) => number): Cost => {
-  const fixed: number[] = []
-  const perCharacter: number[] = []
-  let [joins, written] = [0, 1]
-  const visit = (node: ASTNode, depth: number): void => {
-    fixed[depth] = (fixed[depth] ?? 0) + 5
-    perCharacter[depth] ??= 0
-    if (node.op === '+') joins += 1
-    if (node.op === 'list') written = Math.max(written, node.args.length)
-    if (node.op === 'rcall' && !loops.has(node.args[0])) perCharacter[depth] += programSize(node) / 4 + 0.05
-    if (mayScan(node)) {
-      perCharacter[depth] += 0.05
-      // It goes through a list itself, at worst.
-      fixed[depth + 1] = (fixed[depth + 1] ?? 0) + 0.2
-    }
-    if (node.op === 'rcall' && loops.has(node.args[0])) {
-      visit(node.args[1], depth)
-      for (const inner of node.args[2]) visit(inner, depth + 1)
-    } else for (const child of childrenOf(node)) visit(child, depth)
+/** Steps for one item of a loop. */
+export const stepsOfItem = (loop: LoopNode): number =>
+  bodyOf(loop).reduce((sum, part) => sum + stepsOutsideLoops(part), itemSteps)
+
+/** What an ordinary thing has, where the text does not say it. */
+const usual = { items: 8, characters: 48 }
+
+const usualItems = (node: ASTNode): number => {
+  if (node.op === 'list') return node.args.length
+  if (node.op === '+') return usualItems(node.args[0]) + usualItems(node.args[1])
+  const loop = asLoop(node)
+  return loop ? usualItems(loop.args[1]) : usual.items
+}
+
+const usualCharacters = (node: ASTNode): number => {
+  if (node.op === 'value') return typeof node.args === 'string' ? node.args.length : 0
+  if (node.op === '+') return usualCharacters(node.args[0]) + usualCharacters(node.args[1])
+  return usual.characters
+}
+
+/**
+ * Steps on an ordinary thing: what is inside loops counts as often as the lists around it have items. One that is above
+ * the budget even then is refused before it is asked of anything.
+ */
+export const usualSteps = (node: ASTNode, programSize: ProgramSize): number => {
+  const own = stepsOfNode(node)
+  const loop = asLoop(node)
+  if (loop) {
+    const each = bodyOf(loop).reduce((sum, part) => sum + usualSteps(part, programSize), itemSteps)
+    return own + usualSteps(loop.args[1], programSize) + usualItems(loop.args[1]) * each
   }
-  visit(root, 0)
-  return {
-    fixed: Array.from(fixed, (n) => n ?? 0),
-    perCharacter: Array.from(perCharacter, (n) => n ?? 0),
-    joins,
-    written,
-  }
-}
-
-/** Less than a second at the worst. */
-const budget = 3e7
-
-const stepsOf = (cost: Cost, listSize: number, textLength: number): number => {
-  const [size, length] = [Math.max(cost.written, listSize) * (1 + cost.joins), textLength * (1 + cost.joins)]
-  return cost.fixed.reduce(
-    (sum, steps, depth) => sum + (steps + (cost.perCharacter[depth] ?? 0) * length) * size ** depth,
-    0,
-  )
-}
-
-/** The largest list and the longest text of what is looked at. */
-const sizesOf = (view: FilterView): { list: number; text: number } => {
-  let [list, text] = [1, 64]
-  const look = (value: unknown): void => {
-    if (typeof value === 'string') text = Math.max(text, value.length)
-    else if (typeof value === 'object' && value !== null) {
-      const inner = Object.values(value)
-      list = Math.max(list, inner.length)
-      for (const entry of inner) look(entry)
-    }
-  }
-  look(view.facts)
-  return { list, text }
-}
-
-/** Whether one evaluation may take too long. Cheap for a filter that can never be. */
-export const isTooExpensive = (cost: Cost, view: FilterView): boolean => {
-  if (stepsOf(cost, 1_024, 8_192) <= budget) return false
-  const { list, text } = sizesOf(view)
-  return stepsOf(cost, list, text) > budget
+  const inside = childrenOf(node).reduce((sum, child) => sum + usualSteps(child, programSize), own)
+  if (node.op === 'in') return inside + usualItems(node.args[1])
+  if (node.op !== 'rcall') return inside
+  return inside + patternSteps(programSize(node), usualCharacters(node.args[1]))
 }

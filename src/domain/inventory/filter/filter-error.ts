@@ -7,7 +7,11 @@ export interface FilterProblem {
   /** What would fit there; empty when nobody knows. */
   readonly expected: string
   readonly remedy: string
+  /** Left out: it is not valid. */
+  readonly code?: FilterProblemCode
 }
+
+export type FilterProblemCode = 'filter-invalid' | 'filter-too-expensive'
 
 const lineAndColumn = (text: string, position: number) => {
   const lines = text.slice(0, position).split('\n')
@@ -33,7 +37,7 @@ const drawPointer = (text: string, position: number): string => {
 
 /** A filter that cannot be compiled. The API answers it with every field. */
 export class FilterError extends Error {
-  readonly code = 'filter-invalid'
+  readonly code: FilterProblemCode
   readonly position: number
   readonly line: number
   readonly column: number
@@ -47,6 +51,7 @@ export class FilterError extends Error {
     const { line, column } = lineAndColumn(text, position)
     super(`${problem.summary} (line ${line}, column ${column})`)
     this.name = 'FilterError'
+    this.code = problem.code ?? 'filter-invalid'
     this.position = position
     this.line = line
     this.column = column
@@ -62,10 +67,11 @@ export type Fail = (problem: {
   readonly summary: string
   readonly expected?: string
   readonly remedy: string
+  readonly code?: FilterProblemCode
 }) => never
 
 export const failIn =
   (text: string): Fail =>
-  ({ at, summary, expected = '', remedy }) => {
-    throw new FilterError(text, { summary, position: at, expected, remedy })
+  ({ at, expected = '', ...problem }) => {
+    throw new FilterError(text, { ...problem, position: at, expected })
   }

@@ -1,6 +1,7 @@
 import { Environment } from '@marcbachmann/cel-js'
 import type { RE2JS } from 're2js'
 import { type FilterKind, filterFields, hasTags, itemTypes, renamedFields } from './fields.ts'
+import { spend } from './meter.ts'
 import { itemClasses } from './view.ts'
 
 /** Bounds on what a filter may be. Its text is at most {@link maxFilterLength} long. */
@@ -18,6 +19,8 @@ export const maxPatterns = 32
 export const maxPatternLength = 512
 /** Instructions of a compiled pattern: matching takes at most this many steps for each character. */
 export const maxPatternSize = 2_000
+/** The same of all patterns of a filter that is sent now; making so many takes some five milliseconds. */
+export const maxPatternsSize = 4_000
 
 /**
  * The language's own `matches` backtracks, and a hostile pattern would never end. Ours takes its place in the text
@@ -78,8 +81,12 @@ export const withSubject = <T>(of: Subject, work: () => T): T => {
 
 const anyTag = (category: string, holds: (tag: string) => boolean): boolean => {
   const { tags } = subject
-  if (category === '*') return Object.values(tags).some((names) => names.some(holds))
-  return Object.hasOwn(tags, category) && (tags[category] ?? []).some(holds)
+  const among = (names: readonly string[]): boolean => {
+    spend(names.length + 1)
+    return names.some(holds)
+  }
+  if (category === '*') return Object.values(tags).some(among)
+  return Object.hasOwn(tags, category) && among(tags[category] ?? [])
 }
 
 const trimmed = (path: string): string => {

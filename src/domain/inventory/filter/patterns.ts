@@ -8,9 +8,13 @@ export class PatternBook {
   readonly #patterns = new Map<string, RE2JS>()
   readonly #sizes = new Map<number, number>()
   readonly #fail: Fail
+  readonly #mostInAll: number
+  #inAll = 0
 
-  constructor(fail: Fail) {
+  /** `mostInAll`: instructions of all patterns together. */
+  constructor(fail: Fail, mostInAll: number) {
     this.#fail = fail
+    this.#mostInAll = mostInAll
   }
 
   get patterns(): Patterns {
@@ -31,12 +35,21 @@ export class PatternBook {
         expected: 'a text in quotes',
         remedy: 'Write name.matches("^web-[0-9]+$"); use contains for a part that is computed.',
       })
+    const known = this.#patterns.size
     const size = this.#compile(argument.args, argument.start).programSize()
+    if (this.#patterns.size > known) this.#inAll += size
     if (size > maxPatternSize)
       this.#fail({
         at: argument.start,
         summary: 'The pattern is too large',
         remedy: 'Use smaller repeat counts.',
+      })
+    if (this.#inAll > this.#mostInAll)
+      this.#fail({
+        at: argument.start,
+        summary: 'The patterns are too large together',
+        remedy: 'Use fewer or smaller patterns.',
+        code: 'filter-too-expensive',
       })
     // Calls one after the other on the same value begin at the same place.
     this.#sizes.set(call.start, this.sizeAt(call.start) + size)

@@ -1,16 +1,16 @@
 import { readConfig } from '../../../../src/config.ts'
-import { JobContext } from '../../../../workers/context.ts'
 import { runWorker } from '../../../../workers/fleet.ts'
+import { RunningJob } from '../../../../workers/running-job.ts'
 
 /**
  * A worker process like any other that also tells when a handler starts: at its first look at its payload, on
  * the machine's monotonic clock, which all processes share.
  */
-const payload = Object.getOwnPropertyDescriptor(JobContext.prototype, 'payload')?.get
-if (!payload) throw new Error('JobContext has no payload to watch.')
-const told = new WeakSet<JobContext>()
-Object.defineProperty(JobContext.prototype, 'payload', {
-  get(this: JobContext) {
+const payload = Object.getOwnPropertyDescriptor(RunningJob.prototype, 'payload')?.get
+if (!payload) throw new Error('RunningJob has no payload to watch.')
+const told = new WeakSet<RunningJob>()
+Object.defineProperty(RunningJob.prototype, 'payload', {
+  get(this: RunningJob) {
     if (!told.has(this)) {
       told.add(this)
       process.send?.({ type: 'started', id: this.job.id, atNs: String(process.hrtime.bigint()) })

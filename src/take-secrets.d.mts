@@ -1,0 +1,2 @@
+export declare const fileSettings: readonly string[]
+export declare const takeSecrets: () => NodeJS.ProcessEnv
