@@ -3,7 +3,7 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { DroverError } from '../errors.ts'
 import type { JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
-import { PlatformError } from '../platforms/platform-error.ts'
+import { isUnsupported, PlatformError, saidNo } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
 import type { TaskHandle, TaskVerb } from '../platforms/ports/task.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
@@ -158,7 +158,7 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
     return { ...progress, wasReset, deaf: false }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
-    if (step === 'shutdown' && (error.failure === 'refused' || error.failure === 'unsupported')) {
+    if (step === 'shutdown' && (saidNo(error) || isUnsupported(error))) {
       const deaf = { ...progress, deaf: true }
       await record(task, deaf)
       return deaf

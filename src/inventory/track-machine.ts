@@ -6,7 +6,7 @@ import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { DroverError } from '../errors.ts'
 import { actorOf, type JobContext } from '../ledger/job.ts'
 import type { Call } from '../platforms/call.ts'
-import { PlatformError } from '../platforms/platform-error.ts'
+import { isUnsupported, saidNo } from '../platforms/platform-error.ts'
 import type { TaskHandle } from '../platforms/ports/task.ts'
 import { type Platform, portOf, requireCapability } from '../platforms/ports.ts'
 import { reassess } from './assess.ts'
@@ -112,8 +112,7 @@ const verify = ({ ctx, platform, instance }: TrackTask, facts: InstanceFacts): P
       return true
     } catch (error) {
       // No answer is not a no.
-      if (error instanceof PlatformError && (error.failure === 'refused' || error.failure === 'unsupported'))
-        return false
+      if (saidNo(error) || isUnsupported(error)) return false
       throw error
     }
   })

@@ -6,7 +6,7 @@ import { storableLine } from '../storable.ts'
  * How a call of a platform failed. A look-up that finds nothing is no failure: it answers `{ found: false }`.
  *
  * - `absent`: what should be acted on is not there; nothing happened.
- * - `refused`: the platform looked and said no; nothing happened.
+ * - `refused`: nothing happened. The platform looked and said no, or it was never asked: see {@link saidNo}.
  * - `unsupported`: this platform cannot do it at all; nothing was sent.
  * - `unknown`: no answer, or one that says nothing: it may or may not have happened. Look before acting again.
  */
@@ -100,6 +100,32 @@ export const isWrongState = (error: unknown): boolean =>
 
 export const isUnsupported = (error: unknown): boolean =>
   error instanceof PlatformError && error.failure === 'unsupported'
+
+/** Codes of calls that nobody looked at: nothing was sent, or whoever answered did not let us in. */
+const unasked: ReadonlySet<string> = new Set<PlatformCode>([
+  'platform-unreachable',
+  'platform-timeout',
+  'platform-overloaded',
+  'platform-answer-invalid',
+  'platform-redirects',
+  'platform-tls',
+  'platform-fingerprint',
+  'platform-authentication',
+  'platform-session-lost',
+])
+
+/**
+ * Whether the platform looked at what was asked and said no. A platform that was not reached has refused nothing,
+ * although nothing happened either: the same call may be granted as soon as it is back.
+ */
+export const saidNo = (error: unknown): error is PlatformError =>
+  error instanceof PlatformError && error.failure === 'refused' && !unasked.has(error.code)
+
+/** Whether a platform that was asked what has changed cannot tell: not at all, not from there, or not us. */
+export const cannotTellChanges = (error: unknown): boolean =>
+  isUnsupported(error) ||
+  saidNo(error) ||
+  (error instanceof PlatformError && error.code === 'platform-cursor-lost')
 
 /** Whether what was asked for may have happened all the same: anything but a clear no. */
 export const mayHaveHappened = (error: unknown): boolean =>

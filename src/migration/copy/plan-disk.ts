@@ -1,6 +1,6 @@
 import type { DiskCycle, EntryDiskRow } from '../../../db/queries/entry-disks.ts'
 import { recordedExtents } from '../../../db/queries/entry-extents.ts'
-import { isUnsupported, PlatformError } from '../../platforms/platform-error.ts'
+import { cannotTellChanges } from '../../platforms/platform-error.ts'
 import type { ChangedBlocks, DiskRef } from '../../platforms/ports/disks.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { again } from './again.ts'
@@ -91,9 +91,7 @@ const changedSince = async (
       of: task.journey.source.name,
     })
   } catch (error) {
-    if (isUnsupported(error)) return undefined
-    if (!(error instanceof PlatformError)) throw error
-    if (error.code === 'platform-cursor-lost' || error.failure === 'refused') return undefined
+    if (cannotTellChanges(error)) return undefined
     throw error
   }
 }

@@ -6,7 +6,7 @@ import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { cleanInstance } from '../../domain/inventory/normalise.ts'
 import { type DiskWritten, whyStale } from '../../domain/migration/verify-source.ts'
 import { powerMachine } from '../../inventory/power-machine.ts'
-import { isUnsupported, PlatformError } from '../../platforms/platform-error.ts'
+import { cannotTellChanges } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { again } from '../copy/again.ts'
@@ -132,11 +132,7 @@ const wasWritten = async (task: VerifyTask, disk: string, changeId: string | nul
     )
     return changed.extents.length === 0 ? 'no' : 'yes'
   } catch (error) {
-    const untold =
-      isUnsupported(error) ||
-      (error instanceof PlatformError &&
-        (error.code === 'platform-cursor-lost' || error.failure === 'refused'))
-    if (untold) return 'unknown'
+    if (cannotTellChanges(error)) return 'unknown'
     throw error
   }
 }

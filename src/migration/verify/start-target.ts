@@ -10,7 +10,7 @@ import { type PowerOutcome, powerMachine } from '../../inventory/power-machine.t
 import { requireMayStart } from '../../inventory/start-guard.ts'
 import { crashPoint } from '../../ledger/crash-point.ts'
 import { actorOf, type Undoer } from '../../ledger/job.ts'
-import { PlatformError } from '../../platforms/platform-error.ts'
+import { PlatformError, saidNo } from '../../platforms/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { Journey } from '../journey.ts'
 import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../own-target.ts'
@@ -56,10 +56,9 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
     })
   } catch (error) {
     const refused =
+      saidNo(error) ||
       (error instanceof PlatformError &&
-        (error.failure === 'refused' ||
-          error.code === 'platform-fault' ||
-          error.code === 'platform-no-capacity')) ||
+        (error.code === 'platform-fault' || error.code === 'platform-no-capacity')) ||
       (error instanceof DroverError && error.code === 'guest-keeps-running')
     if (refused) return { type: 'failed', error }
     throw error
