@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util'
 import { version } from '../config.ts'
 import { Terminal } from '../terminal.ts'
-import { ApiRefusal, Client, Unreachable } from './client.ts'
-import { type Command, exitCodes, type Io, UsageError, type Values } from './command.ts'
 import { commands, roles } from './commands.ts'
-import { completionScript, type Shell, shells } from './completion.ts'
-import { type Connection, readConnection } from './connection.ts'
-import { commandHelp, nounHelp, overviewHelp } from './help.ts'
-import { Output } from './output.ts'
+import { ApiRefusal, Client, Unreachable } from './kit/client.ts'
+import { type Command, exitCodes, type Io, UsageError, type Values } from './kit/command.ts'
+import { completionScript, type Shell, shells } from './kit/completion.ts'
+import { type Connection, readConnection } from './kit/connection.ts'
+import { commandHelp, nounHelp, overviewHelp } from './kit/help.ts'
+import { Output } from './kit/output.ts'
 
 /** Ctrl-C, as shells count it. */
 const interrupted = 130

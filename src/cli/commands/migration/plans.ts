@@ -1,0 +1,176 @@
+import { planStandings } from '../../../domain/migration/plan-document.ts'
+import type { Json } from '../../kit/client.ts'
+import { type Call, type Command, exitCodes, numberOf, type Option, textOf } from '../../kit/command.ts'
+import { field, since, spanText } from '../../kit/output.ts'
+import { itemsOf, listCommand, pageOptions, pathOf } from '../../kit/rows.ts'
+import { untilEnded } from '../../kit/wait.ts'
+
+const nameArg = { name: 'name', summary: 'the name of a batch' }
+const planArg = { name: 'plan', summary: 'the id of a plan' }
+
+const span = (value: unknown): string => {
+  const range = value as Json | null
+  return range ? `${spanText(Number(range.p50))} (P90 ${spanText(Number(range.p90))})` : 'no history yet'
+}
+
+const listed = (names: unknown) => ((names as string[] | undefined) ?? []).join(', ')
+
+/** What a start would do with how many; what is nothing is not named, but for the first three. */
+const standingsText = (totals: Json): string =>
+  [
+    `${totals.goes} go, ${totals.blocked} blocked, ${totals.conflict} in conflict`,
+    ...(Number(totals.on_its_way ?? 0) > 0 ? [`${totals.on_its_way} on the way already`] : []),
+    ...(Number(totals.in_other_batch ?? 0) > 0 ? [`${totals.in_other_batch} in another batch`] : []),
+  ].join(', ')
+
+const diffLines = (diff: Json | null): readonly (readonly [string, unknown])[] =>
+  diff
+    ? [
+        ['since approved', diff.since],
+        ['added', listed(diff.added)],
+        ['removed', listed(diff.removed)],
+        [
+          'changed',
+          (diff.changed as Json[]).map(({ instance, what }) => `${instance}: ${listed(what)}`).join('; '),
+        ],
+        ...(Number(diff.more ?? 0) > 0 ? ([['and more', `${diff.more} that are not listed`]] as const) : []),
+      ]
+    : []
+
+const headOf = (plan: Json): readonly (readonly [string, unknown])[] => {
+  const totals = plan.totals as Json
+  return [
+    ['plan', plan.id],
+    ['digest', plan.digest],
+    ['planned', plan.planned_at],
+    ['approved', plan.approved ? `by ${(plan.approved as Json).by}` : 'no'],
+    ['instances', standingsText(totals)],
+    ['bytes', totals.bytes],
+    ['bytes while off', totals.bytes_while_off],
+    ['copies', totals.copy_ms ? span(totals.copy_ms) : totals.forecast_note || 'no history yet'],
+    ['without window', totals.without_window],
+    ...Object.entries((totals.tokens as Json) ?? {}).map(([token, use]) => {
+      const { needed, limit } = use as Json
+      return [token, `${needed} need it, ${limit} at once`] as const
+    }),
+    ...diffLines(plan.diff as Json | null),
+  ]
+}
+
+const itemColumns = [
+  field('name'),
+  field('standing'),
+  { title: 'target', value: (item: Json) => (item.placement as Json | null)?.target },
+  { title: 'window', value: (item: Json) => item.window ?? item.window_note },
+  field('bytes', 'bytes', { right: true }),
+  field('bytes_while_off', 'while off', { right: true }),
+  { title: 'copy', value: (item: Json) => span(item.copy_ms) },
+  { title: 'downtime', value: (item: Json) => span(item.downtime_ms) },
+  {
+    title: 'why',
+    value: (item: Json) => ((item.reasons as Json[]) ?? []).map(({ message }) => message).join(' '),
+  },
+]
+
+const itemOptions: Readonly<Record<string, Option>> = {
+  standing: {
+    type: 'string',
+    value: 'standing',
+    choices: planStandings,
+    summary: 'only these instances',
+  },
+  ...pageOptions,
+}
+
+const usualItems = 200
+
+/** Shows a plan with as many of its instances as were asked for. */
+const showPlan = async (call: Call, name: string, id: string): Promise<number> => {
+  const { client, output, values } = call
+  const path = pathOf('batches', name, 'plans', id)
+  const query = { standing: textOf(values, 'standing'), limit: numberOf(values, 'limit') ?? usualItems }
+  let cursor = textOf(values, 'cursor')
+  const items: Json[] = []
+  let plan: Json
+  do {
+    plan = await client.get(path, { ...query, cursor })
+    items.push(...itemsOf(plan))
+    cursor = typeof plan.next_cursor === 'string' ? plan.next_cursor : undefined
+  } while (values.all === true && cursor !== undefined)
+  output.show({ ...plan, items }, () => {
+    output.fields(headOf(plan))
+    output.line()
+    output.table(itemColumns, items, 'No instance fits.')
+  })
+  const left = Number(plan.items_left_out ?? 0)
+  if (left > 0) output.note(`${left} instances are counted in the plan, but not kept one by one.`)
+  if (cursor !== undefined)
+    output.note(`There is more: drover batches plan-show ${name} ${id} --all, or --cursor ${cursor}.`)
+  return exitCodes.ok
+}
+
+export const planCommands: readonly Command[] = [
+  {
+    name: 'batches plan',
+    summary: 'Work out what a start would do; nothing is changed',
+    covers: ['POST /v1/batches/{name}/:plan'],
+    args: [nameArg],
+    options: { 'no-wait': { type: 'boolean', summary: 'do not wait for the plan' }, ...itemOptions },
+    run: async (call) => {
+      const [name] = call.args
+      const job = await call.client.post(pathOf('batches', name, ':plan'))
+      if (call.values['no-wait'] === true) {
+        call.output.show(job, () => call.output.line(`Job ${job.id} plans it: drover batches plans ${name}`))
+        return exitCodes.ok
+      }
+      const ended = await untilEnded(call, String(job.id))
+      const id = (ended.result as Json | null)?.plan_id
+      if (ended.state !== 'succeeded' || typeof id !== 'string') {
+        call.output.show(ended, () =>
+          call.output.line(
+            `It could not be planned: ${(ended.error as Json | null)?.message ?? ended.state}`,
+          ),
+        )
+        return exitCodes.failed
+      }
+      return await showPlan(call, String(name), id)
+    },
+  },
+  listCommand({
+    name: 'batches plans',
+    summary: 'List the plans of a batch',
+    covers: 'GET /v1/batches/{name}/plans',
+    path: ({ args }) => pathOf('batches', args[0], 'plans'),
+    args: [nameArg],
+    empty: 'It was never planned: drover batches plan',
+    columns: [
+      field('id'),
+      since('planned_at', 'planned'),
+      field('created_by', 'by'),
+      field('totals.goes', 'go', { right: true }),
+      field('totals.blocked', 'blocked', { right: true }),
+      field('totals.conflict', 'conflict', { right: true }),
+      { title: 'approved', value: (plan) => (plan.approved as Json | null)?.by },
+    ],
+  }),
+  {
+    name: 'batches plan-show',
+    summary: 'Show a plan of a batch',
+    covers: ['GET /v1/batches/{name}/plans/{id}'],
+    args: [nameArg, planArg],
+    options: itemOptions,
+    run: (call) => showPlan(call, String(call.args[0]), String(call.args[1])),
+  },
+  {
+    name: 'batches approve',
+    summary: 'Approve a plan of a batch; any later change voids it',
+    covers: ['POST /v1/batches/{name}/:approve'],
+    args: [nameArg, planArg],
+    run: async (call) => {
+      const [name, id] = call.args
+      const batch = await call.client.post(pathOf('batches', name, ':approve'), { plan_id: id })
+      call.output.show(batch, () => call.output.line(`Plan ${id} is approved: drover batches start ${name}`))
+      return exitCodes.ok
+    },
+  },
+]

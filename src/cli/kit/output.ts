@@ -1,0 +1,134 @@
+import { printable } from '../../printable.mjs'
+import { type PouredAs, Terminal } from '../../terminal.ts'
+import type { Json } from './client.ts'
+import type { Io } from './command.ts'
+
+export interface Column {
+  readonly title: string
+  readonly value: (row: Json) => unknown
+  /** Numbers stand under each other. */
+  readonly right?: boolean
+}
+
+/** A column that shows one field, `progress.done` for a nested one. */
+export const field = (path: string, title = path, options: { right?: boolean } = {}): Column => ({
+  title,
+  value: (row) => path.split('.').reduce<unknown>((at, key) => (at as Json | null | undefined)?.[key], row),
+  ...options,
+})
+
+/** A moment, as long ago as it is. */
+export const since = (path: string, title: string): Column => {
+  const inner = field(path, title)
+  return { title, value: (row) => relative(inner.value(row)) }
+}
+
+/** What a command says. With `--json` that is JSON, one document or one a line, and nothing else. */
+export class Output {
+  readonly json: boolean
+  readonly #answers: Terminal
+  readonly #notes: Terminal
+
+  constructor(io: Io, json: boolean) {
+    this.#answers = new Terminal(io.stdout)
+    this.#notes = new Terminal(io.stderr)
+    this.json = json
+  }
+
+  get isLive(): boolean {
+    return !this.json && this.#answers.isLive
+  }
+
+  /** An answer as it came, with `--json`; else what `print` makes of it. */
+  show<Answer>(answer: Answer, print: (answer: Answer) => void): void {
+    if (this.json) this.#answers.json(answer, 2)
+    else print(answer)
+  }
+
+  /** One of many answers: with `--json` a line each, so that a program can read them as they come. */
+  item<Answer>(answer: Answer, print: (answer: Answer) => string): void {
+    if (this.json) this.#answers.json(answer)
+    else this.#answers.line(print(answer))
+  }
+
+  /** A line for people; nothing with `--json`. */
+  line(text = ''): void {
+    if (!this.json) this.#answers.line(text)
+  }
+
+  /** JSON for people, in several lines; nothing with `--json`, where the answer itself is shown. */
+  document(value: unknown): void {
+    if (!this.json) this.#answers.json(value, 2)
+  }
+
+  /** For people, and not part of the answer: on the other stream, so that a pipe stays clean. */
+  note(text: string): void {
+    if (!this.json) this.#notes.line(text)
+  }
+
+  /** What nobody may miss, `--json` or not. */
+  warn(text: string): void {
+    this.#notes.line(text)
+  }
+
+  /** A question to the person at the keyboard. */
+  prompt(text: string): void {
+    this.#notes.prompt(text)
+  }
+
+  /** Replaces the line at the bottom of a real terminal. */
+  live(text: string): void {
+    if (this.isLive) this.#answers.live(text)
+  }
+
+  /** A download, as it comes. */
+  async pour(chunks: AsyncIterable<Uint8Array>, as: PouredAs): Promise<void> {
+    await this.#answers.pour(chunks, as)
+  }
+
+  table(columns: readonly Column[], rows: readonly Json[], empty: string): void {
+    if (rows.length === 0) this.line(empty)
+    else for (const line of tableLines(columns, rows)) this.line(line)
+  }
+
+  /** The fields of one thing, one a line. */
+  fields(rows: readonly (readonly [name: string, value: unknown])[]): void {
+    const width = Math.max(...rows.map(([name]) => name.length))
+    for (const [name, value] of rows) this.line(`${name.padEnd(width)}  ${cellText(value)}`)
+  }
+}
+
+/** Lines of a table. Cells are padded by what a terminal shows, the last column is not. */
+export const tableLines = (columns: readonly Column[], rows: readonly Json[]): string[] => {
+  const cells = rows.map((row) => columns.map((column) => cellText(column.value(row))))
+  const head = columns.map((column) => column.title.toUpperCase())
+  const widths = columns.map((_, at) => Math.max(...[head, ...cells].map((line) => line[at]?.length ?? 0)))
+  return [head, ...cells].map((line) =>
+    line
+      .map((cell, at) => (columns[at]?.right ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join('  ')
+      .trimEnd(),
+  )
+}
+
+/** As it will be printed, so that columns are padded by what is seen. */
+export const cellText = (value: unknown): string => {
+  if (value === null || value === undefined || value === '') return '-'
+  const text = typeof value === 'object' ? JSON.stringify(value) : String(value)
+  return printable(text)
+}
+
+const relative = (value: unknown): string => {
+  if (typeof value !== 'string') return '-'
+  const ms = Date.now() - Date.parse(value)
+  const text = spanText(Math.abs(ms))
+  return ms >= 0 ? `${text} ago` : `in ${text}`
+}
+
+export const spanText = (ms: number): string => {
+  const seconds = Math.round(ms / 1_000)
+  if (seconds < 60) return `${seconds} s`
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
+  if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
+  return `${Math.floor(seconds / 86_400)} d`
+}
