@@ -1,9 +1,9 @@
-import { signingKeyCommands } from './commands/access/signing-keys.ts'
+import { rotateKey, signingKeys } from './commands/access/signing-keys.ts'
 import { tokenCommands } from './commands/access/tokens.ts'
 import { doctorCommands } from './commands/fleet/doctor.ts'
 import { settingCommands } from './commands/fleet/settings.ts'
 import { webhookCommands } from './commands/fleet/webhooks.ts'
-import { workerCommands } from './commands/fleet/workers.ts'
+import { workers } from './commands/fleet/workers.ts'
 import { instanceCommands } from './commands/inventory/instances.ts'
 import { hostCommands, networkCommands } from './commands/inventory/networks.ts'
 import { ruleCommands } from './commands/inventory/rules.ts'
@@ -15,10 +15,9 @@ import { jobCommands } from './commands/jobs/jobs.ts'
 import { pauseCommands } from './commands/jobs/pauses.ts'
 import { selfTestCommands } from './commands/jobs/self-test.ts'
 import { batchCommands } from './commands/migration/batches.ts'
-import { storedCertificateCommands } from './commands/migration/certificates.ts'
+import { storedCertificateCommands, verify } from './commands/migration/certificates.ts'
 import { planCommands } from './commands/migration/plans.ts'
 import { queueCommands } from './commands/migration/queue.ts'
-import { certificateCommands } from './commands/migration/verify.ts'
 import { machineCommands } from './commands/operation/machines.ts'
 import { operationCommands } from './commands/operation/operations.ts'
 import type { Command } from './kit/command.ts'
@@ -38,12 +37,13 @@ export const commands: readonly Command[] = [
   ...machineCommands,
   ...operationCommands,
   ...storedCertificateCommands,
-  ...certificateCommands,
-  ...signingKeyCommands,
+  verify,
+  signingKeys,
+  rotateKey,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,
-  ...workerCommands,
+  workers,
   ...eventCommands,
   ...webhookCommands,
   ...tokenCommands,

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { requestApi } from '../../api-request.ts'
 import { boundedSignal } from '../../bounded-signal.ts'
+import { systemClock } from '../../clock.ts'
 import { NoLocalDoor } from '../../standalone/local-door.ts'
 import type { Connection } from './connection.ts'
 
@@ -39,6 +40,11 @@ export class ApiRefusal extends Error {
     this.matched = typeof problem.matched === 'number' ? problem.matched : undefined
     this.sample = Array.isArray(problem.sample) ? problem.sample : []
   }
+
+  /** Of an answer whose body nobody has read yet. */
+  static async of(response: Response, asked: Connection): Promise<ApiRefusal> {
+    return new ApiRefusal(response.status, parse(await response.text().catch(() => '')), asked)
+  }
 }
 
 /** Nobody answers, or nobody who can be trusted. */
@@ -71,11 +77,11 @@ export interface Ask {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-export interface Reply {
+export interface Reply<Body = Json> {
   readonly status: number
   readonly headers: Headers
-  /** The JSON of the answer; undefined when it has none. */
-  readonly body: Json
+  /** The JSON of the answer; no fields when it has none. */
+  readonly body: Body
 }
 
 /** JSON whose shape the API's own schemas promise; commands pick fields and print them. */
@@ -108,21 +114,21 @@ export class Client {
     }
   }
 
-  async get(path: string, query?: Ask['query']): Promise<Json> {
-    return (await this.ask('GET', path, query === undefined ? {} : { query })).body
+  async get<Body = Json>(path: string, query?: Ask['query']): Promise<Body> {
+    return (await this.ask<Body>('GET', path, query === undefined ? {} : { query })).body
   }
 
-  async post(path: string, body?: unknown): Promise<Json> {
-    return (await this.ask('POST', path, body === undefined ? {} : { body })).body
+  async post<Body = Json>(path: string, body?: unknown): Promise<Body> {
+    return (await this.ask<Body>('POST', path, body === undefined ? {} : { body })).body
   }
 
   /** Any request. Throws `ApiRefusal` for an answer that is not a success, `Unreachable` when none comes. */
-  async ask(method: string, path: string, ask: Ask = {}): Promise<Reply> {
+  async ask<Body = Json>(method: string, path: string, ask: Ask = {}): Promise<Reply<Body>> {
     const key = method === 'POST' ? { 'idempotency-key': randomUUID() } : {}
     for (let attempt = 1; ; attempt += 1) {
       const response = await this.fetch(method, path, { ...ask, headers: { ...key, ...ask.headers } })
       const body = parse(await this.#readText(response))
-      if (response.ok) return { status: response.status, headers: response.headers, body }
+      if (response.ok) return { status: response.status, headers: response.headers, body: body as Body }
       const waitMs = Number(response.headers.get('retry-after')) * 1_000
       if (![429, 503].includes(response.status) || !(waitMs > 0) || attempt > retryMax)
         throw new ApiRefusal(response.status, body, this.connection)
@@ -165,16 +171,7 @@ export class Client {
 
   /** Ends early, and throws, when the person presses Ctrl-C. */
   async sleep(ms: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = setTimeout(done, ms)
-      const { signal: stop } = { signal: this.#signal }
-      function done() {
-        clearTimeout(timer)
-        stop.removeEventListener('abort', done)
-        resolve()
-      }
-      stop.addEventListener('abort', done, { once: true })
-    })
+    await systemClock.sleep(ms, this.#signal)
     this.#signal.throwIfAborted()
   }
 }

@@ -31,7 +31,43 @@ export interface Option {
   readonly value?: string
   /** What the shell offers, and the only values it takes. */
   readonly choices?: readonly string[]
+  /** The command does nothing without it; the rest of the sentence that says so. */
+  readonly required?: string
+  /** How the API takes it, where not as text. */
+  readonly as?: 'number' | 'json'
+  /** How the API calls it, where not like the option. */
+  readonly field?: string
 }
+
+export type Options = Readonly<Record<string, Option>>
+type More = Pick<Option, 'short' | 'required' | 'field'>
+
+export const flag = (summary: string, more: More = {}): Option => ({ type: 'boolean', summary, ...more })
+
+export const text = (value: string, summary: string, more: More & Pick<Option, 'as'> = {}): Option => ({
+  type: 'string',
+  value,
+  summary,
+  ...more,
+})
+
+export const number = (summary: string, value = 'n', more: More = {}): Option =>
+  text(value, summary, { ...more, as: 'number' })
+
+export const choice = (
+  value: string,
+  choices: readonly string[],
+  summary: string,
+  more: More = {},
+): Option => ({
+  ...text(value, summary, more),
+  choices,
+})
+
+export const repeated = (value: string, summary: string, field: string): Option => ({
+  ...text(value, summary, { field }),
+  multiple: true,
+})
 
 export type Values = Readonly<Record<string, string | boolean | (string | boolean)[] | undefined>>
 
@@ -51,9 +87,9 @@ export interface Command {
   /** The operations of the API behind it, as `GET /v1/jobs`; a test compares them with the OpenAPI document. */
   readonly covers: readonly string[]
   readonly args?: readonly Argument[]
-  readonly options?: Readonly<Record<string, Option>>
+  readonly options?: Options
   /** Gives the exit code; nothing means 0. */
-  readonly run: (call: Call) => Promise<number | undefined>
+  readonly run: (call: Call) => Promise<number | void>
 }
 
 export const exitCodes = {
@@ -105,4 +141,20 @@ export const jsonOf = (values: Values, name: string): unknown => {
   } catch (error) {
     throw new UsageError(`--${name} must be JSON: ${(error as Error).message}`)
   }
+}
+
+/** What was given for these options, by the names that the API has for them and as it takes them. */
+export const given = (values: Values, options: Options): Record<string, unknown> =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [
+      option.field ?? name.replaceAll('-', '_'),
+      givenFor(values, name, option),
+    ]),
+  )
+
+const givenFor = (values: Values, name: string, { type, multiple, as }: Option): unknown => {
+  if (type === 'boolean') return values[name] === true
+  if (multiple) return listOf(values, name)
+  if (as === 'number') return numberOf(values, name)
+  return as === 'json' ? jsonOf(values, name) : textOf(values, name)
 }

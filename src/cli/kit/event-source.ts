@@ -1,3 +1,4 @@
+import { EventSourceParserStream } from 'eventsource-parser/stream'
 import { ApiRefusal, type Client, type Json, Unreachable } from './client.ts'
 
 const againMs = 1_000
@@ -20,14 +21,9 @@ export async function* followEvents(
         ...(last === undefined ? {} : { 'last-event-id': last }),
       }
       const response = await client.fetch('GET', '/v1/events/stream', { query, headers, endless: true })
-      if (!response.ok || !response.body)
-        throw new ApiRefusal(
-          response.status,
-          (await response.json().catch(() => ({}))) as Json,
-          client.connection,
-        )
+      if (!response.ok || !response.body) throw await ApiRefusal.of(response, client.connection)
       heard = true
-      for await (const { id, data } of framesOf(response.body, signal)) {
+      for await (const { id, data } of eventsOf(response.body, signal)) {
         last = id ?? last
         yield JSON.parse(data) as Json
       }
@@ -40,38 +36,17 @@ export async function* followEvents(
   }
 }
 
-/**
- * The frames of a stream of server-sent events that carry data; comments keep the line open and say nothing.
- * Ends by itself when `signal` does: `fetch` holds its signal weakly, so an abort may no longer reach a body.
- */
-async function* framesOf(
-  body: ReadableStream<Uint8Array>,
-  signal: AbortSignal,
-): AsyncGenerator<{ id: string | undefined; data: string }> {
-  const reader = body.getReader()
+/** Ends by itself when `signal` does: a request holds its signal weakly, so an abort may no longer reach a body. */
+async function* eventsOf(body: ReadableStream<Uint8Array>, signal: AbortSignal) {
+  const text = body.pipeThrough(new TextDecoderStream())
+  const reader = text.pipeThrough(new EventSourceParserStream()).getReader()
   const cancel = () => void reader.cancel().catch(() => {})
   signal.addEventListener('abort', cancel, { once: true })
   if (signal.aborted) cancel()
-  const decoder = new TextDecoder()
-  let rest = ''
   try {
-    for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
-      const frames = (rest + decoder.decode(chunk.value, { stream: true })).split('\n\n')
-      rest = frames.pop() ?? ''
-      for (const text of frames) {
-        const frame = readFrame(text)
-        if (frame.data !== '') yield frame
-      }
-    }
+    for (let next = await reader.read(); !next.done; next = await reader.read()) yield next.value
   } finally {
     signal.removeEventListener('abort', cancel)
     cancel()
   }
-}
-
-const readFrame = (frame: string): { id: string | undefined; data: string } => {
-  const lines = frame.split('\n')
-  const fieldOf = (name: string) =>
-    lines.filter((line) => line.startsWith(`${name}:`)).map((line) => line.slice(name.length + 1).trimStart())
-  return { id: fieldOf('id')[0], data: fieldOf('data').join('\n') }
 }

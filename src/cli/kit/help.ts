@@ -1,5 +1,6 @@
-import { commands, roles } from '../commands.ts'
 import type { Command } from './command.ts'
+
+type Commands = readonly Command[]
 
 const pad = (rows: readonly (readonly [string, string])[]): string => {
   const width = Math.max(...rows.map(([name]) => name.length))
@@ -22,7 +23,10 @@ const builtIn: readonly (readonly [string, string])[] = [
 ]
 
 /** `drover help`. */
-export const overviewHelp = (): string => `Usage: drover <command> [options]
+export const overviewHelp = (
+  commands: Commands,
+  roles: Readonly<Record<string, string>>,
+): string => `Usage: drover <command> [options]
 
 Run a part of Drover here:
 ${pad(Object.entries(roles))}
@@ -59,7 +63,7 @@ ${pad([...args, ...options, ['--json', 'the answer as JSON'], ['-h, --help', 'th
 }
 
 /** What a noun can be followed by, when a person gave the noun alone. */
-export const nounHelp = (noun: string): string | undefined => {
+export const nounHelp = (commands: Commands, noun: string): string | undefined => {
   const verbs = commands.filter((command) => command.name.startsWith(`${noun} `))
   if (verbs.length === 0) return undefined
   return `${pad(verbs.map((command) => [`drover ${signature(command)}`, command.summary] as const))}\n`

@@ -23,6 +23,29 @@ export const since = (path: string, title: string): Column => {
   return { title, value: (row) => relative(inner.value(row)) }
 }
 
+/** A column of numbers. */
+export const numbers = (path: string, title = path): Column => field(path, title, { right: true })
+
+/** A column of sizes. */
+export const gibibytes = (path: string, digits: number, title = path): Column => {
+  const { value } = numbers(path, title)
+  const sizeOf = (bytes: unknown) =>
+    typeof bytes === 'number' ? `${(bytes / 2 ** 30).toFixed(digits)} GiB` : '-'
+  return { title, value: (row) => sizeOf(value(row)), right: true }
+}
+
+/** Lines for what is there alone. */
+export const when = <Value>(
+  value: Value | null | undefined | false,
+  lines: (value: Value) => readonly Line[],
+): readonly Line[] => (value === null || value === undefined || value === false ? [] : lines(value))
+
+export type Line = readonly [name: string, value: unknown]
+
+/** What each of the reasons says. */
+export const messagesOf = (reasons: unknown): string =>
+  ((reasons as Json[] | undefined) ?? []).map(({ message }) => message).join(' ')
+
 /** What a command says. With `--json` that is JSON, one document or one a line, and nothing else. */
 export class Output {
   readonly json: boolean
@@ -92,7 +115,7 @@ export class Output {
   }
 
   /** The fields of one thing, one a line. */
-  fields(rows: readonly (readonly [name: string, value: unknown])[]): void {
+  fields(rows: readonly Line[]): void {
     const width = Math.max(...rows.map(([name]) => name.length))
     for (const [name, value] of rows) this.line(`${name.padEnd(width)}  ${cellText(value)}`)
   }
@@ -131,4 +154,14 @@ export const spanText = (ms: number): string => {
   if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`
   if (seconds < 172_800) return `${Math.floor(seconds / 3_600)} h`
   return `${Math.floor(seconds / 86_400)} d`
+}
+
+const barWidth = 24
+
+/** `[##########··········]  40/100  12.3/s  ETA 5 s` */
+export const progressBar = (done: number, total: number, elapsedMs: number): string => {
+  const filled = total === 0 ? barWidth : Math.min(barWidth, Math.floor((done / total) * barWidth))
+  const rate = elapsedMs > 0 ? (done / elapsedMs) * 1_000 : 0
+  const eta = rate > 0 && done < total ? `  ETA ${spanText(((total - done) / rate) * 1_000)}` : ''
+  return `[${'#'.repeat(filled)}${'·'.repeat(barWidth - filled)}]  ${done}/${total}  ${rate.toFixed(1)}/s${eta}`
 }

@@ -1,4 +1,4 @@
-import { type Call, type Option, UsageError } from './command.ts'
+import { type Call, flag, UsageError } from './command.ts'
 
 /** A person at a keyboard; the part of a terminal's stdin that is needed. */
 export interface Keyboard extends AsyncIterable<Buffer | string> {
@@ -9,10 +9,9 @@ export interface Keyboard extends AsyncIterable<Buffer | string> {
 const bytesMax = 8 * 1024
 
 /** There is no option that takes the password itself: arguments are seen by everybody on the machine. */
-export const passwordOption: Option = {
-  type: 'boolean',
-  summary: 'read the password from standard input; else from DROVER_SITE_PASSWORD, else you are asked',
-}
+export const passwordOption = flag(
+  'read the password from standard input; else from DROVER_SITE_PASSWORD, else you are asked',
+)
 
 /** The password, by the safest way that was chosen. `question` is shown to a person at a terminal. */
 export const readPassword = async (call: Call, question: string): Promise<string> => {

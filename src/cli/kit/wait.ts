@@ -1,7 +1,7 @@
 import type { Json } from './client.ts'
-import type { Call } from './command.ts'
-import { progressBar } from './progress-bar.ts'
-import { pathOf } from './rows.ts'
+import { type Call, exitCodes, flag } from './command.ts'
+import { type Line, progressBar, when } from './output.ts'
+import { codeOf, pathOf } from './rows.ts'
 
 const firstLookMs = 100
 const slowestLookMs = 2_000
@@ -31,3 +31,35 @@ const lineOf = (job: Json, elapsedMs: number): string => {
   const wait = job.wait as Json | null
   return `${job.state}${wait ? `: ${wait.detail}` : ''}`
 }
+
+export const waitOption = flag('wait until the job has ended; exit code 1 when it did not succeed')
+
+/** After a 202: says which job does it, or follows that job to its end. */
+export const afterAccepted = async (call: Call, job: Json, what: string): Promise<number> => {
+  const { output } = call
+  const said = job.existing
+    ? `${what} is under way already: job ${job.id}.`
+    : `${what} is committed: job ${job.id}.`
+  if (call.values.wait !== true) {
+    output.show(job, () => output.line(said))
+    return exitCodes.ok
+  }
+  output.note(said)
+  const ended = await untilEnded(call, String(job.id))
+  output.show(ended, () => {
+    output.fields([
+      ['job', ended.id],
+      ['state', ended.state],
+      ...errorLines(ended.error),
+      ['result', ended.result],
+    ])
+  })
+  return codeOf(ended.state === 'succeeded')
+}
+
+/** Why a job failed, and what to do. */
+export const errorLines = (error: unknown): readonly Line[] =>
+  when(error as Json | null, ({ message, remedy }) => [
+    ['error', message],
+    ['remedy', remedy],
+  ])

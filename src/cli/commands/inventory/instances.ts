@@ -1,52 +1,37 @@
 import { isPowerAsked, poweredMachine, powerMeaning } from '../../../domain/inventory/power-meaning.ts'
 import { powerVerbs } from '../../../domain/job/power-instance.ts'
-import { afterAccepted, waitOption } from '../../kit/accepted.ts'
-import type { Json } from '../../kit/client.ts'
+import type { Ask, Json } from '../../kit/client.ts'
 import {
   type Call,
   type Command,
-  exitCodes,
-  jsonOf,
-  numberOf,
-  type Option,
-  textOf,
+  choice,
+  flag,
+  given,
+  number,
+  type Options,
+  text,
   UsageError,
 } from '../../kit/command.ts'
 import { confirm, yesOption } from '../../kit/confirm.ts'
-import { isFields, mergeSettings } from '../../kit/merge-settings.ts'
-import { type Column, field } from '../../kit/output.ts'
-import { listCommand, pathOf } from '../../kit/rows.ts'
+import { type Column, field, gibibytes, numbers, type Output } from '../../kit/output.ts'
+import { list, pathOf, show } from '../../kit/rows.ts'
+import { afterAccepted, waitOption } from '../../kit/wait.ts'
+import { editOverrides, overrideOptions } from './overrides.ts'
 
-const id = { name: 'id', summary: 'the id of an instance' }
+const args = [{ name: 'id', summary: 'the id of an instance' }]
 const presence = ['false', 'true', 'any']
 
-export const filterOption: Option = {
-  type: 'string',
-  value: 'filter',
-  summary: 'CEL, such as \'source == "paris" && cpus > 4\'',
-}
+export const filterOption = text('filter', 'CEL, such as \'source == "paris" && cpus > 4\'')
+export const readinessOption = choice('word', ['ready', 'warning', 'blocked'], 'only so ready')
 
-const choices: Readonly<Record<string, Option>> = {
+const choices: Options = {
   filter: filterOption,
-  source: { type: 'string', value: 'name', summary: 'only of this source' },
-  readiness: {
-    type: 'string',
-    value: 'word',
-    choices: ['ready', 'warning', 'blocked'],
-    summary: 'only so ready',
-  },
-  ignored: { type: 'string', value: 'which', choices: presence, summary: 'those that are left out (false)' },
-  gone: { type: 'string', value: 'which', choices: presence, summary: 'those that are gone (false)' },
-  migrated: {
-    type: 'string',
-    value: 'which',
-    choices: presence,
-    summary: 'those that were migrated (false)',
-  },
+  source: text('name', 'only of this source'),
+  readiness: readinessOption,
+  ignored: choice('which', presence, 'those that are left out (false)'),
+  gone: choice('which', presence, 'those that are gone (false)'),
+  migrated: choice('which', presence, 'those that were migrated (false)'),
 }
-
-const gigabytes = (value: unknown): string =>
-  typeof value === 'number' ? `${(value / 2 ** 30).toFixed(1)} GiB` : '-'
 
 export const instanceColumns: readonly Column[] = [
   field('id'),
@@ -54,9 +39,9 @@ export const instanceColumns: readonly Column[] = [
   field('name'),
   field('power_state', 'power'),
   { title: 'system', value: systemOf },
-  field('cpus', 'cpus', { right: true }),
-  { title: 'memory', value: (row) => gigabytes(row.memory), right: true },
-  { title: 'disks', value: (row) => gigabytes(row.disk_bytes), right: true },
+  numbers('cpus'),
+  gibibytes('memory', 1),
+  gibibytes('disk_bytes', 1, 'disks'),
   field('readiness'),
   { title: 'note', value: noteOf },
 ]
@@ -91,7 +76,7 @@ const count: Command = {
   covers: ['GET /v1/instances/:count'],
   options: choices,
   run: async (call) => {
-    const query = Object.fromEntries(Object.keys(choices).map((name) => [name, textOf(call.values, name)]))
+    const query = given(call.values, choices) as Ask['query']
     const total = { matched: 0, scanned: 0, error_count: 0, errors: [] as Json[] }
     for (let cursor: string | undefined; ; ) {
       const part = await call.client.get('/v1/instances/:count', { ...query, cursor })
@@ -104,116 +89,54 @@ const count: Command = {
     }
     call.output.show(total, () => call.output.line(`${total.matched} of ${total.scanned} match.`))
     noteErrors(call, total)
-    return exitCodes.ok
   },
 }
 
-const show: Command = {
-  name: 'instances show',
-  summary: 'Show an instance: facts, overrides, what the rules find, where its cards land',
-  covers: ['GET /v1/instances/{id}'],
-  args: [id],
-  run: async (call) => {
-    const { output } = call
-    const row = await call.client.get(pathOf('instances', call.args[0]))
-    output.show(row, () => {
-      const { facts: _facts, effective: _effective, findings, networks, pending, ...plain } = row
-      output.fields(Object.entries(plain))
-      output.line()
-      output.table(
-        [
-          field('severity'),
-          field('rule'),
-          field('waived'),
-          { title: 'evidence', value: ({ evidence }) => (evidence as string[]).join(' ') },
-          field('remedy'),
-        ],
-        (findings ?? []) as Json[],
-        'No rule is broken.',
-      )
-      output.line()
-      output.table(
-        [
-          field('nic'),
-          field('mac'),
-          field('network'),
-          field('placement.network', 'lands on'),
-          field('placement.nictype', 'as'),
-          field('placement.vlan_id', 'vlan'),
-        ],
-        (networks ?? []) as Json[],
-        'It has no network card.',
-      )
-      if (pending) {
-        output.line()
-        output.table(
-          [field('path'), field('from'), field('to')],
-          ((pending as Json).changes ?? []) as Json[],
-          'Its source no longer has it; a running batch holds the record.',
-        )
-      }
-    })
-    return exitCodes.ok
-  },
-}
-
-/** Changes of overrides by some of their fields. */
-export const setOption = (example: string): Option => ({
-  type: 'string',
-  value: 'json',
-  summary: `fields to change, such as '${example}'; others stay, null takes one away`,
-})
-
-const overrides: Command = {
-  name: 'instances overrides',
-  summary: 'Show what people decided about an instance, change some of it, or take it away',
-  covers: [
-    'GET /v1/instances/{id}/overrides',
-    'PUT /v1/instances/{id}/overrides',
-    'DELETE /v1/instances/{id}/overrides',
-  ],
-  args: [id],
-  options: {
-    set: setOption('{"cpus": 4, "comment": null}'),
-    clear: { type: 'boolean', summary: 'take all of them away' },
-  },
-  run: async (call) => editOverrides(call, pathOf('instances', call.args[0], 'overrides'), undefined),
-}
-
-/** Shows, changes or clears overrides. `read`: where they are read, if not where they are written. */
-export const editOverrides = async (call: Call, path: string, read: string | undefined): Promise<number> => {
-  const { client, output, values } = call
-  const wanted = jsonOf(values, 'set')
-  if (wanted !== undefined && values.clear === true) throw new UsageError('Either --set or --clear.')
-  if (wanted !== undefined && !isFields(wanted))
-    throw new UsageError('--set must be a JSON object of fields.')
-  const { headers, body } = await client.ask('GET', read ?? path)
-  const match = { 'if-match': headers.get('etag') ?? '*' }
-  if (values.clear === true) {
-    await client.ask('DELETE', path, { headers: match })
-    output.show({ cleared: true }, () => output.line('The overrides are taken away.'))
-    return exitCodes.ok
+/** Facts and what is in effect are for programs: they are long. */
+const printInstance = (
+  output: Output,
+  { facts: _facts, effective: _effective, findings, networks, pending, ...plain }: Json,
+): void => {
+  output.fields(Object.entries(plain))
+  output.line()
+  output.table(
+    [
+      field('severity'),
+      field('rule'),
+      field('waived'),
+      { title: 'evidence', value: ({ evidence }) => (evidence as string[]).join(' ') },
+      field('remedy'),
+    ],
+    (findings ?? []) as Json[],
+    'No rule is broken.',
+  )
+  output.line()
+  output.table(
+    [
+      field('nic'),
+      field('mac'),
+      field('network'),
+      field('placement.network', 'lands on'),
+      field('placement.nictype', 'as'),
+      field('placement.vlan_id', 'vlan'),
+    ],
+    (networks ?? []) as Json[],
+    'It has no network card.',
+  )
+  if (pending) {
+    output.line()
+    output.table(
+      [field('path'), field('from'), field('to')],
+      ((pending as Json).changes ?? []) as Json[],
+      'Its source no longer has it; a running batch holds the record.',
+    )
   }
-  const merged = wanted && mergeSettings((body.overrides ?? {}) as Json, wanted)
-  const shown = merged ? (await client.ask('PUT', path, { body: merged, headers: match })).body : body
-  output.show(shown, () => {
-    const fields = Object.entries((shown.overrides ?? {}) as Json)
-    if (fields.length === 0) output.line('There are no overrides.')
-    else output.fields(fields)
-  })
-  return exitCodes.ok
 }
 
-const guestOptions: Readonly<Record<string, Option>> = {
-  force: { type: 'boolean', summary: 'pull the plug of a guest that does not go off in time' },
-  timeout: { type: 'string', value: 'seconds', summary: 'how long a guest may take to go off (300)' },
-  wait: waitOption,
+const guest: Options = {
+  force: flag('pull the plug of a guest that does not go off in time'),
+  timeout: number('how long a guest may take to go off (300)', 'seconds', { field: 'timeout_seconds' }),
 }
-
-const guestFields = (call: Call) => ({
-  force: call.values.force === true,
-  timeout_seconds: numberOf(call.values, 'timeout'),
-})
 
 const readInstance = async ({ client, args }: Call) =>
   poweredMachine((await client.get(pathOf('instances', args[0]))) as never)
@@ -222,8 +145,8 @@ const power: Command = {
   name: 'instances power',
   summary: 'Switch an instance on or off at its source; off or restart is asked first, or needs --yes',
   covers: ['POST /v1/instances/{id}/:power'],
-  args: [id, { name: 'verb', summary: `one of ${powerVerbs.join(', ')}` }],
-  options: { ...guestOptions, yes: yesOption },
+  args: [...args, { name: 'verb', summary: `one of ${powerVerbs.join(', ')}` }],
+  options: { ...guest, wait: waitOption, yes: yesOption },
   run: async (call) => {
     const [instance, asked = ''] = call.args
     const verb = powerVerbs.find((one) => one === asked)
@@ -231,7 +154,7 @@ const power: Command = {
       throw new UsageError(`The verb is one of ${powerVerbs.join(', ')}, not "${asked}".`)
     if (isPowerAsked(verb) && call.values.yes !== true)
       await confirm(call, powerMeaning(await readInstance(call), verb))
-    const body = { verb, ...guestFields(call) }
+    const body = { verb, ...given(call.values, guest) }
     const job = await call.client.post(pathOf('instances', instance, ':power'), body)
     return await afterAccepted(call, job, `The ${verb}`)
   },
@@ -244,11 +167,12 @@ const track: Command = {
     'POST /v1/instances/{id}/:enable-background-import',
     'POST /v1/instances/{id}/:reset-background-import',
   ],
-  args: [id],
+  args,
   options: {
-    reset: { type: 'boolean', summary: 'only look anew whether each disk is tracked' },
-    'remove-snapshots': { type: 'boolean', summary: 'remove snapshots that are in the way, for good' },
-    ...guestOptions,
+    reset: flag('only look anew whether each disk is tracked'),
+    'remove-snapshots': flag('remove snapshots that are in the way, for good'),
+    ...guest,
+    wait: waitOption,
     yes: yesOption,
   },
   run: async (call) => {
@@ -263,26 +187,38 @@ const track: Command = {
     const verb = reset ? ':reset-background-import' : ':enable-background-import'
     const body = reset
       ? undefined
-      : { remove_snapshots: call.values['remove-snapshots'] === true, ...guestFields(call) }
+      : { remove_snapshots: call.values['remove-snapshots'] === true, ...given(call.values, guest) }
     const job = await call.client.post(pathOf('instances', call.args[0], verb), body)
     return await afterAccepted(call, job, 'The tracking')
   },
 }
 
 export const instanceCommands: readonly Command[] = [
-  listCommand({
+  list({
     name: 'instances list',
     summary: 'List instances',
-    covers: 'GET /v1/instances',
-    path: '/v1/instances',
+    asks: 'GET /v1/instances',
     empty: 'No instance fits.',
     filters: choices,
     columns: instanceColumns,
     note: noteErrors,
   }),
   count,
-  show,
-  overrides,
+  show({
+    name: 'instances show',
+    summary: 'Show an instance: facts, overrides, what the rules find, where its cards land',
+    asks: 'GET /v1/instances/{id}',
+    args,
+    print: printInstance,
+  }),
+  {
+    name: 'instances overrides',
+    summary: 'Show what people decided about an instance, change some of it, or take it away',
+    covers: ['GET', 'PUT', 'DELETE'].map((method) => `${method} /v1/instances/{id}/overrides`),
+    args,
+    options: overrideOptions('{"cpus": 4, "comment": null}'),
+    run: (call) => editOverrides(call, pathOf('instances', call.args[0], 'overrides')),
+  },
   power,
   track,
 ]

@@ -1,44 +1,26 @@
 import type { Json } from '../../kit/client.ts'
-import { type Command, exitCodes, textOf, UsageError } from '../../kit/command.ts'
-import { download } from '../../kit/download.ts'
-import { field, since } from '../../kit/output.ts'
-import { itemsOf, listCommand, pathOf } from '../../kit/rows.ts'
-import { filterOption, instanceColumns, noteErrors } from './instances.ts'
+import { type Command, flag, given, type Options, text, textOf } from '../../kit/command.ts'
+import { field, numbers, since } from '../../kit/output.ts'
+import { list, pour, verb } from '../../kit/rows.ts'
+import { filterOption, instanceColumns, noteErrors, readinessOption } from './instances.ts'
 
-const source = { type: 'string', value: 'name', summary: 'only of this source' } as const
+const source = text('name', 'only of this source')
 
 const ruleColumns = [
   field('id'),
   field('severity'),
-  field('broken', 'broken', { right: true }),
-  field('waived', 'waived', { right: true }),
+  numbers('broken'),
+  numbers('waived'),
   field('title'),
   field('remedy'),
 ]
 
-const waive: Command = {
-  name: 'waivers add',
-  summary: 'Waive a rule for one instance, or for the whole fleet: you take the responsibility',
-  covers: ['POST /v1/waivers'],
-  args: [{ name: 'rule', summary: 'the id of a rule: drover rules' }],
-  options: {
-    instance: { type: 'string', value: 'id', summary: 'only for this instance; without it the whole fleet' },
-    reason: { type: 'string', value: 'text', summary: 'why the risk is taken; it is recorded (required)' },
-    until: { type: 'string', value: 'time', summary: 'such as 2027-01-31T00:00:00Z; without it for good' },
-  },
-  run: async ({ client, output, args, values }) => {
-    const reason = textOf(values, 'reason')
-    if (reason === undefined) throw new UsageError('--reason is required: say why the risk is taken.')
-    const waiver = await client.post('/v1/waivers', {
-      rule: args[0],
-      instance_id: textOf(values, 'instance') ?? null,
-      reason,
-      until: textOf(values, 'until') ?? null,
-    })
-    const where = waiver.instance ? `for ${waiver.instance}` : 'for the whole fleet'
-    output.show(waiver, () => output.line(`${waiver.rule} is waived ${where}: ${waiver.id}`))
-    return exitCodes.ok
-  },
+const waiving: Options = {
+  instance: text('id', 'only for this instance; without it the whole fleet', { field: 'instance_id' }),
+  reason: text('text', 'why the risk is taken; it is recorded (required)', {
+    required: 'say why the risk is taken',
+  }),
+  until: text('time', 'such as 2027-01-31T00:00:00Z; without it for good'),
 }
 
 const assessment: Command = {
@@ -48,14 +30,14 @@ const assessment: Command = {
   options: {
     source,
     filter: filterOption,
-    csv: { type: 'boolean', summary: 'a line for each instance and rule, as CSV' },
+    csv: flag('a line for each instance and rule, as CSV'),
   },
   run: async (call) => {
     const { client, output, values } = call
     const query = { source: textOf(values, 'source'), filter: textOf(values, 'filter') }
     if (values.csv === true) {
-      await download(call, { path: '/v1/assessment', as: 'csv', query: { ...query, format: 'csv' } })
-      return exitCodes.ok
+      await pour(call, { path: '/v1/assessment', as: 'csv', query: { ...query, format: 'csv' } })
+      return
     }
     const parts = [await client.get('/v1/assessment', query)]
     for (let last = parts[0]; typeof last?.next_cursor === 'string'; last = parts.at(-1))
@@ -64,7 +46,7 @@ const assessment: Command = {
     output.show(whole, () => {
       const counts = ['instances', 'ready', 'warning', 'blocked', 'migrated']
       output.table(
-        [field('source'), ...counts.map((name) => field(name, name, { right: true }))],
+        [field('source'), ...counts.map((name) => numbers(name))],
         [...(whole.sources as Json[]), { source: 'all', ...(whole.totals as Json) }],
         'There is no source.',
       )
@@ -73,7 +55,6 @@ const assessment: Command = {
       output.table(ruleColumns, broken, 'No rule is broken.')
     })
     noteErrors(call, whole)
-    return exitCodes.ok
   },
 }
 
@@ -104,30 +85,22 @@ const addUp = (parts: readonly Json[]): Json => {
   }
 }
 
-const rules: Command = {
-  name: 'rules',
-  summary: 'What decides whether an instance can be migrated, and how many break it',
-  covers: ['GET /v1/rules'],
-  options: { source },
-  run: async ({ client, output, values }) => {
-    const answer = await client.get('/v1/rules', { source: textOf(values, 'source') })
-    output.show(answer, () => output.table(ruleColumns, itemsOf(answer), 'There are no rules.'))
-    return exitCodes.ok
-  },
-}
-
 export const ruleCommands: readonly Command[] = [
-  rules,
-  listCommand({
+  list({
+    name: 'rules',
+    summary: 'What decides whether an instance can be migrated, and how many break it',
+    asks: 'GET /v1/rules',
+    filters: { source },
+    paged: false,
+    columns: ruleColumns,
+    empty: 'There are no rules.',
+  }),
+  list({
     name: 'waivers list',
     summary: 'Who took the responsibility for which broken rule',
-    covers: 'GET /v1/waivers',
-    path: '/v1/waivers',
+    asks: 'GET /v1/waivers',
     empty: 'Nothing is waived.',
-    filters: {
-      rule: { type: 'string', value: 'id', summary: 'only of this rule' },
-      'instance-id': { type: 'string', value: 'id', summary: 'only for this instance' },
-    },
+    filters: { rule: text('id', 'only of this rule'), 'instance-id': text('id', 'only for this instance') },
     columns: [
       field('id'),
       field('rule'),
@@ -138,33 +111,33 @@ export const ruleCommands: readonly Command[] = [
       field('reason'),
     ],
   }),
-  waive,
-  {
+  verb({
+    name: 'waivers add',
+    summary: 'Waive a rule for one instance, or for the whole fleet: you take the responsibility',
+    asks: 'POST /v1/waivers',
+    args: [{ name: 'rule', summary: 'the id of a rule: drover rules' }],
+    options: waiving,
+    body: ({ args, values }) => ({ rule: args[0], ...given(values, waiving) }),
+    said: ({ rule, instance, id }) =>
+      `${rule} is waived ${instance ? `for ${instance}` : 'for the whole fleet'}: ${id}`,
+  }),
+  verb({
     name: 'waivers remove',
     summary: 'Take a waiver back: the rule counts again',
-    covers: ['DELETE /v1/waivers/{id}'],
+    asks: 'DELETE /v1/waivers/{id}',
     args: [{ name: 'id', summary: 'the id of a waiver' }],
-    run: async ({ client, output, args }) => {
-      await client.ask('DELETE', pathOf('waivers', args[0]))
-      output.show({ id: args[0], deleted: true }, () => output.line('The rule counts again.'))
-      return exitCodes.ok
-    },
-  },
+    answer: ({ args }) => ({ id: args[0], deleted: true }),
+    said: () => 'The rule counts again.',
+  }),
   assessment,
-  listCommand({
+  list({
     name: 'assessment instances',
     summary: 'The instances behind the numbers, with what they break',
-    covers: 'GET /v1/assessment/instances',
-    path: '/v1/assessment/instances',
+    asks: 'GET /v1/assessment/instances',
     empty: 'No instance fits.',
     filters: {
-      rule: { type: 'string', value: 'id', summary: 'that break this rule, waived or not' },
-      readiness: {
-        type: 'string',
-        value: 'word',
-        choices: ['ready', 'warning', 'blocked'],
-        summary: 'only so ready',
-      },
+      rule: text('id', 'that break this rule, waived or not'),
+      readiness: readinessOption,
       source,
       filter: filterOption,
     },

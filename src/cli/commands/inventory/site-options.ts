@@ -1,18 +1,15 @@
-import { type Call, listOf, type Option, textOf, UsageError } from '../../kit/command.ts'
+import { type Call, listOf, type Options, repeated, text, textOf, UsageError } from '../../kit/command.ts'
 import { readGiven } from '../../kit/given-file.ts'
 import { passwordOption } from '../../kit/password.ts'
 
+export const signIn = text('name', 'who Drover signs in as')
+
 /** What decides about the connection to a source or target, and its settings. */
-export const connectionOptions: Readonly<Record<string, Option>> = {
-  username: { type: 'string', value: 'name', summary: 'who Drover signs in as' },
-  ca: { type: 'string', value: 'file', summary: "certificates (PEM) to trust instead of the system's" },
-  fingerprint: { type: 'string', value: 'hex', summary: "SHA-256 of the server's certificate, to pin it" },
-  setting: {
-    type: 'string',
-    value: 'name=value',
-    multiple: true,
-    summary: 'such as import_limit=8 or scopes=["/Paris"]; may be repeated',
-  },
+export const connectionOptions: Options = {
+  username: signIn,
+  ca: text('file', "certificates (PEM) to trust instead of the system's"),
+  fingerprint: text('hex', "SHA-256 of the server's certificate, to pin it"),
+  setting: repeated('name=value', 'such as import_limit=8 or scopes=["/Paris"]; may be repeated', 'settings'),
   'password-stdin': passwordOption,
 }
 

@@ -1,13 +1,20 @@
 import { connectivityStates } from '../../../domain/inventory/connectivity.ts'
-import { afterAccepted, waitOption } from '../../kit/accepted.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, textOf, UsageError } from '../../kit/command.ts'
-import { download } from '../../kit/download.ts'
-import { field, since } from '../../kit/output.ts'
+import {
+  type Call,
+  type Command,
+  choice,
+  flag,
+  text,
+  textOf,
+  UsageError,
+} from '../../kit/command.ts'
+import { downLines } from '../../kit/down.ts'
+import { field, numbers, type Output, since, when } from '../../kit/output.ts'
 import { readPassword } from '../../kit/password.ts'
-import { itemsOf, listCommand, pathOf } from '../../kit/rows.ts'
-import { downLines } from '../migration/down.ts'
-import { caOf, connectionOptions, settingsOf } from './site-options.ts'
+import { anyVersion, codeOf, download, itemsOf, list, pathOf, show, versionOf } from '../../kit/rows.ts'
+import { afterAccepted, untilEnded, waitOption } from '../../kit/wait.ts'
+import { caOf, connectionOptions, settingsOf, signIn } from './site-options.ts'
 
 type Noun = 'sources' | 'targets'
 
@@ -15,38 +22,35 @@ const kinds = ['lab', 'vsphere']
 const oneOf = (noun: Noun) => noun.slice(0, -1)
 const nameArg = (noun: Noun) => ({ name: 'name', summary: `the name of a ${oneOf(noun)}` })
 
-const printSite = ({ output }: Call, site: Json): void =>
-  output.show(site, () => {
-    const connectivity = site.connectivity as Json
-    const seen = connectivity.seen_certificate as Json | null
-    const sync = site.sync as Json
-    output.fields([
-      ['name', site.name],
-      ['kind', site.kind],
-      ['endpoint', site.endpoint],
-      ['username', site.username],
-      ['connectivity', connectivity.state],
-      ...(connectivity.message
-        ? ([
-            ['why', connectivity.message],
-            ['remedy', connectivity.remedy],
-          ] as const)
-        : []),
-      ...(seen ? Object.entries(seen).map(([name, value]) => [`seen ${name}`, value] as const) : []),
-      ...downLines(site.down),
-      ['checked', connectivity.checked_at],
-      ['fingerprint', site.fingerprint],
-      ['identity', site.identity],
-      ['capabilities', Array.isArray(site.capabilities) ? site.capabilities.join(' ') : ''],
-      ['syncing', site.syncing ? `yes, job ${sync.job_id}` : 'no'],
-      ['synced', sync.synced_at],
-      ['next sync', sync.next_at],
-      ['sync error', (sync.error as Json | null)?.message],
-      ['revision', site.revision],
-      ...Object.entries((site.counts as Json | undefined) ?? {}),
-      ...Object.entries((site.settings as Json | undefined) ?? {}),
-    ])
-  })
+const printSite = (output: Output, site: Json): void => {
+  const connectivity = site.connectivity as Json
+  const seen = connectivity.seen_certificate as Json | null
+  const sync = site.sync as Json
+  output.fields([
+    ['name', site.name],
+    ['kind', site.kind],
+    ['endpoint', site.endpoint],
+    ['username', site.username],
+    ['connectivity', connectivity.state],
+    ...when(connectivity.message, (message) => [
+      ['why', message],
+      ['remedy', connectivity.remedy],
+    ]),
+    ...when(seen, (found) => Object.entries(found).map(([name, value]) => [`seen ${name}`, value])),
+    ...downLines(site.down),
+    ['checked', connectivity.checked_at],
+    ['fingerprint', site.fingerprint],
+    ['identity', site.identity],
+    ['capabilities', Array.isArray(site.capabilities) ? site.capabilities.join(' ') : ''],
+    ['syncing', site.syncing ? `yes, job ${sync.job_id}` : 'no'],
+    ['synced', sync.synced_at],
+    ['next sync', sync.next_at],
+    ['sync error', (sync.error as Json | null)?.message],
+    ['revision', site.revision],
+    ...Object.entries((site.counts as Json | undefined) ?? {}),
+    ...Object.entries((site.settings as Json | undefined) ?? {}),
+  ])
+}
 
 const addCommand = (noun: Noun): Command => ({
   name: `${noun} add`,
@@ -54,14 +58,14 @@ const addCommand = (noun: Noun): Command => ({
   covers: [`POST /v1/${noun}`],
   args: [nameArg(noun), { name: 'endpoint', summary: 'such as https://vcenter.example.org/sdk' }],
   options: {
-    kind: { type: 'string', value: 'kind', choices: kinds, summary: 'what answers there (vsphere)' },
+    kind: choice('kind', kinds, 'what answers there (vsphere)'),
     ...connectionOptions,
-    wait: { type: 'boolean', summary: 'wait for the check; exit code 1 when it is not connected' },
+    username: { ...signIn, required: '' },
+    wait: flag('wait for the check; exit code 1 when it is not connected'),
   },
   run: async (call) => {
     const [name, endpoint] = call.args
     const username = textOf(call.values, 'username')
-    if (username === undefined) throw new UsageError('--username is required.')
     const body = {
       name,
       endpoint,
@@ -77,7 +81,6 @@ const addCommand = (noun: Noun): Command => ({
     call.output.show(site, () =>
       call.output.line(`The ${oneOf(noun)} ${name} is added: drover ${noun} show ${name}`),
     )
-    return exitCodes.ok
   },
 })
 
@@ -85,26 +88,18 @@ const addCommand = (noun: Noun): Command => ({
 const followCheck = async (call: Call, noun: Noun, name: string): Promise<number> => {
   const query = { subject: `${oneOf(noun)}/${name}`, kind: 'check-connection', limit: 1 }
   const [job] = itemsOf(await call.client.get('/v1/jobs', query))
-  if (job) await afterWait(call, String(job.id))
+  if (job) await untilEnded(call, String(job.id))
   return await sayConnection(call, noun, name)
 }
 
 /** The exit code is 0 when it is connected, and not because a look was taken. */
 const sayConnection = async (call: Call, noun: Noun, name: string): Promise<number> => {
   const site = await call.client.get(pathOf(noun, name))
-  printSite(call, site)
+  call.output.show(site, () => printSite(call.output, site))
   const { state } = site.connectivity as Json
   if (state === 'confirm-fingerprint')
     call.output.note(`Compare the fingerprint with the server's own, then: drover ${noun} confirm ${name}`)
-  return state === 'ok' ? exitCodes.ok : exitCodes.failed
-}
-
-const afterWait = async (call: Call, id: string): Promise<void> => {
-  for (;;) {
-    const job = await call.client.get(pathOf('jobs', id))
-    if (job.finished_at) return
-    await call.client.sleep(200)
-  }
+  return codeOf(state === 'ok')
 }
 
 const setCommand = (noun: Noun): Command => ({
@@ -113,9 +108,9 @@ const setCommand = (noun: Noun): Command => ({
   covers: [`PATCH /v1/${noun}/{name}`],
   args: [nameArg(noun)],
   options: {
-    endpoint: { type: 'string', value: 'url', summary: 'another address; the password is asked for with it' },
+    endpoint: text('url', 'another address; the password is asked for with it'),
     ...connectionOptions,
-    password: { type: 'boolean', summary: 'another password: you are asked for it' },
+    password: flag('another password: you are asked for it'),
   },
   run: async (call) => {
     const { client, output, values } = call
@@ -132,13 +127,8 @@ const setCommand = (noun: Noun): Command => ({
     }
     if (Object.values(change).every((value) => value === undefined))
       throw new UsageError('Say what to change: --endpoint, --username, --password, --setting, …')
-    const { headers } = await client.ask('GET', path)
-    const { body } = await client.ask('PATCH', path, {
-      body: change,
-      headers: { 'if-match': headers.get('etag') ?? '*' },
-    })
+    const { body } = await client.ask('PATCH', path, { body: change, headers: await versionOf(call, path) })
     output.show(body, () => output.line(`The ${oneOf(noun)} ${body.name} is changed.`))
-    return exitCodes.ok
   },
 })
 
@@ -151,13 +141,12 @@ const removeCommand = (noun: Noun): Command => ({
     // A large inventory goes in parts: 202 says that there is more.
     for (;;) {
       const path = pathOf(noun, args[0])
-      const { status, body } = await client.ask('DELETE', path, { headers: { 'if-match': '*' } })
+      const { status, body } = await client.ask('DELETE', path, { headers: anyVersion })
       if (status !== 202) break
       output.live(`${body.instances_left} instances are left`)
     }
     output.live('')
     output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
-    return exitCodes.ok
   },
 })
 
@@ -177,7 +166,7 @@ const verbCommand = (noun: Noun, verb: 'sync' | 'check', options: Command['optio
     if (verb === 'sync' || values.wait !== true)
       return await afterAccepted(call, job, verb === 'sync' ? 'The sync' : 'The check')
     // The job of a check succeeds when it has found out; what it found is the answer.
-    await afterWait(call, String(job.id))
+    await untilEnded(call, String(job.id))
     return await sayConnection(call, noun, String(call.args[0]))
   },
 })
@@ -193,26 +182,20 @@ const confirmCommand = (noun: Noun): Command => ({
     const job = await call.client.post(pathOf(noun, name, ':confirm-fingerprint'), { fingerprint })
     if (call.values.wait !== true)
       return await afterAccepted(call, job, 'The fingerprint is pinned; the check')
-    await afterWait(call, String(job.id))
+    await untilEnded(call, String(job.id))
     return await sayConnection(call, noun, String(name))
   },
 })
 
 const commandsOf = (noun: Noun): Command[] => [
-  listCommand({
+  list({
     name: `${noun} list`,
     summary: `List ${noun}`,
-    covers: `GET /v1/${noun}`,
-    path: `/v1/${noun}`,
+    asks: `GET /v1/${noun}`,
     empty: `There are no ${noun}: drover ${noun} add`,
     filters: {
-      kind: { type: 'string', value: 'kind', choices: kinds, summary: 'only of this kind' },
-      connectivity: {
-        type: 'string',
-        value: 'state',
-        choices: connectivityStates,
-        summary: 'only in this state',
-      },
+      kind: choice('kind', kinds, 'only of this kind'),
+      connectivity: choice('state', connectivityStates, 'only in this state'),
     },
     columns: [
       field('name'),
@@ -220,46 +203,37 @@ const commandsOf = (noun: Noun): Command[] => [
       field('connectivity.state', 'connectivity'),
       field('endpoint'),
       since('sync.synced_at', 'synced'),
-      field('revision', 'revision', { right: true }),
-      {
-        title: 'note',
-        value: (site) =>
-          site.syncing
-            ? 'syncing'
-            : ((site.connectivity as Json).message ?? ((site.sync as Json).error as Json | null)?.message),
-      },
+      numbers('revision'),
+      { title: 'note', value: noteOf },
     ],
   }),
-  {
+  show({
     name: `${noun} show`,
     summary: `Show a ${oneOf(noun)}, its connection and its last sync`,
-    covers: [`GET /v1/${noun}/{name}`],
+    asks: `GET /v1/${noun}/{name}`,
     args: [nameArg(noun)],
-    run: async (call) => {
-      printSite(call, await call.client.get(pathOf(noun, call.args[0])))
-      return exitCodes.ok
-    },
-  },
+    print: printSite,
+  }),
   addCommand(noun),
   setCommand(noun),
   removeCommand(noun),
   verbCommand(noun, 'sync', {
-    full: { type: 'boolean', summary: 'read everything, not only what changed' },
-    force: { type: 'boolean', summary: 'believe it when it shows nothing at all' },
+    full: flag('read everything, not only what changed'),
+    force: flag('believe it when it shows nothing at all'),
   }),
   verbCommand(noun, 'check', {}),
   confirmCommand(noun),
-  {
+  download({
     name: `${noun} dump`,
     summary: 'Everything known about it, for support, without secrets (a line of JSON each)',
-    covers: [`GET /v1/${noun}/{name}/:dump`],
+    asks: `GET /v1/${noun}/{name}/:dump`,
     args: [nameArg(noun)],
-    run: async (call) => {
-      await download(call, { path: pathOf(noun, call.args[0], ':dump'), as: 'json' })
-      return exitCodes.ok
-    },
-  },
+    as: 'json',
+  }),
 ]
+
+const noteOf = ({ syncing, connectivity, sync }: Json): unknown =>
+  syncing ? 'syncing' : ((connectivity as Json).message ?? ((sync as Json).error as Json | null)?.message)
 
 export const sourceCommands: readonly Command[] = commandsOf('sources')
 export const targetCommands: readonly Command[] = commandsOf('targets')

@@ -1,51 +1,39 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
 import { isHeadSignedBy, parseHead } from '../../../seal-head.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Command, exitCodes, numberOf, textOf, UsageError } from '../../kit/command.ts'
+import { type Command, exitCodes, number, numberOf, text, textOf, UsageError } from '../../kit/command.ts'
 import { type GivenFile, keyFile, readGiven } from '../../kit/given-file.ts'
+import { type Line, when } from '../../kit/output.ts'
+import { show } from '../../kit/rows.ts'
 
-const seals: Command = {
+const seals = show({
   name: 'events seals',
   summary: 'The newest seal, and the signed head that was handed out last: note it elsewhere',
-  covers: ['GET /v1/events/seals'],
-  run: async ({ client, output }) => {
-    const found = await client.get('/v1/events/seals')
-    const head = found.head as Json | null
-    const newest = found.newest as Json | null
-    output.show(found, () =>
-      output.fields([
-        ['head', head?.line ?? 'none was handed out yet'],
-        ['handed out', head?.at ?? null],
-        ['newest seal', newest ? `${newest.seq}:${newest.hash}` : null],
-        ['sealed', newest?.sealed_at ?? null],
-        ['kept at least', `${found.kept_days_min} days`],
-      ]),
-    )
-    return exitCodes.ok
+  asks: 'GET /v1/events/seals',
+  print: (output, found) => {
+    const [head, newest] = [found.head as Json | null, found.newest as Json | null]
+    output.fields([
+      ['head', head?.line ?? 'none was handed out yet'],
+      ['handed out', head?.at ?? null],
+      ['newest seal', newest ? `${newest.seq}:${newest.hash}` : null],
+      ['sealed', newest?.sealed_at ?? null],
+      ['kept at least', `${found.kept_days_min} days`],
+    ])
   },
-}
+})
 
 const verify: Command = {
   name: 'events verify',
   summary: 'Check the hash chain over all events: 0 whole, 1 broken, 4 whole as far as anybody can tell',
   covers: ['GET /v1/events/:verify'],
   options: {
-    from: { type: 'string', value: 'seq', summary: 'begin at this seal' },
-    head: {
-      type: 'string',
-      value: 'head|file',
-      summary: 'a head that you noted (a line, seq:hash, or a file of lines): shows a tail that was cut off',
-    },
-    key: {
-      type: 'string',
-      value: 'file',
-      summary: 'the public key that must have signed the head: drover signing-keys --pem',
-    },
-    'kept-days': {
-      type: 'string',
-      value: 'n',
-      summary: 'how long you keep events: younger ones that are gone are a fault',
-    },
+    from: number('begin at this seal', 'seq'),
+    head: text(
+      'head|file',
+      'a head that you noted (a line, seq:hash, or a file of lines): shows a tail that was cut off',
+    ),
+    key: text('file', 'the public key that must have signed the head: drover signing-keys --pem'),
+    'kept-days': number('how long you keep events: younger ones that are gone are a fault'),
   },
   run: async ({ client, output, values }) => {
     const head = notedHead(textOf(values, 'head'), textOf(values, 'key'))
@@ -69,21 +57,17 @@ const verify: Command = {
   },
 }
 
-const fieldsOf = (report: Json): [string, unknown][] => {
+const fieldsOf = (report: Json): Line[] => {
   const head = report.head as Json | null
   const broken = report.first_broken as Json | null
-  const accepted = report.accepted as Json | null | undefined
   return [
     ['chain', report.ok ? 'whole' : `broken at seal ${broken?.seq}: ${broken?.why}`],
     ['seals', report.seals],
     ['events', report.events],
     ['pruned', report.pruned],
-    ...(accepted
-      ? ([['accepted', `seals 1 to ${accepted.to_seq}, as they were at ${accepted.at}`]] as [
-          string,
-          unknown,
-        ][])
-      : []),
+    ...when(report.accepted as Json | null, ({ to_seq, at }): Line[] => [
+      ['accepted', `seals 1 to ${to_seq}, as they were at ${at}`],
+    ]),
     ['head', head ? `${head.seq}:${head.hash}` : null],
   ]
 }
@@ -102,8 +86,8 @@ const plainHead = /^\d{1,15}:[0-9a-f]{64}$/
 /** A head, or the last line of the file of that name. */
 const readHead = (given: string): string => {
   const isLine = likeHead.test(given)
-  const text = isLine ? given : (readGiven(given, headFile).trim().split('\n').at(-1) ?? '').trim()
-  if (parseHead(text) || plainHead.test(text)) return text
+  const line = isLine ? given : (readGiven(given, headFile).trim().split('\n').at(-1) ?? '').trim()
+  if (parseHead(line) || plainHead.test(line)) return line
   const what = isLine ? 'what was given is no whole head' : `the last line of ${given} is no head`
   throw new UsageError(`${headFile.option}: ${what}.`, headFile.holds)
 }
@@ -114,10 +98,10 @@ const notedHead = (given: string | undefined, keyPath: string | undefined): stri
     if (keyPath !== undefined) throw new UsageError('--key checks the signature of --head: give both.')
     return undefined
   }
-  const text = readHead(given)
-  if (keyPath === undefined) return text
+  const noted = readHead(given)
+  if (keyPath === undefined) return noted
   const key = readKey(keyPath)
-  const head = parseHead(text)
+  const head = parseHead(noted)
   if (!head)
     throw new UsageError(
       '--head: <number>:<hash> has no signature that --key could check. Give the whole line.',

@@ -1,6 +1,6 @@
 import { eventWords } from '../../../domain/event-words.ts'
-import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, numberOf, textOf } from '../../kit/command.ts'
+import type { Ask, Json } from '../../kit/client.ts'
+import { type Call, type Command, flag, given, number, type Options, text } from '../../kit/command.ts'
 import { followEvents } from '../../kit/event-source.ts'
 import { type Column, cellText, field } from '../../kit/output.ts'
 import { itemsOf } from '../../kit/rows.ts'
@@ -21,44 +21,35 @@ function aboutOf(event: Json): unknown {
   return event.job_id ?? `${subject?.type}/${subject?.id}`
 }
 
+const filters: Options = {
+  types: text('list', 'comma-separated; a trailing * matches the rest: job.*'),
+  subject: text('type/id', 'only about this'),
+  after: text('id', 'behind this event; start or now'),
+}
+const limit = number('how many, at most 200 (50)')
+
 const events: Command = {
   name: 'events',
   summary: 'Events in order; --follow shows them as they happen',
   covers: ['GET /v1/events', 'GET /v1/events/stream'],
   options: {
-    follow: {
-      type: 'boolean',
-      short: 'f',
-      summary: 'go on until Ctrl-C, from now unless --after says otherwise',
-    },
-    types: {
-      type: 'string',
-      value: 'list',
-      summary: 'comma-separated; a trailing * matches the rest: job.*',
-    },
-    subject: { type: 'string', value: 'type/id', summary: 'only about this' },
-    after: { type: 'string', value: 'id', summary: 'behind this event; start or now' },
-    limit: { type: 'string', value: 'n', summary: 'how many, at most 200 (50)' },
+    follow: flag('go on until Ctrl-C, from now unless --after says otherwise', { short: 'f' }),
+    ...filters,
+    limit,
   },
   run: async (call) => {
     const { client, output, values } = call
-    const query = {
-      types: textOf(values, 'types'),
-      subject: textOf(values, 'subject'),
-      after: textOf(values, 'after'),
-    }
-    if (values.follow) return await follow(call, query)
-    const page = await client.get('/v1/events', { ...query, limit: numberOf(values, 'limit') })
+    if (values.follow) return await follow(call, given(values, filters) as Record<string, string>)
+    const page = await client.get('/v1/events', given(values, { ...filters, limit }) as Ask['query'])
     output.show(page, () => output.table(eventColumns, itemsOf(page), 'No event fits.'))
     if (page.end === false) output.note(`There is more: --after ${page.next}`)
-    return exitCodes.ok
   },
 }
 
 const follow = async (
   { client, output, io }: Call,
   query: Record<string, string | undefined>,
-): Promise<number> => {
+): Promise<void> => {
   for await (const event of followEvents(client, query, io.signal))
     output.item(event, (shown) =>
       eventColumns
@@ -66,7 +57,6 @@ const follow = async (
         .map((column) => cellText(column.value(shown)))
         .join('  '),
     )
-  return exitCodes.ok
 }
 
 export const eventCommands: readonly Command[] = [events, ...sealCommands]

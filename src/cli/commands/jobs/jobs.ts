@@ -1,52 +1,27 @@
+import { jobStates } from '../../../domain/job/state.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,
   type Command,
+  choice,
   exitCodes,
-  jsonOf,
-  listOf,
-  numberOf,
-  textOf,
+  flag,
+  given,
+  number,
+  type Options,
+  repeated,
+  text,
   UsageError,
 } from '../../kit/command.ts'
-import { field, since } from '../../kit/output.ts'
-import { listCommand, pathOf } from '../../kit/rows.ts'
-import { untilEnded } from '../../kit/wait.ts'
+import { field, type Output, since, when } from '../../kit/output.ts'
+import { codeOf, list, pathOf } from '../../kit/rows.ts'
+import { errorLines, untilEnded, waitOption } from '../../kit/wait.ts'
 import { effectColumns } from './effects.ts'
 import { eventColumns } from './events.ts'
 
-const states = ['ready', 'running', 'waiting', 'succeeded', 'failed', 'canceled']
-const id = { name: 'id', summary: 'the id of a job' }
-const wait = {
-  type: 'boolean',
-  summary: 'wait until the job has ended; exit code 1 when it did not succeed',
-} as const
+const args = [{ name: 'id', summary: 'the id of a job' }]
 
-const list = listCommand({
-  name: 'jobs list',
-  summary: 'List jobs, the newest first',
-  covers: 'GET /v1/jobs',
-  path: '/v1/jobs',
-  empty: 'No job fits.',
-  filters: {
-    state: { type: 'string', value: 'state', choices: states, summary: 'only in this state' },
-    kind: { type: 'string', value: 'kind', summary: 'only of this kind' },
-    lane: { type: 'string', value: 'lane', summary: 'only of this lane' },
-    subject: { type: 'string', value: 'type/id', summary: 'only about this' },
-    'created-after': { type: 'string', value: 'time', summary: 'such as 2026-11-18T14:00:00Z' },
-    'created-before': { type: 'string', value: 'time', summary: 'such as 2026-11-18T15:00:00Z' },
-  },
-  columns: [
-    field('id'),
-    field('kind'),
-    field('state'),
-    field('lane'),
-    since('created_at', 'created'),
-    { title: 'note', value: noteOf },
-  ],
-})
-
-function noteOf(job: Json): unknown {
+const noteOf = (job: Json): unknown => {
   const progress = job.progress as Json | null
   const error = job.error as Json | null
   if (job.state === 'running' && progress?.total) return `${progress.done} of ${progress.total}`
@@ -54,75 +29,47 @@ function noteOf(job: Json): unknown {
   return job.state === 'failed' ? error?.message : ''
 }
 
+const printJob = (output: Output, job: Json): void => {
+  const subject = job.subject as Json
+  output.fields([
+    ['id', job.id],
+    ['kind', job.kind],
+    ['state', job.state],
+    ['subject', `${subject?.type}/${subject?.id}`],
+    ['lane', `${job.lane}, priority ${job.priority}`],
+    ['created', `${job.created_at} by ${job.created_by}`],
+    ['started', job.started_at],
+    ['finished', job.finished_at],
+    ['tries', `${job.attempt} in generation ${job.generation}`],
+    ['progress', job.progress],
+    ...when(job.wait as Json | null, ({ detail, ends_when }) => [
+      ['waits', detail],
+      ['until', ends_when],
+    ]),
+    ...errorLines(job.error),
+    ['payload', job.payload],
+    ['result', job.result],
+  ])
+}
+
+/** Shows a job that has ended; 0 when it succeeded. */
+const shown = ({ output }: Call, job: Json): number => {
+  output.show(job, () => printJob(output, job))
+  return codeOf(job.state === 'succeeded')
+}
+
 const show: Command = {
   name: 'jobs show',
   summary: 'Show a job, and why it does not run',
   covers: ['GET /v1/jobs/{id}'],
-  args: [id],
-  options: { wait },
+  args,
+  options: { wait: waitOption },
   run: async (call) => {
-    const job = call.values.wait
-      ? await untilEnded(call, call.args[0] ?? '')
-      : await call.client.get(pathOf('jobs', call.args[0]))
-    printJob(call, job)
-    return call.values.wait ? outcomeCode(job) : exitCodes.ok
+    if (call.values.wait) return shown(call, await untilEnded(call, call.args[0] ?? ''))
+    shown(call, await call.client.get(pathOf('jobs', call.args[0])))
+    return exitCodes.ok
   },
 }
-
-const outcomeCode = (job: Json): number => (job.state === 'succeeded' ? exitCodes.ok : exitCodes.failed)
-
-const printJob = ({ output }: Call, job: Json): void =>
-  output.show(job, () => {
-    const subject = job.subject as Json
-    const why = job.wait as Json | null
-    const error = job.error as Json | null
-    output.fields([
-      ['id', job.id],
-      ['kind', job.kind],
-      ['state', job.state],
-      ['subject', `${subject?.type}/${subject?.id}`],
-      ['lane', `${job.lane}, priority ${job.priority}`],
-      ['created', `${job.created_at} by ${job.created_by}`],
-      ['started', job.started_at],
-      ['finished', job.finished_at],
-      ['tries', `${job.attempt} in generation ${job.generation}`],
-      ['progress', job.progress],
-      ...(why
-        ? ([
-            ['waits', why.detail],
-            ['until', why.ends_when],
-          ] as const)
-        : []),
-      ...(error
-        ? ([
-            ['error', error.message],
-            ['remedy', error.remedy],
-          ] as const)
-        : []),
-      ['payload', job.payload],
-      ['result', job.result],
-    ])
-  })
-
-const events = listCommand({
-  name: 'jobs events',
-  summary: 'What happened to a job, in order',
-  covers: 'GET /v1/jobs/{id}/events',
-  path: ({ args }) => pathOf('jobs', args[0], 'events'),
-  args: [id],
-  columns: eventColumns,
-  empty: 'No event is kept.',
-})
-
-const effects = listCommand({
-  name: 'jobs effects',
-  summary: 'What a job has done outside the database',
-  covers: 'GET /v1/jobs/{id}/effects',
-  path: ({ args }) => pathOf('jobs', args[0], 'effects'),
-  args: [id],
-  columns: effectColumns,
-  empty: 'It has done nothing outside.',
-})
 
 /** After a 202: say so, or wait for the end. */
 const accepted = async (call: Call, answer: Json, said: string): Promise<number> => {
@@ -132,16 +79,15 @@ const accepted = async (call: Call, answer: Json, said: string): Promise<number>
   }
   call.output.note(said)
   const job = await untilEnded(call, String(answer.id))
-  printJob(call, job)
-  return outcomeCode(job)
+  return shown(call, job)
 }
 
 const retry: Command = {
   name: 'jobs retry',
   summary: 'Run a failed or canceled job again',
   covers: ['POST /v1/jobs/{id}/:retry'],
-  args: [id],
-  options: { wait },
+  args,
+  options: { wait: waitOption },
   run: async (call) => {
     const answer = await call.client.post(pathOf('jobs', call.args[0], ':retry'))
     return await accepted(
@@ -156,24 +102,33 @@ const cancel: Command = {
   name: 'jobs cancel',
   summary: 'Cancel a job',
   covers: ['POST /v1/jobs/{id}/:cancel'],
-  args: [id],
+  args,
   options: {
-    reason: { type: 'string', value: 'text', summary: 'why; it is recorded' },
-    wait: { type: 'boolean', summary: 'wait until the job has ended; exit code 1 when it was not canceled' },
+    reason: text('text', 'why; it is recorded'),
+    wait: flag('wait until the job has ended; exit code 1 when it was not canceled'),
   },
   run: async (call) => {
-    const reason = textOf(call.values, 'reason')
-    const answer = await call.client.post(
-      pathOf('jobs', call.args[0], ':cancel'),
-      reason === undefined ? {} : { reason },
-    )
+    const { reason } = call.values
+    const answer = await call.client.post(pathOf('jobs', call.args[0], ':cancel'), { reason })
     const said =
       answer.outcome === 'canceled' ? `Job ${answer.id} is canceled.` : `Job ${answer.id} was asked to end.`
     const code = await accepted(call, answer, said)
     if (!call.values.wait) return code
     const job = await call.client.get(pathOf('jobs', String(answer.id)))
-    return job.state === 'canceled' ? exitCodes.ok : exitCodes.failed
+    return codeOf(job.state === 'canceled')
   },
+}
+
+const adding: Options = {
+  payload: text('json', 'what the kind takes ({})', { as: 'json' }),
+  subject: text('type/id', 'what it is about (required)', {
+    required: 'type/id, such as batch/wave-1',
+  }),
+  lane: text('lane', 'the lane it shares the workers in'),
+  priority: number('-100 to 100; higher goes first'),
+  'run-after-ms': number('not before so many milliseconds'),
+  deadline: text('time', 'it fails when it has not ended by then'),
+  token: repeated('name', 'an admission token it needs; may be repeated', 'tokens'),
 }
 
 const add: Command = {
@@ -181,57 +136,75 @@ const add: Command = {
   summary: 'Create a job',
   covers: ['POST /v1/jobs'],
   args: [{ name: 'kind', summary: 'see drover kinds' }],
-  options: {
-    payload: { type: 'string', value: 'json', summary: 'what the kind takes ({})' },
-    subject: { type: 'string', value: 'type/id', summary: 'what it is about (required)' },
-    lane: { type: 'string', value: 'lane', summary: 'the lane it shares the workers in' },
-    priority: { type: 'string', value: 'n', summary: '-100 to 100; higher goes first' },
-    'run-after-ms': { type: 'string', value: 'n', summary: 'not before so many milliseconds' },
-    deadline: { type: 'string', value: 'time', summary: 'it fails when it has not ended by then' },
-    token: {
-      type: 'string',
-      value: 'name',
-      multiple: true,
-      summary: 'an admission token it needs; may be repeated',
-    },
-    wait,
-  },
+  options: { ...adding, wait: waitOption },
   run: async (call) => {
-    const { values, client } = call
-    const subject = textOf(values, 'subject') ?? ''
-    const slash = subject.indexOf('/')
-    if (slash < 1) throw new UsageError('--subject is required: type/id, such as batch/wave-1.')
-    const answer = await client.post('/v1/jobs', {
-      kind: call.args[0],
-      payload: jsonOf(values, 'payload') ?? {},
-      subject: { type: subject.slice(0, slash), id: subject.slice(slash + 1) },
-      lane: textOf(values, 'lane'),
-      priority: numberOf(values, 'priority'),
-      run_after_ms: numberOf(values, 'run-after-ms'),
-      deadline: textOf(values, 'deadline'),
-      tokens: listOf(values, 'token'),
-    })
+    const { payload = {}, ...fields } = given(call.values, adding)
+    const [type, ...id] = String(fields.subject).split('/')
+    if (!type || id.length === 0) throw new UsageError('--subject is required: type/id, such as batch/wave-1.')
+    const subject = { type, id: id.join('/') }
+    const answer = await call.client.post('/v1/jobs', { kind: call.args[0], payload, ...fields, subject })
     return await accepted(call, answer, `Job ${answer.id} is committed.`)
   },
 }
 
-const kinds = listCommand({
-  name: 'kinds',
-  summary: 'The kinds of jobs and how many there are (--json shows their payloads)',
-  covers: 'GET /v1/job-kinds',
-  path: '/v1/job-kinds',
-  paged: false,
-  empty: 'There are no kinds.',
-  columns: [
-    field('kind'),
-    field('title'),
-    ...['ready', 'running', 'waiting', 'failed'].map((state) => ({
-      title: state,
-      value: (kind: Json) => (kind.counts as Json | undefined)?.[state] ?? 0,
-      right: true,
-    })),
-    { title: 'paused', value: (kind) => (kind.paused ? 'paused' : '') },
-  ],
-})
-
-export const jobCommands: readonly Command[] = [list, show, events, effects, retry, cancel, add, kinds]
+export const jobCommands: readonly Command[] = [
+  list({
+    name: 'jobs list',
+    summary: 'List jobs, the newest first',
+    asks: 'GET /v1/jobs',
+    empty: 'No job fits.',
+    filters: {
+      state: choice('state', jobStates, 'only in this state'),
+      kind: text('kind', 'only of this kind'),
+      lane: text('lane', 'only of this lane'),
+      subject: text('type/id', 'only about this'),
+      'created-after': text('time', 'such as 2026-11-18T14:00:00Z'),
+      'created-before': text('time', 'such as 2026-11-18T15:00:00Z'),
+    },
+    columns: [
+      field('id'),
+      field('kind'),
+      field('state'),
+      field('lane'),
+      since('created_at', 'created'),
+      { title: 'note', value: noteOf },
+    ],
+  }),
+  show,
+  list({
+    name: 'jobs events',
+    summary: 'What happened to a job, in order',
+    asks: 'GET /v1/jobs/{id}/events',
+    args,
+    columns: eventColumns,
+    empty: 'No event is kept.',
+  }),
+  list({
+    name: 'jobs effects',
+    summary: 'What a job has done outside the database',
+    asks: 'GET /v1/jobs/{id}/effects',
+    args,
+    columns: effectColumns,
+    empty: 'It has done nothing outside.',
+  }),
+  retry,
+  cancel,
+  add,
+  list({
+    name: 'kinds',
+    summary: 'The kinds of jobs and how many there are (--json shows their payloads)',
+    asks: 'GET /v1/job-kinds',
+    paged: false,
+    empty: 'There are no kinds.',
+    columns: [
+      field('kind'),
+      field('title'),
+      ...['ready', 'running', 'waiting', 'failed'].map((state) => ({
+        title: state,
+        value: ({ counts }: Json) => (counts as Json | undefined)?.[state] ?? 0,
+        right: true,
+      })),
+      { title: 'paused', value: ({ paused }) => (paused ? 'paused' : '') },
+    ],
+  }),
+]

@@ -1,7 +1,7 @@
 import type { Json } from '../../kit/client.ts'
-import { type Command, exitCodes, textOf, UsageError } from '../../kit/command.ts'
-import { field, since } from '../../kit/output.ts'
-import { itemsOf, listCommand, pathOf } from '../../kit/rows.ts'
+import { type Command, exitCodes, flag, text, UsageError } from '../../kit/command.ts'
+import { field, numbers, since } from '../../kit/output.ts'
+import { itemsOf, list, verb } from '../../kit/rows.ts'
 
 const scopes = [
   { name: 'scope', summary: 'kind or lane' },
@@ -20,16 +20,15 @@ const pause: Command = {
   covers: ['POST /v1/pauses'],
   args: scopes,
   options: {
-    reason: { type: 'string', value: 'text', summary: 'why; others will see it (required)' },
-    wait: { type: 'boolean', summary: 'wait until nothing of it runs: a drain' },
+    reason: text('text', 'why; others will see it (required)', {
+      required: 'others will ask why nothing starts',
+    }),
+    wait: flag('wait until nothing of it runs: a drain'),
   },
   run: async ({ client, output, args, values }) => {
     const [scope, name] = args
     requireScope(scope)
-    const reason = textOf(values, 'reason')
-    if (reason === undefined)
-      throw new UsageError('--reason is required: others will ask why nothing starts.')
-    let line: Json | undefined = await client.post('/v1/pauses', { scope, name, reason })
+    let line: Json | undefined = await client.post('/v1/pauses', { scope, name, reason: values.reason })
     while (values.wait && line && Number(line.running) > 0) {
       output.live(`${line.running} still run`)
       await client.sleep(drainLookMs)
@@ -49,37 +48,32 @@ const pause: Command = {
   },
 }
 
-const resume: Command = {
-  name: 'resume',
-  summary: 'Let a kind or a lane go on',
-  covers: ['DELETE /v1/pauses/{scope}/{name}'],
-  args: scopes,
-  run: async ({ client, output, args }) => {
-    const [scope, name] = args
-    requireScope(scope)
-    await client.ask('DELETE', pathOf('pauses', scope, name))
-    output.show({ scope, name, paused: false }, () => output.line(`The ${scope} ${name} goes on.`))
-    return exitCodes.ok
-  },
-}
-
 export const pauseCommands: readonly Command[] = [
-  listCommand({
+  list({
     name: 'pauses',
     summary: 'What is paused, and how much of it still runs',
-    covers: 'GET /v1/pauses',
-    path: '/v1/pauses',
+    asks: 'GET /v1/pauses',
     paged: false,
     empty: 'Nothing is paused.',
     columns: [
       field('scope'),
       field('name'),
-      field('running', 'running', { right: true }),
+      numbers('running'),
       field('paused_by', 'by'),
       since('paused_at', 'since'),
       field('reason'),
     ],
   }),
   pause,
-  resume,
+  verb({
+    name: 'resume',
+    summary: 'Let a kind or a lane go on',
+    asks: 'DELETE /v1/pauses/{scope}/{name}',
+    args: scopes,
+    answer: ({ args: [scope, name] }) => {
+      requireScope(scope)
+      return { scope, name, paused: false }
+    },
+    said: ({ scope, name }) => `The ${scope} ${name} goes on.`,
+  }),
 ]

@@ -1,51 +1,33 @@
 import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, numberOf, textOf } from '../../kit/command.ts'
-import { progressBar } from '../../kit/progress-bar.ts'
-import { pathOf } from '../../kit/rows.ts'
+import { type Call, type Command, flag, given, number, numberOf, type Options } from '../../kit/command.ts'
+import { progressBar } from '../../kit/output.ts'
+import { codeOf, pathOf } from '../../kit/rows.ts'
 
 const lookMs = 200
-const options = {
-  jobs: 'how many (100)',
-  failing: 'how many of them end as failed (0)',
-  'failing-once': 'how many of them fail once, then succeed (0)',
-  steps: 'steps of each job (0)',
-  'step-ms': 'how long a step takes, in milliseconds (0)',
-  effects: 'effects of each job (0)',
-  priority: '-100 to 100; higher goes first (0)',
+
+const options: Options = {
+  jobs: number('how many (100)'),
+  failing: number('how many of them end as failed (0)'),
+  'failing-once': number('how many of them fail once, then succeed (0)'),
+  steps: number('steps of each job (0)'),
+  'step-ms': number('how long a step takes, in milliseconds (0)'),
+  effects: number('effects of each job (0)'),
+  priority: number('-100 to 100; higher goes first (0)'),
 }
 
 const selfTest: Command = {
   name: 'self-test',
   summary: 'Run a batch of jobs that touch nothing through the whole fleet',
   covers: ['POST /v1/self-tests'],
-  options: {
-    ...Object.fromEntries(
-      Object.entries(options).map(([name, summary]) => [
-        name,
-        { type: 'string' as const, value: 'n', summary },
-      ]),
-    ),
-    wait: { type: 'boolean', summary: 'show how far it is; exit code 1 when it does not end as asked' },
-  },
+  options: { ...options, wait: flag('show how far it is; exit code 1 when it does not end as asked') },
   run: async (call) => {
     const { client, output, values } = call
-    const body = {
-      jobs: numberOf(values, 'jobs'),
-      failing: numberOf(values, 'failing'),
-      failing_once: numberOf(values, 'failing-once'),
-      steps: numberOf(values, 'steps'),
-      step_ms: numberOf(values, 'step-ms'),
-      effects: numberOf(values, 'effects'),
-      priority: numberOf(values, 'priority'),
-    }
-    const accepted = await client.post('/v1/self-tests', body)
-    if (!values.wait) {
-      output.show(accepted, () =>
-        output.line(`${accepted.jobs} jobs are committed: drover self-test show ${accepted.lane} --wait`),
-      )
-      return exitCodes.ok
-    }
-    return await follow(call, String(accepted.lane), body.failing ?? 0)
+    const accepted = await client.post('/v1/self-tests', given(values, options))
+    const { lane, jobs } = accepted
+    if (values.wait) return await follow(call, String(lane), numberOf(values, 'failing') ?? 0)
+    output.show(accepted, () =>
+      output.line(`${jobs} jobs are committed: drover self-test show ${lane} --wait`),
+    )
   },
 }
 
@@ -55,24 +37,14 @@ const show: Command = {
   covers: ['GET /v1/self-tests/{lane}'],
   args: [{ name: 'lane', summary: 'its lane, as self-test printed it' }],
   options: {
-    wait: { type: 'boolean', summary: 'show how far it is until it is done' },
-    failing: {
-      type: 'string',
-      value: 'n',
-      summary: 'with --wait: how many were to fail; another number is exit code 1',
-    },
+    wait: flag('show how far it is until it is done'),
+    failing: number('with --wait: how many were to fail; another number is exit code 1'),
   },
   run: async (call) => {
     const lane = call.args[0] ?? ''
-    if (call.values.wait)
-      return await follow(
-        call,
-        lane,
-        textOf(call.values, 'failing') === undefined ? undefined : numberOf(call.values, 'failing'),
-      )
+    if (call.values.wait) return await follow(call, lane, numberOf(call.values, 'failing'))
     const progress = await call.client.get(pathOf('self-tests', lane))
     call.output.show(progress, () => call.output.line(lineOf(progress)))
-    return exitCodes.ok
   },
 }
 
@@ -106,7 +78,7 @@ const follow = async (
       const asAsked =
         failing === undefined ||
         (countOf(progress, 'failed') === failing && countOf(progress, 'canceled') === 0)
-      return asAsked ? exitCodes.ok : exitCodes.failed
+      return codeOf(asAsked)
     }
     if (output.isLive) output.live(progressBar(ended, jobs, elapsedMs))
     else if (Math.floor((ended / jobs) * 10) > tenth) {

@@ -1,24 +1,23 @@
 import { downBefore } from '../../../domain/migration/downtime.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Command, exitCodes } from '../../kit/command.ts'
-import { confirmIfPerson } from '../../kit/confirm.ts'
-import { confirmCount, confirmOptions } from '../../kit/confirm-count.ts'
-import { pathOf } from '../../kit/rows.ts'
-import { type DownSeen, sayDown } from './down.ts'
+import { type Command, flag } from '../../kit/command.ts'
+import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'
+import { type DownSeen, sayDown } from '../../kit/down.ts'
+import { anyVersion, pathOf } from '../../kit/rows.ts'
 
-const nameArg = { name: 'name', summary: 'the name of a batch' }
+const args = [{ name: 'name', summary: 'the name of a batch' }]
 
 export const remove: Command = {
   name: 'batches remove',
   summary: 'Remove a batch that is defined or finished',
   covers: ['DELETE /v1/batches/{name}'],
-  args: [nameArg],
+  args,
   options: confirmOptions,
   run: async (call) => {
     const { client, output, args } = call
     const removePart = (confirmed: number | undefined) =>
       client.ask('DELETE', pathOf('batches', args[0]), {
-        headers: { 'if-match': '*' },
+        headers: anyVersion,
         query: { confirm_finished: confirmed },
       })
     let part = await confirmCount(call, removePart)
@@ -29,7 +28,6 @@ export const remove: Command = {
     }
     output.live('')
     output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))
-    return exitCodes.ok
   },
 }
 
@@ -47,9 +45,9 @@ export const reset: Command = {
   name: 'batches reset',
   summary: 'Throw the entries of a batch away, with what they made',
   covers: ['POST /v1/batches/{name}/:reset'],
-  args: [nameArg],
+  args,
   options: {
-    force: { type: 'boolean', summary: 'also entries whose source is switched off' },
+    force: flag('also entries whose source is switched off'),
     ...confirmOptions,
   },
   run: async (call) => {
@@ -70,6 +68,5 @@ export const reset: Command = {
       call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`)
       sayDown(call, (answer.batch as Json).down, 'reset')
     })
-    return exitCodes.ok
   },
 }

@@ -1,66 +1,67 @@
 import { batchStates } from '../../../domain/migration/batch-table.ts'
 import { downBefore } from '../../../domain/migration/downtime.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, type Option, textOf, UsageError } from '../../kit/command.ts'
+import {
+  type Call,
+  type Command,
+  choice,
+  exitCodes,
+  flag,
+  text,
+  textOf,
+  UsageError,
+} from '../../kit/command.ts'
 import { confirmIfPerson, yesOption } from '../../kit/confirm.ts'
+import { type DownSeen, downLines, sayDown } from '../../kit/down.ts'
 import { type GivenFile, readGiven } from '../../kit/given-file.ts'
 import { mergeSettings } from '../../kit/merge-settings.ts'
-import { field, since } from '../../kit/output.ts'
-import { listCommand, pathOf } from '../../kit/rows.ts'
+import { field, messagesOf, type Output, since } from '../../kit/output.ts'
+import { list, matching, pathOf, show } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
 import { remove, reset } from './batch-removal.ts'
-import { type DownSeen, downLines, sayDown } from './down.ts'
-import { followBatch, followOptions } from './watch-batch.ts'
+import { countsText, followBatch, followOptions } from './watch-batch.ts'
 
-const nameArg = { name: 'name', summary: 'the name of a batch' }
+const args = [{ name: 'name', summary: 'the name of a batch' }]
 
-const countsText = (entries: unknown): string =>
-  Object.entries((entries as Json | null) ?? {})
-    .map(([state, count]) => `${count} ${state}`)
-    .join(', ')
-
-const printBatch = ({ output }: Call, batch: Json): void =>
-  output.show(batch, () => {
-    const { progress, approval } = batch as { progress: Json; approval: Json | null }
-    output.fields([
-      ['name', batch.name],
-      ['state', batch.state],
-      ...downLines(batch.down),
-      ['message', batch.message],
-      ['instances', `${batch.matched} matched`],
-      ['entries', countsText(batch.entries)],
-      ['include', batch.include_expression],
-      ['defaults', batch.defaults],
-      ['config', batch.config],
-      ['constraints', batch.constraints],
-      ['probes', batch.probes],
-      ...((batch.migration_windows as Json[]) ?? []).map(
-        (window) =>
-          [
-            `window ${window.name}`,
-            `${window.start ?? 'now'} to ${window.end ?? 'any time'}, ${window.held} of ${window.capacity || 'any number'} held`,
-          ] as const,
-      ),
-      ['copied', `${progress.bytes_done} of ${progress.bytes_total} bytes, ${progress.bytes_per_second}/s`],
-      ['eta', progress.eta_seconds === null ? '' : `${progress.eta_seconds} s`],
-      [
-        'approval',
-        approval
-          ? `plan ${approval.plan_id} by ${approval.by} at ${approval.at}`
-          : batch.require_approval
-            ? 'required, not given'
-            : 'not required',
-      ],
-      ['started', batch.started_at],
-      ['finished', batch.finished_at],
-    ])
-  })
+const printBatch = (output: Output, batch: Json): void => {
+  const { progress, approval } = batch as { progress: Json; approval: Json | null }
+  output.fields([
+    ['name', batch.name],
+    ['state', batch.state],
+    ...downLines(batch.down),
+    ['message', batch.message],
+    ['instances', `${batch.matched} matched`],
+    ['entries', countsText(batch.entries)],
+    ['include', batch.include_expression],
+    ['defaults', batch.defaults],
+    ['config', batch.config],
+    ['constraints', batch.constraints],
+    ['probes', batch.probes],
+    ...((batch.migration_windows as Json[]) ?? []).map(
+      (window) =>
+        [
+          `window ${window.name}`,
+          `${window.start ?? 'now'} to ${window.end ?? 'any time'}, ${window.held} of ${window.capacity || 'any number'} held`,
+        ] as const,
+    ),
+    ['copied', `${progress.bytes_done} of ${progress.bytes_total} bytes, ${progress.bytes_per_second}/s`],
+    ['eta', progress.eta_seconds === null ? '' : `${progress.eta_seconds} s`],
+    [
+      'approval',
+      approval
+        ? `plan ${approval.plan_id} by ${approval.by} at ${approval.at}`
+        : batch.require_approval
+          ? 'required, not given'
+          : 'not required',
+    ],
+    ['started', batch.started_at],
+    ['finished', batch.finished_at],
+  ])
+}
 
 /** Settings are a file: they are many, and people keep them. */
-const fileOption: Option = {
-  type: 'string',
-  value: 'file',
-  summary: 'settings as JSON; - reads them from standard input',
+const file = {
+  file: text('file', 'settings as JSON; - reads them from standard input', { required: 'settings as JSON' }),
 }
 
 const settingsFile: GivenFile = {
@@ -70,8 +71,7 @@ const settingsFile: GivenFile = {
 }
 
 const settingsFrom = (call: Call): Json => {
-  const path = textOf(call.values, 'file')
-  if (path === undefined) throw new UsageError('--file is required: settings as JSON.')
+  const path = textOf(call.values, 'file') ?? ''
   const text = readGiven(path, settingsFile)
   try {
     return JSON.parse(text) as Json
@@ -84,43 +84,44 @@ const add: Command = {
   name: 'batches add',
   summary: 'Define a batch; its instances are searched for',
   covers: ['POST /v1/batches'],
-  options: { file: fileOption },
+  options: file,
   run: async (call) => {
     const batch = await call.client.post('/v1/batches', settingsFrom(call))
     call.output.show(batch, () => {
       call.output.line(`The batch ${batch.name} is defined: drover batches show ${batch.name}`)
       call.output.line(`See what would happen: drover batches plan ${batch.name}`)
     })
-    return exitCodes.ok
   },
 }
+
+/** What a person may set, with what it is when a file does not name it: as it was. */
+const settingNames = [
+  'name',
+  'include_expression',
+  'defaults',
+  'config',
+  'migration_windows',
+  'constraints',
+  'probes',
+  'require_approval',
+]
 
 const set: Command = {
   name: 'batches set',
   summary: 'Change the settings of a batch; what the file does not name stays, null takes a setting away',
   covers: ['PUT /v1/batches/{name}'],
-  args: [nameArg],
-  options: { file: fileOption },
+  args,
+  options: file,
   run: async (call) => {
     const path = pathOf('batches', call.args[0])
     const { body: before, headers } = await call.client.ask('GET', path)
     const windows = (before.migration_windows as Json[]).map(({ held: _held, ...window }) => window)
-    const kept = {
-      name: before.name,
-      include_expression: before.include_expression,
-      defaults: before.defaults,
-      config: before.config,
-      migration_windows: windows,
-      constraints: before.constraints,
-      probes: before.probes,
-      require_approval: before.require_approval,
-    }
+    const kept = Object.fromEntries(settingNames.map((name) => [name, before[name]]))
     const { body } = await call.client.ask('PUT', path, {
-      body: mergeSettings(kept, settingsFrom(call)),
-      headers: { 'if-match': headers.get('etag') ?? '*' },
+      body: mergeSettings({ ...kept, migration_windows: windows }, settingsFrom(call)),
+      headers: matching(headers),
     })
     call.output.show(body, () => call.output.line(`The batch ${body.name} is changed.`))
-    return exitCodes.ok
   },
 }
 
@@ -128,9 +129,9 @@ const start: Command = {
   name: 'batches start',
   summary: 'Start a batch, or let a stopped one go on',
   covers: ['POST /v1/batches/{name}/:start'],
-  args: [nameArg],
+  args,
   options: {
-    wait: { type: 'boolean', summary: 'follow it until every entry has ended or waits for a person' },
+    wait: flag('follow it until every entry has ended or waits for a person'),
     ...followOptions,
   },
   run: async (call) => {
@@ -165,7 +166,7 @@ const stop: Command = {
   name: 'batches stop',
   summary: 'Stop a batch: its work lets go at the next safe point; sources that are off stay off for now',
   covers: ['POST /v1/batches/{name}/:stop'],
-  args: [nameArg],
+  args,
   options: { yes: yesOption },
   run: async (call) => {
     const path = pathOf('batches', call.args[0])
@@ -178,56 +179,16 @@ const stop: Command = {
       call.output.line(`The batch ${batch.name} is stopped.`)
       sayDown(call, batch.down, 'stop')
     })
-    return exitCodes.ok
   },
 }
-
-const watch: Command = {
-  name: 'batches watch',
-  summary: 'Follow a batch until every entry has ended or waits for a person',
-  covers: ['GET /v1/batches/{name}'],
-  args: [nameArg],
-  options: followOptions,
-  run: (call) => followBatch(call, call.args[0] ?? ''),
-}
-
-const instances = listCommand({
-  name: 'batches instances',
-  summary: 'Which instances belong to a batch, which do not, and why',
-  covers: 'GET /v1/batches/{name}/instances',
-  path: ({ args }) => pathOf('batches', args[0], 'instances'),
-  args: [nameArg],
-  filters: {
-    standing: {
-      type: 'string',
-      value: 'standing',
-      choices: ['matched', 'blocked', 'conflict', 'excluded', 'any'],
-      summary: 'only these',
-    },
-  },
-  columns: [
-    field('name'),
-    field('source'),
-    field('standing'),
-    field('entry.state', 'entry'),
-    {
-      title: 'why',
-      value: (row) => ((row.reasons as Json[] | undefined) ?? []).map(({ message }) => message).join(' '),
-    },
-  ],
-  empty: 'No instance fits.',
-})
 
 export const batchCommands: readonly Command[] = [
-  listCommand({
+  list({
     name: 'batches list',
     summary: 'List batches',
-    covers: 'GET /v1/batches',
-    path: '/v1/batches',
+    asks: 'GET /v1/batches',
     empty: 'There are no batches: drover batches add',
-    filters: {
-      state: { type: 'string', value: 'state', choices: batchStates, summary: 'only in this state' },
-    },
+    filters: { state: choice('state', batchStates, 'only in this state') },
     columns: [
       field('name'),
       field('state'),
@@ -237,22 +198,42 @@ export const batchCommands: readonly Command[] = [
       field('message'),
     ],
   }),
-  {
+  show({
     name: 'batches show',
     summary: 'Show a batch and how far it has come',
-    covers: ['GET /v1/batches/{name}'],
-    args: [nameArg],
-    run: async (call) => {
-      printBatch(call, await call.client.get(pathOf('batches', call.args[0])))
-      return exitCodes.ok
-    },
-  },
+    asks: 'GET /v1/batches/{name}',
+    args,
+    print: printBatch,
+  }),
   add,
   set,
   remove,
   start,
   stop,
   reset,
-  watch,
-  instances,
+  {
+    name: 'batches watch',
+    summary: 'Follow a batch until every entry has ended or waits for a person',
+    covers: ['GET /v1/batches/{name}'],
+    args,
+    options: followOptions,
+    run: (call) => followBatch(call, call.args[0] ?? ''),
+  },
+  list({
+    name: 'batches instances',
+    summary: 'Which instances belong to a batch, which do not, and why',
+    asks: 'GET /v1/batches/{name}/instances',
+    args,
+    filters: {
+      standing: choice('standing', ['matched', 'blocked', 'conflict', 'excluded', 'any'], 'only these'),
+    },
+    columns: [
+      field('name'),
+      field('source'),
+      field('standing'),
+      field('entry.state', 'entry'),
+      { title: 'why', value: ({ reasons }) => messagesOf(reasons) },
+    ],
+    empty: 'No instance fits.',
+  }),
 ]

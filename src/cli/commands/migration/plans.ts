@@ -1,12 +1,21 @@
 import { planStandings } from '../../../domain/migration/plan-document.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, numberOf, type Option, textOf } from '../../kit/command.ts'
-import { field, since, spanText } from '../../kit/output.ts'
-import { itemsOf, listCommand, pageOptions, pathOf } from '../../kit/rows.ts'
+import {
+  type Call,
+  type Command,
+  choice,
+  exitCodes,
+  flag,
+  numberOf,
+  type Options,
+  textOf,
+} from '../../kit/command.ts'
+import { field, type Line, messagesOf, numbers, since, spanText, when } from '../../kit/output.ts'
+import { list, pageOptions, pathOf, readPages, verb } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
 
-const nameArg = { name: 'name', summary: 'the name of a batch' }
-const planArg = { name: 'plan', summary: 'the id of a plan' }
+const args = [{ name: 'name', summary: 'the name of a batch' }]
+const planArgs = [...args, { name: 'plan', summary: 'the id of a plan' }]
 
 const span = (value: unknown): string => {
   const range = value as Json | null
@@ -23,21 +32,16 @@ const standingsText = (totals: Json): string =>
     ...(Number(totals.in_other_batch ?? 0) > 0 ? [`${totals.in_other_batch} in another batch`] : []),
   ].join(', ')
 
-const diffLines = (diff: Json | null): readonly (readonly [string, unknown])[] =>
-  diff
-    ? [
-        ['since approved', diff.since],
-        ['added', listed(diff.added)],
-        ['removed', listed(diff.removed)],
-        [
-          'changed',
-          (diff.changed as Json[]).map(({ instance, what }) => `${instance}: ${listed(what)}`).join('; '),
-        ],
-        ...(Number(diff.more ?? 0) > 0 ? ([['and more', `${diff.more} that are not listed`]] as const) : []),
-      ]
-    : []
+const diffLines = (diff: Json | null): readonly Line[] =>
+  when(diff, ({ since: then, added, removed, changed, more }) => [
+    ['since approved', then],
+    ['added', listed(added)],
+    ['removed', listed(removed)],
+    ['changed', (changed as Json[]).map(({ instance, what }) => `${instance}: ${listed(what)}`).join('; ')],
+    ...when(Number(more ?? 0) > 0, (): Line[] => [['and more', `${more} that are not listed`]]),
+  ])
 
-const headOf = (plan: Json): readonly (readonly [string, unknown])[] => {
+const headOf = (plan: Json): readonly Line[] => {
   const totals = plan.totals as Json
   return [
     ['plan', plan.id],
@@ -62,23 +66,15 @@ const itemColumns = [
   field('standing'),
   { title: 'target', value: (item: Json) => (item.placement as Json | null)?.target },
   { title: 'window', value: (item: Json) => item.window ?? item.window_note },
-  field('bytes', 'bytes', { right: true }),
-  field('bytes_while_off', 'while off', { right: true }),
+  numbers('bytes'),
+  numbers('bytes_while_off', 'while off'),
   { title: 'copy', value: (item: Json) => span(item.copy_ms) },
   { title: 'downtime', value: (item: Json) => span(item.downtime_ms) },
-  {
-    title: 'why',
-    value: (item: Json) => ((item.reasons as Json[]) ?? []).map(({ message }) => message).join(' '),
-  },
+  { title: 'why', value: ({ reasons }: Json) => messagesOf(reasons) },
 ]
 
-const itemOptions: Readonly<Record<string, Option>> = {
-  standing: {
-    type: 'string',
-    value: 'standing',
-    choices: planStandings,
-    summary: 'only these instances',
-  },
+const itemOptions: Options = {
+  standing: choice('standing', planStandings, 'only these instances'),
   ...pageOptions,
 }
 
@@ -86,17 +82,10 @@ const usualItems = 200
 
 /** Shows a plan with as many of its instances as were asked for. */
 const showPlan = async (call: Call, name: string, id: string): Promise<number> => {
-  const { client, output, values } = call
+  const { output, values } = call
   const path = pathOf('batches', name, 'plans', id)
   const query = { standing: textOf(values, 'standing'), limit: numberOf(values, 'limit') ?? usualItems }
-  let cursor = textOf(values, 'cursor')
-  const items: Json[] = []
-  let plan: Json
-  do {
-    plan = await client.get(path, { ...query, cursor })
-    items.push(...itemsOf(plan))
-    cursor = typeof plan.next_cursor === 'string' ? plan.next_cursor : undefined
-  } while (values.all === true && cursor !== undefined)
+  const { page: plan, items, cursor } = await readPages(call, path, query)
   output.show({ ...plan, items }, () => {
     output.fields(headOf(plan))
     output.line()
@@ -114,8 +103,8 @@ export const planCommands: readonly Command[] = [
     name: 'batches plan',
     summary: 'Work out what a start would do; nothing is changed',
     covers: ['POST /v1/batches/{name}/:plan'],
-    args: [nameArg],
-    options: { 'no-wait': { type: 'boolean', summary: 'do not wait for the plan' }, ...itemOptions },
+    args,
+    options: { 'no-wait': flag('do not wait for the plan'), ...itemOptions },
     run: async (call) => {
       const [name] = call.args
       const job = await call.client.post(pathOf('batches', name, ':plan'))
@@ -136,41 +125,36 @@ export const planCommands: readonly Command[] = [
       return await showPlan(call, String(name), id)
     },
   },
-  listCommand({
+  list({
     name: 'batches plans',
     summary: 'List the plans of a batch',
-    covers: 'GET /v1/batches/{name}/plans',
-    path: ({ args }) => pathOf('batches', args[0], 'plans'),
-    args: [nameArg],
+    asks: 'GET /v1/batches/{name}/plans',
+    args,
     empty: 'It was never planned: drover batches plan',
     columns: [
       field('id'),
       since('planned_at', 'planned'),
       field('created_by', 'by'),
-      field('totals.goes', 'go', { right: true }),
-      field('totals.blocked', 'blocked', { right: true }),
-      field('totals.conflict', 'conflict', { right: true }),
-      { title: 'approved', value: (plan) => (plan.approved as Json | null)?.by },
+      numbers('totals.goes', 'go'),
+      numbers('totals.blocked', 'blocked'),
+      numbers('totals.conflict', 'conflict'),
+      field('approved.by', 'approved'),
     ],
   }),
   {
     name: 'batches plan-show',
     summary: 'Show a plan of a batch',
     covers: ['GET /v1/batches/{name}/plans/{id}'],
-    args: [nameArg, planArg],
+    args: planArgs,
     options: itemOptions,
     run: (call) => showPlan(call, String(call.args[0]), String(call.args[1])),
   },
-  {
+  verb({
     name: 'batches approve',
     summary: 'Approve a plan of a batch; any later change voids it',
-    covers: ['POST /v1/batches/{name}/:approve'],
-    args: [nameArg, planArg],
-    run: async (call) => {
-      const [name, id] = call.args
-      const batch = await call.client.post(pathOf('batches', name, ':approve'), { plan_id: id })
-      call.output.show(batch, () => call.output.line(`Plan ${id} is approved: drover batches start ${name}`))
-      return exitCodes.ok
-    },
-  },
+    asks: 'POST /v1/batches/{name}/:approve',
+    args: planArgs,
+    body: (call) => ({ plan_id: call.args[1] }),
+    said: (_, call) => `Plan ${call.args[1]} is approved: drover batches start ${call.args[0]}`,
+  }),
 ]

@@ -1,7 +1,5 @@
 import type { Json } from '../../kit/client.ts'
-import type { Call } from '../../kit/command.ts'
-
-type Line = readonly [name: string, value: unknown]
+import { type Line, type Output, when } from '../../kit/output.ts'
 
 export const percentOf = (entry: Json): string => {
   const progress = entry.progress as Json | null
@@ -12,10 +10,6 @@ export const percentOf = (entry: Json): string => {
 }
 
 const listOf = (value: unknown): readonly Json[] => (Array.isArray(value) ? (value as Json[]) : [])
-
-/** Lines for what is there alone. */
-const when = <Value>(value: Value | null | undefined, lines: (value: Value) => readonly Line[]) =>
-  value === null || value === undefined ? [] : lines(value)
 
 /** Why it is where it is, what ends that, and what a person can do about it. */
 const whyLines = (entry: Json): readonly Line[] => [
@@ -67,32 +61,28 @@ const choiceText = ({ verb, force, cleanup }: Json): string =>
   `${verb}${cleanup ? ' --cleanup' : ''}${force ? ' --force' : ''}`
 
 /** Everything that an operator asks of an entry, a line each. */
-export const printEntry = ({ output }: Call, entry: Json): void =>
-  output.show(entry, () => {
-    const { window, effects } = entry as Record<string, Json | null>
-    output.fields([
-      ['id', entry.id],
-      ['name', entry.name],
-      ['batch', entry.batch],
-      ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
-      ['state', `${entry.state}, stage ${entry.stage}`],
-      ...when(entry.down as Json | null, ({ since, until, because }) => [
-        [
-          'source off',
-          `since ${since}, ${until === null ? 'no end is set' : `until ${until} at the latest`}`,
-        ],
-        ['off because', because],
-      ]),
-      ['since', entry.since],
-      ...whyLines(entry),
-      ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
-      ...workLines(entry),
-      ...when(entry.state === 'finished' ? entry.source_stopped_at : null, (at) => [
-        ['source off', `since ${at}, for good: its target took over`],
-      ]),
-      ...placeLines(entry),
-      ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
-      ['certificate', entry.certificate_id],
-      ...listOf(entry.choices).map((choice): Line => [`you can ${choiceText(choice)}`, choice.does]),
-    ])
-  })
+export const printEntry = (output: Output, entry: Json): void => {
+  const { window, effects } = entry as Record<string, Json | null>
+  output.fields([
+    ['id', entry.id],
+    ['name', entry.name],
+    ['batch', entry.batch],
+    ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
+    ['state', `${entry.state}, stage ${entry.stage}`],
+    ...when(entry.down as Json | null, ({ since, until, because }) => [
+      ['source off', `since ${since}, ${until === null ? 'no end is set' : `until ${until} at the latest`}`],
+      ['off because', because],
+    ]),
+    ['since', entry.since],
+    ...whyLines(entry),
+    ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
+    ...workLines(entry),
+    ...when(entry.state === 'finished' ? entry.source_stopped_at : null, (at) => [
+      ['source off', `since ${at}, for good: its target took over`],
+    ]),
+    ...placeLines(entry),
+    ['left outside', `${effects?.open} open, ${effects?.debts} debts`],
+    ['certificate', entry.certificate_id],
+    ...listOf(entry.choices).map((choice): Line => [`you can ${choiceText(choice)}`, choice.does]),
+  ])
+}

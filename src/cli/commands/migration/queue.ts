@@ -3,29 +3,31 @@ import type { Json } from '../../kit/client.ts'
 import {
   type Call,
   type Command,
+  choice,
   exitCodes,
+  flag,
+  given,
+  number,
   numberOf,
-  type Option,
+  type Options,
+  text,
   textOf,
   UsageError,
 } from '../../kit/command.ts'
-import { confirmIfPerson, yesOption } from '../../kit/confirm.ts'
-import { confirmCount, confirmOptions } from '../../kit/confirm-count.ts'
+import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'
 import { field, since } from '../../kit/output.ts'
-import { itemsOf, listCommand, pathOf } from '../../kit/rows.ts'
+import { anyVersion, codeOf, itemsOf, list, pathOf, show } from '../../kit/rows.ts'
 import { percentOf, printEntry } from './print-entry.ts'
 
 const idArg = { name: 'id', summary: 'the id of an entry' }
 
-const choice: Readonly<Record<string, Option>> = {
-  batch: { type: 'string', value: 'name', summary: 'only of this batch' },
-  state: { type: 'string', value: 'state', choices: entryStates, summary: 'only in this state' },
-  source: { type: 'string', value: 'name', summary: 'only from this source' },
-  target: { type: 'string', value: 'name', summary: 'only to this target' },
-  filter: { type: 'string', value: 'cel', summary: 'only those that fit: docs/filters.md' },
+const which: Options = {
+  batch: text('name', 'only of this batch'),
+  state: choice('state', entryStates, 'only in this state'),
+  source: text('name', 'only from this source'),
+  target: text('name', 'only to this target'),
+  filter: text('cel', 'only those that fit: docs/filters.md'),
 }
-
-const idsOption: Option = { type: 'string', value: 'id,id', summary: 'exactly these' }
 
 const verbs = ['cancel', 'retry', 'resolve'] as const
 type Verb = (typeof verbs)[number]
@@ -36,15 +38,14 @@ const summaries: Readonly<Record<Verb, string>> = {
   resolve: 'Decide about entries in conflict: they are checked again',
 }
 
-const cancelOptions: Readonly<Record<string, Option>> = {
-  force: { type: 'boolean', summary: 'also where hours of work are thrown away' },
-  cleanup: { type: 'boolean', summary: 'take the machine on the target away' },
+const flags: Readonly<Record<Verb, Options>> = {
+  cancel: {
+    force: flag('also where hours of work are thrown away'),
+    cleanup: flag('take the machine on the target away'),
+  },
+  retry: {},
+  resolve: {},
 }
-
-const flagsOf = (call: Call, verb: Verb): Json =>
-  verb === 'cancel'
-    ? { force: call.values.force === true, cleanup: call.values.cleanup === true }
-    : ({} as Json)
 
 /** What the verb would do to the entry, with the flags that were given. */
 const whatItDoes = async (call: Call, verb: Verb, id: string): Promise<string> => {
@@ -56,7 +57,7 @@ const whatItDoes = async (call: Call, verb: Verb, id: string): Promise<string> =
 
 const doOne = async (call: Call, verb: Verb, id: string): Promise<number> => {
   await confirmIfPerson(call, () => whatItDoes(call, verb, id))
-  const answer = await call.client.post(pathOf('queue', id, `:${verb}`), flagsOf(call, verb))
+  const answer = await call.client.post(pathOf('queue', id, `:${verb}`), given(call.values, flags[verb]))
   const entry = answer.entry as Json
   call.output.show(answer, () =>
     call.output.line(
@@ -70,13 +71,13 @@ const doOne = async (call: Call, verb: Verb, id: string): Promise<number> => {
 
 /** Whom a person means; the verb is done to all of them, in as many requests as that takes. */
 const wantedOf = (call: Call, verb: Verb): Json => {
-  const wanted = Object.fromEntries(Object.keys(choice).map((name) => [name, textOf(call.values, name)]))
+  const wanted = given(call.values, which)
   const ids = textOf(call.values, 'ids')
     ?.split(',')
     .map((id) => id.trim())
   if ([...Object.values(wanted), ids].every((value) => value === undefined))
     throw new UsageError(`Say which: drover queue ${verb} <id>, or --batch, --state, --filter, --ids, …`)
-  return { ...wanted, ids, ...flagsOf(call, verb) }
+  return { ...wanted, ids, ...given(call.values, flags[verb]) }
 }
 
 const doMany = async (call: Call, verb: Verb): Promise<number> => {
@@ -99,7 +100,7 @@ const doMany = async (call: Call, verb: Verb): Promise<number> => {
     output.line(`${items.length - refused.length} of ${count} entries: ${verb}.`)
     for (const { id, message } of refused) output.line(`${id}: ${message}`)
   })
-  return refused.length === 0 ? exitCodes.ok : exitCodes.failed
+  return codeOf(refused.length === 0)
 }
 
 /** A later part that is refused must not hide that the parts before it are done. */
@@ -121,23 +122,22 @@ const verbCommand = (verb: Verb): Command => ({
   covers: [`POST /v1/queue/{id}/:${verb}`, `POST /v1/queue/:${verb}`],
   args: [{ ...idArg, optional: true }],
   options: {
-    ...choice,
-    confirm: { type: 'string', value: 'n', summary: 'for many: how many entries you mean' },
-    ids: idsOption,
-    yes: { ...yesOption, summary: 'for a single entry: do it without asking' },
-    ...(verb === 'cancel' ? cancelOptions : {}),
+    ...which,
+    confirm: number('for many: how many entries you mean'),
+    ids: text('id,id', 'exactly these'),
+    yes: flag('for a single entry: do it without asking'),
+    ...flags[verb],
   },
   run: (call) => (call.args[0] === undefined ? doMany(call, verb) : doOne(call, verb, call.args[0])),
 })
 
 export const queueCommands: readonly Command[] = [
-  listCommand({
+  list({
     name: 'queue list',
     summary: 'List entries: the journeys of instances',
-    covers: 'GET /v1/queue',
-    path: '/v1/queue',
+    asks: 'GET /v1/queue',
     empty: 'No entry fits.',
-    filters: { ...choice, 'instance-id': { type: 'string', value: 'id', summary: 'only of this instance' } },
+    filters: { ...which, 'instance-id': text('id', 'only of this instance') },
     columns: [
       field('id'),
       field('name'),
@@ -149,16 +149,13 @@ export const queueCommands: readonly Command[] = [
       field('message'),
     ],
   }),
-  {
+  show({
     name: 'queue show',
     summary: 'Show an entry: where it is, why, and what you can do',
-    covers: ['GET /v1/queue/{id}'],
+    asks: 'GET /v1/queue/{id}',
     args: [idArg],
-    run: async (call) => {
-      printEntry(call, await call.client.get(pathOf('queue', call.args[0])))
-      return exitCodes.ok
-    },
-  },
+    print: printEntry,
+  }),
   ...verbs.map(verbCommand),
   {
     name: 'queue remove',
@@ -166,7 +163,7 @@ export const queueCommands: readonly Command[] = [
     covers: ['DELETE /v1/queue/{id}'],
     args: [idArg],
     options: {
-      cleanup: { type: 'boolean', summary: 'destroy its copy on the target first' },
+      cleanup: flag('destroy its copy on the target first'),
       ...confirmOptions,
     },
     run: async (call) => {
@@ -176,7 +173,7 @@ export const queueCommands: readonly Command[] = [
       )
       const { status } = await confirmCount(call, (confirmed) =>
         client.ask('DELETE', pathOf('queue', args[0]), {
-          headers: { 'if-match': '*' },
+          headers: anyVersion,
           query: { confirm_finished: confirmed, cleanup: values.cleanup === true ? true : undefined },
         }),
       )
@@ -188,7 +185,6 @@ export const queueCommands: readonly Command[] = [
             : 'It is off the list. A machine that was migrated stays.',
         ),
       )
-      return exitCodes.ok
     },
   },
 ]

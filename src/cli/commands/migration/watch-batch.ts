@@ -1,14 +1,13 @@
 import { type EntryState, goesOnByItself } from '../../../domain/migration/entry.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Call, exitCodes, type Option } from '../../kit/command.ts'
-import { spanText } from '../../kit/output.ts'
-import { progressBar } from '../../kit/progress-bar.ts'
-import { pathOf } from '../../kit/rows.ts'
+import { type Call, flag, type Options } from '../../kit/command.ts'
+import { progressBar, spanText } from '../../kit/output.ts'
+import { codeOf, pathOf } from '../../kit/rows.ts'
 
 const lookMs = 1_000
 
-export const followOptions: Readonly<Record<string, Option>> = {
-  'until-blocked': { type: 'boolean', summary: 'end also when all that is left is blocked' },
+export const followOptions: Options = {
+  'until-blocked': flag('end also when all that is left is blocked'),
 }
 
 type Counts = Readonly<Record<string, number>>
@@ -19,8 +18,8 @@ const sumOf = (counts: Counts, fits: (state: string) => boolean = () => true): n
 /** How many entries go on by themselves. */
 const underWay = (entries: Counts): number => sumOf(entries, (state) => goesOnByItself(state as EntryState))
 
-const countsText = (entries: Counts): string =>
-  Object.entries(entries)
+export const countsText = (entries: unknown): string =>
+  Object.entries((entries ?? {}) as Counts)
     .map(([state, count]) => `${count} ${state}`)
     .join(', ')
 
@@ -50,7 +49,7 @@ export const followBatch = async (call: Call, name: string): Promise<number> => 
     if (batch.state !== 'running' || underWay(entries) === 0 || (onlyBlocked && untilBlocked)) {
       output.live('')
       output.show(batch, () => sayEnd(call, batch))
-      return finished > 0 && finished === sumOf(entries) ? exitCodes.ok : exitCodes.failed
+      return codeOf(finished > 0 && finished === sumOf(entries))
     }
     if (onlyBlocked && !told) sayBlocked(call, name, blocked)
     told = onlyBlocked

@@ -1,12 +1,21 @@
 import { type OperationKind, operationKinds } from '../../../domain/operation/kinds.ts'
 import { operationStates } from '../../../domain/operation/state.ts'
 import type { Json } from '../../kit/client.ts'
-import { type Call, type Command, exitCodes, jsonOf, type Option, UsageError } from '../../kit/command.ts'
-import { field, since } from '../../kit/output.ts'
-import { listCommand, pathOf } from '../../kit/rows.ts'
+import {
+  type Call,
+  type Command,
+  choice,
+  exitCodes,
+  flag,
+  jsonOf,
+  type Options,
+  text,
+  UsageError,
+} from '../../kit/command.ts'
+import { field, type Line, type Output, since, when } from '../../kit/output.ts'
+import { list, pathOf, show, verb } from '../../kit/rows.ts'
 import { noteErrors } from '../inventory/instances.ts'
-import { askEach, waitOptions } from './ask-machines.ts'
-import { askMany, manyOptions, meansMany } from './ask-many-machines.ts'
+import { askEach, askMany, manyOptions, meansMany, waitOptions } from './ask-machines.ts'
 import { askOf, askOptions, optionsOfKind, paramsOf } from './operation-options.ts'
 import { followOperations, statusOf } from './watch-operation.ts'
 
@@ -56,32 +65,25 @@ const slotLine = (slot: Json): string => {
   return `${slot.token}: ${slot.holds} of ${slot.limit} held by ${holders}; place ${slot.position} of ${slot.waiters}`
 }
 
-const printOperation = ({ output }: Call, operation: Json): void => {
-  const waits = operation.waits as Json | null
+const printOperation = (output: Output, operation: Json): void => {
   const told = statusOf(operation)
-  const said = (text: unknown): unknown => (told.includes(String(text)) ? null : text)
+  const said = (words: unknown): unknown => (told.includes(String(words)) ? null : words)
+  const { message, reason, state, progress } = operation
   output.line(told)
-  const rows: [string, unknown][] = [
-    [
-      'reason',
-      said(operation.message) === null ? operation.reason : `${operation.reason}: ${operation.message}`,
-    ],
-    ['remedy', operation.state === 'completed' ? null : operation.remedy],
-    ['progress', `${operation.progress} %${operation.past_return ? ', past its return' : ''}`],
-    ...(waits
-      ? ([
-          ['waits for', said(waits.detail)],
-          ['since', waits.since],
-          ['ends when', waits.ends_when],
-          ['at the latest', waits.until],
-          ['trouble', said((waits.error as Json | null)?.message ?? '')],
-          ['letting go', (waits.older as string[]).join(', ')],
-          ...((waits.slots as Json[] | null) ?? []).map(
-            (slot) => ['slot', slotLine(slot)] as [string, string],
-          ),
-        ] as [string, unknown][])
-      : []),
-    ...(operation.position === null ? [] : [['before it', operation.position] as [string, unknown]]),
+  const rows: readonly Line[] = [
+    ['reason', said(message) === null ? reason : `${reason}: ${message}`],
+    ['remedy', state === 'completed' ? null : operation.remedy],
+    ['progress', `${progress} %${operation.past_return ? ', past its return' : ''}`],
+    ...when(operation.waits as Json | null, (waits) => [
+      ['waits for', said(waits.detail)],
+      ['since', waits.since],
+      ['ends when', waits.ends_when],
+      ['at the latest', waits.until],
+      ['trouble', said((waits.error as Json | null)?.message ?? '')],
+      ['letting go', (waits.older as string[]).join(', ')],
+      ...((waits.slots as Json[] | null) ?? []).map((slot): Line => ['slot', slotLine(slot)]),
+    ]),
+    ['before it', operation.position],
     ['blocker', operation.blocker],
     ['supersedes', (operation.supersedes as string[]).join(', ')],
     ['superseded by', operation.superseded_by],
@@ -96,12 +98,9 @@ const printOperation = ({ output }: Call, operation: Json): void => {
     ['created', operation.created_at],
     ['started', operation.started_at],
     ['finished', operation.finished_at],
-    [
-      'let go',
-      operation.finished_at === null
-        ? null
-        : (operation.settled_at ?? 'not yet: what it began has not stopped'),
-    ],
+    ...when(operation.finished_at, (): Line[] => [
+      ['let go', operation.settled_at ?? 'not yet: what it began has not stopped'],
+    ]),
     ['comes back', operation.comes_back_at],
     ['job', operation.job_id],
     ['result', operation.result],
@@ -112,9 +111,9 @@ const printOperation = ({ output }: Call, operation: Json): void => {
 const isKind = (text: string | undefined): text is OperationKind =>
   (operationKinds as readonly (string | undefined)[]).includes(text)
 
-const anyOptions: Readonly<Record<string, Option>> = {
-  force: { type: 'boolean', summary: 'with force' },
-  params: { type: 'string', value: 'json', summary: 'what the kind needs, such as {"host": "node-2"}' },
+const anyOptions: Options = {
+  force: flag('with force'),
+  params: text('json', 'what the kind needs, such as {"host": "node-2"}'),
   ...askOptions,
 }
 
@@ -125,34 +124,34 @@ const anyAsk = (call: Call): Json => {
   return askOf(call.values, kind, (jsonOf(call.values, 'params') ?? {}) as Json)
 }
 
+/** `stop!` is a stop by force. */
+const variantOf = (variant: unknown): string => {
+  const { kind, force } = variant as Json
+  return `${kind}${force ? '!' : ''}`
+}
+
 const plainCommands: readonly Command[] = [
-  listCommand({
+  list({
     name: 'operations list',
     summary: 'List what was asked of machines, the newest first',
-    covers: 'GET /v1/operations',
-    path: '/v1/operations',
+    asks: 'GET /v1/operations',
     empty: 'No operation fits.',
     filters: {
-      machine: { type: 'string', value: 'machine', summary: 'only of this one: an id or a name' },
-      target: { type: 'string', value: 'name', summary: 'only of machines of this target' },
-      kind: { type: 'string', value: 'kind,kind', summary: 'only of these kinds' },
-      state: { type: 'string', value: 'state,state', summary: `some of ${operationStates.join(', ')}` },
-      reason: { type: 'string', value: 'reason', summary: 'only with this reason: docs/operations.md' },
-      cause: {
-        type: 'string',
-        value: 'cause',
-        choices: ['person', 'evacuation', 'policy'],
-        summary: 'only what they want',
-      },
-      since: { type: 'string', value: 'time', summary: 'made then or later, such as 2026-11-18T00:00:00Z' },
-      ids: { type: 'string', value: 'id,id', summary: 'exactly these, at most 200' },
-      filter: { type: 'string', value: 'filter', summary: 'CEL, such as \'state == "failed" && retryable\'' },
+      machine: text('machine', 'only of this one: an id or a name'),
+      target: text('name', 'only of machines of this target'),
+      kind: text('kind,kind', 'only of these kinds'),
+      state: text('state,state', `some of ${operationStates.join(', ')}`),
+      reason: text('reason', 'only with this reason: docs/operations.md'),
+      cause: choice('cause', ['person', 'evacuation', 'policy'], 'only what they want'),
+      since: text('time', 'made then or later, such as 2026-11-18T00:00:00Z'),
+      ids: text('id,id', 'exactly these, at most 200'),
+      filter: text('filter', 'CEL, such as \'state == "failed" && retryable\''),
     },
     note: noteErrors,
     columns: [
       field('id'),
       field('machine'),
-      { title: 'kind', value: ({ kind, force }) => `${kind}${force ? '!' : ''}` },
+      { title: 'kind', value: variantOf },
       field('state'),
       field('reason'),
       { title: 'progress', value: ({ progress }) => `${progress} %`, right: true },
@@ -166,7 +165,7 @@ const plainCommands: readonly Command[] = [
     covers: ['GET /v1/operations/{id}'],
     args: [idArg],
     options: {
-      conditions: { type: 'boolean', summary: 'as a phase and conditions' },
+      conditions: flag('as a phase and conditions'),
       ...waitOptions,
     },
     run: async (call) => {
@@ -174,7 +173,7 @@ const plainCommands: readonly Command[] = [
       const view = values.conditions === true ? { view: 'conditions' } : undefined
       const operation = await client.get(pathOf('operations', args[0]), view)
       if (values.wait === true) return followOperations(call, [operation])
-      output.show(operation, () => (view ? output.document(operation) : printOperation(call, operation)))
+      output.show(operation, () => (view ? output.document(operation) : printOperation(output, operation)))
       return exitCodes.ok
     },
   },
@@ -197,36 +196,23 @@ const plainCommands: readonly Command[] = [
     options: { ...anyOptions, ...manyOptions, ...waitOptions },
     run: (call) => askMany(call, anyAsk(call)),
   },
-  {
+  verb({
     name: 'operations cancel',
     summary: 'Give an operation up, until the point of no return',
-    covers: ['POST /v1/operations/{id}/:cancel'],
+    asks: 'POST /v1/operations/{id}/:cancel',
     args: [idArg],
-    run: async ({ client, output, args }) => {
-      const operation = await client.post(pathOf('operations', args[0], ':cancel'))
-      output.show(operation, () => output.line(statusOf(operation)))
-      return exitCodes.ok
-    },
-  },
-  {
+    said: statusOf,
+  }),
+  show({
     name: 'operations matrix',
     summary: 'Which newer operations take the place of which older ones',
-    covers: ['GET /v1/operations/matrix'],
-    run: async ({ client, output }) => {
-      const answer = await client.get('/v1/operations/matrix')
-      output.show(answer, () => printMatrix(output, (answer.pairs as Json[]) ?? []))
-      return exitCodes.ok
-    },
-  },
+    asks: 'GET /v1/operations/matrix',
+    print: (output, { pairs }) => printMatrix(output, (pairs ?? []) as Json[]),
+  }),
 ]
 
-const variantOf = (variant: unknown): string => {
-  const { kind, force } = variant as Json
-  return `${kind}${force ? '!' : ''}`
-}
-
 /** A row for each older one; a cell says what becomes of it. */
-const printMatrix = (output: Call['output'], pairs: readonly Json[]): void => {
+const printMatrix = (output: Output, pairs: readonly Json[]): void => {
   const newer = [...new Set(pairs.map((pair) => variantOf(pair.newer)))]
   const rows = [...new Set(pairs.map((pair) => variantOf(pair.older)))].map((older) => ({
     older,

@@ -1,6 +1,6 @@
 import type { Json } from '../../kit/client.ts'
-import { type Call, exitCodes, numberOf } from '../../kit/command.ts'
-import { itemsOf } from '../../kit/rows.ts'
+import { type Call, numberOf } from '../../kit/command.ts'
+import { codeOf, itemsOf } from '../../kit/rows.ts'
 
 const firstLookMs = 200
 const slowestLookMs = 2_000
@@ -106,9 +106,7 @@ export const followOperations = async (call: Call, begun: readonly Json[]): Prom
     output.note(`The time is over: ${open.length} of ${begun.length} are open and go on. ${sayOpen(open)}`)
   }
   if (output.json) output.show({ items: [...ended, ...open] }, () => {})
-  return open.length === 0 && ended.every(({ state }) => state === 'completed')
-    ? exitCodes.ok
-    : exitCodes.failed
+  return codeOf(open.length === 0 && ended.every(({ state }) => state === 'completed'))
 }
 
 const sayOpen = (open: readonly Json[]): string =>

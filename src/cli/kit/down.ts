@@ -1,6 +1,7 @@
-import { type DownVerb, downBefore } from '../../../domain/migration/downtime.ts'
-import type { Json } from '../../kit/client.ts'
-import type { Call } from '../../kit/command.ts'
+import { type DownVerb, downBefore } from '../../domain/migration/downtime.ts'
+import type { Json } from './client.ts'
+import type { Call } from './command.ts'
+import type { Line } from './output.ts'
 
 /** Who is off because of a batch, as the API tells of it. */
 export interface DownSeen {
@@ -9,7 +10,7 @@ export interface DownSeen {
 }
 
 /** The first thing that is said of a batch: who is off, and for each why and until when. */
-export const downLines = (down: unknown): readonly (readonly [string, unknown])[] => {
+export const downLines = (down: unknown): readonly Line[] => {
   const { count, message, entries } = down as DownSeen & { readonly entries: readonly Json[] }
   if (count === 0) return []
   return [
