@@ -57,9 +57,9 @@ export class Unreachable extends Error {
   }
 }
 
-const unanswered = (where: string, cause: unknown): Unreachable =>
+const unanswered = ({ who = 'Drover', where }: Connection, cause: unknown): Unreachable =>
   new Unreachable(
-    `Drover does not answer at ${where}: ${reasonOf(cause)}.`,
+    `${who} does not answer at ${where}: ${reasonOf(cause)}.`,
     'Is it running (npm start)? Set DROVER_URL to where it is.',
     cause,
   )
@@ -122,6 +122,16 @@ export class Client {
     return (await this.ask<Body>('POST', path, body === undefined ? {} : { body })).body
   }
 
+  /** The same; undefined when there is no such thing. */
+  async find<Body = Json>(path: string): Promise<Body | undefined> {
+    try {
+      return await this.get<Body>(path)
+    } catch (error) {
+      if (error instanceof ApiRefusal && error.status === 404) return undefined
+      throw error
+    }
+  }
+
   /** Any request. Throws `ApiRefusal` for an answer that is not a success, `Unreachable` when none comes. */
   async ask<Body = Json>(method: string, path: string, ask: Ask = {}): Promise<Reply<Body>> {
     const key = method === 'POST' ? { 'idempotency-key': randomUUID() } : {}
@@ -156,7 +166,7 @@ export class Client {
       })
     } catch (error) {
       if (this.#signal.aborted) throw error
-      throw unanswered(connection.where, error)
+      throw unanswered(connection, error)
     }
   }
 
@@ -165,7 +175,7 @@ export class Client {
       return await response.text()
     } catch (error) {
       if (this.#signal.aborted) throw error
-      throw unanswered(this.connection.where, error)
+      throw unanswered(this.connection, error)
     }
   }
 

@@ -89,7 +89,7 @@ export interface Command {
   readonly args?: readonly Argument[]
   readonly options?: Options
   /** Gives the exit code; nothing means 0. */
-  readonly run: (call: Call) => Promise<number | void>
+  readonly run: (call: Call) => Promise<number | undefined>
 }
 
 export const exitCodes = {

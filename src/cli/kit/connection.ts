@@ -7,6 +7,8 @@ import { type GivenFile, readGiven } from './given-file.ts'
 
 export interface Connection {
   readonly door: ApiDoor
+  /** Who answers there, unless it is Drover. */
+  readonly who?: string
   /** The same in words: an address, or a socket. */
   readonly where: string
   readonly token: string | undefined

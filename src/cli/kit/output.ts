@@ -122,13 +122,24 @@ export class Output {
 }
 
 /** Lines of a table. Cells are padded by what a terminal shows, the last column is not. */
-export const tableLines = (columns: readonly Column[], rows: readonly Json[]): string[] => {
-  const cells = rows.map((row) => columns.map((column) => cellText(column.value(row))))
-  const head = columns.map((column) => column.title.toUpperCase())
-  const widths = columns.map((_, at) => Math.max(...[head, ...cells].map((line) => line[at]?.length ?? 0)))
-  return [head, ...cells].map((line) =>
-    line
-      .map((cell, at) => (columns[at]?.right ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+export const tableLines = (columns: readonly Column[], rows: readonly Json[]): string[] =>
+  alignedLines(
+    [
+      columns.map(({ title }) => title.toUpperCase()),
+      ...rows.map((row) => columns.map(({ value }) => cellText(value(row)))),
+    ],
+    columns.map(({ right }) => right),
+  )
+
+/** Cells below each other, those of some columns to the right. */
+export const alignedLines = (
+  rows: readonly (readonly string[])[],
+  toRight: readonly (boolean | undefined)[] = [],
+): string[] => {
+  const widthOf = (at: number) => Math.max(...rows.map((row) => row[at]?.length ?? 0))
+  return rows.map((row) =>
+    row
+      .map((cell, at) => (toRight[at] ? cell.padStart(widthOf(at)) : cell.padEnd(widthOf(at))))
       .join('  ')
       .trimEnd(),
   )
@@ -156,12 +167,15 @@ export const spanText = (ms: number): string => {
   return `${Math.floor(seconds / 86_400)} d`
 }
 
-const barWidth = 24
+/** `[##########··········]` */
+export const bar = (done: number, total: number, width: number): string => {
+  const filled = total === 0 ? 0 : Math.min(width, Math.floor((done / total) * width))
+  return `[${'#'.repeat(filled)}${'·'.repeat(width - filled)}]`
+}
 
 /** `[##########··········]  40/100  12.3/s  ETA 5 s` */
 export const progressBar = (done: number, total: number, elapsedMs: number): string => {
-  const filled = total === 0 ? barWidth : Math.min(barWidth, Math.floor((done / total) * barWidth))
   const rate = elapsedMs > 0 ? (done / elapsedMs) * 1_000 : 0
   const eta = rate > 0 && done < total ? `  ETA ${spanText(((total - done) / rate) * 1_000)}` : ''
-  return `[${'#'.repeat(filled)}${'·'.repeat(barWidth - filled)}]  ${done}/${total}  ${rate.toFixed(1)}/s${eta}`
+  return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${done}/${total}  ${rate.toFixed(1)}/s${eta}`
 }

@@ -137,7 +137,7 @@ export const download = (row: Row & { readonly as: PouredAs }): Command => ({
 export const pour = async (
   { client, output }: Call,
   { path, as, query = {} }: { readonly path: string; readonly as: PouredAs; readonly query?: Ask['query'] },
-): Promise<void> => {
+): Promise<undefined> => {
   const response = await client.fetch('GET', path, { query, endless: true })
   if (!response.ok || !response.body) throw await ApiRefusal.of(response, client.connection)
   await output.pour(response.body as unknown as AsyncIterable<Uint8Array>, as)

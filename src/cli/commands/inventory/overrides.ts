@@ -10,7 +10,7 @@ export const overrideOptions = (example: string): Options => ({
 })
 
 /** Shows, changes or clears overrides. `read`: where they are read, if not where they are written. */
-export const editOverrides = async (call: Call, path: string, read = path): Promise<void> => {
+export const editOverrides = async (call: Call, path: string, read = path): Promise<undefined> => {
   const { client, output, values } = call
   const wanted = jsonOf(values, 'set')
   if (wanted !== undefined && values.clear === true) throw new UsageError('Either --set or --clear.')

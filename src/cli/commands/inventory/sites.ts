@@ -1,14 +1,6 @@
 import { connectivityStates } from '../../../domain/inventory/connectivity.ts'
 import type { Json } from '../../kit/client.ts'
-import {
-  type Call,
-  type Command,
-  choice,
-  flag,
-  text,
-  textOf,
-  UsageError,
-} from '../../kit/command.ts'
+import { type Call, type Command, choice, flag, text, textOf, UsageError } from '../../kit/command.ts'
 import { downLines } from '../../kit/down.ts'
 import { field, numbers, type Output, since, when } from '../../kit/output.ts'
 import { readPassword } from '../../kit/password.ts'

@@ -49,7 +49,7 @@ const events: Command = {
 const follow = async (
   { client, output, io }: Call,
   query: Record<string, string | undefined>,
-): Promise<void> => {
+): Promise<undefined> => {
   for await (const event of followEvents(client, query, io.signal))
     output.item(event, (shown) =>
       eventColumns

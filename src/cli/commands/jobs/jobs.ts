@@ -140,7 +140,8 @@ const add: Command = {
   run: async (call) => {
     const { payload = {}, ...fields } = given(call.values, adding)
     const [type, ...id] = String(fields.subject).split('/')
-    if (!type || id.length === 0) throw new UsageError('--subject is required: type/id, such as batch/wave-1.')
+    if (!type || id.length === 0)
+      throw new UsageError('--subject is required: type/id, such as batch/wave-1.')
     const subject = { type, id: id.join('/') }
     const answer = await call.client.post('/v1/jobs', { kind: call.args[0], payload, ...fields, subject })
     return await accepted(call, answer, `Job ${answer.id} is committed.`)

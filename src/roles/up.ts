@@ -1,25 +1,24 @@
 import { openDb } from '../../db/client.ts'
 import { ensureAdminToken, type PresetState, wayInAdvice } from '../api/tokens.ts'
-import { socketDoor } from '../api-request.ts'
 import { systemClock } from '../clock.ts'
 import type { Config } from '../config.ts'
 import { type DatabaseUrls, oneLogin } from '../database-urls.ts'
 import { openBell, prepareBell } from '../ledger/bell.ts'
 import { createLog } from '../log.ts'
+import { type BannerFacts, bannerLines } from '../standalone/banner.ts'
+import { chooseDataDir } from '../standalone/data-dir.ts'
+import { type DataLock, lockDataDir } from '../standalone/data-lock.ts'
+import { Database } from '../standalone/database.ts'
+import { FleetOfRoles } from '../standalone/fleet-of-roles.ts'
+import { chooseLabHome, type LabHome } from '../standalone/lab-home.ts'
+import { keepLocalToken, startLocalToken } from '../standalone/local-token.ts'
+import { prepareDatabase } from '../standalone/prepare-database.ts'
+import { type KeyWishes, prepareKeys, secretKeyOf } from '../standalone/prepare-keys.ts'
+import { chooseSocket } from '../standalone/socket-place.ts'
 import type { StopRequest } from '../stop-request.ts'
 import { fileSettings } from '../take-secrets.mjs'
 import { Terminal } from '../terminal.ts'
-import { type BannerFacts, bannerLines } from './banner.ts'
-import { chooseDataDir } from './data-dir.ts'
-import { type DataLock, lockDataDir } from './data-lock.ts'
-import { Database } from './database.ts'
-import { FleetOfRoles } from './fleet-of-roles.ts'
-import { chooseLabHome, type LabHome } from './lab-home.ts'
-import { showLabInventory } from './lab-inventory.ts'
-import { keepLocalToken, startLocalToken } from './local-token.ts'
-import { prepareDatabase } from './prepare-database.ts'
-import { type KeyWishes, prepareKeys, secretKeyOf } from './prepare-keys.ts'
-import { chooseSocket } from './socket-place.ts'
+import { showLab } from '../tour/tour.ts'
 
 export interface UpOptions extends KeyWishes {
   readonly config: Config
@@ -82,11 +81,11 @@ class Run {
     const presetToken = tokens.preset === 'stored' || tokens.preset === 'kept'
     this.#greet({ address, databaseUrl, token: tokens.first, presetToken, lab: home !== undefined })
     if (home) {
-      await showLabInventory({
+      await showLab({
         home,
         lab: fleet.lab,
         address,
-        door: socketDoor(socket),
+        socketPath: socket,
         token: tokens.local,
         databaseUrl,
         workers: config.workers,

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { droverCommand } from '../../../src/standalone/drover-command.ts'
-import { type WaveEntry, type WaveSeen, waveBlock, waveEndLines } from '../../../src/standalone/wave-lines.ts'
+import { droverCommand } from '../../../src/tour/drover-command.ts'
+import { type WaveEntry, type WaveSeen, waveBlock, waveEndLines } from '../../../src/tour/wave-lines.ts'
 
 const MiB = 2 ** 20
 

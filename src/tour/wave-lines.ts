@@ -1,3 +1,4 @@
+import { bar } from '../cli/kit/output.ts'
 import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
 import { printable } from '../printable.mjs'
 import { droverCommand } from './drover-command.ts'
@@ -55,7 +56,7 @@ export const waveBlock = (wave: WaveSeen, tookMs: number): string[] => [
 
 const liveLine = (entry: WaveEntry): string => {
   if (isSettled(entry)) return entryLine(entry)
-  return [printable(entry.name).padEnd(nameWidth), bar(entry), wordsOf(entry)].join('  ')
+  return [printable(entry.name).padEnd(nameWidth), barOf(entry), wordsOf(entry)].join('  ')
 }
 
 /** What became of one machine, in a line. */
@@ -72,13 +73,9 @@ const finishedText = ({ running, created_at: from, finished_at: to }: WaveEntry)
 
 const wordsOf = ({ state }: WaveEntry): string => stateWords[state] ?? state
 
-const bar = ({ state, progress }: WaveEntry): string => {
+const barOf = ({ state, progress }: WaveEntry): string =>
   // What is proved is counted in another way than what is copied.
-  const done = progress === null || state === 'creating' ? 0 : progress.bytes_done
-  const total = progress?.bytes_total ?? 0
-  const filled = total === 0 ? 0 : Math.min(barWidth, Math.floor((done / total) * barWidth))
-  return `[${'#'.repeat(filled)}${'·'.repeat(barWidth - filled)}]`
-}
+  bar(state === 'creating' ? 0 : (progress?.bytes_done ?? 0), progress?.bytes_total ?? 0, barWidth)
 
 const wholeWords: Readonly<Record<string, readonly [one: string, more: string]>> = {
   conflict: ['waits for you', 'wait for you'],

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { inventoryLines } from '../../../src/standalone/inventory-lines.ts'
-import type { SiteSeen } from '../../../src/standalone/lab-sites.ts'
+import { inventoryLines } from '../../../src/tour/inventory-lines.ts'
+import type { SiteSeen } from '../../../src/tour/sites.ts'
 
 const site = (name: string, counts: Record<string, number>): SiteSeen => ({
   name,

@@ -1,5 +1,6 @@
+import { alignedLines } from '../cli/kit/output.ts'
 import { droverCommand } from './drover-command.ts'
-import type { SiteSeen } from './lab-sites.ts'
+import type { SiteSeen } from './sites.ts'
 
 export interface HostSeen {
   readonly name: string
@@ -40,7 +41,7 @@ const countWidth = 5
 /** What there is, what keeps machines from leaving, and where to look next: for a person's first look. Pure. */
 export const inventoryLines = (seen: InventorySeen): string[] => [
   'Inventory',
-  ...columns([
+  ...alignedLines([
     ...seen.sources.map((site) => ['  source', site.name, productOf(site), sourceText(site.counts)]),
     ...seen.targets.map((site) => ['  target', site.name, productOf(site), targetText(site.counts)]),
   ]),
@@ -93,7 +94,7 @@ const hostLines = (hosts: readonly HostSeen[]): string[] => {
   const more = hosts.length - hostsShown
   return [
     'Hosts to migrate to',
-    ...columns(
+    ...alignedLines(
       hosts
         .slice(0, hostsShown)
         .map((host) => [
@@ -112,7 +113,7 @@ const nextLines = (address: string): string[] => {
   const drover = droverCommand()
   return [
     'Look next',
-    ...columns([
+    ...alignedLines([
       [`  ${address}/instances`, 'every machine, and what it needs'],
       [`  ${address}/assessment`, 'every reason, with what to do'],
       [`  ${drover} instances list`, 'the same in a terminal'],
@@ -125,14 +126,3 @@ const many = (count: number | undefined, thing: string): string =>
   `${count ?? 0} ${thing}${count === 1 ? '' : 's'}`
 
 const gib = (bytes: number): number => Math.round(bytes / 2 ** 30)
-
-/** Rows whose cells stand below each other. */
-const columns = (rows: readonly (readonly string[])[]): string[] => {
-  const width = (column: number) => Math.max(...rows.map((row) => (row[column] ?? '').length))
-  return rows.map((row) =>
-    row
-      .map((cell, column) => (column === row.length - 1 ? cell : cell.padEnd(width(column))))
-      .join('  ')
-      .trimEnd(),
-  )
-}
