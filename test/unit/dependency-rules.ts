@@ -17,7 +17,7 @@ interface Import {
 
 /** Programs that put the parts together: nobody else may know all of them. */
 const composers =
-  /^(src\/main\.ts|workers\/fleet\.ts|src\/(roles|standalone)\/|src\/api\/serve\.ts|src\/ledger\/run-conductor\.ts)/
+  /^(src\/main\.ts|workers\/fleet\.ts|src\/(roles|standalone)\/|src\/cli\/drover\.mjs|src\/api\/serve\.ts|src\/ledger\/run-conductor\.ts)/
 
 /** What everybody but the domain may use. */
 const ground =
