@@ -17,6 +17,9 @@ export const field = (path: string, title = path, options: { right?: boolean } =
   ...options,
 })
 
+/** Columns that show a field each, under its name. */
+export const fields = (...paths: readonly string[]): Column[] => paths.map((path) => field(path))
+
 /** A moment, as long ago as it is. */
 export const since = (path: string, title: string): Column => {
   const inner = field(path, title)

@@ -1,7 +1,7 @@
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag, text, textOf, UsageError } from '../../kit/command.ts'
 import { yesOption } from '../../kit/confirm.ts'
-import { field, since } from '../../kit/output.ts'
+import { fields, since } from '../../kit/output.ts'
 import { itemsOf, verb } from '../../kit/rows.ts'
 
 /** The keys that certificates are signed with; beside the list, the public half of a single one. */
@@ -25,8 +25,7 @@ export const signingKeys: Command = {
       return
     }
     const columns = [
-      field('id'),
-      field('algorithm'),
+      ...fields('id', 'algorithm'),
       { title: 'state', value: ({ signs }: Json) => (signs === true ? 'signs now' : '') },
       since('created_at', 'since'),
       since('retired_at', 'retired'),

@@ -1,5 +1,5 @@
 import { type Command, choice, given, type Options, text } from '../../kit/command.ts'
-import { field, since } from '../../kit/output.ts'
+import { field, fields, since } from '../../kit/output.ts'
 import { list, verb } from '../../kit/rows.ts'
 
 const options: Options = {
@@ -16,10 +16,7 @@ export const tokenCommands: readonly Command[] = [
     asks: 'GET /v1/tokens',
     empty: 'There is no token.',
     columns: [
-      field('id'),
-      field('name'),
-      field('role'),
-      field('hint'),
+      ...fields('id', 'name', 'role', 'hint'),
       since('last_used_at', 'used'),
       field('expires_at', 'expires'),
       { title: 'state', value: (token) => (token.revoked_at ? 'revoked' : 'good') },

@@ -1,5 +1,5 @@
 import { type Command, UsageError } from '../../kit/command.ts'
-import { type Column, field, numbers } from '../../kit/output.ts'
+import { type Column, field, fields, numbers } from '../../kit/output.ts'
 import { list, show, verb } from '../../kit/rows.ts'
 
 interface Noun {
@@ -54,8 +54,7 @@ export const settingCommands: readonly Command[] = [
       numbers('capacity'),
       numbers('holds', 'held'),
       numbers('waiters', 'waiting'),
-      field('origin'),
-      field('title'),
+      ...fields('origin', 'title'),
     ],
   }),
   verb({

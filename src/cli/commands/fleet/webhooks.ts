@@ -1,5 +1,5 @@
 import { type Command, given, listOf, type Options, repeated, text, UsageError } from '../../kit/command.ts'
-import { field, numbers, since } from '../../kit/output.ts'
+import { field, fields, numbers, since } from '../../kit/output.ts'
 import { list, show, verb } from '../../kit/rows.ts'
 
 const args = [{ name: 'id', summary: 'the id of a webhook' }]
@@ -42,10 +42,7 @@ export const webhookCommands: readonly Command[] = [
     asks: 'GET /v1/webhooks',
     empty: 'There is no webhook.',
     columns: [
-      field('id'),
-      field('name'),
-      field('state'),
-      field('origin'),
+      ...fields('id', 'name', 'state', 'origin'),
       numbers('delivery.failures', 'failures'),
       since('delivery.last_delivered_at', 'delivered'),
       field('delivery.last_error', 'last error'),

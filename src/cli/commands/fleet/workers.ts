@@ -1,5 +1,5 @@
 import { choice, text } from '../../kit/command.ts'
-import { field, numbers, since } from '../../kit/output.ts'
+import { field, fields, numbers, since } from '../../kit/output.ts'
 import { list } from '../../kit/rows.ts'
 
 export const workers = list({
@@ -12,8 +12,7 @@ export const workers = list({
     role: text('role', 'only of this role'),
   },
   columns: [
-    field('id'),
-    field('role'),
+    ...fields('id', 'role'),
     { title: 'state', value: (row) => (row.live || row.stopped_at ? row.state : 'silent') },
     field('host'),
     numbers('pid'),

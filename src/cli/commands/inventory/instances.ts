@@ -13,7 +13,7 @@ import {
   UsageError,
 } from '../../kit/command.ts'
 import { confirm, yesOption } from '../../kit/confirm.ts'
-import { type Column, field, gibibytes, numbers, type Output } from '../../kit/output.ts'
+import { type Column, field, fields, gibibytes, numbers, type Output } from '../../kit/output.ts'
 import { list, pathOf, show } from '../../kit/rows.ts'
 import { afterAccepted, waitOption } from '../../kit/wait.ts'
 import { editOverrides, overrideOptions } from './overrides.ts'
@@ -34,9 +34,7 @@ const choices: Options = {
 }
 
 export const instanceColumns: readonly Column[] = [
-  field('id'),
-  field('source'),
-  field('name'),
+  ...fields('id', 'source', 'name'),
   field('power_state', 'power'),
   { title: 'system', value: systemOf },
   numbers('cpus'),
@@ -101,9 +99,7 @@ const printInstance = (
   output.line()
   output.table(
     [
-      field('severity'),
-      field('rule'),
-      field('waived'),
+      ...fields('severity', 'rule', 'waived'),
       { title: 'evidence', value: ({ evidence }) => (evidence as string[]).join(' ') },
       field('remedy'),
     ],
@@ -113,9 +109,7 @@ const printInstance = (
   output.line()
   output.table(
     [
-      field('nic'),
-      field('mac'),
-      field('network'),
+      ...fields('nic', 'mac', 'network'),
       field('placement.network', 'lands on'),
       field('placement.nictype', 'as'),
       field('placement.vlan_id', 'vlan'),

@@ -1,5 +1,5 @@
 import { type Command, choice, type Options, text } from '../../kit/command.ts'
-import { type Column, field, gibibytes, numbers, since } from '../../kit/output.ts'
+import { type Column, field, fields, gibibytes, numbers, since } from '../../kit/output.ts'
 import { list, pathOf, show } from '../../kit/rows.ts'
 import { instanceColumns, noteErrors } from './instances.ts'
 import { editOverrides, overrideOptions } from './overrides.ts'
@@ -24,9 +24,7 @@ export const networkCommands: readonly Command[] = [
     columns: [
       field('id'),
       place,
-      field('name'),
-      field('type'),
-      field('vlan'),
+      ...fields('name', 'type', 'vlan'),
       field('placement.network', 'lands on'),
       field('placement.nictype', 'as'),
       field('placement.vlan_id', 'vlan there'),
@@ -69,9 +67,7 @@ export const hostCommands: readonly Command[] = [
     filters: places,
     columns: [
       place,
-      field('name'),
-      field('cluster'),
-      field('state'),
+      ...fields('name', 'cluster', 'state'),
       numbers('cpus'),
       gibibytes('memory', 0),
       gibibytes('memory_used', 0, 'used'),
@@ -87,8 +83,7 @@ export const hostCommands: readonly Command[] = [
     filters: places,
     columns: [
       place,
-      field('name'),
-      field('type'),
+      ...fields('name', 'type'),
       gibibytes('capacity', 0),
       gibibytes('free', 0),
       field('accessible'),

@@ -1,18 +1,16 @@
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag, given, type Options, text, textOf } from '../../kit/command.ts'
-import { field, numbers, since } from '../../kit/output.ts'
+import { field, fields, numbers, since } from '../../kit/output.ts'
 import { list, pour, verb } from '../../kit/rows.ts'
 import { filterOption, instanceColumns, noteErrors, readinessOption } from './instances.ts'
 
 const source = text('name', 'only of this source')
 
 const ruleColumns = [
-  field('id'),
-  field('severity'),
+  ...fields('id', 'severity'),
   numbers('broken'),
   numbers('waived'),
-  field('title'),
-  field('remedy'),
+  ...fields('title', 'remedy'),
 ]
 
 const waiving: Options = {
@@ -102,8 +100,7 @@ export const ruleCommands: readonly Command[] = [
     empty: 'Nothing is waived.',
     filters: { rule: text('id', 'only of this rule'), 'instance-id': text('id', 'only for this instance') },
     columns: [
-      field('id'),
-      field('rule'),
+      ...fields('id', 'rule'),
       { title: 'for', value: (row) => (row.instance_id === null ? 'the fleet' : row.instance) },
       field('created_by', 'by'),
       since('created_at', 'since'),

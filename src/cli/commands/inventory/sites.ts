@@ -2,7 +2,7 @@ import { connectivityStates } from '../../../domain/inventory/connectivity.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, type Command, choice, flag, text, textOf, UsageError } from '../../kit/command.ts'
 import { downLines } from '../../kit/down.ts'
-import { field, numbers, type Output, since, when } from '../../kit/output.ts'
+import { field, fields, numbers, type Output, since, when } from '../../kit/output.ts'
 import { readPassword } from '../../kit/password.ts'
 import { anyVersion, codeOf, download, itemsOf, list, pathOf, show, versionOf } from '../../kit/rows.ts'
 import { afterAccepted, untilEnded, waitOption } from '../../kit/wait.ts'
@@ -190,8 +190,7 @@ const commandsOf = (noun: Noun): Command[] => [
       connectivity: choice('state', connectivityStates, 'only in this state'),
     },
     columns: [
-      field('name'),
-      field('kind'),
+      ...fields('name', 'kind'),
       field('connectivity.state', 'connectivity'),
       field('endpoint'),
       since('sync.synced_at', 'synced'),

@@ -1,6 +1,6 @@
 import type { Json } from '../../kit/client.ts'
 import { type Command, choice, text } from '../../kit/command.ts'
-import { field, numbers, since } from '../../kit/output.ts'
+import { field, fields, numbers, since } from '../../kit/output.ts'
 import { list, show, verb } from '../../kit/rows.ts'
 
 const args = [{ name: 'id', summary: 'the id of a warning' }]
@@ -26,9 +26,7 @@ export const warningCommands: readonly Command[] = [
       entity: text('type/name', 'only about this, such as source/paris'),
     },
     columns: [
-      field('id'),
-      field('status'),
-      field('type'),
+      ...fields('id', 'status', 'type'),
       { title: 'about', value: ({ entity }) => `${(entity as Json).type} ${(entity as Json).name}` },
       numbers('count'),
       since('last_seen_at', 'last seen'),

@@ -1,15 +1,11 @@
 import { type Command, text } from '../../kit/command.ts'
-import { type Column, field, since } from '../../kit/output.ts'
+import { type Column, field, fields, since } from '../../kit/output.ts'
 import { list, show, verb } from '../../kit/rows.ts'
 
 const args = [{ name: 'id', summary: 'the id of an effect' }]
 
 export const effectColumns: readonly Column[] = [
-  field('id'),
-  field('state'),
-  field('kind'),
-  field('platform'),
-  field('name'),
+  ...fields('id', 'state', 'kind', 'platform', 'name'),
   since('updated_at', 'changed'),
   field('error.message', 'note'),
 ]

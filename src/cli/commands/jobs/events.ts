@@ -2,14 +2,12 @@ import { eventWords } from '../../../domain/event-words.ts'
 import type { Ask, Json } from '../../kit/client.ts'
 import { type Call, type Command, flag, given, number, type Options, text } from '../../kit/command.ts'
 import { followEvents } from '../../kit/event-source.ts'
-import { type Column, cellText, field } from '../../kit/output.ts'
+import { type Column, cellText, field, fields } from '../../kit/output.ts'
 import { itemsOf } from '../../kit/rows.ts'
 import { sealCommands } from './event-seals.ts'
 
 export const eventColumns: readonly Column[] = [
-  field('id'),
-  field('at'),
-  field('type'),
+  ...fields('id', 'at', 'type'),
   { title: 'about', value: aboutOf },
   field('actor', 'by'),
   { title: 'change', value: (event) => [event.from, event.to].filter(Boolean).join(' -> ') },

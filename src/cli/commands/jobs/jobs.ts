@@ -13,7 +13,7 @@ import {
   text,
   UsageError,
 } from '../../kit/command.ts'
-import { field, type Output, since, when } from '../../kit/output.ts'
+import { fields, type Output, since, when } from '../../kit/output.ts'
 import { codeOf, list, pathOf } from '../../kit/rows.ts'
 import { errorLines, untilEnded, waitOption } from '../../kit/wait.ts'
 import { effectColumns } from './effects.ts'
@@ -163,10 +163,7 @@ export const jobCommands: readonly Command[] = [
       'created-before': text('time', 'such as 2026-11-18T15:00:00Z'),
     },
     columns: [
-      field('id'),
-      field('kind'),
-      field('state'),
-      field('lane'),
+      ...fields('id', 'kind', 'state', 'lane'),
       since('created_at', 'created'),
       { title: 'note', value: noteOf },
     ],
@@ -198,8 +195,7 @@ export const jobCommands: readonly Command[] = [
     paged: false,
     empty: 'There are no kinds.',
     columns: [
-      field('kind'),
-      field('title'),
+      ...fields('kind', 'title'),
       ...['ready', 'running', 'waiting', 'failed'].map((state) => ({
         title: state,
         value: ({ counts }: Json) => (counts as Json | undefined)?.[state] ?? 0,

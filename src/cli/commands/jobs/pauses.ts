@@ -1,6 +1,6 @@
 import type { Json } from '../../kit/client.ts'
 import { type Command, exitCodes, flag, text, UsageError } from '../../kit/command.ts'
-import { field, numbers, since } from '../../kit/output.ts'
+import { field, fields, numbers, since } from '../../kit/output.ts'
 import { itemsOf, list, verb } from '../../kit/rows.ts'
 
 const scopes = [
@@ -56,8 +56,7 @@ export const pauseCommands: readonly Command[] = [
     paged: false,
     empty: 'Nothing is paused.',
     columns: [
-      field('scope'),
-      field('name'),
+      ...fields('scope', 'name'),
       numbers('running'),
       field('paused_by', 'by'),
       since('paused_at', 'since'),

@@ -15,7 +15,7 @@ import { confirmIfPerson, yesOption } from '../../kit/confirm.ts'
 import { type DownSeen, downLines, sayDown } from '../../kit/down.ts'
 import { type GivenFile, readGiven } from '../../kit/given-file.ts'
 import { mergeSettings } from '../../kit/merge-settings.ts'
-import { field, messagesOf, type Output, since } from '../../kit/output.ts'
+import { field, fields, messagesOf, type Output, since } from '../../kit/output.ts'
 import { list, matching, pathOf, show } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
 import { remove, reset } from './batch-removal.ts'
@@ -190,9 +190,7 @@ export const batchCommands: readonly Command[] = [
     empty: 'There are no batches: drover batches add',
     filters: { state: choice('state', batchStates, 'only in this state') },
     columns: [
-      field('name'),
-      field('state'),
-      field('target'),
+      ...fields('name', 'state', 'target'),
       { title: 'entries', value: (row) => countsText(row.entries) },
       since('created_at', 'created'),
       field('message'),
@@ -228,9 +226,7 @@ export const batchCommands: readonly Command[] = [
       standing: choice('standing', ['matched', 'blocked', 'conflict', 'excluded', 'any'], 'only these'),
     },
     columns: [
-      field('name'),
-      field('source'),
-      field('standing'),
+      ...fields('name', 'source', 'standing'),
       field('entry.state', 'entry'),
       { title: 'why', value: ({ reasons }) => messagesOf(reasons) },
     ],

@@ -3,7 +3,7 @@ import { verifyCertificate } from '../../../certificate/file.ts'
 import { DroverError } from '../../../errors.ts'
 import { type Command, exitCodes, text, textOf, UsageError } from '../../kit/command.ts'
 import { type GivenFile, keyFile, readGiven } from '../../kit/given-file.ts'
-import { field, type Line, since, when } from '../../kit/output.ts'
+import { field, fields, type Line, since, when } from '../../kit/output.ts'
 import { download, list } from '../../kit/rows.ts'
 
 export const storedCertificateCommands: readonly Command[] = [
@@ -16,13 +16,7 @@ export const storedCertificateCommands: readonly Command[] = [
       batch: text('name', 'only of this batch'),
       'instance-id': text('id', 'only of this instance'),
     },
-    columns: [
-      field('id'),
-      field('name'),
-      field('batch'),
-      field('key_id', 'key'),
-      since('created_at', 'signed'),
-    ],
+    columns: [...fields('id', 'name', 'batch'), field('key_id', 'key'), since('created_at', 'signed')],
   }),
   download({
     name: 'certificates get',

@@ -10,7 +10,7 @@ import {
   type Options,
   textOf,
 } from '../../kit/command.ts'
-import { field, type Line, messagesOf, numbers, since, spanText, when } from '../../kit/output.ts'
+import { field, fields, type Line, messagesOf, numbers, since, spanText, when } from '../../kit/output.ts'
 import { list, pageOptions, pathOf, readPages, verb } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
 
@@ -62,8 +62,7 @@ const headOf = (plan: Json): readonly Line[] => {
 }
 
 const itemColumns = [
-  field('name'),
-  field('standing'),
+  ...fields('name', 'standing'),
   { title: 'target', value: (item: Json) => (item.placement as Json | null)?.target },
   { title: 'window', value: (item: Json) => item.window ?? item.window_note },
   numbers('bytes'),

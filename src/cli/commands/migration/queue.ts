@@ -15,7 +15,7 @@ import {
   UsageError,
 } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'
-import { field, since } from '../../kit/output.ts'
+import { field, fields, since } from '../../kit/output.ts'
 import { anyVersion, codeOf, itemsOf, list, pathOf, show } from '../../kit/rows.ts'
 import { percentOf, printEntry } from './print-entry.ts'
 
@@ -139,11 +139,7 @@ export const queueCommands: readonly Command[] = [
     empty: 'No entry fits.',
     filters: { ...which, 'instance-id': text('id', 'only of this instance') },
     columns: [
-      field('id'),
-      field('name'),
-      field('batch'),
-      field('state'),
-      field('stage'),
+      ...fields('id', 'name', 'batch', 'state', 'stage'),
       since('since', 'since'),
       { title: 'progress', value: percentOf },
       field('message'),

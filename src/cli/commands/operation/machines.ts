@@ -3,7 +3,7 @@ import { machineOrigins } from '../../../domain/operation/origin.ts'
 import { machinePhases } from '../../../domain/operation/phase.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, choice, type Options, text, UsageError } from '../../kit/command.ts'
-import { field, gibibytes, numbers, since } from '../../kit/output.ts'
+import { field, fields, gibibytes, numbers, since } from '../../kit/output.ts'
 import { list, matching, pathOf, show } from '../../kit/rows.ts'
 import { noteErrors } from '../inventory/instances.ts'
 
@@ -59,11 +59,7 @@ export const machineCommands: readonly Command[] = [
     empty: 'No machine fits.',
     filters,
     columns: [
-      field('id'),
-      field('target'),
-      field('name'),
-      field('host'),
-      field('phase'),
+      ...fields('id', 'target', 'name', 'host', 'phase'),
       field('run_policy', 'policy'),
       numbers('cpus'),
       gibibytes('memory', 1),

@@ -12,7 +12,7 @@ import {
   text,
   UsageError,
 } from '../../kit/command.ts'
-import { field, type Line, type Output, since, when } from '../../kit/output.ts'
+import { field, fields, type Line, type Output, since, when } from '../../kit/output.ts'
 import { list, pathOf, show, verb } from '../../kit/rows.ts'
 import { noteErrors } from '../inventory/instances.ts'
 import { askEach, askMany, manyOptions, meansMany, waitOptions } from './ask-machines.ts'
@@ -149,11 +149,9 @@ const plainCommands: readonly Command[] = [
     },
     note: noteErrors,
     columns: [
-      field('id'),
-      field('machine'),
+      ...fields('id', 'machine'),
       { title: 'kind', value: variantOf },
-      field('state'),
-      field('reason'),
+      ...fields('state', 'reason'),
       { title: 'progress', value: ({ progress }) => `${progress} %`, right: true },
       field('created_by', 'by'),
       since('created_at', 'created'),
