@@ -79,7 +79,7 @@ const run = async (command: string, more: readonly string[], given: NodeJS.Proce
   }
   const stop = listenForStop()
   if (role) return await runRole({ name: command, load: role, config, stop })
-  const { runUp } = await import('./standalone/up.ts')
+  const { runUp } = await import('./roles/up.ts')
   const wishes = {
     lostKey,
     noRekey: more.includes('--no-rekey'),

@@ -1,27 +1,26 @@
-import type { Command } from './command.ts'
-import { batchCommands } from './commands/batches.ts'
-import { storedCertificateCommands } from './commands/certificates.ts'
-import { doctorCommands } from './commands/doctor.ts'
-import { effectCommands } from './commands/effects.ts'
-import { eventCommands } from './commands/events.ts'
-import { instanceCommands } from './commands/instances.ts'
-import { jobCommands } from './commands/jobs.ts'
-import { machineCommands } from './commands/machines.ts'
-import { hostCommands, networkCommands } from './commands/networks.ts'
-import { operationCommands } from './commands/operations.ts'
-import { pauseCommands } from './commands/pauses.ts'
-import { planCommands } from './commands/plans.ts'
-import { queueCommands } from './commands/queue.ts'
-import { ruleCommands } from './commands/rules.ts'
-import { selfTestCommands } from './commands/self-test.ts'
-import { settingCommands } from './commands/settings.ts'
-import { signingKeyCommands } from './commands/signing-keys.ts'
-import { sourceCommands, targetCommands } from './commands/sites.ts'
-import { tokenCommands } from './commands/tokens.ts'
-import { certificateCommands } from './commands/verify.ts'
-import { warningCommands } from './commands/warnings.ts'
-import { webhookCommands } from './commands/webhooks.ts'
-import { workerCommands } from './commands/workers.ts'
+import { rotateKey, signingKeys } from './commands/access/signing-keys.ts'
+import { tokenCommands } from './commands/access/tokens.ts'
+import { doctorCommands } from './commands/fleet/doctor.ts'
+import { settingCommands } from './commands/fleet/settings.ts'
+import { webhookCommands } from './commands/fleet/webhooks.ts'
+import { workers } from './commands/fleet/workers.ts'
+import { instanceCommands } from './commands/inventory/instances.ts'
+import { hostCommands, networkCommands } from './commands/inventory/networks.ts'
+import { ruleCommands } from './commands/inventory/rules.ts'
+import { sourceCommands, targetCommands } from './commands/inventory/sites.ts'
+import { warningCommands } from './commands/inventory/warnings.ts'
+import { effectCommands } from './commands/jobs/effects.ts'
+import { eventCommands } from './commands/jobs/events.ts'
+import { jobCommands } from './commands/jobs/jobs.ts'
+import { pauseCommands } from './commands/jobs/pauses.ts'
+import { selfTestCommands } from './commands/jobs/self-test.ts'
+import { batchCommands } from './commands/migration/batches.ts'
+import { storedCertificateCommands, verify } from './commands/migration/certificates.ts'
+import { planCommands } from './commands/migration/plans.ts'
+import { queueCommands } from './commands/migration/queue.ts'
+import { machineCommands } from './commands/operation/machines.ts'
+import { operationCommands } from './commands/operation/operations.ts'
+import type { Command } from './kit/command.ts'
 
 /** Everything that speaks to the API, in the order of the help. */
 export const commands: readonly Command[] = [
@@ -38,12 +37,13 @@ export const commands: readonly Command[] = [
   ...machineCommands,
   ...operationCommands,
   ...storedCertificateCommands,
-  ...certificateCommands,
-  ...signingKeyCommands,
+  verify,
+  signingKeys,
+  rotateKey,
   ...jobCommands,
   ...pauseCommands,
   ...effectCommands,
-  ...workerCommands,
+  workers,
   ...eventCommands,
   ...webhookCommands,
   ...tokenCommands,

@@ -1,13 +1,13 @@
 import { parseArgs } from 'node:util'
 import { version } from '../config.ts'
 import { Terminal } from '../terminal.ts'
-import { ApiRefusal, Client, Unreachable } from './client.ts'
-import { type Command, exitCodes, type Io, UsageError, type Values } from './command.ts'
 import { commands, roles } from './commands.ts'
-import { completionScript, type Shell, shells } from './completion.ts'
-import { type Connection, readConnection } from './connection.ts'
-import { commandHelp, nounHelp, overviewHelp } from './help.ts'
-import { Output } from './output.ts'
+import { ApiRefusal, Client, Unreachable } from './kit/client.ts'
+import { type Command, exitCodes, type Io, UsageError, type Values } from './kit/command.ts'
+import { completionScript, type Shell, shells } from './kit/completion.ts'
+import { type Connection, readConnection } from './kit/connection.ts'
+import { commandHelp, nounHelp, overviewHelp } from './kit/help.ts'
+import { Output } from './kit/output.ts'
 
 /** Ctrl-C, as shells count it. */
 const interrupted = 130
@@ -42,7 +42,7 @@ const dispatch = async (args: readonly string[], io: Io): Promise<number> => {
     return exitCodes.ok
   }
   requireArguments(command, positionals)
-  requireChoices(command, values)
+  requireOptions(command, values)
   const output = new Output(io, values.json === true)
   const client = new Client(connecting(io, output, values['insecure-http'] === true), io.signal)
   return (await command.run({ args: positionals, values, client, output, io })) ?? exitCodes.ok
@@ -72,7 +72,11 @@ const findCommand = (args: readonly string[]): { command: Command; rest: string[
 const help = (words: readonly string[], io: Io): number => {
   const found = words.length === 0 ? undefined : findCommand(words)
   const text =
-    words.length === 0 ? overviewHelp() : found ? commandHelp(found.command) : nounHelp(words[0] ?? '')
+    words.length === 0
+      ? overviewHelp(commands, roles)
+      : found
+        ? commandHelp(found.command)
+        : nounHelp(commands, words[0] ?? '')
   if (text === undefined) throw unknown(words)
   new Terminal(io.stdout).lines(text)
   return exitCodes.ok
@@ -88,7 +92,7 @@ const completion = ([shell]: readonly string[], io: Io): number => {
 }
 
 const unknown = (args: readonly string[]): UsageError => {
-  const verbs = nounHelp(args[0] ?? '')
+  const verbs = nounHelp(commands, args[0] ?? '')
   if (verbs !== undefined)
     return new UsageError(
       `${args[1] === undefined || args[1].startsWith('-') ? `"${args[0]}" needs a verb` : `There is no "${args[0]} ${args[1]}"`}:`,
@@ -135,11 +139,13 @@ const requireArguments = (command: Command, given: readonly string[]): void => {
     )
 }
 
-const requireChoices = (command: Command, values: Values): void => {
-  for (const [name, option] of Object.entries(command.options ?? {})) {
+const requireOptions = ({ options = {} }: Command, values: Values): void => {
+  for (const [name, { choices, required }] of Object.entries(options)) {
     const value = values[name]
-    if (option.choices && typeof value === 'string' && !option.choices.includes(value))
-      throw new UsageError(`--${name} must be one of ${option.choices.join(', ')}, not "${value}".`)
+    if (choices && typeof value === 'string' && !choices.includes(value))
+      throw new UsageError(`--${name} must be one of ${choices.join(', ')}, not "${value}".`)
+    if (required !== undefined && value === undefined)
+      throw new UsageError(`--${name} is required${required === '' ? '' : `: ${required}`}.`)
   }
 }
 

@@ -32,6 +32,11 @@ test.each([
   ['src/lab/lab.ts', 'src/ledger/enqueue.ts'],
   ['src/lab/store/tasks.ts', 'db/queries/get-job.ts'],
   ['src/platforms/lab/client.ts', 'src/lab/lab.ts'],
+  ['src/cli/commands/jobs/jobs.ts', 'db/queries/get-job.ts'],
+  ['src/cli/kit/client.ts', 'src/ledger/enqueue.ts'],
+  ['src/cli/kit/rows.ts', 'src/cli/commands.ts'],
+  ['src/tour/show-wave.ts', 'db/client.ts'],
+  ['src/standalone/local-token.ts', 'src/tour/sites.ts'],
   ['src/log.ts', 'test/support/wait.ts'],
 ])('the dependency rules refuse that %s imports %s', (from, to) => {
   expect(breaches([{ from, to }])).not.toEqual([])

@@ -17,7 +17,7 @@ interface Import {
 
 /** Programs that put the parts together: nobody else may know all of them. */
 const composers =
-  /^(src\/main\.ts|workers\/fleet\.ts|src\/standalone\/|src\/cli\/|src\/api\/serve\.ts|src\/ledger\/run-conductor\.ts)/
+  /^(src\/main\.ts|workers\/fleet\.ts|src\/(roles|standalone)\/|src\/cli\/drover\.mjs|src\/api\/serve\.ts|src\/ledger\/run-conductor\.ts)/
 
 /** What everybody but the domain may use. */
 const ground =
@@ -69,8 +69,29 @@ const rules: readonly Rule[] = [
   {
     name: 'the standalone start is used by programs and tests alone',
     from: /./,
-    exceptFrom: /^(src\/standalone\/|src\/main\.ts$|src\/cli\/|db\/dump\.ts$|test\/)/,
+    exceptFrom: /^(src\/(standalone|roles|tour)\/|src\/main\.ts$|src\/cli\/kit\/|db\/dump\.ts$|test\/)/,
     to: /^src\/standalone\//,
+  },
+  {
+    name: 'the command line reaches data through the API alone',
+    from: /^src\/cli\//,
+    to: /^(db|workers|src\/(ledger|api|console|sealing|roles|tour|inventory|migration|operation|platforms|lab))\//,
+  },
+  {
+    name: 'the kit of the command line knows no command',
+    from: /^src\/cli\/kit\//,
+    to: /^src\/cli\/(?!kit\/)/,
+  },
+  {
+    name: 'the tour of a first start asks over HTTP, with the client of the command line',
+    from: /^src\/tour\//,
+    to: /^(db|workers|src\/(ledger|api|console|sealing|lab))\//,
+  },
+  {
+    name: 'the tour is led by the role that starts everything',
+    from: /./,
+    exceptFrom: /^(src\/(tour|roles)\/|test\/)/,
+    to: /^src\/tour\//,
   },
   { name: 'nothing that ships imports a test', from: /^(src|workers|db)\//, to: /^test\// },
 ]

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkSecrets } from '../../src/cli/commands/doctor.ts'
+import { checkSecrets } from '../../src/cli/commands/fleet/doctor.ts'
 
 const items = Array.from({ length: 7 }, (_, at) => ({ name: `source s${at}`, remedy: `set s${at}` }))
 
