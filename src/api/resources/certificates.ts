@@ -10,7 +10,8 @@ import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, json, moment, newResource } from '../route.ts'
+import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Certificates'
@@ -56,15 +57,8 @@ const show = defineRoute({
   },
 })
 
-const viewSummary = (row: StoredCertificate): z.infer<typeof summarySchema> => ({
-  id: row.id,
-  batch: row.batchName,
-  entry_id: row.entryId,
-  instance_id: row.instanceId,
-  name: row.instanceName,
-  key_id: row.keyId,
-  created_at: moment(row.createdAt),
-})
+const viewSummary = (row: StoredCertificate) =>
+  toWire(summarySchema, row, { batch: row.batchName, name: row.instanceName })
 
 /** `/certificates`. */
 export const certificates = (deps: ApiDeps) =>

@@ -19,7 +19,8 @@ import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
 import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
-import { placeShape, projectsShape, viewPlace } from './site-things.ts'
+import { toWire } from '../wire.ts'
+import { placeOf, placeShape, projectsShape } from './site-things.ts'
 
 const tag = 'Networks'
 
@@ -51,15 +52,17 @@ export const networkSchema = z
   })
   .openapi('Network')
 
-export const viewNetwork = (row: NetworkLine): z.infer<typeof networkSchema> => ({
-  ...viewPlace(row),
-  ...row.facts,
-  subnets: [...row.facts.subnets],
-  projects: row.facts.projects && [...row.facts.projects],
-  overrides: row.overrides,
-  version: row.version,
-  placement: row.role === 'source' ? placeNetwork(row.facts, row.overrides) : null,
-})
+export const viewNetwork = (row: NetworkLine): z.infer<typeof networkSchema> =>
+  toWire(
+    networkSchema,
+    { ...row.facts, ...row },
+    {
+      ...placeOf(row),
+      subnets: [...row.facts.subnets],
+      ...(row.facts.projects ? { projects: [...row.facts.projects] } : {}),
+      placement: row.role === 'source' ? placeNetwork(row.facts, row.overrides) : null,
+    },
+  )
 
 const show = defineRoute({
   method: 'get',

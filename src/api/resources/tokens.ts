@@ -11,8 +11,9 @@ import { type ApiDeps, type Role, roles } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, idParams, json, jsonBody, moment, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
 import { createToken, newSecret, revokeToken } from '../tokens.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Tokens'
@@ -74,17 +75,7 @@ const remove = defineRoute({
   responses: { 204: { description: 'It is revoked' } },
 })
 
-const view = (row: TokenRow): z.infer<typeof tokenSchema> => ({
-  id: row.id,
-  name: row.name,
-  role: row.role as Role,
-  hint: row.hint,
-  created_by: row.createdBy,
-  created_at: moment(row.createdAt),
-  expires_at: momentOrNull(row.expiresAt),
-  last_used_at: momentOrNull(row.lastUsedAt),
-  revoked_at: momentOrNull(row.revokedAt),
-})
+const view = (row: TokenRow) => toWire(tokenSchema, row, { role: row.role as Role })
 
 export const tokens = (deps: ApiDeps) =>
   newResource()

@@ -17,7 +17,8 @@ import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound, problem, validationProblem } from '../problem.ts'
-import { defineRoute, idParams, json, jsonBody, moment, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, idParams, json, jsonBody, momentOrNull, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Rules'
@@ -87,18 +88,7 @@ const remove = defineRoute({
   responses: { 204: { description: 'It counts again' } },
 })
 
-const view = (row: WaiverLine): z.infer<typeof waiverSchema> => ({
-  id: row.id,
-  rule: row.rule,
-  instance_id: row.instanceId,
-  instance: row.instance,
-  source: row.source,
-  reason: row.reason,
-  until: momentOrNull(row.until),
-  over: row.over,
-  created_by: row.createdBy,
-  created_at: moment(row.createdAt),
-})
+const view = (row: WaiverLine) => toWire(waiverSchema, row)
 
 const requireWaivable = (id: string): void => {
   const rule = findRule(id)

@@ -12,7 +12,8 @@ import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, json, moment, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { parseSubject, subjectQuery, timestamp } from './schemas.ts'
 
 const tag = 'Warnings'
@@ -81,18 +82,11 @@ const reopen = defineRoute({
   responses: { 200: json(warningSchema, 'It is new') },
 })
 
-const view = (row: WarningRow): z.infer<typeof warningSchema> => ({
-  id: row.id,
-  type: row.type,
-  entity: { type: row.entityType, id: row.entityId, name: row.entityName },
-  status: row.status as (typeof statuses)[number],
-  messages: row.messages.map((message) => ({ ...message })),
-  count: row.count,
-  first_seen_at: moment(row.firstSeenAt),
-  last_seen_at: moment(row.lastSeenAt),
-  acknowledged_by: row.acknowledgedBy,
-  acknowledged_at: momentOrNull(row.acknowledgedAt),
-})
+const view = (row: WarningRow) =>
+  toWire(warningSchema, row, {
+    entity: { type: row.entityType, id: row.entityId, name: row.entityName },
+    status: row.status as (typeof statuses)[number],
+  })
 
 /** Doing it twice is doing it once: the first to acknowledge stays on record. */
 const settle = async (

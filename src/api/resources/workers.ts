@@ -2,7 +2,8 @@ import { z } from '@hono/zod-openapi'
 import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
-import { defineRoute, json, moment, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, json, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const workerSchema = z
@@ -44,21 +45,12 @@ const list = defineRoute({
   responses: { 200: json(pageOf(workerSchema, 'WorkerPage'), 'A page of processes') },
 })
 
-const view = (row: WorkerLine): Omit<z.infer<typeof workerSchema>, 'live'> => ({
-  id: row.id,
-  role: row.role,
-  host: row.host,
-  pid: row.pid,
-  version: row.version,
-  kinds: row.kinds,
-  slots: row.slots,
-  state: row.state as z.infer<typeof workerSchema>['state'],
-  running: row.running,
-  started_at: moment(row.startedAt),
-  heartbeat_at: moment(row.heartbeatAt),
-  silent_ms: Math.max(0, Math.round(row.silentMs)),
-  stopped_at: momentOrNull(row.stoppedAt),
-})
+const view = (row: WorkerLine, leaseMs: number) =>
+  toWire(workerSchema, row, {
+    state: row.state as z.infer<typeof workerSchema>['state'],
+    live: row.stoppedAt === null && row.silentMs <= leaseMs,
+    silent_ms: Math.max(0, Math.round(row.silentMs)),
+  })
 
 export const workers = (deps: ApiDeps) =>
   newResource().openapi(list, async (c) => {
@@ -72,10 +64,7 @@ export const workers = (deps: ApiDeps) =>
       list: 'workers',
       limit,
       key: (row) => row.id,
-      item: (row) => ({
-        ...view(row),
-        live: row.stoppedAt === null && row.silentMs <= deps.leaseMs,
-      }),
+      item: (row) => view(row, deps.leaseMs),
     })
     return c.json(page, 200)
   })
