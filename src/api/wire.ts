@@ -74,7 +74,7 @@ export const toWire = <Schema extends z.ZodObject, Row extends object>(
   const held = row as Readonly<Record<string, unknown>>
   const answer: Record<string, unknown> = {}
   for (const { name, column, optional } of fieldsOf(schema)) {
-    const value = Object.hasOwn(computed, name) ? computed[name] : (held[name] ?? held[column])
+    const value = Object.hasOwn(computed, name) ? computed[name] : held[name in held ? name : column]
     // A statement that does not select what its row type promises: the compiler cannot see that.
     if (value === undefined && !optional) throw new Error(`The row has no ${column} for the field ${name}.`)
     if (value !== undefined) answer[name] = value instanceof Date ? value.toISOString() : value

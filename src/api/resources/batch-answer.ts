@@ -71,6 +71,8 @@ const summaryShape = {
 
 export const batchSummary = z.object(summaryShape).openapi('BatchSummary')
 
+export type BatchSummary = z.infer<typeof batchSummary>
+
 const windowSchema = z.object({
   name: z.string(),
   start: timestamp.nullable(),
@@ -113,6 +115,8 @@ const commonOf = (row: BatchRow, entries: Readonly<Record<string, number>>) => (
 
 export const viewBatchSummary = (row: BatchLine) => toWire(batchSummary, row, commonOf(row, row.entries))
 
+export type BatchView = z.infer<typeof batchSchema>
+
 const viewHeldWindow = (window: WindowRow, held: ReadonlyMap<string, number>) =>
   toWire(windowSchema, window, {
     start: momentOrNull(window.startsAt),
@@ -129,7 +133,7 @@ const viewProgress = ({ bytesDone, bytesTotal, bytesPerSecond }: BatchProgress) 
 })
 
 /** A batch with what hangs on it, read now. */
-export const readBatch = async (db: Queryable, row: BatchRow): Promise<z.infer<typeof batchSchema>> => {
+export const readBatch = async (db: Queryable, row: BatchRow): Promise<BatchView> => {
   const windows = await listWindows(db, row.id)
   const held = await countHeldWindows(db, row.id)
   const entries = await countEntries(db, row.id)

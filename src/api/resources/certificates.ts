@@ -28,6 +28,8 @@ const summarySchema = z
   })
   .openapi('CertificateSummary')
 
+export type CertificateSummary = z.infer<typeof summarySchema>
+
 const list = defineRoute({
   method: 'get',
   path: '/certificates',

@@ -26,6 +26,8 @@ export const effectSchema = z
   })
   .openapi('Effect')
 
+export type EffectView = z.infer<typeof effectSchema>
+
 export const viewEffect = (effect: EffectRow) =>
   toWire(effectSchema, effect, {
     subject: { type: effect.subjectType, id: effect.subjectId },

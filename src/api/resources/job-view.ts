@@ -93,6 +93,8 @@ export const jobSchema = z
   .openapi('Job')
 
 type JobError = z.infer<typeof errorSchema>
+export type JobSummary = z.infer<typeof jobSummarySchema>
+export type JobView = z.infer<typeof jobSchema>
 
 const summaryOf = (job: JobLine) => ({
   subject: { type: job.subjectType, id: job.subjectId },
@@ -102,11 +104,7 @@ const summaryOf = (job: JobLine) => ({
 export const viewJobSummary = (job: JobLine) => toWire(jobSummarySchema, job, summaryOf(job))
 
 /** A job with the answer to "why does it not run?", looked up now. */
-export const viewJob = async (
-  db: Queryable,
-  job: JobDetail,
-  silentMs: number,
-): Promise<z.infer<typeof jobSchema>> =>
+export const viewJob = async (db: Queryable, job: JobDetail, silentMs: number): Promise<JobView> =>
   toWire(jobSchema, job, {
     ...summaryOf(job),
     worker_id: job.state === 'running' ? job.workerId : null,

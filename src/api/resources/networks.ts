@@ -52,7 +52,9 @@ export const networkSchema = z
   })
   .openapi('Network')
 
-export const viewNetwork = (row: NetworkLine): z.infer<typeof networkSchema> =>
+export type NetworkView = z.infer<typeof networkSchema>
+
+export const viewNetwork = (row: NetworkLine): NetworkView =>
   toWire(
     networkSchema,
     { ...row.facts, ...row },

@@ -67,6 +67,8 @@ const summaryShape = {
 
 export const entrySummary = z.object(summaryShape).openapi('QueueEntrySummary')
 
+export type EntrySummary = z.infer<typeof entrySummary>
+
 const windowSchema = z.object({
   name: z.string(),
   start: timestamp.nullable(),
@@ -129,6 +131,8 @@ export const entrySchema = z
     updated_at: timestamp,
   })
   .openapi('QueueEntry')
+
+export type EntryView = z.infer<typeof entrySchema>
 
 /** Of the work that runs, with its pace; else of all copies. */
 const viewProgress = (row: EntryLine): z.infer<typeof progressSchema> | null => {
@@ -247,11 +251,7 @@ const viewReasons = (row: EntryDetail) => {
 }
 
 /** An entry with everything that a person may ask of it, looked up now. */
-export const readEntry = async (
-  db: Queryable,
-  row: EntryDetail,
-  silentMs: number,
-): Promise<z.infer<typeof entrySchema>> => {
+export const readEntry = async (db: Queryable, row: EntryDetail, silentMs: number): Promise<EntryView> => {
   const { why, log, placement } = splitPlacement(row.placement)
   return toWire(entrySchema, row, {
     ...summaryOf(row),

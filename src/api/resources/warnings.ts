@@ -34,6 +34,8 @@ const warningSchema = z
   })
   .openapi('Warning')
 
+export type WarningView = z.infer<typeof warningSchema>
+
 const list = defineRoute({
   method: 'get',
   path: '/warnings',

@@ -27,6 +27,8 @@ const workerSchema = z
   })
   .openapi('Worker')
 
+export type WorkerView = z.infer<typeof workerSchema>
+
 const list = defineRoute({
   method: 'get',
   path: '/workers',
