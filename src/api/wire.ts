@@ -58,6 +58,9 @@ const fieldsOf = (schema: z.ZodObject): readonly Field[] => {
   return fields
 }
 
+type RestOf<Schema extends z.ZodObject, Row> =
+  Record<never, never> extends Rest<Schema, Row> ? [rest?: Rest<Schema, Row>] : [rest: Rest<Schema, Row>]
+
 /**
  * A row as the answer that `schema` declares. The schema decides what leaves: a column that it does not name (a
  * secret, for example) stays here. What the row does not hold under the same name is given as `rest`; the compiler
@@ -66,18 +69,30 @@ const fieldsOf = (schema: z.ZodObject): readonly Field[] => {
 export const toWire = <Schema extends z.ZodObject, Row extends object>(
   schema: Schema,
   row: Row,
-  ...[rest]: Record<never, never> extends Rest<Schema, Row>
-    ? [rest?: Rest<Schema, Row>]
-    : [rest: Rest<Schema, Row>]
+  ...[rest]: RestOf<Schema, Row>
 ): z.output<Schema> => {
-  const computed: Readonly<Record<string, unknown>> = rest ?? {}
+  const { answer, missing } = pick(schema, row, rest)
+  // A statement that does not select what its row type promises: the compiler cannot see that.
+  if (missing !== undefined) throw new Error(`The row has no ${missing}.`)
+  return answer
+}
+
+/** The same with facts as they were recorded: an older version may not have known all that there are now. */
+export const factsToWire = <Schema extends z.ZodObject, Facts extends object, Row extends object>(
+  schema: Schema,
+  { facts, row }: { readonly facts: Facts; readonly row: Row },
+  ...[rest]: RestOf<Schema, Facts & Row>
+): z.output<Schema> => pick(schema, { ...facts, ...row }, rest).answer
+
+const pick = <Schema extends z.ZodObject>(schema: Schema, row: object, rest: object = {}) => {
+  const computed = rest as Readonly<Record<string, unknown>>
   const held = row as Readonly<Record<string, unknown>>
   const answer: Record<string, unknown> = {}
+  let missing: string | undefined
   for (const { name, column, optional } of fieldsOf(schema)) {
     const value = Object.hasOwn(computed, name) ? computed[name] : held[name in held ? name : column]
-    // A statement that does not select what its row type promises: the compiler cannot see that.
-    if (value === undefined && !optional) throw new Error(`The row has no ${column} for the field ${name}.`)
     if (value !== undefined) answer[name] = value instanceof Date ? value.toISOString() : value
+    else if (!optional) missing = column
   }
-  return answer as z.output<Schema>
+  return { answer: answer as z.output<Schema>, missing }
 }

@@ -15,7 +15,7 @@ import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { severities } from '../../domain/inventory/rules/rule.ts'
 import { trackingState } from '../../domain/inventory/tracking.ts'
 import { momentOrNull } from '../route.ts'
-import { toWire } from '../wire.ts'
+import { factsToWire, toWire } from '../wire.ts'
 import { effectiveFactsSchema, instanceFactsSchema, shownFacts } from './facts-schema.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -139,7 +139,7 @@ const summaryOf = (row: InstanceLine, facts: EffectiveFacts) => ({
 
 export const viewInstanceSummary = (row: InstanceLine): InstanceSummary => {
   const facts = effectiveOf(row)
-  return toWire(instanceSummary, { ...facts, ...row }, summaryOf(row, facts))
+  return factsToWire(instanceSummary, { facts, row }, summaryOf(row, facts))
 }
 
 /** What an instance's page needs beside its row. */
@@ -187,9 +187,9 @@ const viewPending = ({ facts, pending, pendingSince }: InstanceLine): InstanceDe
 
 export const viewInstance = (row: InstanceLine, around: InstanceSurroundings): InstanceDetail => {
   const effective = effectiveOf(row)
-  return toWire(
+  return factsToWire(
     instanceDetail,
-    { ...effective, ...row },
+    { facts: effective, row },
     {
       ...summaryOf(row, effective),
       facts: shownFacts(row.facts),

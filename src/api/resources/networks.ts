@@ -18,8 +18,9 @@ import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
-import { toWire } from '../wire.ts'
+import { showRoute } from '../read-routes.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, jsonBody } from '../route.ts'
+import { factsToWire } from '../wire.ts'
 import { placeOf, placeShape, projectsShape } from './site-things.ts'
 
 const tag = 'Networks'
@@ -55,9 +56,9 @@ export const networkSchema = z
 export type NetworkView = z.infer<typeof networkSchema>
 
 export const viewNetwork = (row: NetworkLine): NetworkView =>
-  toWire(
+  factsToWire(
     networkSchema,
-    { ...row.facts, ...row },
+    { facts: row.facts, row },
     {
       ...placeOf(row),
       subnets: [...row.facts.subnets],
@@ -66,14 +67,16 @@ export const viewNetwork = (row: NetworkLine): NetworkView =>
     },
   )
 
-const show = defineRoute({
-  method: 'get',
+const show = showRoute({
   path: '/networks/{id}',
-  role: 'viewer',
   tag,
   summary: 'Show a network and where its cards land',
-  request: { params: idParams },
-  responses: { 200: json(networkSchema, 'The network; its ETag is for If-Match') },
+  schema: networkSchema,
+  says: 'The network; its ETag is for If-Match',
+  noun: 'network',
+  find: ({ db }, id) => findNetwork(db, id),
+  view: viewNetwork,
+  version: (row) => row.version,
 })
 
 const write = defineRoute({
@@ -122,13 +125,7 @@ const replace = async (
 
 /** `/networks/{id}` and its overrides; the lists are in instances.ts, which share their scan. */
 export const networks = (deps: ApiDeps) =>
-  newResource()
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const row = requireNetwork(await findNetwork(deps.db, id), id)
-      c.header('ETag', etagOf(row.version))
-      return c.json(viewNetwork(row), 200)
-    })
+  show(deps)
     .openapi(write, async (c) => {
       const row = (await deps.db.begin((tx) =>
         replace(tx, {

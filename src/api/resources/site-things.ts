@@ -11,7 +11,7 @@ import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { problem } from '../problem.ts'
 import { defineRoute, json, newResource } from '../route.ts'
-import { toWire } from '../wire.ts'
+import { factsToWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 /** `false` unless asked for: what counts now. */
@@ -131,7 +131,8 @@ const thingList = <Table extends ThingTable>(noun: Noun<Table>) => {
         list: noun.table,
         limit: query.limit,
         key: (row) => row.id,
-        item: (row) => toWire<z.ZodObject, object>(item, { ...row.facts, ...row }, placeOf(row)),
+        item: (row) =>
+          factsToWire<z.ZodObject, object, object>(item, { facts: row.facts, row }, placeOf(row)),
       })
       return c.json(page as never, 200)
     })
