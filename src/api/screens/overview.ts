@@ -45,8 +45,7 @@ const operationsFailedMs = 24 * 3_600_000
 export type { ReadinessCounts }
 export type Overview = Awaited<ReturnType<typeof readOverview>>
 /** What of a source or target decides whether somebody must look. */
-export interface WatchedSite
-  extends Pick<SiteLine, 'role' | 'name' | 'connectivity' | 'connectivitySince'> {
+export interface WatchedSite extends Pick<SiteLine, 'role' | 'name' | 'connectivity' | 'connectivitySince'> {
   readonly connectivityError: { readonly code: string; readonly message: string } | null
   readonly syncError: { readonly message: string } | null
   /** Whose sources are off and wait for it, where it is away. */

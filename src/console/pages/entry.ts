@@ -76,7 +76,10 @@ ${mayOperate(context) ? entryVerbForms(entry) : ''}</div>`
 }
 
 /** What ends a wait, and what a person can do about it, where there is something. */
-const endHtml = ({ remedy, ends_when: endsWhen }: Pick<EntryView['reasons'][number], 'remedy' | 'ends_when'>): Html =>
+const endHtml = ({
+  remedy,
+  ends_when: endsWhen,
+}: Pick<EntryView['reasons'][number], 'remedy' | 'ends_when'>): Html =>
   html`${
     endsWhen === '' ? '' : html`<p><strong>Ends when:</strong> ${visible(endsWhen)}</p>`
   }${remedy === '' ? '' : html`<p><strong>What to do:</strong> ${visible(remedy)}</p>`}`

@@ -9,8 +9,7 @@ const isConnected = ({ connectivity }: WatchedSite): boolean => connectivity ===
 export const inventorySummary = ({ sites, readiness, unread }: Overview['inventory']): Html => {
   if (sites.length === 0)
     return html`<p class="empty">No source and no target yet. <a href="/sources">Add a source</a> to see its machines here.</p>`
-  const sum = (of: keyof ReadinessCounts) =>
-    readiness.reduce((total, counts) => total + counts[of], 0)
+  const sum = (of: keyof ReadinessCounts) => readiness.reduce((total, counts) => total + counts[of], 0)
   return html`<ul class="inventory">
 <li><span>Sources</span><span>${sitesText(sites, 'source')}</span></li>
 <li><span>Targets</span><span>${sitesText(sites, 'target')}</span></li>
