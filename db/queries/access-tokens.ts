@@ -1,26 +1,10 @@
 import type { Queryable, Tx } from '../client.ts'
+import type { accessToken } from '../schema/access.ts'
 
-export interface TokenRow {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly hint: string
-  readonly createdBy: string
-  readonly createdAt: Date
-  readonly expiresAt: Date | null
-  readonly lastUsedAt: Date | null
-  readonly revokedAt: Date | null
-}
+type StoredToken = typeof accessToken.$inferSelect
+export type TokenRow = Omit<StoredToken, 'hash'>
 
-export interface TokenInsert {
-  readonly id: string
-  readonly name: string
-  readonly role: string
-  readonly hash: Buffer
-  readonly hint: string
-  readonly createdBy: string
-  readonly expiresAt: Date | null
-}
+export type TokenInsert = Omit<StoredToken, 'createdAt' | 'lastUsedAt' | 'revokedAt'>
 
 const columns = (db: Queryable) =>
   db`id, name, role, hint, created_by, created_at, expires_at, last_used_at, revoked_at`

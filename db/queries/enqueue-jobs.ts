@@ -1,21 +1,11 @@
 import type { Tx } from '../client.ts'
+import type { JobRow } from '../schema/job.ts'
 
-export interface JobInsert {
-  readonly id: string
-  readonly kind: string
-  readonly subjectType: string
-  readonly subjectId: string
-  readonly idempotencyKey: string | null
-  readonly payload: string
-  readonly payloadVersion: number
-  readonly priority: number
-  readonly lane: string
-  readonly runAfterMs: number
-  readonly deadline: Date | null
-  readonly tokens: readonly string[]
-  readonly trace: string | null
-  readonly createdBy: string
-}
+export type JobInsert = Pick<
+  JobRow,
+  | ('id' | 'kind' | 'subjectType' | 'subjectId' | 'idempotencyKey' | 'payloadVersion' | 'priority' | 'lane')
+  | ('deadline' | 'trace' | 'createdBy')
+> & { readonly payload: string; readonly runAfterMs: number; readonly tokens: readonly string[] }
 
 /**
  * Writes jobs and their `job.created` events in the caller's transaction, in one statement however many.

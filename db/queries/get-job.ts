@@ -1,44 +1,13 @@
 import type { JobState } from '../../src/domain/job/state.ts'
 import type { Queryable } from '../client.ts'
+import type { JobRow } from '../schema/job.ts'
 
-export interface JobDetail {
-  readonly id: string
-  readonly kind: string
-  readonly subjectType: string
-  readonly subjectId: string
-  readonly payload: Record<string, unknown>
-  readonly payloadVersion: number
+export type JobDetail = Omit<
+  JobRow,
+  'idempotencyKey' | 'publish' | 'publishedAt' | 'checkpoint' | 'claimedAt' | 'claimedIn' | 'state'
+> & {
   readonly state: JobState
-  readonly bell: string
-  readonly priority: number
-  readonly lane: string
-  readonly runAfter: Date
   readonly notDue: boolean
-  readonly deadline: Date | null
-  readonly attempt: number
-  readonly environmentAttempt: number
-  readonly lost: number
-  readonly generation: number
-  readonly leaseEpoch: number
-  readonly leaseUntil: Date | null
-  readonly workerId: string | null
-  readonly tokens: string[]
-  readonly waitReason: string | null
-  readonly waitDetail: string | null
-  readonly waitSince: Date | null
-  readonly waitUntil: Date | null
-  readonly waitSignal: string | null
-  readonly cancelRequestedAt: Date | null
-  readonly cancelRequestedBy: string | null
-  readonly cancelReason: string | null
-  readonly progress: Record<string, unknown> | null
-  readonly result: Record<string, unknown> | null
-  readonly error: Record<string, unknown> | null
-  readonly trace: string | null
-  readonly createdBy: string
-  readonly createdAt: Date
-  readonly startedAt: Date | null
-  readonly finishedAt: Date | null
   readonly openEffects: number
   readonly debts: number
 }

@@ -1,20 +1,8 @@
 import type { Queryable } from '../client.ts'
+import type { EventRow } from '../schema/event.ts'
 
-export interface JobEventLine {
-  readonly era: number
-  readonly xid: string
-  readonly id: number
-  readonly at: Date
-  readonly type: string
-  readonly subjectType: string
-  readonly subjectId: string
-  readonly jobId: string | null
-  readonly actor: string
-  readonly fromState: string | null
-  readonly toState: string | null
-  readonly reason: string | null
-  readonly detail: Record<string, unknown> | null
-}
+/** `xid` as text: 64 bits, more than a number holds. */
+export type JobEventLine = Omit<EventRow, 'xid'> & { readonly xid: string }
 
 /** What happened to one job, in order. */
 export const listJobEvents = async (

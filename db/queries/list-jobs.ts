@@ -1,5 +1,6 @@
 import type { JobState } from '../../src/domain/job/state.ts'
 import type { Queryable } from '../client.ts'
+import type { JobRow } from '../schema/job.ts'
 
 export interface JobFilter {
   readonly state?: JobState | undefined
@@ -10,24 +11,11 @@ export interface JobFilter {
   readonly createdBefore?: Date | undefined
 }
 
-export interface JobLine {
-  readonly id: string
-  readonly kind: string
-  readonly subjectType: string
-  readonly subjectId: string
-  readonly state: JobState
-  readonly priority: number
-  readonly lane: string
-  readonly attempt: number
-  readonly generation: number
-  readonly waitReason: string | null
-  readonly progress: Record<string, unknown> | null
-  readonly error: Record<string, unknown> | null
-  readonly createdBy: string
-  readonly createdAt: Date
-  readonly startedAt: Date | null
-  readonly finishedAt: Date | null
-}
+export type JobLine = Pick<
+  JobRow,
+  | ('id' | 'kind' | 'subjectType' | 'subjectId' | 'priority' | 'lane' | 'attempt' | 'generation')
+  | ('waitReason' | 'progress' | 'error' | 'createdBy' | 'createdAt' | 'startedAt' | 'finishedAt')
+> & { readonly state: JobState }
 
 /**
  * Jobs, the newest first. The id is the sort key: it grows with time and never changes. A job's lane, subject and,

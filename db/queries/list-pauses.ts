@@ -1,11 +1,8 @@
 import type { Queryable } from '../client.ts'
+import type { pause } from '../schema/fleet.ts'
 
-export interface PauseLine {
+export type PauseLine = Omit<typeof pause.$inferSelect, 'scope'> & {
   readonly scope: 'kind' | 'lane'
-  readonly name: string
-  readonly reason: string
-  readonly pausedBy: string
-  readonly pausedAt: Date
   /** It is the lane of a batch that is stopped, and goes on with that. */
   readonly ofStopped: boolean
   /** What still runs in it: 0 means drained. */

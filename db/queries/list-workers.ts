@@ -1,20 +1,7 @@
 import type { Queryable } from '../client.ts'
+import type { WorkerRow } from '../schema/fleet.ts'
 
-export interface WorkerLine {
-  readonly id: string
-  readonly role: string
-  readonly host: string
-  readonly pid: number
-  readonly version: string
-  readonly kinds: Record<string, number>
-  readonly slots: Record<string, number>
-  readonly state: string
-  readonly running: number
-  readonly startedAt: Date
-  readonly heartbeatAt: Date
-  readonly silentMs: number
-  readonly stoppedAt: Date | null
-}
+export type WorkerLine = WorkerRow & { readonly running: number; readonly silentMs: number }
 
 /** Processes of the fleet, the newest first, each with how many jobs it holds now. */
 export const listWorkers = async (

@@ -1,18 +1,8 @@
 import type { Queryable } from '../client.ts'
+import type { certificate } from '../schema/migration.ts'
 
 /** A certificate with the public half of the key that signed it. */
-export interface StoredCertificate {
-  readonly id: string
-  readonly entryId: string
-  readonly instanceId: string
-  readonly batchName: string
-  readonly instanceName: string
-  readonly document: Readonly<Record<string, unknown>>
-  readonly signature: Buffer
-  readonly keyId: string
-  readonly publicKey: Buffer
-  readonly createdAt: Date
-}
+export type StoredCertificate = typeof certificate.$inferSelect & { readonly publicKey: Buffer }
 
 export interface CertificateFilter {
   readonly batch?: string | undefined

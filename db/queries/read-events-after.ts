@@ -1,4 +1,5 @@
 import type { Queryable } from '../client.ts'
+import type { JobEventLine } from './list-job-events.ts'
 
 /** A place in the order of all events: everything at or before it has been read. Text: src/ledger/event-cursor.ts. */
 export interface EventCursor {
@@ -41,22 +42,7 @@ export interface EventPage {
   readonly end: boolean
 }
 
-interface EventLine {
-  era: number
-  xid: string
-  id: number
-  last: boolean
-  at: Date
-  type: string
-  subjectType: string
-  subjectId: string
-  jobId: string | null
-  actor: string
-  fromState: string | null
-  toState: string | null
-  reason: string | null
-  detail: Record<string, unknown> | null
-}
+type EventLine = JobEventLine & { readonly last: boolean }
 
 export const startCursor: EventCursor = { era: 0, xid: '0', id: 0 }
 

@@ -1,17 +1,11 @@
 import type { Queryable, Tx } from '../client.ts'
+import type { waiver } from '../schema/assessment.ts'
 
-export interface WaiverLine {
-  readonly id: string
-  readonly rule: string
-  readonly instanceId: string | null
+export type WaiverLine = typeof waiver.$inferSelect & {
   readonly instance: string | null
   readonly source: string | null
-  readonly reason: string
-  readonly until: Date | null
   /** Its time is over. */
   readonly over: boolean
-  readonly createdBy: string
-  readonly createdAt: Date
 }
 
 interface WaiverFilter {

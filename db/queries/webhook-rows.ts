@@ -1,21 +1,14 @@
 import type { Queryable, Tx } from '../client.ts'
+import type { webhook } from '../schema/access.ts'
 
-export interface WebhookLine {
-  readonly id: string
-  readonly name: string
+export type WebhookLine = Omit<
+  typeof webhook.$inferSelect,
+  'url' | 'sealedUrl' | 'secret' | 'state' | 'cursorEra' | 'cursorXid' | 'cursorId'
+> & {
   /** Of its URL, whose rest is sealed. */
   readonly origin: string
-  readonly types: string[]
   readonly state: 'active' | 'paused'
-  readonly version: number
   readonly cursor: string
-  readonly failures: number
-  readonly nextTryAt: Date
-  readonly lastError: string | null
-  readonly lastDeliveredAt: Date | null
-  readonly createdBy: string
-  readonly createdAt: Date
-  readonly updatedAt: Date
 }
 
 /** Everything but what is sealed. The cursor in its text form: see src/ledger/event-cursor.ts. */

@@ -1,5 +1,6 @@
 import type { Env, Hono } from 'hono'
 import type { Db } from '../../db/client.ts'
+import type { FeedEvent } from '../../db/queries/read-events-after.ts'
 import type { Clock } from '../clock.ts'
 import type { Front } from '../front.ts'
 import type { Bell } from '../ledger/bell.ts'
@@ -11,6 +12,8 @@ import type { FilterTurns } from './filter-turns.ts'
 import type { Session } from './session.ts'
 import type { SignIns } from './sign-ins.ts'
 import type { Streams } from './streams.ts'
+
+export type { FeedEvent }
 
 export const roles = ['viewer', 'operator', 'admin'] as const
 /** Each may do what the one before it may. */

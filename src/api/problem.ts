@@ -123,6 +123,12 @@ export const validationProblem = (errors: readonly FieldError[]): ApiError => {
   })
 }
 
+/** Whether it was said of anything thrown that the database is away: it comes back by itself. */
+export const isDatabaseAway = (thrown: unknown): boolean => {
+  const error = toApiError(thrown)
+  return error instanceof ApiError && error.code === 'database-away'
+}
+
 /** Anything thrown on the way of a request, as what the API answers. The one place where errors get a status. */
 export const toApiError = (thrown: unknown): ApiError | ForeignProblem => {
   if (thrown instanceof ApiError) return thrown

@@ -1,3 +1,4 @@
+import { z } from '@hono/zod-openapi'
 import type { Clock } from '../clock.ts'
 import { stepsSoFar } from '../domain/inventory/filter/meter.ts'
 import type { Slices } from './filter-turns.ts'
@@ -46,6 +47,20 @@ export interface ScanOutcome {
   /** Where to go on; null: everything was looked at. */
   readonly next: string | null
 }
+
+export const scanShape = {
+  scanned: z.int().openapi({ description: 'How many were looked at.' }),
+  error_count: z.int(),
+  errors: z
+    .array(z.object({ id: z.uuid(), message: z.string() }))
+    .openapi({ description: 'The first of those that the filter could not judge; they did not match.' }),
+}
+
+export const scanFields = (outcome: ScanOutcome) => ({
+  scanned: outcome.scanned,
+  error_count: outcome.errorCount,
+  errors: [...outcome.errors],
+})
 
 /** Looks at rows in the order of their ids until enough match, none is left, or the time is over. */
 export const scan = async <Row extends ScannedRow>(options: ScanOptions<Row>): Promise<ScanOutcome> => {

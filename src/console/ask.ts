@@ -1,48 +1,7 @@
 import { Hono } from 'hono'
 import type { Actor, ApiDeps, ApiEnv } from '../api/env.ts'
-import { assessment } from '../api/resources/assessment.ts'
-import { batchActions } from '../api/resources/batch-actions.ts'
-import { batchMembers } from '../api/resources/batch-members.ts'
-import { batches } from '../api/resources/batches.ts'
-import { certificates } from '../api/resources/certificates.ts'
-import { events } from '../api/resources/events.ts'
-import { instanceOverrides } from '../api/resources/instance-overrides.ts'
-import { instanceVerbs } from '../api/resources/instance-verbs.ts'
-import { instances } from '../api/resources/instances.ts'
-import { machines } from '../api/resources/machines.ts'
-import { networkLists } from '../api/resources/network-lists.ts'
-import { networks } from '../api/resources/networks.ts'
-import { operationCreate } from '../api/resources/operation-create.ts'
-import { operations } from '../api/resources/operations.ts'
-import { operationsBulk } from '../api/resources/operations-bulk.ts'
-import { plans } from '../api/resources/plans.ts'
-import { queue } from '../api/resources/queue.ts'
-import { queueBulk } from '../api/resources/queue-bulk.ts'
-import { queueVerbs } from '../api/resources/queue-verbs.ts'
-import { signingKeys } from '../api/resources/signing-keys.ts'
-import { hosts } from '../api/resources/site-things.ts'
-import { sourceVerbs, targetVerbs } from '../api/resources/site-verbs.ts'
-import { sources, targets } from '../api/resources/sites.ts'
-import { waivers } from '../api/resources/waivers.ts'
-import { warnings } from '../api/resources/warnings.ts'
-
-const resources = [
-  ...[...sources, sourceVerbs, ...targets, targetVerbs, hosts, networkLists, networks],
-  ...[instances, instanceOverrides, instanceVerbs, waivers, assessment, warnings],
-  ...[
-    batches,
-    batchActions,
-    batchMembers,
-    plans,
-    queue,
-    ...queueBulk,
-    ...queueVerbs,
-    certificates,
-    signingKeys,
-    events,
-  ],
-  ...[machines, operations, operationCreate, operationsBulk],
-]
+import { problem } from '../api/problem.ts'
+import { resources } from '../api/resources.ts'
 
 export interface AskOptions {
   readonly body?: unknown
@@ -64,6 +23,9 @@ export const createAsk = (deps: ApiDeps): ((actor: Actor) => Ask) => {
   const app = new Hono<ApiEnv>()
   app.onError((error) => {
     throw error
+  })
+  app.notFound((c) => {
+    throw problem('route-unknown', `There is nothing at ${c.req.path.slice(0, 200)}.`)
   })
   app.use(async (c, next) => {
     c.set('actor', (c.env as unknown as { actor: Actor }).actor)

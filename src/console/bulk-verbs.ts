@@ -1,9 +1,9 @@
 import type { Hono } from 'hono'
 import type { ApiEnv } from '../api/env.ts'
-import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import { fields, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
+import { requireSure } from './kit/buttons.ts'
 import { type BulkAnswer, bulkPage, bulkResultPage } from './pages/bulk.ts'
 import { bulkVerbOf, choiceOf } from './pages/bulk-choice.ts'
 import { type ConsoleParts, sendPage } from './serve-page.ts'
@@ -14,8 +14,7 @@ export const addBulkVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
     const verb = bulkVerbOf(c.req.param('verb'))
     const form = await fields(c)
     const choice = choiceOf(new URL(c.req.url).searchParams)
-    if (textOf(form, 'sure') !== 'yes')
-      throw problem('validation-failed', 'Say that you mean all of them.', { field: 'sure' })
+    requireSure(form, 'all of them')
     const flags = { force: textOf(form, 'force') === 'yes', cleanup: textOf(form, 'cleanup') === 'yes' }
     const cursor = textOf(form, 'cursor')
     const body = {

@@ -1,9 +1,11 @@
 import { Hono } from 'hono'
 import type { ApiDeps, ApiEnv } from '../api/env.ts'
 import { requireRole } from '../api/route.ts'
+import { createScreens } from '../api/screens/screens.ts'
 import { createAsk } from './ask.ts'
 import { assets } from './assets.ts'
 import { inventoryVerbs } from './inventory-verbs.ts'
+import { jobVerbs } from './job-verbs.ts'
 import { LivePages } from './live.ts'
 import { migrationVerbs } from './migration-verbs.ts'
 import { operationVerbs } from './operation-verbs.ts'
@@ -45,7 +47,6 @@ import { warningsPage } from './pages/warnings.ts'
 import { workersPage } from './pages/workers.ts'
 import { type ConsoleParts, servePage } from './serve-page.ts'
 import { siteVerbs } from './site-verbs.ts'
-import { verbs } from './verbs.ts'
 
 const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
@@ -96,12 +97,17 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
 }
 
 /**
- * The pages for people, to be mounted at `/`. Made on the server from the same queries as the API, so there is
- * no second truth; complete without scripts. A page asked for as an event stream answers with its changes.
+ * The pages for people, to be mounted at `/`. Made on the server from what the API answers, so there is no
+ * second truth; complete without scripts. A page asked for as an event stream answers with its changes.
  */
 export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
   const app = new Hono<ApiEnv>()
-  const parts: ConsoleParts = { deps, live: new LivePages(deps), askAs: createAsk(deps) }
+  const parts: ConsoleParts = {
+    deps,
+    live: new LivePages(deps),
+    askAs: createAsk(deps),
+    screens: createScreens(deps),
+  }
   for (const asset of assets)
     app.get(
       asset.path,
@@ -114,7 +120,7 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
     app.get(path, requireRole(role), (c) => servePage(c, parts, render))
   for (const [path, render] of Object.entries(pages))
     app.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
-  app.route('/', verbs(deps))
+  app.route('/', jobVerbs(parts))
   app.route('/', siteVerbs(parts))
   app.route('/', inventoryVerbs(parts))
   app.route('/', migrationVerbs(parts))

@@ -1,35 +1,7 @@
 import { html } from 'hono/html'
-import type { DownSeen } from './down-shown.ts'
+import type { EntrySummary } from '../api/resources/queue-answer.ts'
 import { bytes, outside, visible } from './shown.ts'
 import { duration, type Html } from './view.ts'
-
-/** An entry as the queue lists it. */
-export interface EntrySeen {
-  readonly id: string
-  readonly batch: string
-  readonly instance_id: string
-  readonly name: string
-  readonly source: string
-  readonly target: string | null
-  readonly state: string
-  readonly stage: string
-  readonly reason: string
-  readonly message: string
-  readonly since: string
-  readonly next_look_at: string
-  readonly running: boolean
-  readonly job: { readonly id: string; readonly kind: string; readonly state: string } | null
-  readonly progress: {
-    readonly phase: string
-    readonly bytes_done: number
-    readonly bytes_total: number
-    readonly bytes_per_second: number | null
-    readonly eta_seconds: number | null
-  } | null
-  readonly certificate_id: string | null
-  readonly down: DownSeen | null
-  readonly finished_at: string | null
-}
 
 const looks: Readonly<Record<string, string>> = {
   blocked: 'blocked',
@@ -84,5 +56,5 @@ export const bytesProgress = (
 <span>${words.join(', ')}</span></span>`
 }
 
-export const entryLink = ({ id, name }: Pick<EntrySeen, 'id' | 'name'>): Html =>
+export const entryLink = ({ id, name }: Pick<EntrySummary, 'id' | 'name'>): Html =>
   html`<a href="/queue/${id}">${outside(name)}</a>`

@@ -1,10 +1,11 @@
-import { type Context, Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { ApiEnv } from '../api/env.ts'
 import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import type { Ask } from './ask.ts'
 import { refusedForm } from './form.ts'
 import { back, fields, idOf, textOf, textsOf } from './form-request.ts'
+import { type Button, buttons, requireSure } from './kit/buttons.ts'
 import type { RenderPage } from './page.ts'
 import { overridesOf, overridesPage } from './pages/instance-overrides.ts'
 import { networkPage } from './pages/network.ts'
@@ -37,38 +38,44 @@ const endOfDay = (text: string): string | null => {
   return `${text}T23:59:59Z`
 }
 
-/** What the buttons and forms about machines, networks, waivers and warnings do. */
-export const inventoryVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
-  const app = new Hono<ApiEnv>()
-  const operator = requireRole('operator')
-  const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
-  app.post('/instances/:id/power', operator, async (c) => {
-    const id = idOf(c)
-    const form = await fields(c)
-    const verb = textOf(form, 'verb')
-    // Of a form that is not ours, or of an older page: nothing goes off unasked.
-    if (verb !== 'start' && textOf(form, 'sure') !== 'yes')
-      throw problem('validation-failed', 'Say that you mean this machine.', { field: 'sure' })
-    await asking(c)(`POST /v1/instances/${id}/:power`, { body: { verb } })
-    return back(c, form, `/instances/${id}`, 'power')
-  })
-  app.post('/instances/:id/waive', operator, async (c) => {
-    const id = idOf(c)
-    const form = await fields(c)
-    const body = {
+const list: readonly Button[] = [
+  {
+    at: '/instances/:id/power',
+    asks: 'POST /v1/instances/{}/:power',
+    body: (form) => {
+      const verb = textOf(form, 'verb')
+      // Of a form that is not ours, or of an older page: nothing goes off unasked.
+      if (verb !== 'start') requireSure(form, 'this machine')
+      return { verb }
+    },
+    says: 'power',
+  },
+  {
+    at: '/instances/:id/waive',
+    asks: 'POST /v1/waivers',
+    body: (form, id) => ({
       rule: textOf(form, 'rule'),
       instance_id: id,
       reason: textOf(form, 'reason'),
       until: endOfDay(textOf(form, 'until')),
-    }
-    await asking(c)('POST /v1/waivers', { body })
-    return back(c, form, `/instances/${id}`, 'rule-waived')
-  })
-  app.post('/waivers/:id/remove', operator, async (c) => {
-    const form = await fields(c)
-    await asking(c)(`DELETE /v1/waivers/${idOf(c)}`)
-    return back(c, form, '/assessment', 'rule-counts')
-  })
+    }),
+    says: 'rule-waived',
+  },
+  { at: '/waivers/:id/remove', asks: 'DELETE /v1/waivers/{}', says: 'rule-counts', to: '/assessment' },
+  {
+    at: '/warnings/:id/acknowledge',
+    asks: 'POST /v1/warnings/{}/:acknowledge',
+    says: 'acknowledged',
+    to: '/warnings',
+  },
+  { at: '/warnings/:id/reopen', asks: 'POST /v1/warnings/{}/:reopen', says: 'reopened', to: '/warnings' },
+]
+
+/** What the buttons and forms about machines, networks, waivers and warnings do. */
+export const inventoryVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
+  const app = buttons(parts, list)
+  const operator = requireRole('operator')
+  const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
   app.post('/instances/:id/overrides', operator, async (c) => {
     const id = idOf(c)
     const values = textsOf(await fields(c))
@@ -98,11 +105,5 @@ export const inventoryVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
       again: networkPage,
     })
   })
-  for (const verb of ['acknowledge', 'reopen'] as const)
-    app.post(`/warnings/:id/${verb}`, operator, async (c) => {
-      const form = await fields(c)
-      await asking(c)(`POST /v1/warnings/${idOf(c)}/:${verb}`)
-      return back(c, form, '/warnings', verb === 'acknowledge' ? 'acknowledged' : 'reopened')
-    })
   return app
 }

@@ -1,8 +1,7 @@
 import type { Context } from 'hono'
-import { isDbAway } from '../../db/client.ts'
-import type { FeedEvent } from '../../db/queries/read-events-after.ts'
-import type { ApiDeps, ApiEnv } from '../api/env.ts'
+import type { ApiDeps, ApiEnv, FeedEvent } from '../api/env.ts'
 import { openStream } from '../api/event-stream.ts'
+import { isDatabaseAway } from '../api/problem.ts'
 import { printable, printableHtml } from '../printable.mjs'
 import { type Page, partHtml } from './page.ts'
 
@@ -158,7 +157,7 @@ class Room {
 
   /** The page stays as it is, and says that it is old. */
   async #tellTrouble(error: unknown): Promise<void> {
-    const away = isDbAway(error)
+    const away = isDatabaseAway(error)
     if (!away) this.#deps.log.warn({ err: error }, 'a live page could not be made; it is tried again')
     this.#shown.clear()
     const text = away ? 'The database does not answer' : 'This page could not be brought up to date'

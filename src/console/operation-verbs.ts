@@ -1,47 +1,30 @@
-import { Hono } from 'hono'
+import type { Hono } from 'hono'
 import type { ApiEnv } from '../api/env.ts'
-import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import { operationParams } from '../domain/operation/params.ts'
-import { DroverError } from '../errors.ts'
 import type { Ask } from './ask.ts'
 import { back, type Fields, fields, idOf, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
+import { type Button, buttons, requireSure } from './kit/buttons.ts'
 import { machinePage } from './pages/machine.ts'
 import { type BulkOperations, machineBulkPage, machineBulkResultPage } from './pages/machine-bulk.ts'
 import { bulkPath, bulkVariantOf, choiceBody, machineChoiceOf } from './pages/machine-choice.ts'
 import { type ConsoleParts, sendPage } from './serve-page.ts'
 
+/** Who presses too late is told so where the button was: the page shows what has become of it. */
+const cancel: Button = {
+  at: '/operations/:id/cancel',
+  asks: 'POST /v1/operations/{}/:cancel',
+  says: 'operation-canceled',
+  refusals: { 'operation-ended': 'operation-ended', 'past-return': 'past-return' },
+}
+
 /** What the buttons and forms about machines of targets and their operations do. */
 export const operationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
-  const app = new Hono<ApiEnv>()
+  const app = buttons(parts, [cancel])
   addBulkVerb(app, parts)
   addMachineVerbs(app, parts)
-  app.post('/operations/:id/cancel', requireRole('operator'), async (c) => {
-    const id = idOf(c)
-    const form = await fields(c)
-    const said = await cancel(parts.askAs(c.get('actor')), id)
-    return back(c, form, `/operations/${id}`, said)
-  })
   return app
-}
-
-/** Who presses too late is told so where the button was: the page shows what has become of it. */
-const cancel = async (ask: Ask, id: string): Promise<string> => {
-  try {
-    await ask(`POST /v1/operations/${id}/:cancel`)
-    return 'operation-canceled'
-  } catch (error) {
-    if (error instanceof DroverError && tooLate.has(error.code)) return error.code
-    throw error
-  }
-}
-
-const tooLate: ReadonlySet<string> = new Set(['operation-ended', 'past-return'])
-
-const requireSure = (form: Fields, what: string): void => {
-  if (textOf(form, 'sure') !== 'yes')
-    throw problem('validation-failed', `Say that you mean ${what}.`, { field: 'sure' })
 }
 
 /** Kinds after which something that was there is not there any more. */

@@ -1,16 +1,16 @@
 import { html } from 'hono/html'
-import type { FeedEvent } from '../../db/queries/read-events-after.ts'
-import type { Actor, ApiDeps, Role } from '../api/env.ts'
+import type { Actor, FeedEvent, Role } from '../api/env.ts'
 import { roles } from '../api/env.ts'
+import type { Screens } from '../api/screens/screens.ts'
 import type { Ask } from './ask.ts'
 import type { Html } from './view.ts'
 
 /** What a page may look at. Made anew for every look, so a page cannot remember. */
 export interface PageContext {
-  readonly deps: ApiDeps
   readonly actor: Actor
   /** The API, as this actor. */
   readonly ask: Ask
+  readonly screens: Screens
   readonly path: string
   readonly params: Readonly<Record<string, string>>
   readonly query: URLSearchParams

@@ -1,6 +1,7 @@
 import type { Context } from 'hono'
 import type { ContentfulStatusCode } from 'hono/utils/http-status'
 import type { Actor, ApiDeps, ApiEnv } from '../api/env.ts'
+import type { Screens } from '../api/screens/screens.ts'
 import { printableHtml } from '../printable.mjs'
 import type { Ask } from './ask.ts'
 import { consoleAssets } from './assets.ts'
@@ -12,17 +13,18 @@ export interface ConsoleParts {
   readonly deps: ApiDeps
   readonly live: LivePages
   readonly askAs: (actor: Actor) => Ask
+  readonly screens: Screens
 }
 
 /** What a page may look at, as this request sees it. */
-export const contextOf = (c: Context<ApiEnv>, { deps, askAs }: ConsoleParts): PageContext => {
+export const contextOf = (c: Context<ApiEnv>, { deps, askAs, screens }: ConsoleParts): PageContext => {
   const url = new URL(c.req.url)
   for (const name of ['notice', 'count']) url.searchParams.delete(name)
   const actor = c.get('actor')
   return {
-    deps,
     actor,
     ask: askAs(actor),
+    screens,
     path: url.pathname,
     params: c.req.param() as Record<string, string>,
     query: url.searchParams,

@@ -1,72 +1,64 @@
-import { type Context, Hono } from 'hono'
+import type { Context, Hono } from 'hono'
 import type { ApiEnv } from '../api/env.ts'
-import { nameKey } from '../api/page.ts'
-import { notFound, problem } from '../api/problem.ts'
+import { problem } from '../api/problem.ts'
 import { requireRole } from '../api/route.ts'
 import { type SiteRole, siteRoles } from '../domain/inventory/site-settings.ts'
 import type { Ask } from './ask.ts'
-import { back, fields, textOf, textsOf } from './form-request.ts'
+import { back, type Fields, fields, textOf, textsOf } from './form-request.ts'
 import { orFormAgain } from './inventory-verbs.ts'
+import { type Button, buttons, nameOf } from './kit/buttons.ts'
 import { editSitePage, newSitePage, settingsOf } from './pages/site-form.ts'
 import type { ConsoleParts } from './serve-page.ts'
 
 /** A large inventory goes in parts; so many in one press of the button. */
 const removalsMax = 25
 
-const nameOf = (c: Context<ApiEnv>, role: SiteRole): string => {
-  const name = c.req.param('name') ?? ''
-  if (!nameKey.test(name)) throw notFound(role, name.slice(0, 60))
-  return name
+/** The fingerprint that a person has compared with that of the platform itself. */
+const comparedFingerprint = (form: Fields): string => {
+  if (textOf(form, 'compared') === 'yes') return textOf(form, 'fingerprint')
+  throw problem('validation-failed', 'Compare the fingerprint first, and say that you did.', {
+    field: 'compared',
+  })
 }
+
+const buttonsOf = (role: SiteRole): readonly Button[] => [
+  { at: `/${role}s/:name/check`, asks: `POST /v1/${role}s/{}/:check`, says: 'checking' },
+  {
+    at: `/${role}s/:name/sync`,
+    asks: `POST /v1/${role}s/{}/:sync`,
+    body: () => ({ mode: 'delta' }),
+    says: 'syncing',
+  },
+  {
+    at: `/${role}s/:name/sync-all`,
+    asks: `POST /v1/${role}s/{}/:sync`,
+    body: () => ({ mode: 'full' }),
+    says: 'syncing',
+  },
+  {
+    at: `/${role}s/:name/confirm`,
+    asks: `POST /v1/${role}s/{}/:confirm-fingerprint`,
+    role: 'admin',
+    body: (form) => ({ fingerprint: comparedFingerprint(form) }),
+    says: 'confirmed',
+  },
+]
 
 /** What the buttons and forms about sources and targets do. */
 export const siteVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
-  const app = new Hono<ApiEnv>()
-  for (const role of siteRoles) addVerbs(app, parts, role)
+  const app = buttons(parts, siteRoles.flatMap(buttonsOf))
+  for (const role of siteRoles) addForms(app, parts, role)
   return app
-}
-
-const addVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void => {
-  const [operator, admin] = [requireRole('operator'), requireRole('admin')]
-  const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
-  const noun = `${role}s` as const
-  app.post(`/${noun}/:name/check`, operator, async (c) => {
-    const name = nameOf(c, role)
-    await asking(c)(`POST /v1/${noun}/${name}/:check`)
-    return back(c, await fields(c), `/${noun}/${name}`, 'checking')
-  })
-  for (const [verb, mode] of [
-    ['sync', 'delta'],
-    ['sync-all', 'full'],
-  ] as const)
-    app.post(`/${noun}/:name/${verb}`, operator, async (c) => {
-      const name = nameOf(c, role)
-      await asking(c)(`POST /v1/${noun}/${name}/:sync`, { body: { mode } })
-      return back(c, await fields(c), `/${noun}/${name}`, 'syncing')
-    })
-  app.post(`/${noun}/:name/confirm`, admin, async (c) => {
-    const name = nameOf(c, role)
-    const form = await fields(c)
-    if (textOf(form, 'compared') !== 'yes')
-      throw problem('validation-failed', 'Compare the fingerprint first, and say that you did.', {
-        field: 'compared',
-      })
-    await asking(c)(`POST /v1/${noun}/${name}/:confirm-fingerprint`, {
-      body: { fingerprint: textOf(form, 'fingerprint') },
-    })
-    return back(c, form, `/${noun}/${name}`, 'confirmed')
-  })
-  app.post(`/${noun}/:name/remove`, admin, async (c) => {
-    await removeSite(asking(c), role, nameOf(c, role))
-    return back(c, {}, `/${noun}`, 'removed')
-  })
-  addForms(app, parts, role)
 }
 
 const addForms = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void => {
   const admin = requireRole('admin')
   const noun = `${role}s` as const
   const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
+  app.post(`/${noun}/:name/remove`, admin, async (c) => {
+    await removeSite(asking(c), role, nameOf(c, role))
+    return back(c, {}, `/${noun}`, 'removed')
+  })
   app.post(`/add-${role}`, admin, async (c) => {
     const values = textsOf(await fields(c))
     return await orFormAgain(c, parts, {

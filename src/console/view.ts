@@ -4,6 +4,9 @@ import type { JobState } from '../domain/job/state.ts'
 /** A piece of a page: every value put into the template was escaped. */
 export type Html = ReturnType<typeof html>
 
+/** Pieces after each other. */
+export const joined = (...pieces: readonly Html[]): Html => html`${pieces}`
+
 const units: readonly [seconds: number, name: string][] = [
   [86_400, 'd'],
   [3_600, 'h'],

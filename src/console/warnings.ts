@@ -1,8 +1,4 @@
-import type { KindCount } from '../../db/queries/count-jobs.ts'
-import type { NeedyEntries } from '../../db/queries/count-needy-entries.ts'
-import type { PauseLine } from '../../db/queries/list-pauses.ts'
-import type { WorkerLine } from '../../db/queries/list-workers.ts'
-import type { WebhookLine } from '../../db/queries/webhook-rows.ts'
+import type { Overview, WatchedSite } from '../api/screens/overview.ts'
 import {
   awayText,
   type ConnectivityState,
@@ -13,18 +9,6 @@ import {
 import { asSentence } from '../domain/sentence.ts'
 import { many, visible } from './shown.ts'
 
-/** What of a source or target decides whether somebody must look. */
-export interface WatchedSite {
-  readonly role: string
-  readonly name: string
-  readonly connectivity: string
-  readonly connectivitySince: Date
-  readonly connectivityError: { readonly code: string; readonly message: string } | null
-  /** Whose sources are off and wait for it, where it is away. */
-  readonly down?: { readonly count: number; readonly message: string }
-  readonly syncError: { readonly message: string } | null
-}
-
 export interface Warning {
   readonly id: string
   readonly text: string
@@ -34,25 +18,14 @@ export interface Warning {
   readonly href?: string
   readonly linkText?: string
   /** What a button next to it would resume. */
-  readonly pause?: PauseLine
+  readonly pause?: Overview['pauses'][number]
 }
 
-export interface WarningFacts {
-  /** Why the API is not ready; empty when it is. */
-  readonly notReady: readonly string[]
-  readonly processes: readonly WorkerLine[]
-  readonly leaseMs: number
-  readonly counts: readonly KindCount[]
-  readonly pauses: readonly PauseLine[]
-  readonly debts: number
-  readonly webhooks: readonly WebhookLine[]
-  readonly sites: readonly WatchedSite[]
-  /** Warnings of the inventory that nobody has read. */
-  readonly unread: number
-  readonly needy: NeedyEntries
-  /** Pairs of machines that run as one VM, or with one MAC address. */
-  readonly runningTwice: number
-}
+export type WarningFacts = Pick<
+  Overview,
+  'notReady' | 'processes' | 'leaseMs' | 'counts' | 'pauses' | 'webhooks' | 'needy' | 'runningTwice'
+> &
+  Pick<Overview['inventory'], 'sites' | 'unread'> & { readonly debts: number }
 
 /** What a person should look at, the worst first. Pure. */
 export const warningsOf = (facts: WarningFacts): Warning[] => [
@@ -101,7 +74,7 @@ export const warningsOf = (facts: WarningFacts): Warning[] => [
 ]
 
 /** What a stop has paused goes on by a start: the lane alone would go on behind the back of its batch. */
-const pauseWarning = (pause: PauseLine): Warning => {
+const pauseWarning = (pause: Overview['pauses'][number]): Warning => {
   const batch = pause.scope === 'lane' && pause.ofStopped ? pause.name.slice('batch/'.length) : null
   const runs = `${pause.running} of its jobs still ${pause.running === 1 ? 'runs' : 'run'}.`
   const id = `pause-${pause.scope}-${pause.name}`
@@ -154,7 +127,7 @@ const fleetWarnings = (facts: WarningFacts): Warning[] => {
 }
 
 /** Entries that go on only when a person decides. */
-const needyWarnings = (needy: NeedyEntries): Warning[] =>
+const needyWarnings = (needy: Overview['needy']): Warning[] =>
   (['conflict', 'error'] as const)
     .filter((state) => needy[state] > 0)
     .map((state) => ({

@@ -1,4 +1,5 @@
 import type { SomeEntries } from '../../db/queries/finished-entries.ts'
+import { whatStays } from '../domain/migration/reasons.ts'
 import { DroverError } from '../errors.ts'
 
 /** Throws unless a person has said how many finished entries are forgotten: it tells what that means first. */
@@ -17,7 +18,3 @@ export const requireForgettingConfirmed = (
     detail: { matched: count, sample: [...names] },
   })
 }
-
-/** What a person has to know before the list of what was migrated goes. */
-export const whatStays =
-  'The history in this batch goes. The machines on the target and the certificates stay, and the sources stay off.'

@@ -38,6 +38,11 @@ const operations = async (): Promise<number> => {
   return row?.n ?? 0
 }
 
+interface Operation {
+  readonly state: string
+  readonly job_id: string
+}
+
 const add = async (name: string): Promise<string> => {
   const [oslo] = await db<{ id: string }[]>`select id from site where name = 'oslo'`
   return await addMachine(db, { name, targetId: oslo?.id ?? '' })
@@ -124,6 +129,20 @@ test('past its return an operation says so, and offers no cancel', async () => {
   const late = await press(`/operations/${id}/cancel`)
   expect(late.headers.get('location')).toBe(`/operations/${id}?notice=past-return`)
   expect(await see(`/operations/${id}?notice=past-return`)).toContain('only come to its end.</p>')
+})
+
+test('who cancels the job of an operation on its page cancels the operation', async () => {
+  const id = await ask({ machine: await add('web-01'), kind: 'stop' })
+  const read = async () => (await call('GET', `/v1/operations/${id}`)).body as unknown as Operation
+  const { job_id: job } = await read()
+  const done = await press(`/jobs/${job}/cancel`)
+  expect(done.headers.get('location')).toBe(`/jobs/${job}?notice=canceled`)
+  expect((await read()).state).toBe('canceled')
+  const [told] = await db<{ actor: string }[]>`
+    select actor from event where type = 'operation.canceled' and subject_id = ${id}`
+  expect(told?.actor).not.toMatch(/conductor|job/)
+  const again = await press(`/jobs/${job}/retry`)
+  expect(again.headers.get('location')).toBe(`/jobs/${job}?notice=operation-ended`)
 })
 
 test('one that waits for a slot says which, how many there are, its place, and who has them', async () => {

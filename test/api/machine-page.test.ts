@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import type { FeedEvent } from '../../db/queries/read-events-after.ts'
+import { createScreens } from '../../src/api/screens/screens.ts'
 import { createAsk } from '../../src/console/ask.ts'
 import { machinePage } from '../../src/console/pages/machine.ts'
 import { makeSite } from '../support/inventory.ts'
@@ -11,14 +12,15 @@ const { db } = await createDatabase()
 const deps = depsOver(db)
 const call = clientOf(deps)
 const askAs = createAsk(deps)
+const screens = createScreens(deps)
 
 const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
 
 const pageOf = (id: string) =>
   machinePage()({
-    deps,
     actor: ann,
     ask: askAs(ann),
+    screens,
     path: `/machines/${id}`,
     params: { id },
     query: new URLSearchParams(),

@@ -1,5 +1,6 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
+import { createScreens } from '../../src/api/screens/screens.ts'
 import { runApi } from '../../src/api/serve.ts'
 import { runCli } from '../../src/cli/run.ts'
 import { readConfig } from '../../src/config.ts'
@@ -33,8 +34,8 @@ const machinesListed = async (): Promise<string> => {
 const pageOf = async (id: string): Promise<string> => {
   const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
   const { parts } = await machinePage()({
-    ...{ deps, actor: ann, ask: createAsk(deps)(ann), path: `/machines/${id}`, params: { id } },
-    ...{ query: new URLSearchParams(), nowMs: Date.now() },
+    ...{ actor: ann, ask: createAsk(deps)(ann), path: `/machines/${id}`, params: { id } },
+    ...{ screens: createScreens(deps), query: new URLSearchParams(), nowMs: Date.now() },
   })
   return (await Promise.all(parts.map(async ({ html }) => String(await html)))).join('\n')
 }

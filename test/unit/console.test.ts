@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { WorkerLine } from '../../db/queries/list-workers.ts'
-import { batchesOf } from '../../src/console/batches.ts'
+import { lanesAsBatches } from '../../src/api/screens/lane-batches.ts'
 import { noticeText } from '../../src/console/notices.ts'
 import { bulkAddress, bulkOffers } from '../../src/console/pages/bulk-choice.ts'
 import { bytes, outside, visible } from '../../src/console/shown.ts'
@@ -15,7 +15,7 @@ test('a batch knows its share, its rate over the last ten seconds, and what is l
     { lane: 'batch/a', state: 'ready', jobs: 60, firstAt: at(0), lastAt: null, recent: 0 },
     { lane: 'batch/b', state: 'failed', jobs: 1, firstAt: at(0), lastAt: at(5), recent: 0 },
   ]
-  const [first, second] = batchesOf(rows, at(60).getTime())
+  const [first, second] = lanesAsBatches(rows, at(60).getTime())
   expect(first).toMatchObject({
     lane: 'batch/a',
     jobs: 100,
@@ -29,7 +29,7 @@ test('a batch knows its share, its rate over the last ten seconds, and what is l
 
 test('a batch that stands still promises no end', () => {
   const rows = [{ lane: 'batch/a', state: 'waiting', jobs: 5, firstAt: at(0), lastAt: null, recent: 0 }]
-  expect(batchesOf(rows, at(60).getTime())[0]).toMatchObject({ perSecond: 0, etaMs: undefined })
+  expect(lanesAsBatches(rows, at(60).getTime())[0]).toMatchObject({ perSecond: 0, etaMs: undefined })
 })
 
 test('times are said in their two largest units', () => {

@@ -26,6 +26,8 @@ test.each([
   ['src/ledger/enqueue.ts', 'src/api/problem.ts'],
   ['src/platforms/lab/client.ts', 'db/client.ts'],
   ['src/api/app.ts', 'workers/running-job.ts'],
+  ['src/console/pages/jobs.ts', 'db/queries/list-jobs.ts'],
+  ['src/console/job-verbs.ts', 'src/ledger/cancel.ts'],
   ['workers/running-job.ts', 'src/api/problem.ts'],
   ['src/ledger/relay.ts', 'workers/fleet.ts'],
   ['src/api/app.ts', 'src/standalone/embedded-postgres.ts'],

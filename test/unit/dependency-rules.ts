@@ -58,6 +58,11 @@ const rules: readonly Rule[] = [
     exceptFrom: /^(src\/lab\/|src\/main\.ts$|test\/)/,
     to: /^src\/lab\//,
   },
+  {
+    name: 'the console reaches data through the API alone',
+    from: /^src\/console\//,
+    to: /^(db|src\/ledger|src\/(inventory|migration|operation))\//,
+  },
   { name: 'the API does not import workers', from: /^src\/(api|console)\//, to: /^workers\// },
   { name: 'workers do not import the API', from: /^workers\//, to: /^src\/(api|console|cli)\// },
   {

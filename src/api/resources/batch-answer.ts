@@ -15,7 +15,8 @@ import {
 import { batchStates } from '../../domain/migration/batch-table.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
 import { rateHoldsMs } from '../../domain/migration/progress-pace.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { downListSchema, readDown } from './down-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -70,6 +71,8 @@ const summaryShape = {
 
 export const batchSummary = z.object(summaryShape).openapi('BatchSummary')
 
+export type BatchSummary = z.infer<typeof batchSummary>
+
 const windowSchema = z.object({
   name: z.string(),
   start: timestamp.nullable(),
@@ -101,36 +104,26 @@ export const batchSchema = z
   })
   .openapi('Batch')
 
-const viewApproval = (row: BatchRow) => (row.approval as z.infer<typeof approvalSchema> | null) ?? null
-
 type Counts = z.infer<typeof entryCounts>
 
-const viewCommon = (row: BatchRow, entries: Readonly<Record<string, number>>) => ({
-  name: row.name,
+const commonOf = (row: BatchRow, entries: Readonly<Record<string, number>>) => ({
   state: row.state as (typeof batchStates)[number],
-  message: row.message,
   entries: entries as Counts,
-  include_expression: row.includeExpression,
   target: String((row.defaults.placement as { target?: unknown } | undefined)?.target ?? ''),
-  require_approval: row.requireApproval,
-  approval: viewApproval(row),
-  created_by: row.createdBy,
-  created_at: moment(row.createdAt),
-  updated_at: moment(row.updatedAt),
-  started_at: momentOrNull(row.startedAt),
-  finished_at: momentOrNull(row.finishedAt),
+  approval: row.approval as z.infer<typeof approvalSchema> | null,
 })
 
-export const viewBatchSummary = (row: BatchLine): z.infer<typeof batchSummary> => viewCommon(row, row.entries)
+export const viewBatchSummary = (row: BatchLine) => toWire(batchSummary, row, commonOf(row, row.entries))
 
-const viewHeldWindow = (window: WindowRow, held: ReadonlyMap<string, number>) => ({
-  name: window.name,
-  start: momentOrNull(window.startsAt),
-  end: momentOrNull(window.endsAt),
-  lockout: momentOrNull(window.lockoutAt),
-  capacity: window.capacity,
-  held: held.get(window.id) ?? 0,
-})
+export type BatchView = z.infer<typeof batchSchema>
+
+const viewHeldWindow = (window: WindowRow, held: ReadonlyMap<string, number>) =>
+  toWire(windowSchema, window, {
+    start: momentOrNull(window.startsAt),
+    end: momentOrNull(window.endsAt),
+    lockout: momentOrNull(window.lockoutAt),
+    held: held.get(window.id) ?? 0,
+  })
 
 const viewProgress = ({ bytesDone, bytesTotal, bytesPerSecond }: BatchProgress) => ({
   bytes_done: Math.round(bytesDone),
@@ -140,22 +133,19 @@ const viewProgress = ({ bytesDone, bytesTotal, bytesPerSecond }: BatchProgress) 
 })
 
 /** A batch with what hangs on it, read now. */
-export const readBatch = async (db: Queryable, row: BatchRow): Promise<z.infer<typeof batchSchema>> => {
+export const readBatch = async (db: Queryable, row: BatchRow): Promise<BatchView> => {
   const windows = await listWindows(db, row.id)
   const held = await countHeldWindows(db, row.id)
   const entries = await countEntries(db, row.id)
   const progress = await readBatchProgress(db, row.id, rateHoldsMs)
   const { probes, ...config } = row.config
-  return {
-    ...viewCommon(row, entries),
-    defaults: row.defaults,
+  return toWire(batchSchema, row, {
+    ...commonOf(row, entries),
     config,
     migration_windows: windows.map((window) => viewHeldWindow(window, held)),
-    constraints: row.constraints.map((constraint) => ({ ...constraint })),
     probes: batchProbes.parse(probes).map((probe) => ({ ...probe })),
-    version: row.version,
     down: await readDown(db, { batch: row.name }),
     matched: progress.matched,
     progress: viewProgress(progress),
-  }
+  })
 }

@@ -11,9 +11,8 @@ import { findingsOf } from '../../migration/findings-of.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, uuidKey, writeCursor } from '../page.ts'
 import { defineRoute, json, newResource } from '../route.ts'
-import { scan } from '../scan.ts'
+import { scan, scanFields, scanShape } from '../scan.ts'
 import { batchParams, batchTag, requireBatch } from './batches.ts'
-import { scanFields, scanShape } from './instances.ts'
 
 const standings = ['matched', 'blocked', 'conflict', 'excluded'] as const
 
@@ -32,7 +31,7 @@ const memberSchema = z
   })
   .openapi('BatchInstance')
 
-type Member = z.infer<typeof memberSchema>
+export type Member = z.infer<typeof memberSchema>
 
 const list = defineRoute({
   method: 'get',

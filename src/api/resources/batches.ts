@@ -9,10 +9,10 @@ import { nudge } from '../../ledger/nudge.ts'
 import { ScriptChecks } from '../../migration/script-checks.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { nameKey, pageOf, pageQuery, readCursor, toPage } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { listRoute, showRoute } from '../read-routes.ts'
+import { defineRoute, ifMatchHeaders, json, jsonBody } from '../route.ts'
 import { batchBody, batchSchema, batchSummary, readBatch, viewBatchSummary } from './batch-answer.ts'
 import { changeBatch, createBatch } from './batch-change.ts'
 import { checkExpressions } from './batch-check.ts'
@@ -28,14 +28,30 @@ export const requireBatch = async (db: Queryable, name: string): Promise<BatchRo
   return row
 }
 
-const list = defineRoute({
-  method: 'get',
+const list = listRoute({
   path: '/batches',
-  role: 'viewer',
   tag: batchTag,
   summary: 'List batches by name, with how many entries are in which state',
-  request: { query: pageQuery.extend({ state: z.enum(batchStates).optional() }) },
-  responses: { 200: json(pageOf(batchSummary, 'BatchPage'), 'A page') },
+  query: { state: z.enum(batchStates).optional() },
+  item: batchSummary,
+  page: 'BatchPage',
+  says: 'A page',
+  sortedBy: 'name',
+  read: ({ db }, { state }, at) => listBatches(db, { state }, at),
+  view: viewBatchSummary,
+})
+
+const show = showRoute({
+  path: '/batches/{name}',
+  tag: batchTag,
+  summary: 'Show a batch: settings, windows, how far it has come',
+  params: batchParams,
+  schema: batchSchema,
+  says: 'The batch; its ETag is for If-Match',
+  noun: 'batch',
+  find: ({ db }, name) => findBatch(db, name),
+  view: (row, { db }) => readBatch(db, row),
+  version: (row) => row.version,
 })
 
 const create = defineRoute({
@@ -49,16 +65,6 @@ const create = defineRoute({
     'migrated before `:start`.',
   request: { body: jsonBody(batchBody) },
   responses: { 201: json(batchSchema, 'Defined') },
-})
-
-const show = defineRoute({
-  method: 'get',
-  path: '/batches/{name}',
-  role: 'viewer',
-  tag: batchTag,
-  summary: 'Show a batch: settings, windows, how far it has come',
-  request: { params: batchParams },
-  responses: { 200: json(batchSchema, 'The batch; its ETag is for If-Match') },
 })
 
 const change = defineRoute({
@@ -110,14 +116,7 @@ export const batches = (deps: ApiDeps) => {
       })
     })
   }
-  return newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor, state } = c.req.valid('query')
-      const after = readCursor('batches', nameKey, cursor)
-      const rows = await listBatches(deps.db, { state }, { after, limit: limit + 1 })
-      const page = toPage(rows, { list: 'batches', limit, key: (row) => row.name, item: viewBatchSummary })
-      return c.json(page, 200)
-    })
+  return show(deps, list(deps))
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const by = c.get('actor').name
@@ -133,11 +132,6 @@ export const batches = (deps: ApiDeps) => {
       })
       nudge(deps.db)
       return c.json(answer.body, 201)
-    })
-    .openapi(show, async (c) => {
-      const row = await requireBatch(deps.db, c.req.valid('param').name)
-      c.header('ETag', etagOf(row.version))
-      return c.json(await readBatch(deps.db, row), 200)
     })
     .openapi(change, async (c) => {
       const body = c.req.valid('json')

@@ -8,9 +8,10 @@ import { type CertificateDocument, certificateDocument } from '../../certificate
 import { certificateText } from '../../certificate/file.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, json, moment, newResource } from '../route.ts'
+import { listRoute } from '../read-routes.ts'
+import { defineRoute, idParams, json } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Certificates'
@@ -27,17 +28,7 @@ const summarySchema = z
   })
   .openapi('CertificateSummary')
 
-const list = defineRoute({
-  method: 'get',
-  path: '/certificates',
-  role: 'viewer',
-  tag,
-  summary: 'List certificates, the newest first; they stay when their batch is gone',
-  request: {
-    query: pageQuery.extend({ batch: nameSchema.optional(), instance_id: z.uuid().optional() }),
-  },
-  responses: { 200: json(pageOf(summarySchema, 'CertificatePage'), 'A page') },
-})
+export type CertificateSummary = z.infer<typeof summarySchema>
 
 const show = defineRoute({
   method: 'get',
@@ -56,35 +47,32 @@ const show = defineRoute({
   },
 })
 
-const viewSummary = (row: StoredCertificate): z.infer<typeof summarySchema> => ({
-  id: row.id,
-  batch: row.batchName,
-  entry_id: row.entryId,
-  instance_id: row.instanceId,
-  name: row.instanceName,
-  key_id: row.keyId,
-  created_at: moment(row.createdAt),
+const viewSummary = (row: StoredCertificate) =>
+  toWire(summarySchema, row, { batch: row.batchName, name: row.instanceName })
+
+const list = listRoute({
+  path: '/certificates',
+  tag,
+  summary: 'List certificates, the newest first; they stay when their batch is gone',
+  query: { batch: nameSchema.optional(), instance_id: z.uuid().optional() },
+  item: summarySchema,
+  page: 'CertificatePage',
+  says: 'A page',
+  read: ({ db }, { batch, instance_id: instanceId }, at) => listCertificates(db, { batch, instanceId }, at),
+  view: viewSummary,
 })
 
 /** `/certificates`. */
 export const certificates = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor, batch, instance_id: instanceId } = c.req.valid('query')
-      const before = readCursor('certificates', uuidKey, cursor)
-      const rows = await listCertificates(deps.db, { batch, instanceId }, { before, limit: limit + 1 })
-      const page = toPage(rows, { list: 'certificates', limit, key: (row) => row.id, item: viewSummary })
-      return c.json(page, 200)
-    })
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const row = await readCertificate(deps.db, id)
-      if (!row) throw notFound('certificate', id)
-      const { signature, publicKey } = row
-      const document = row.document as unknown as CertificateDocument
-      // The text itself, not its JSON anew: a verifier compares every byte.
-      return c.body(certificateText({ document, signature, publicKey }), 200, {
-        'Content-Type': 'application/json; charset=utf-8',
-        'Content-Disposition': `attachment; filename="certificate-${id}.json"`,
-      }) as never
-    })
+  list(deps).openapi(show, async (c) => {
+    const { id } = c.req.valid('param')
+    const row = await readCertificate(deps.db, id)
+    if (!row) throw notFound('certificate', id)
+    const { signature, publicKey } = row
+    const document = row.document as unknown as CertificateDocument
+    // The text itself, not its JSON anew: a verifier compares every byte.
+    return c.body(certificateText({ document, signature, publicKey }), 200, {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Content-Disposition': `attachment; filename="certificate-${id}.json"`,
+    }) as never
+  })

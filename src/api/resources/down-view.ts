@@ -20,6 +20,8 @@ const downShape = {
 
 export const downSchema = z.object(downShape).openapi('Down')
 
+export type DownView = z.infer<typeof downSchema>
+
 export const downListSchema = z
   .object({
     count: z.int(),

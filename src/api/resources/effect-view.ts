@@ -1,6 +1,6 @@
 import { z } from '@hono/zod-openapi'
 import type { EffectRow } from '../../../db/schema/effect.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { anything, subjectSchema, timestamp } from './schemas.ts'
 
 export const effectStates = ['intended', 'done', 'undone', 'debt', 'waived'] as const
@@ -26,21 +26,11 @@ export const effectSchema = z
   })
   .openapi('Effect')
 
-export const viewEffect = (effect: EffectRow): z.infer<typeof effectSchema> => ({
-  id: effect.id,
-  job_id: effect.jobId,
-  subject: { type: effect.subjectType, id: effect.subjectId },
-  epoch: effect.epoch,
-  kind: effect.kind,
-  platform: effect.platform,
-  name: effect.name,
-  external_id: effect.externalId,
-  undo: effect.undo,
-  state: effect.state as (typeof effectStates)[number],
-  error: effect.error,
-  attempts: effect.attempts,
-  next_try_at: momentOrNull(effect.nextTryAt),
-  waived: effect.waivedBy === null ? null : { by: effect.waivedBy, reason: effect.waivedReason ?? '' },
-  created_at: moment(effect.createdAt),
-  updated_at: moment(effect.updatedAt),
-})
+export type EffectView = z.infer<typeof effectSchema>
+
+export const viewEffect = (effect: EffectRow) =>
+  toWire(effectSchema, effect, {
+    subject: { type: effect.subjectType, id: effect.subjectId },
+    state: effect.state as (typeof effectStates)[number],
+    waived: effect.waivedBy === null ? null : { by: effect.waivedBy, reason: effect.waivedReason ?? '' },
+  })

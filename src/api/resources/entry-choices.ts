@@ -13,3 +13,5 @@ export const choicesSchema = z
   .openapi({
     description: 'Each way to say a verb, and what it would do now: to the source, the target, and next.',
   })
+
+export type EntryChoices = z.infer<typeof choicesSchema>

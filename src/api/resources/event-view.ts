@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { JobEventLine } from '../../../db/queries/list-job-events.ts'
 import type { FeedEvent } from '../../../db/queries/read-events-after.ts'
 import { formatCursor } from '../../ledger/event-cursor.ts'
-import { moment } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { anything, subjectSchema, timestamp } from './schemas.ts'
 
 export const eventSchema = z
@@ -24,28 +24,13 @@ export const eventSchema = z
 
 export type EventView = z.infer<typeof eventSchema>
 
-export const viewEvent = (event: FeedEvent): EventView => ({
-  id: formatCursor(event.cursor),
-  at: moment(event.at),
-  type: event.type,
-  subject: { ...event.subject },
-  job_id: event.job,
-  actor: event.actor,
-  from: event.from,
-  to: event.to,
-  reason: event.reason,
-  detail: event.detail === null ? null : { ...event.detail },
-})
+export const viewEvent = (event: FeedEvent): EventView =>
+  toWire(eventSchema, event, { id: formatCursor(event.cursor), job_id: event.job })
 
-export const viewJobEvent = (line: JobEventLine): EventView => ({
-  id: formatCursor(line),
-  at: moment(line.at),
-  type: line.type,
-  subject: { type: line.subjectType, id: line.subjectId },
-  job_id: line.jobId,
-  actor: line.actor,
-  from: line.fromState,
-  to: line.toState,
-  reason: line.reason,
-  detail: line.detail,
-})
+export const viewJobEvent = (line: JobEventLine): EventView =>
+  toWire(eventSchema, line, {
+    id: formatCursor(line),
+    subject: { type: line.subjectType, id: line.subjectId },
+    from: line.fromState,
+    to: line.toState,
+  })

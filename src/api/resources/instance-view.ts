@@ -14,7 +14,8 @@ import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { severities } from '../../domain/inventory/rules/rule.ts'
 import { trackingState } from '../../domain/inventory/tracking.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { momentOrNull } from '../route.ts'
+import { factsToWire, toWire } from '../wire.ts'
 import { effectiveFactsSchema, instanceFactsSchema, shownFacts } from './facts-schema.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -124,37 +125,21 @@ export const overridesOf = (row: { readonly overrides: Record<string, unknown> }
 
 export const effectiveOf = (row: InstanceLine): EffectiveFacts => applyOverrides(row.facts, overridesOf(row))
 
+const summaryOf = (row: InstanceLine, facts: EffectiveFacts) => ({
+  name: facts.name,
+  disks: facts.disks.length,
+  disk_bytes: facts.disks.reduce((sum, disk) => sum + disk.capacity, 0),
+  nics: facts.nics.length,
+  tracking: trackingState(row.facts, row.tracking),
+  readiness: row.readiness as InstanceSummary['readiness'],
+  has_overrides: Object.keys(row.overrides).length > 0,
+  has_pending: row.pending !== null,
+  problem: row.problem?.message ?? null,
+})
+
 export const viewInstanceSummary = (row: InstanceLine): InstanceSummary => {
   const facts = effectiveOf(row)
-  return {
-    id: row.id,
-    source: row.source,
-    ref: row.ref,
-    uuid: row.uuid,
-    name: facts.name,
-    location: row.location,
-    power_state: facts.power_state,
-    os_type: facts.os_type,
-    distribution: facts.distribution,
-    distribution_version: facts.distribution_version,
-    cpus: facts.cpus,
-    memory: facts.memory,
-    disks: facts.disks.length,
-    disk_bytes: facts.disks.reduce((sum, disk) => sum + disk.capacity, 0),
-    nics: facts.nics.length,
-    tracking: trackingState(row.facts, row.tracking),
-    readiness: row.readiness as InstanceSummary['readiness'],
-    findings: [...row.findings],
-    ignored: row.ignored,
-    frozen_by: row.frozenBy,
-    migrated: row.migrated,
-    has_overrides: Object.keys(row.overrides).length > 0,
-    has_pending: row.pending !== null,
-    problem: row.problem?.message ?? null,
-    revision: row.revision,
-    changed_at: moment(row.changedAt),
-    gone_at: momentOrNull(row.goneAt),
-  }
+  return factsToWire(instanceSummary, { facts, row }, summaryOf(row, facts))
 }
 
 /** What an instance's page needs beside its row. */
@@ -167,25 +152,14 @@ export interface InstanceSurroundings {
 const viewFinding = (finding: FindingLine, waivers: readonly WaiverLine[]): z.infer<typeof findingSchema> => {
   const rule = findRule(finding.rule)
   const waiver = finding.waived ? waivers.find((candidate) => candidate.rule === finding.rule) : undefined
-  return {
-    rule: finding.rule,
-    severity: finding.severity,
+  return toWire(findingSchema, finding, {
     title: rule?.title ?? finding.rule,
     remedy: rule?.remedy ?? '',
     waivable: rule?.waivable ?? false,
-    evidence: [...finding.evidence],
-    waived: finding.waived,
     waiver: waiver
-      ? {
-          id: waiver.id,
-          reason: waiver.reason,
-          by: waiver.createdBy,
-          until: momentOrNull(waiver.until),
-          fleet_wide: waiver.instanceId === null,
-        }
+      ? toWire(waiverRef, waiver, { by: waiver.createdBy, fleet_wide: waiver.instanceId === null })
       : null,
-    since: moment(finding.since),
-  }
+  })
 }
 
 const placeNics = (facts: EffectiveFacts, networks: readonly NetworkLine[]): InstanceDetail['networks'] => {
@@ -213,22 +187,19 @@ const viewPending = ({ facts, pending, pendingSince }: InstanceLine): InstanceDe
 
 export const viewInstance = (row: InstanceLine, around: InstanceSurroundings): InstanceDetail => {
   const effective = effectiveOf(row)
-  return {
-    ...viewInstanceSummary(row),
-    facts: shownFacts(row.facts),
-    effective: shownFacts(effective),
-    overrides: row.overrides,
-    overrides_version: row.version,
-    disk_tracking: { ...row.tracking },
-    ignored_detail: row.ignoredDetail,
-    notes: [...row.notes],
-    reading_problem: row.problem
-      ? { code: row.problem.code, message: row.problem.message, remedy: row.problem.remedy }
-      : null,
-    pending: viewPending(row),
-    findings: around.findings.map((finding) => viewFinding(finding, around.waivers)),
-    networks: placeNics(effective, around.networks),
-    first_seen_at: moment(row.firstSeenAt),
-    pending_since: momentOrNull(row.pendingSince),
-  }
+  return factsToWire(
+    instanceDetail,
+    { facts: effective, row },
+    {
+      ...summaryOf(row, effective),
+      facts: shownFacts(row.facts),
+      effective: shownFacts(effective),
+      overrides_version: row.version,
+      disk_tracking: { ...row.tracking },
+      reading_problem: row.problem && toWire(errorSchema, row.problem),
+      pending: viewPending(row),
+      findings: around.findings.map((finding) => viewFinding(finding, around.waivers)),
+      networks: placeNics(effective, around.networks),
+    },
+  )
 }

@@ -21,7 +21,7 @@ import { type InstanceTest, instanceFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../page.ts'
 import { etagOf } from '../preconditions.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
-import { type ScanOutcome, scan } from '../scan.ts'
+import { scan, scanFields, scanShape } from '../scan.ts'
 import { requireInstance } from './instance-overrides.ts'
 import { instanceDetail, instanceSummary, viewInstance, viewInstanceSummary } from './instance-view.ts'
 import { presence, presenceFlag } from './site-things.ts'
@@ -47,14 +47,6 @@ export const choiceShape = {
       'Whether those are meant whose verified copy has taken their place, whatever became of the entry.',
   }),
   filter: filterText,
-}
-
-export const scanShape = {
-  scanned: z.int().openapi({ description: 'How many were looked at.' }),
-  error_count: z.int(),
-  errors: z
-    .array(z.object({ id: z.uuid(), message: z.string() }))
-    .openapi({ description: 'The first of those that the filter could not judge; they did not match.' }),
 }
 
 export const instancePageSchema = pageOf(instanceSummary, 'InstancePage')
@@ -120,12 +112,6 @@ export const choiceOf = (query: Choice): InstanceFilter => ({
   ignored: presenceFlag(query.ignored),
   gone: presenceFlag(query.gone),
   migrated: presenceFlag(query.migrated),
-})
-
-export const scanFields = (outcome: ScanOutcome) => ({
-  scanned: outcome.scanned,
-  error_count: outcome.errorCount,
-  errors: [...outcome.errors],
 })
 
 /** One page of the instances that fit: found by as little of them as the filter needs, then read whole. */

@@ -13,7 +13,8 @@ import {
   type WaitBound,
 } from '../../domain/job/why-not-running.ts'
 import { entryWaitBound } from '../../domain/migration/wait-bound.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { moment } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from './schemas.ts'
 
 const errorSchema = z
@@ -92,54 +93,31 @@ export const jobSchema = z
   .openapi('Job')
 
 type JobError = z.infer<typeof errorSchema>
+export type JobSummary = z.infer<typeof jobSummarySchema>
+export type JobView = z.infer<typeof jobSchema>
 
-export const viewJobSummary = (job: JobLine): z.infer<typeof jobSummarySchema> => ({
-  id: job.id,
-  kind: job.kind,
+const summaryOf = (job: JobLine) => ({
   subject: { type: job.subjectType, id: job.subjectId },
-  state: job.state,
-  priority: job.priority,
-  lane: job.lane,
-  attempt: job.attempt,
-  generation: job.generation,
-  wait_reason: job.waitReason,
-  progress: job.progress,
   error: job.error as JobError | null,
-  created_by: job.createdBy,
-  created_at: moment(job.createdAt),
-  started_at: momentOrNull(job.startedAt),
-  finished_at: momentOrNull(job.finishedAt),
 })
+
+export const viewJobSummary = (job: JobLine) => toWire(jobSummarySchema, job, summaryOf(job))
 
 /** A job with the answer to "why does it not run?", looked up now. */
-export const viewJob = async (
-  db: Queryable,
-  job: JobDetail,
-  silentMs: number,
-): Promise<z.infer<typeof jobSchema>> => ({
-  ...viewJobSummary(job),
-  payload: job.payload,
-  payload_version: job.payloadVersion,
-  run_after: moment(job.runAfter),
-  deadline: momentOrNull(job.deadline),
-  environment_attempt: job.environmentAttempt,
-  lost: job.lost,
-  lease_epoch: job.leaseEpoch,
-  lease_until: momentOrNull(job.leaseUntil),
-  worker_id: job.state === 'running' ? job.workerId : null,
-  tokens: job.tokens,
-  wait: await waitOf(db, job, silentMs),
-  cancel: job.cancelRequestedAt
-    ? {
-        requested_at: moment(job.cancelRequestedAt),
-        by: job.cancelRequestedBy ?? '',
-        reason: job.cancelReason ?? '',
-      }
-    : null,
-  result: job.result,
-  effects: { open: job.openEffects, debts: job.debts },
-  trace: job.trace,
-})
+export const viewJob = async (db: Queryable, job: JobDetail, silentMs: number): Promise<JobView> =>
+  toWire(jobSchema, job, {
+    ...summaryOf(job),
+    worker_id: job.state === 'running' ? job.workerId : null,
+    wait: await waitOf(db, job, silentMs),
+    cancel: job.cancelRequestedAt
+      ? {
+          requested_at: moment(job.cancelRequestedAt),
+          by: job.cancelRequestedBy ?? '',
+          reason: job.cancelReason ?? '',
+        }
+      : null,
+    effects: { open: job.openEffects, debts: job.debts },
+  })
 
 const waitOf = async (
   db: Queryable,
@@ -167,11 +145,5 @@ const boundOf = async (db: Queryable, job: JobDetail): Promise<WaitBound | null>
   })
 }
 
-const viewWait = (wait: Wait, lines: readonly TokenLine[]): z.infer<typeof waitSchema> => ({
-  reason: wait.reason,
-  detail: wait.detail,
-  since: moment(wait.since),
-  until: momentOrNull(wait.until),
-  ends_when: wait.endsWhen,
-  ...(lines.length > 0 ? { tokens: lines.map((line) => ({ ...line })) } : {}),
-})
+const viewWait = (wait: Wait, lines: readonly TokenLine[]): z.infer<typeof waitSchema> =>
+  toWire(waitSchema, wait, lines.length > 0 ? { tokens: lines.map((line) => ({ ...line })) } : {})

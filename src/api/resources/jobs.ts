@@ -12,7 +12,8 @@ import type { ApiDeps } from '../env.ts'
 import { once, requestKey } from '../idempotency.ts'
 import { eventKey, pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { fieldErrors, notFound, problem } from '../problem.ts'
-import { defineRoute, idParams, json, jsonBody, newResource } from '../route.ts'
+import { listRoute, showRoute } from '../read-routes.ts'
+import { defineRoute, idParams, json, jsonBody } from '../route.ts'
 import { effectSchema, viewEffect } from './effect-view.ts'
 import { eventSchema, viewJobEvent } from './event-view.ts'
 import { jobSchema, jobSummarySchema, viewJob, viewJobSummary } from './job-view.ts'
@@ -20,23 +21,44 @@ import { anything, jobStateSchema, laneName, parseSubject, subjectInput, subject
 
 const tag = 'Jobs'
 
-const list = defineRoute({
-  method: 'get',
+const dateOf = (text: string | undefined): Date | undefined =>
+  text === undefined ? undefined : new Date(text)
+
+const list = listRoute({
   path: '/jobs',
-  role: 'viewer',
   tag,
   summary: 'List jobs, the newest first',
-  request: {
-    query: pageQuery.extend({
-      state: jobStateSchema.optional(),
-      kind: z.string().max(64).optional(),
-      lane: laneName.optional(),
-      subject: subjectQuery,
-      created_after: z.iso.datetime({ offset: true }).optional(),
-      created_before: z.iso.datetime({ offset: true }).optional(),
-    }),
+  query: {
+    state: jobStateSchema.optional(),
+    kind: z.string().max(64).optional(),
+    lane: laneName.optional(),
+    subject: subjectQuery,
+    created_after: z.iso.datetime({ offset: true }).optional(),
+    created_before: z.iso.datetime({ offset: true }).optional(),
   },
-  responses: { 200: json(pageOf(jobSummarySchema, 'JobPage'), 'A page of jobs') },
+  item: jobSummarySchema,
+  page: 'JobPage',
+  says: 'A page of jobs',
+  read: ({ db }, { state, kind, lane, ...asked }, at) => {
+    const subject = parseSubject(asked.subject)
+    const created = {
+      createdAfter: dateOf(asked.created_after),
+      createdBefore: dateOf(asked.created_before),
+    }
+    return listJobs(db, { state, kind, lane, subject, ...created }, at)
+  },
+  view: viewJobSummary,
+})
+
+const show = showRoute({
+  path: '/jobs/{id}',
+  tag,
+  summary: 'Show a job, and why it does not run',
+  schema: jobSchema,
+  says: 'The job',
+  noun: 'job',
+  find: ({ db }, id) => getJob(db, id),
+  view: (job, { db, leaseMs }) => viewJob(db, job, leaseMs),
 })
 
 const create = defineRoute({
@@ -84,16 +106,6 @@ const create = defineRoute({
   },
 })
 
-const show = defineRoute({
-  method: 'get',
-  path: '/jobs/{id}',
-  role: 'viewer',
-  tag,
-  summary: 'Show a job, and why it does not run',
-  request: { params: idParams },
-  responses: { 200: json(jobSchema, 'The job') },
-})
-
 const events = defineRoute({
   method: 'get',
   path: '/jobs/{id}/events',
@@ -114,9 +126,6 @@ const effects = defineRoute({
   responses: { 200: json(pageOf(effectSchema, 'EffectPage'), 'A page of effects') },
 })
 
-const dateOf = (text: string | undefined): Date | undefined =>
-  text === undefined ? undefined : new Date(text)
-
 /** The ledger checks it again; here every field that is wrong is told, not the first. */
 const checkPayload = (kind: string, payload: unknown): void => {
   const parsed = findKind(kind)?.payload.safeParse(payload)
@@ -135,26 +144,7 @@ const checkPayload = (kind: string, payload: unknown): void => {
 
 /** `/jobs`: everything but the verbs, which are in job-verbs.ts. */
 export const jobs = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const query = c.req.valid('query')
-      const rows = await listJobs(
-        deps.db,
-        {
-          state: query.state,
-          kind: query.kind,
-          lane: query.lane,
-          subject: parseSubject(query.subject),
-          createdAfter: dateOf(query.created_after),
-          createdBefore: dateOf(query.created_before),
-        },
-        { before: readCursor('jobs', uuidKey, query.cursor), limit: query.limit + 1 },
-      )
-      return c.json(
-        toPage(rows, { list: 'jobs', limit: query.limit, key: (row) => row.id, item: viewJobSummary }),
-        200,
-      )
-    })
+  show(deps, list(deps))
     .openapi(create, async (c) => {
       const { deadline, run_after_ms: runAfterMs, ...body } = c.req.valid('json')
       requireSmall(body.payload)
@@ -179,12 +169,6 @@ export const jobs = (deps: ApiDeps) =>
       })
       nudge(deps.db)
       return c.json(answer.body, 202)
-    })
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const job = await getJob(deps.db, id)
-      if (!job) throw notFound('job', id)
-      return c.json(await viewJob(deps.db, job, deps.leaseMs), 200)
     })
     .openapi(events, async (c) => {
       const { id } = c.req.valid('param')

@@ -5,7 +5,7 @@ import { operationKinds } from '../../domain/operation/kinds.ts'
 import { machineOrigins } from '../../domain/operation/origin.ts'
 import { machinePhases } from '../../domain/operation/phase.ts'
 import { activeStates } from '../../domain/operation/state.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 export const machinePower = z.enum(['on', 'off', 'suspended', 'unknown'])
@@ -63,30 +63,12 @@ const operationOf = (line: MachineLine): MachineView['operation'] =>
         state: line.operationState as (typeof activeStates)[number],
       }
 
-export const viewMachine = (line: MachineLine): MachineView => ({
-  id: line.id,
-  target: line.target,
-  ref: line.ref,
-  name: line.name,
-  uuid: line.uuid,
-  project: line.project,
-  host: line.host,
-  power: line.power as z.infer<typeof machinePower>,
-  phase: phaseOfLine(line),
-  hibernated: line.savedState !== null,
-  cpus: line.cpus,
-  memory: line.memory,
-  run_policy: line.runPolicy,
-  stopped_at: momentOrNull(line.stoppedAt),
-  origin: line.origin as z.infer<typeof machineOrigin>,
-  instance_id: line.instanceId,
-  entry_id: line.atEntry,
-  batch: line.batch,
-  in_migration: line.inMigration,
-  operation: operationOf(line),
-  queued: line.queued,
-  seen_at: moment(line.seenAt),
-  created_at: moment(line.createdAt),
-  gone_at: momentOrNull(line.goneAt),
-  version: line.version,
-})
+export const viewMachine = (line: MachineLine): MachineView =>
+  toWire(machineSchema, line, {
+    power: line.power as z.infer<typeof machinePower>,
+    phase: phaseOfLine(line),
+    hibernated: line.savedState !== null,
+    origin: line.origin as z.infer<typeof machineOrigin>,
+    entry_id: line.atEntry,
+    operation: operationOf(line),
+  })

@@ -22,8 +22,8 @@ import { pageOf, pageQuery } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { scanFields, scanShape } from '../scan.ts'
 import { wholePage } from '../whole-page.ts'
-import { scanFields, scanShape } from './instances.ts'
 import {
   machineOrigin,
   machinePhase,

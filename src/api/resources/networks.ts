@@ -18,8 +18,10 @@ import { nudge } from '../../ledger/nudge.ts'
 import type { ApiDeps } from '../env.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
-import { placeShape, projectsShape, viewPlace } from './site-things.ts'
+import { showRoute } from '../read-routes.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, jsonBody } from '../route.ts'
+import { factsToWire } from '../wire.ts'
+import { placeOf, placeShape, projectsShape } from './site-things.ts'
 
 const tag = 'Networks'
 
@@ -51,24 +53,30 @@ export const networkSchema = z
   })
   .openapi('Network')
 
-export const viewNetwork = (row: NetworkLine): z.infer<typeof networkSchema> => ({
-  ...viewPlace(row),
-  ...row.facts,
-  subnets: [...row.facts.subnets],
-  projects: row.facts.projects && [...row.facts.projects],
-  overrides: row.overrides,
-  version: row.version,
-  placement: row.role === 'source' ? placeNetwork(row.facts, row.overrides) : null,
-})
+export type NetworkView = z.infer<typeof networkSchema>
 
-const show = defineRoute({
-  method: 'get',
+export const viewNetwork = (row: NetworkLine): NetworkView =>
+  factsToWire(
+    networkSchema,
+    { facts: row.facts, row },
+    {
+      ...placeOf(row),
+      subnets: [...row.facts.subnets],
+      ...(row.facts.projects ? { projects: [...row.facts.projects] } : {}),
+      placement: row.role === 'source' ? placeNetwork(row.facts, row.overrides) : null,
+    },
+  )
+
+const show = showRoute({
   path: '/networks/{id}',
-  role: 'viewer',
   tag,
   summary: 'Show a network and where its cards land',
-  request: { params: idParams },
-  responses: { 200: json(networkSchema, 'The network; its ETag is for If-Match') },
+  schema: networkSchema,
+  says: 'The network; its ETag is for If-Match',
+  noun: 'network',
+  find: ({ db }, id) => findNetwork(db, id),
+  view: viewNetwork,
+  version: (row) => row.version,
 })
 
 const write = defineRoute({
@@ -117,13 +125,7 @@ const replace = async (
 
 /** `/networks/{id}` and its overrides; the lists are in instances.ts, which share their scan. */
 export const networks = (deps: ApiDeps) =>
-  newResource()
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const row = requireNetwork(await findNetwork(deps.db, id), id)
-      c.header('ETag', etagOf(row.version))
-      return c.json(viewNetwork(row), 200)
-    })
+  show(deps)
     .openapi(write, async (c) => {
       const row = (await deps.db.begin((tx) =>
         replace(tx, {

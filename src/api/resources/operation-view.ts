@@ -7,7 +7,8 @@ import { operationCauses, operationKinds } from '../../domain/operation/kinds.ts
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { operationStates } from '../../domain/operation/state.ts'
 import { whyItWaits } from '../../domain/operation/why-it-waits.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { anything, timestamp } from './schemas.ts'
 
 export const operationKind = z.enum(operationKinds)
@@ -125,63 +126,25 @@ export const viewOperation = (
 ): OperationView => {
   const reason = line.shownReason
   const text = operationReasons[reason]
-  return {
-    id: line.id,
-    machine_id: line.machineId,
+  return toWire(operationSchema, line, {
     machine: line.machineName,
-    target: line.target,
-    kind: line.kind,
-    force: line.force,
-    params: line.params,
-    state: line.state,
     reason,
     retryable: text.retryable,
     // The stored sentence belongs to the stored reason.
     message: reason === line.reason ? line.message : `${text.title}.`,
     remedy: line.error?.remedy ?? text.remedy,
-    error: line.error === null ? null : { ...line.error },
     waits: viewWait(line, slots),
-    on_conflict: line.onConflict,
-    cause: line.cause,
-    resumes: line.resumes,
     comes_back_at: momentOrNull(line.comeBackAt),
     comes_back_until: momentOrNull(
       line.comeBackAt && line.finishedAt ? comesBackUntil(line.finishedAt) : null,
     ),
-    progress: line.progress,
-    past_return: line.pastReturn,
-    position: line.position,
-    behind: line.behind,
-    blocker: line.blocker,
-    superseded_by: line.supersededBy,
-    supersedes: [...line.supersedes],
-    job_id: line.jobId,
-    result: line.result,
-    deadline_seconds: line.deadlineSeconds,
-    deadline_at: momentOrNull(line.deadlineAt),
-    expires_at: moment(line.expiresAt),
     in_line_since: line.finishedAt === null ? momentOrNull(line.inLineSince) : null,
-    created_by: line.createdBy,
-    created_at: moment(line.createdAt),
-    started_at: momentOrNull(line.startedAt),
-    finished_at: momentOrNull(line.finishedAt),
-    settled_at: momentOrNull(line.settledAt),
-  }
+  })
 }
 
 const viewWait = (line: OperationLine, slots: readonly SlotView[] | null): OperationView['waits'] => {
   const wait = whyItWaits(line)
-  if (!wait) return null
-  return {
-    reason: wait.reason,
-    detail: wait.detail,
-    since: moment(wait.since),
-    until: momentOrNull(wait.until),
-    ends_when: wait.endsWhen,
-    error: wait.error === null ? null : { ...wait.error },
-    older: [...line.older],
-    slots: slots === null ? null : [...slots],
-  }
+  return wait && toWire(waitsSchema, wait, { older: [...line.older], slots: slots && [...slots] })
 }
 
 /** `signal`: what its effects tell; null: they are forgotten. */

@@ -1,7 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { ChosenMachine } from '../../../db/queries/choose-machines.ts'
 import { writeCursor } from '../page.ts'
-import { type scanFields, scanShape } from './instances.ts'
+import { type scanFields, scanShape } from '../scan.ts'
 import { operationReason } from './operation-view.ts'
 
 const shownRefused = 50

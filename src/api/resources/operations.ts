@@ -22,8 +22,8 @@ import { operationFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery } from '../page.ts'
 import { problem } from '../problem.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
+import { scanFields, scanShape } from '../scan.ts'
 import { wholePage } from '../whole-page.ts'
-import { scanFields, scanShape } from './instances.ts'
 import {
   conditionsSchema,
   operationCause,

@@ -7,7 +7,8 @@ import { resumeBySomebody } from '../../migration/resume-work.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, json, jsonBody, moment, newResource } from '../route.ts'
+import { defineRoute, json, jsonBody, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { laneName, reasonText, timestamp } from './schemas.ts'
 
 const tag = 'Pauses'
@@ -62,14 +63,7 @@ const remove = defineRoute({
   responses: { 204: { description: 'It goes on' } },
 })
 
-const view = (line: PauseLine): z.infer<typeof pauseSchema> => ({
-  scope: line.scope,
-  name: line.name,
-  reason: line.reason,
-  paused_by: line.pausedBy,
-  paused_at: moment(line.pausedAt),
-  running: line.running,
-})
+const view = (line: PauseLine) => toWire(pauseSchema, line)
 
 export const pauses = (deps: ApiDeps) =>
   newResource()

@@ -52,6 +52,9 @@ const planSchema = z
   })
   .openapi('Plan')
 
+export type PlanSummary = z.infer<typeof planSummary>
+export type PlanView = z.infer<typeof planSchema>
+
 const plan = defineRoute({
   method: 'post',
   path: '/batches/{name}/:verb{:plan}',

@@ -14,6 +14,7 @@ import { hasLeftovers } from '../../migration/entry-verbs.ts'
 import { projectWindow } from '../../migration/project-window.ts'
 import { readChoices } from '../../migration/read-choices.ts'
 import { moment, momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { awayOf, downSchema, viewDown } from './down-view.ts'
 import { choicesSchema } from './entry-choices.ts'
 import { viewJob } from './job-view.ts'
@@ -65,6 +66,8 @@ const summaryShape = {
 }
 
 export const entrySummary = z.object(summaryShape).openapi('QueueEntrySummary')
+
+export type EntrySummary = z.infer<typeof entrySummary>
 
 const windowSchema = z.object({
   name: z.string(),
@@ -129,6 +132,8 @@ export const entrySchema = z
   })
   .openapi('QueueEntry')
 
+export type EntryView = z.infer<typeof entrySchema>
+
 /** Of the work that runs, with its pace; else of all copies. */
 const viewProgress = (row: EntryLine): z.infer<typeof progressSchema> | null => {
   const live = row.jobOpen && row.jobProgress !== null
@@ -147,31 +152,19 @@ const viewProgress = (row: EntryLine): z.infer<typeof progressSchema> | null => 
   }
 }
 
-export const viewEntrySummary = (row: EntryLine): z.infer<typeof entrySummary> => ({
-  id: row.id,
-  batch: row.batch,
-  instance_id: row.instanceId,
-  name: row.name,
-  source: row.source,
-  target: row.target,
+const summaryOf = (row: EntryLine) => ({
   state: row.state as EntryPlace['state'],
   stage: row.stage as EntryPlace['stage'],
-  reason: row.reason,
-  message: row.message,
-  since: moment(row.since),
   next_look_at: moment(row.lookAt),
-  window: row.window,
-  running: row.running,
   job:
     row.jobOpen && row.jobId !== null
       ? { id: row.jobId, kind: row.jobKind ?? '', state: row.jobState ?? '' }
       : null,
   progress: viewProgress(row),
-  certificate_id: row.certificateId,
   down: viewDown(row),
-  created_at: moment(row.createdAt),
-  finished_at: momentOrNull(row.finishedAt),
 })
+
+export const viewEntrySummary = (row: EntryLine) => toWire(entrySummary, row, summaryOf(row))
 
 interface KeptPlacement extends Placement {
   readonly why?: readonly { readonly what: string; readonly value: string; readonly because: string }[]
@@ -258,18 +251,12 @@ const viewReasons = (row: EntryDetail) => {
 }
 
 /** An entry with everything that a person may ask of it, looked up now. */
-export const readEntry = async (
-  db: Queryable,
-  row: EntryDetail,
-  silentMs: number,
-): Promise<z.infer<typeof entrySchema>> => {
+export const readEntry = async (db: Queryable, row: EntryDetail, silentMs: number): Promise<EntryView> => {
   const { why, log, placement } = splitPlacement(row.placement)
-  return {
-    ...viewEntrySummary(row),
+  return toWire(entrySchema, row, {
+    ...summaryOf(row),
     window: await windowOf(db, row),
     ...viewReasons(row),
-    error: row.error ? { ...row.error } : null,
-    force: row.force,
     placement: placement && { ...placement },
     target_machine: row.machineRef,
     why_here: why.map((one) => ({ ...one })),
@@ -277,19 +264,12 @@ export const readEntry = async (
     pending: viewPending(row, placement),
     ...(await workOf(db, row, silentMs)),
     away: awayOf(row).map(({ since, ...site }) => ({ ...site, since: moment(new Date(since)) })),
-    source_stopped_at: momentOrNull(row.sourceStoppedAt),
-    synced_at: momentOrNull(row.syncedAt),
-    retries: row.retries,
     effects: await countEntryEffects(db, row.id),
-    intent: row.intent,
     verbs: entryVerbs(
       { state: row.state as EntryPlace['state'], stage: row.stage as EntryPlace['stage'] },
       { leftovers: hasLeftovers(row) },
     ),
     choices: await readChoices(db, row),
     events: `/v1/events?subject=entry/${row.id}`,
-    facts: row.facts,
-    version: row.version,
-    updated_at: moment(row.updatedAt),
-  }
+  })
 }

@@ -20,8 +20,7 @@ import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound } from '../problem.ts'
 import { defineRoute, idParams, ifMatchHeaders, json, newResource } from '../route.ts'
-import { scan } from '../scan.ts'
-import { scanFields, scanShape } from './instances.ts'
+import { scan, scanFields, scanShape } from '../scan.ts'
 import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-answer.ts'
 import { confirmFinished } from './schemas.ts'
 

@@ -98,12 +98,7 @@ const jobsOf = (body: z.infer<typeof newSelfTest>, lane: string, createdBy: stri
 }
 
 /** Commits the jobs of a self-test; the name of their lane comes back. Call `nudge` after the commit. */
-export const startSelfTest = async (
-  tx: Tx,
-  asked: z.input<typeof newSelfTest>,
-  by: string,
-): Promise<string> => {
-  const body = newSelfTest.parse(asked)
+const startSelfTest = async (tx: Tx, body: z.infer<typeof newSelfTest>, by: string): Promise<string> => {
   const lane = `${lanePrefix}${uuidv7()}`
   await enqueue(tx, jobsOf(body, lane, by))
   await insertAuditEvent(tx, {

@@ -6,7 +6,8 @@ import { rotateSigningKey } from '../../certificate/installation-key.ts'
 import { publicPem } from '../../certificate/signing.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { defineRoute, json, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, json, newResource } from '../route.ts'
+import { toWire } from '../wire.ts'
 
 const tag = 'Certificates'
 
@@ -59,16 +60,13 @@ const rotate = defineRoute({
 
 const readKeys = async (db: Parameters<typeof listSigningKeys>[0]) => {
   const keys = await listSigningKeys(db)
-  return keys.map(({ id, publicKey, signs, createdAt, retiredAt, follows, vouched }) => ({
-    id,
-    algorithm: 'ed25519' as const,
-    public_key: publicPem(publicKey),
-    signs,
-    created_at: createdAt.toISOString(),
-    retired_at: momentOrNull(retiredAt),
-    follows,
-    vouched: vouched?.toString('base64') ?? null,
-  }))
+  return keys.map((key) =>
+    toWire(signingKeySchema, key, {
+      algorithm: 'ed25519',
+      public_key: publicPem(key.publicKey),
+      vouched: key.vouched?.toString('base64') ?? null,
+    }),
+  )
 }
 
 const rotateKey = async (tx: Tx, deps: ApiDeps, by: string) => {

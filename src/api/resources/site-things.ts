@@ -10,7 +10,8 @@ import { nameSchema } from '../../domain/job/kind.ts'
 import type { ApiDeps } from '../env.ts'
 import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { problem } from '../problem.ts'
-import { defineRoute, json, moment, momentOrNull, newResource } from '../route.ts'
+import { defineRoute, json, newResource } from '../route.ts'
+import { factsToWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 /** `false` unless asked for: what counts now. */
@@ -55,14 +56,9 @@ export const placeShape = {
   gone_at: timestamp.nullable(),
 }
 
-export const viewPlace = (row: ThingLine<unknown>) => ({
-  id: row.id,
+export const placeOf = (row: ThingLine<unknown>) => ({
   source: row.role === 'source' ? row.site : null,
   target: row.role === 'target' ? row.site : null,
-  revision: row.revision,
-  first_seen_at: moment(row.firstSeenAt),
-  changed_at: moment(row.changedAt),
-  gone_at: momentOrNull(row.goneAt),
 })
 
 const hostShape = {
@@ -135,7 +131,8 @@ const thingList = <Table extends ThingTable>(noun: Noun<Table>) => {
         list: noun.table,
         limit: query.limit,
         key: (row) => row.id,
-        item: (row) => ({ ...viewPlace(row), ...row.facts }),
+        item: (row) =>
+          factsToWire<z.ZodObject, object, object>(item, { facts: row.facts, row }, placeOf(row)),
       })
       return c.json(page as never, 200)
     })

@@ -9,8 +9,9 @@ import {
 import { readSettings, type SiteRole, settingsSchemaOf } from '../../domain/inventory/site-settings.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
 import { platformKinds } from '../../platforms/connection.ts'
-import { moment, momentOrNull } from '../route.ts'
+import { moment } from '../route.ts'
 import { refuseCa, refuseEndpoint, tidyEndpoint, tidyFingerprint } from '../site-credentials.ts'
+import { toWire } from '../wire.ts'
 import { downListSchema, readDown } from './down-view.ts'
 import { anything, timestamp } from './schemas.ts'
 
@@ -98,7 +99,33 @@ export const siteChangeSchema = (role: SiteRole) =>
 
 const certificateSchema = z.record(z.string(), z.string())
 
-const errorShape = { code: z.string(), message: z.string(), remedy: z.string() }
+const errorSchema = z.object({ code: z.string(), message: z.string(), remedy: z.string() })
+
+const connectivitySchema = z
+  .object({
+    state: z.enum(connectivityStates),
+    since: timestamp,
+    code: z.string().nullable(),
+    message: z.string().nullable(),
+    remedy: z.string().nullable(),
+    checked_at: timestamp.nullable(),
+    next_check_at: timestamp,
+    seen_certificate: certificateSchema
+      .nullable()
+      .openapi({ description: 'What answered and waits for `:confirm-fingerprint`.' }),
+  })
+  .openapi('Connectivity')
+
+const syncSchema = z
+  .object({
+    job_id: z.uuid().nullable().openapi({ description: 'The job that syncs now.' }),
+    synced_at: timestamp.nullable(),
+    full_synced_at: timestamp.nullable(),
+    next_at: timestamp.nullable().openapi({ description: 'null: only by hand.' }),
+    error: errorSchema.nullable(),
+    result: anything.nullable().openapi({ description: 'What the last sync saw and changed.' }),
+  })
+  .openapi('SyncState')
 
 const siteShape = (role: SiteRole) => ({
   id: z.uuid(),
@@ -110,35 +137,13 @@ const siteShape = (role: SiteRole) => ({
   ca: z.string(),
   fingerprint: z.string(),
   settings: settingsOf(role),
-  connectivity: z
-    .object({
-      state: z.enum(connectivityStates),
-      since: timestamp,
-      code: z.string().nullable(),
-      message: z.string().nullable(),
-      remedy: z.string().nullable(),
-      checked_at: timestamp.nullable(),
-      next_check_at: timestamp,
-      seen_certificate: certificateSchema
-        .nullable()
-        .openapi({ description: 'What answered and waits for `:confirm-fingerprint`.' }),
-    })
-    .openapi('Connectivity'),
+  connectivity: connectivitySchema,
   identity: certificateSchema
     .nullable()
     .openapi({ description: 'Who answered: product, version, instance.' }),
   capabilities: z.array(z.string()),
   syncing: z.boolean(),
-  sync: z
-    .object({
-      job_id: z.uuid().nullable().openapi({ description: 'The job that syncs now.' }),
-      synced_at: timestamp.nullable(),
-      full_synced_at: timestamp.nullable(),
-      next_at: timestamp.nullable().openapi({ description: 'null: only by hand.' }),
-      error: z.object(errorShape).nullable(),
-      result: anything.nullable().openapi({ description: 'What the last sync saw and changed.' }),
-    })
-    .openapi('SyncState'),
+  sync: syncSchema,
   revision: z.int().openapi({ description: 'Goes up with every sync that changed something.' }),
   version: z.int(),
   created_by: z.string(),
@@ -188,44 +193,22 @@ export const explainConnectivity = (
 export const viewSite = (site: SiteLine): SiteView => {
   const role = site.role as SiteRole
   const settings = readSettings(role, site.settings)
-  return {
-    id: site.id,
-    name: site.name,
+  return toWire(siteSchema(role), site, {
     kind: site.kind as SiteView['kind'],
-    endpoint: site.endpoint,
-    username: site.username,
-    has_password: site.hasPassword,
-    ca: site.ca,
-    fingerprint: site.fingerprint,
     settings,
-    connectivity: {
-      state: site.connectivity as SiteView['connectivity']['state'],
+    connectivity: toWire(connectivitySchema, site, {
+      state: site.connectivity as ConnectivityState,
       since: moment(site.connectivitySince),
       code: site.connectivityError?.code ?? null,
       ...explainConnectivity(site),
-      checked_at: momentOrNull(site.checkedAt),
-      next_check_at: moment(site.nextCheckAt),
-      seen_certificate: site.seenCertificate,
-    },
-    identity: site.identity,
-    capabilities: site.capabilities,
-    syncing: site.syncing,
-    sync: {
+    }),
+    sync: toWire(syncSchema, site, {
       job_id: site.syncing ? site.syncJobId : null,
-      synced_at: momentOrNull(site.syncedAt),
-      full_synced_at: momentOrNull(site.fullSyncedAt),
       next_at: settings.sync_interval_seconds === 0 ? null : moment(site.nextSyncAt),
-      error: site.syncError
-        ? { code: site.syncError.code, message: site.syncError.message, remedy: site.syncError.remedy }
-        : null,
+      error: site.syncError && toWire(errorSchema, site.syncError),
       result: site.syncResult,
-    },
-    revision: site.revision,
-    version: site.version,
-    created_by: site.createdBy,
-    created_at: moment(site.createdAt),
-    updated_at: moment(site.updatedAt),
-  }
+    }),
+  })
 }
 
 export const readSiteDetail = async (db: Queryable, site: SiteLine): Promise<SiteDetail> => {

@@ -16,9 +16,9 @@ import { nudge } from '../../ledger/nudge.ts'
 import { platformKinds } from '../../platforms/connection.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { nameKey, pageOf, pageQuery, readCursor, toPage } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound } from '../problem.ts'
+import { listRoute, showRoute } from '../read-routes.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
 import { changeSite, saveLimits } from './site-change.ts'
 import { enqueueCheck } from './site-jobs.ts'
@@ -51,34 +51,37 @@ export const lockSite = async (tx: Tx, role: SiteRole, name: string): Promise<Si
   return site
 }
 
-const readingRoutes = (role: SiteRole) => {
-  const [noun, tag, schema] = [nounOf(role), tagOf(role), siteSchema(role)]
-  return {
-    list: defineRoute({
-      method: 'get',
-      path: `/${noun}`,
-      role: 'viewer',
-      tag,
-      summary: `List ${noun} by name`,
-      request: {
-        query: pageQuery.extend({
-          kind: z.enum(platformKinds).optional(),
-          connectivity: z.enum(connectivityStates).optional(),
-        }),
-      },
-      responses: { 200: json(pageOf(schema, `${tag.slice(0, -1)}Page`), `A page of ${noun}`) },
-    }),
-    show: defineRoute({
-      method: 'get',
-      path: `/${noun}/{name}`,
-      role: 'viewer',
-      tag,
-      summary: `Show a ${role}, its connection, its last sync and how much it has`,
-      description: 'The password is never shown: `has_password` says whether there is one.',
-      request: { params: siteParams },
-      responses: { 200: json(siteDetailSchema(role), `The ${role}; its ETag is for If-Match`) },
-    }),
-  }
+const readingPart = (role: SiteRole) => {
+  const [noun, tag] = [nounOf(role), tagOf(role)]
+  const list = listRoute({
+    path: `/${noun}`,
+    tag,
+    summary: `List ${noun} by name`,
+    query: {
+      kind: z.enum(platformKinds).optional(),
+      connectivity: z.enum(connectivityStates).optional(),
+    },
+    item: siteSchema(role),
+    page: `${tag.slice(0, -1)}Page`,
+    says: `A page of ${noun}`,
+    sortedBy: 'name',
+    read: ({ db }, { kind, connectivity }, at) => listSites(db, { role, kind, connectivity }, at),
+    view: viewSite,
+  })
+  const show = showRoute({
+    path: `/${noun}/{name}`,
+    tag,
+    summary: `Show a ${role}, its connection, its last sync and how much it has`,
+    description: 'The password is never shown: `has_password` says whether there is one.',
+    params: siteParams,
+    schema: siteDetailSchema(role),
+    says: `The ${role}; its ETag is for If-Match`,
+    noun: role,
+    find: ({ db }, name) => findSiteByName(db, role, name),
+    view: (site, { db }) => readSiteDetail(db, site),
+    version: (site) => site.version,
+  })
+  return (deps: ApiDeps) => show(deps, list(deps))
 }
 
 const changingRoutes = (role: SiteRole) => {
@@ -153,24 +156,6 @@ const createSite = async (tx: Tx, deps: ApiDeps, asked: NewSiteBody & { role: Si
     body: viewSite(site),
     headers: { Location: `/v1/${nounOf(role)}/${site.name}`, ETag: etagOf(site.version) },
   }
-}
-
-const readingPart = (role: SiteRole) => {
-  const { list, show } = readingRoutes(role)
-  return (deps: ApiDeps) =>
-    newResource()
-      .openapi(list, async (c) => {
-        const { limit, cursor, kind, connectivity } = c.req.valid('query')
-        const name = nounOf(role)
-        const after = readCursor(name, nameKey, cursor)
-        const rows = await listSites(deps.db, { role, kind, connectivity }, { after, limit: limit + 1 })
-        return c.json(toPage(rows, { list: name, limit, key: (row) => row.name, item: viewSite }), 200)
-      })
-      .openapi(show, async (c) => {
-        const site = await findSite(deps.db, role, c.req.valid('param').name)
-        c.header('ETag', etagOf(site.version))
-        return c.json(await readSiteDetail(deps.db, site), 200)
-      })
 }
 
 const changingPart = (role: SiteRole) => {

@@ -9,10 +9,11 @@ import {
 import { nameSchema } from '../../domain/job/kind.ts'
 import { type ApiDeps, type Role, roles } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound, problem } from '../problem.ts'
-import { defineRoute, idParams, json, jsonBody, moment, momentOrNull, newResource } from '../route.ts'
+import { listRoute } from '../read-routes.ts'
+import { defineRoute, idParams, json, jsonBody } from '../route.ts'
 import { createToken, newSecret, revokeToken } from '../tokens.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Tokens'
@@ -33,16 +34,6 @@ const tokenSchema = z.object(shape).openapi('Token')
 const tokenWithSecret = z
   .object({ ...shape, secret: z.string().openapi({ description: 'The bearer token. Shown this once.' }) })
   .openapi('TokenWithSecret')
-
-const list = defineRoute({
-  method: 'get',
-  path: '/tokens',
-  role: 'admin',
-  tag,
-  summary: 'List tokens',
-  request: { query: pageQuery },
-  responses: { 200: json(pageOf(tokenSchema, 'TokenPage'), 'A page of tokens') },
-})
 
 const create = defineRoute({
   method: 'post',
@@ -74,28 +65,22 @@ const remove = defineRoute({
   responses: { 204: { description: 'It is revoked' } },
 })
 
-const view = (row: TokenRow): z.infer<typeof tokenSchema> => ({
-  id: row.id,
-  name: row.name,
-  role: row.role as Role,
-  hint: row.hint,
-  created_by: row.createdBy,
-  created_at: moment(row.createdAt),
-  expires_at: momentOrNull(row.expiresAt),
-  last_used_at: momentOrNull(row.lastUsedAt),
-  revoked_at: momentOrNull(row.revokedAt),
+const view = (row: TokenRow) => toWire(tokenSchema, row, { role: row.role as Role })
+
+const list = listRoute({
+  path: '/tokens',
+  role: 'admin',
+  tag,
+  summary: 'List tokens',
+  item: tokenSchema,
+  page: 'TokenPage',
+  says: 'A page of tokens',
+  read: ({ db }, _, at) => listAccessTokens(db, at),
+  view,
 })
 
 export const tokens = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor } = c.req.valid('query')
-      const rows = await listAccessTokens(deps.db, {
-        before: readCursor('tokens', uuidKey, cursor),
-        limit: limit + 1,
-      })
-      return c.json(toPage(rows, { list: 'tokens', limit, key: (row) => row.id, item: view }), 200)
-    })
+  list(deps)
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const expiresAt = body.expires_at === undefined ? null : new Date(body.expires_at)

@@ -15,9 +15,10 @@ import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import { reassess } from '../../inventory/assess.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound, problem, validationProblem } from '../problem.ts'
-import { defineRoute, idParams, json, jsonBody, moment, momentOrNull, newResource } from '../route.ts'
+import { listRoute } from '../read-routes.ts'
+import { defineRoute, idParams, json, jsonBody, momentOrNull } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const tag = 'Rules'
@@ -52,18 +53,6 @@ const newWaiver = z
     example: { rule: 'no-ipv4', instance_id: null, reason: 'they get addresses by DHCP', until: null },
   })
 
-const list = defineRoute({
-  method: 'get',
-  path: '/waivers',
-  role: 'viewer',
-  tag,
-  summary: 'Who took the responsibility for which broken rule',
-  request: {
-    query: pageQuery.extend({ rule: z.string().max(100).optional(), instance_id: z.uuid().optional() }),
-  },
-  responses: { 200: json(pageOf(waiverSchema, 'RuleWaiverPage'), 'A page of waivers, the newest first') },
-})
-
 const create = defineRoute({
   method: 'post',
   path: '/waivers',
@@ -87,17 +76,18 @@ const remove = defineRoute({
   responses: { 204: { description: 'It counts again' } },
 })
 
-const view = (row: WaiverLine): z.infer<typeof waiverSchema> => ({
-  id: row.id,
-  rule: row.rule,
-  instance_id: row.instanceId,
-  instance: row.instance,
-  source: row.source,
-  reason: row.reason,
-  until: momentOrNull(row.until),
-  over: row.over,
-  created_by: row.createdBy,
-  created_at: moment(row.createdAt),
+const view = (row: WaiverLine) => toWire(waiverSchema, row)
+
+const list = listRoute({
+  path: '/waivers',
+  tag,
+  summary: 'Who took the responsibility for which broken rule',
+  query: { rule: z.string().max(100).optional(), instance_id: z.uuid().optional() },
+  item: waiverSchema,
+  page: 'RuleWaiverPage',
+  says: 'A page of waivers, the newest first',
+  read: ({ db }, { rule, instance_id: instanceId }, at) => listWaivers(db, { rule, instanceId }, at),
+  view,
 })
 
 const requireWaivable = (id: string): void => {
@@ -158,16 +148,7 @@ const give = async (
 }
 
 export const waivers = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor, rule, instance_id: instanceId } = c.req.valid('query')
-      const rows = await listWaivers(
-        deps.db,
-        { rule, instanceId },
-        { before: readCursor('waivers', uuidKey, cursor), limit: limit + 1 },
-      )
-      return c.json(toPage(rows, { list: 'waivers', limit, key: (row) => row.id, item: view }), 200)
-    })
+  list(deps)
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const by = c.get('actor').name

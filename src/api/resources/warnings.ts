@@ -10,9 +10,10 @@ import {
 import type { WarningRow } from '../../../db/schema/inventory.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, json, moment, momentOrNull, newResource } from '../route.ts'
+import { listRoute, showRoute } from '../read-routes.ts'
+import { defineRoute, idParams, json } from '../route.ts'
+import { toWire } from '../wire.ts'
 import { parseSubject, subjectQuery, timestamp } from './schemas.ts'
 
 const tag = 'Warnings'
@@ -33,32 +34,7 @@ const warningSchema = z
   })
   .openapi('Warning')
 
-const list = defineRoute({
-  method: 'get',
-  path: '/warnings',
-  role: 'viewer',
-  tag,
-  summary: 'What somebody should know, the newest first',
-  description: 'Repeats merge into one warning, and what heals goes by itself.',
-  request: {
-    query: pageQuery.extend({
-      status: z.enum(statuses).optional(),
-      type: z.string().max(100).optional(),
-      entity: subjectQuery.openapi({ description: 'type/id or type/name', example: 'source/paris' }),
-    }),
-  },
-  responses: { 200: json(pageOf(warningSchema, 'WarningPage'), 'A page of warnings') },
-})
-
-const show = defineRoute({
-  method: 'get',
-  path: '/warnings/{id}',
-  role: 'viewer',
-  tag,
-  summary: 'Show a warning',
-  request: { params: idParams },
-  responses: { 200: json(warningSchema, 'The warning') },
-})
+export type WarningView = z.infer<typeof warningSchema>
 
 const acknowledge = defineRoute({
   method: 'post',
@@ -81,17 +57,39 @@ const reopen = defineRoute({
   responses: { 200: json(warningSchema, 'It is new') },
 })
 
-const view = (row: WarningRow): z.infer<typeof warningSchema> => ({
-  id: row.id,
-  type: row.type,
-  entity: { type: row.entityType, id: row.entityId, name: row.entityName },
-  status: row.status as (typeof statuses)[number],
-  messages: row.messages.map((message) => ({ ...message })),
-  count: row.count,
-  first_seen_at: moment(row.firstSeenAt),
-  last_seen_at: moment(row.lastSeenAt),
-  acknowledged_by: row.acknowledgedBy,
-  acknowledged_at: momentOrNull(row.acknowledgedAt),
+const view = (row: WarningRow) =>
+  toWire(warningSchema, row, {
+    entity: { type: row.entityType, id: row.entityId, name: row.entityName },
+    status: row.status as (typeof statuses)[number],
+  })
+
+const list = listRoute({
+  path: '/warnings',
+  tag,
+  summary: 'What somebody should know, the newest first',
+  description: 'Repeats merge into one warning, and what heals goes by itself.',
+  query: {
+    status: z.enum(statuses).optional(),
+    type: z.string().max(100).optional(),
+    entity: subjectQuery.openapi({ description: 'type/id or type/name', example: 'source/paris' }),
+  },
+  item: warningSchema,
+  page: 'WarningPage',
+  says: 'A page of warnings',
+  read: ({ db }, { status, type, entity }, at) =>
+    listWarnings(db, { status, type, entity: parseSubject(entity) }, at),
+  view,
+})
+
+const show = showRoute({
+  path: '/warnings/{id}',
+  tag,
+  summary: 'Show a warning',
+  schema: warningSchema,
+  says: 'The warning',
+  noun: 'warning',
+  find: ({ db }, id) => findWarning(db, id),
+  view,
 })
 
 /** Doing it twice is doing it once: the first to acknowledge stays on record. */
@@ -115,22 +113,7 @@ const settle = async (
 }
 
 export const warnings = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor, status, type, entity } = c.req.valid('query')
-      const rows = await listWarnings(
-        deps.db,
-        { status, type, entity: parseSubject(entity) },
-        { before: readCursor('warnings', uuidKey, cursor), limit: limit + 1 },
-      )
-      return c.json(toPage(rows, { list: 'warnings', limit, key: (row) => row.id, item: view }), 200)
-    })
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const row = await findWarning(deps.db, id)
-      if (!row) throw notFound('warning', id)
-      return c.json(view(row), 200)
-    })
+  show(deps, list(deps))
     .openapi(acknowledge, async (c) => {
       const { id } = c.req.valid('param')
       const by = c.get('actor').name

@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import type { WebhookLine } from '../../../db/queries/webhook-rows.ts'
 import { nameSchema } from '../../domain/job/kind.ts'
-import { moment, momentOrNull } from '../route.ts'
 import { refuseUrl } from '../webhook-url.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const urlSchema = z
@@ -54,21 +54,5 @@ export const webhookWithSecret = z
   .object({ ...shape, secret: z.string().openapi({ description: 'Signs what is sent. Shown this once.' }) })
   .openapi('WebhookWithSecret')
 
-export const viewWebhook = (webhook: WebhookLine): z.infer<typeof webhookSchema> => ({
-  id: webhook.id,
-  name: webhook.name,
-  origin: webhook.origin,
-  types: webhook.types,
-  state: webhook.state,
-  version: webhook.version,
-  delivery: {
-    cursor: webhook.cursor,
-    failures: webhook.failures,
-    next_try_at: moment(webhook.nextTryAt),
-    last_error: webhook.lastError,
-    last_delivered_at: momentOrNull(webhook.lastDeliveredAt),
-  },
-  created_by: webhook.createdBy,
-  created_at: moment(webhook.createdAt),
-  updated_at: moment(webhook.updatedAt),
-})
+export const viewWebhook = (webhook: WebhookLine) =>
+  toWire(webhookSchema, webhook, { delivery: toWire(shape.delivery, webhook) })

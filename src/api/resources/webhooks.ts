@@ -16,22 +16,35 @@ import { webhookSecretPlace } from '../../seal-places.ts'
 import { sealUrl } from '../../sealing/sealed-url.ts'
 import type { ApiDeps } from '../env.ts'
 import { once } from '../idempotency.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
 import { etagOf, requireVersion } from '../preconditions.ts'
 import { notFound } from '../problem.ts'
-import { defineRoute, idParams, ifMatchHeaders, json, jsonBody, newResource } from '../route.ts'
+import { listRoute, showRoute } from '../read-routes.ts'
+import { defineRoute, idParams, ifMatchHeaders, json, jsonBody } from '../route.ts'
 import { newWebhook, viewWebhook, webhookChange, webhookSchema, webhookWithSecret } from './webhook-view.ts'
 
 const tag = 'Webhooks'
 
-const list = defineRoute({
-  method: 'get',
+const list = listRoute({
   path: '/webhooks',
-  role: 'viewer',
   tag,
   summary: 'List webhooks and how their delivery goes',
-  request: { query: pageQuery },
-  responses: { 200: json(pageOf(webhookSchema, 'WebhookPage'), 'A page of webhooks') },
+  item: webhookSchema,
+  page: 'WebhookPage',
+  says: 'A page of webhooks',
+  read: ({ db }, _, at) => listWebhooks(db, at),
+  view: viewWebhook,
+})
+
+const show = showRoute({
+  path: '/webhooks/{id}',
+  tag,
+  summary: 'Show a webhook',
+  schema: webhookSchema,
+  says: 'The webhook; its ETag is for If-Match',
+  noun: 'webhook',
+  find: ({ db }, id) => findWebhook(db, id),
+  view: viewWebhook,
+  version: (webhook) => webhook.version,
 })
 
 const create = defineRoute({
@@ -45,16 +58,6 @@ const create = defineRoute({
     'the origin is ever shown again.',
   request: { body: jsonBody(newWebhook) },
   responses: { 201: json(webhookWithSecret, 'Created, with its secret') },
-})
-
-const show = defineRoute({
-  method: 'get',
-  path: '/webhooks/{id}',
-  role: 'viewer',
-  tag,
-  summary: 'Show a webhook',
-  request: { params: idParams },
-  responses: { 200: json(webhookSchema, 'The webhook; its ETag is for If-Match') },
 })
 
 const change = defineRoute({
@@ -89,15 +92,7 @@ const locked = async (tx: Tx, id: string, ifMatch: string | undefined): Promise<
 
 /** `/webhooks`: everything but the verbs, which are in webhook-verbs.ts. */
 export const webhooks = (deps: ApiDeps) =>
-  newResource()
-    .openapi(list, async (c) => {
-      const { limit, cursor } = c.req.valid('query')
-      const rows = await listWebhooks(deps.db, {
-        before: readCursor('webhooks', uuidKey, cursor),
-        limit: limit + 1,
-      })
-      return c.json(toPage(rows, { list: 'webhooks', limit, key: (row) => row.id, item: viewWebhook }), 200)
-    })
+  show(deps, list(deps))
     .openapi(create, async (c) => {
       const body = c.req.valid('json')
       const by = c.get('actor').name
@@ -122,13 +117,6 @@ export const webhooks = (deps: ApiDeps) =>
       }
       const answer = await once(c, deps, work, { secret: true })
       return c.json(answer.body, 201)
-    })
-    .openapi(show, async (c) => {
-      const { id } = c.req.valid('param')
-      const webhook = await findWebhook(deps.db, id)
-      if (!webhook) throw notFound('webhook', id)
-      c.header('ETag', etagOf(webhook.version))
-      return c.json(viewWebhook(webhook), 200)
     })
     .openapi(change, async (c) => {
       const { id } = c.req.valid('param')

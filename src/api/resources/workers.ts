@@ -1,8 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
-import type { ApiDeps } from '../env.ts'
-import { pageOf, pageQuery, readCursor, toPage, uuidKey } from '../page.ts'
-import { defineRoute, json, moment, momentOrNull, newResource } from '../route.ts'
+import { listRoute } from '../read-routes.ts'
+import { toWire } from '../wire.ts'
 import { timestamp } from './schemas.ts'
 
 const workerSchema = z
@@ -26,56 +25,30 @@ const workerSchema = z
   })
   .openapi('Worker')
 
-const list = defineRoute({
-  method: 'get',
+export type WorkerView = z.infer<typeof workerSchema>
+
+const view = (row: WorkerLine, leaseMs: number) =>
+  toWire(workerSchema, row, {
+    state: row.state as z.infer<typeof workerSchema>['state'],
+    live: row.stoppedAt === null && row.silentMs <= leaseMs,
+    silent_ms: Math.max(0, Math.round(row.silentMs)),
+  })
+
+export const workers = listRoute({
   path: '/workers',
-  role: 'viewer',
   tag: 'Workers',
   summary: 'The processes of the fleet',
-  request: {
-    query: pageQuery.extend({
-      live: z
-        .enum(['true', 'false'])
-        .optional()
-        .openapi({ description: 'true: not stopped and not lost. false: the others.' }),
-      role: z.string().max(32).optional(),
-    }),
+  query: {
+    live: z
+      .enum(['true', 'false'])
+      .optional()
+      .openapi({ description: 'true: not stopped and not lost. false: the others.' }),
+    role: z.string().max(32).optional(),
   },
-  responses: { 200: json(pageOf(workerSchema, 'WorkerPage'), 'A page of processes') },
+  item: workerSchema,
+  page: 'WorkerPage',
+  says: 'A page of processes',
+  read: ({ db }, { live, role }, at) =>
+    listWorkers(db, { live: live === undefined ? undefined : live === 'true', role }, at),
+  view: (row, { leaseMs }) => view(row, leaseMs),
 })
-
-const view = (row: WorkerLine): Omit<z.infer<typeof workerSchema>, 'live'> => ({
-  id: row.id,
-  role: row.role,
-  host: row.host,
-  pid: row.pid,
-  version: row.version,
-  kinds: row.kinds,
-  slots: row.slots,
-  state: row.state as z.infer<typeof workerSchema>['state'],
-  running: row.running,
-  started_at: moment(row.startedAt),
-  heartbeat_at: moment(row.heartbeatAt),
-  silent_ms: Math.max(0, Math.round(row.silentMs)),
-  stopped_at: momentOrNull(row.stoppedAt),
-})
-
-export const workers = (deps: ApiDeps) =>
-  newResource().openapi(list, async (c) => {
-    const { limit, cursor, live, role } = c.req.valid('query')
-    const rows = await listWorkers(
-      deps.db,
-      { live: live === undefined ? undefined : live === 'true', role },
-      { before: readCursor('workers', uuidKey, cursor), limit: limit + 1 },
-    )
-    const page = toPage(rows, {
-      list: 'workers',
-      limit,
-      key: (row) => row.id,
-      item: (row) => ({
-        ...view(row),
-        live: row.stoppedAt === null && row.silentMs <= deps.leaseMs,
-      }),
-    })
-    return c.json(page, 200)
-  })

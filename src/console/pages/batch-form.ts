@@ -1,5 +1,4 @@
 import { html } from 'hono/html'
-import { findBatch } from '../../../db/queries/batch-rows.ts'
 import { batchConfig } from '../../domain/migration/batch-settings.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../form.ts'
 import type { Page, PageContext } from '../page.ts'
@@ -52,12 +51,11 @@ export const editBatchPage =
   (state: FormState = emptyForm) =>
   async (context: PageContext): Promise<Page> => {
     const batch = await readBatchSeen(context)
-    const row = await findBatch(context.deps.db, batch.name)
     const base = `/batches/${batch.name}`
     return {
       title: `Change ${batch.name}`,
       intro: html`${problemBox(state)}<form class="form" method="post" action="${base}/edit">
-<input type="hidden" name="version" value="${state.values.version ?? String(row?.version ?? '')}">
+<input type="hidden" name="version" value="${state.values.version ?? String(batch.version)}">
 ${await fieldsOf(context, state, batch)}
 <div class="buttons"><button type="submit">Save</button> <a href="${base}">Leave it</a></div></form>
 <h2>Remove it</h2><form method="post" action="${base}/remove"><p>Only a batch that is defined or finished. ${

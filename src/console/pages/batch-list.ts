@@ -1,63 +1,42 @@
 import { html } from 'hono/html'
+import type { BatchSummary } from '../../api/resources/batch-answer.ts'
 import { batchStates } from '../../domain/migration/batch-table.ts'
-import { withQuery } from '../ask.ts'
 import { stateBadge } from '../entry-shown.ts'
-import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { listPage } from '../kit/list-page.ts'
+import { mayOperate } from '../page.ts'
 import { visible } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
-import { pager } from './jobs.ts'
 import { isAboutEntries } from './queue.ts'
 
-export interface BatchSeen {
-  readonly name: string
-  readonly state: string
-  readonly message: string
-  readonly entries: Readonly<Record<string, number>>
-  readonly include_expression: string
-  readonly target: string
-  readonly require_approval: boolean
-  readonly approval: { readonly plan_id: string; readonly by: string; readonly at: string } | null
-  readonly created_by: string
-  readonly created_at: string
-  readonly started_at: string | null
-  readonly finished_at: string | null
-}
-
 /** All batches: what state each is in and how many of its machines have arrived. */
-export const batchListPage = async (context: PageContext): Promise<Page> => {
-  const { ask, query, nowMs } = context
-  const found = await ask<{ items: BatchSeen[]; next_cursor: string | null }>(
-    `GET ${withQuery('/v1/batches', { state: query.get('state'), cursor: query.get('cursor') })}`,
-  )
-  return {
-    title: 'Batches',
-    intro: html`${stateForm(query)}${mayOperate(context) ? html`<p><a class="action" href="/add-batch">Define a batch</a></p>` : ''}`,
-    wakesOn: isAboutEntries,
-    parts: [
-      {
-        id: 'batches-list',
-        html: html`${table({
-          label: 'Batches',
-          head: ['Name', 'State', 'Machines', 'Where they are', 'To', 'Started', 'Which machines'],
-          empty: 'No batch fits. A batch names machines that are migrated together.',
-          rows: found.items.map((batch) => batchRow(batch, nowMs)),
-        })}${pager('/batches', query, found.next_cursor)}`,
-      },
-    ],
-  }
-}
+export const batchListPage = listPage<BatchSummary>({
+  title: 'Batches',
+  from: '/v1/batches',
+  asks: ['state'],
+  part: 'batches-list',
+  intro: (context) =>
+    html`${stateForm(context.query)}${mayOperate(context) ? html`<p><a class="action" href="/add-batch">Define a batch</a></p>` : ''}`,
+  wakesOn: isAboutEntries,
+  list: (batches, { nowMs }) =>
+    table({
+      label: 'Batches',
+      head: ['Name', 'State', 'Machines', 'Where they are', 'To', 'Started', 'Which machines'],
+      empty: 'No batch fits. A batch names machines that are migrated together.',
+      rows: batches.map((batch) => batchRow(batch, nowMs)),
+    }),
+})
 
-const batchRow = (batch: BatchSeen, nowMs: number): Html => html`<tr data-key="${batch.name}">
+const batchRow = (batch: BatchSummary, nowMs: number): Html => html`<tr data-key="${batch.name}">
 <th scope="row" class="nowrap"><a href="/batches/${batch.name}">${batch.name}</a></th><td class="nowrap">${stateBadge(batch.state)}</td>
 <td>${finishedBar(batch)}</td><td class="long">${countLinks(batch)}</td>
 <td class="nowrap"><a href="/targets/${batch.target}">${batch.target}</a></td><td class="nowrap">${ago(batch.started_at, nowMs)}</td>
 <td class="long"><code>${visible(batch.include_expression)}</code></td></tr>`
 
-export const entriesOf = (entries: BatchSeen['entries']): number =>
+export const entriesOf = (entries: BatchSummary['entries']): number =>
   Object.values(entries).reduce((sum, count) => sum + count, 0)
 
 /** How many have arrived, of how many that have set out. */
-export const finishedBar = ({ name, entries }: Pick<BatchSeen, 'name' | 'entries'>): Html => {
+export const finishedBar = ({ name, entries }: Pick<BatchSummary, 'name' | 'entries'>): Html => {
   const all = entriesOf(entries)
   const finished = entries.finished ?? 0
   return all === 0
@@ -67,7 +46,7 @@ export const finishedBar = ({ name, entries }: Pick<BatchSeen, 'name' | 'entries
 }
 
 /** How many entries are in which state; each leads to them. */
-export const countLinks = ({ name, entries }: Pick<BatchSeen, 'name' | 'entries'>): Html =>
+export const countLinks = ({ name, entries }: Pick<BatchSummary, 'name' | 'entries'>): Html =>
   html`${Object.entries(entries).map(
     ([state, count], at) =>
       html`${at === 0 ? '' : ', '}<a href="/queue?batch=${name}&amp;state=${state}">${count} ${state}</a>`,

@@ -1,23 +1,15 @@
 import { html } from 'hono/html'
+import type { Member } from '../../api/resources/batch-members.ts'
 import { withQuery } from '../ask.ts'
 import { stateBadge } from '../entry-shown.ts'
+import { onwards, pager } from '../kit/pager.ts'
 import type { Page, PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
 import { type Html, table, tabs } from '../view.ts'
 import { nameOfBatch } from './batch.ts'
-import { onwards, pager } from './jobs.ts'
-
-interface MemberSeen {
-  readonly id: string
-  readonly name: string
-  readonly source: string
-  readonly standing: string
-  readonly reasons: readonly { readonly code: string; readonly message: string }[]
-  readonly entry: { readonly id: string; readonly state: string } | null
-}
 
 interface MemberPage {
-  readonly items: readonly MemberSeen[]
+  readonly items: readonly Member[]
   readonly next_cursor: string | null
   readonly error_count: number
   readonly errors: readonly { readonly id: string; readonly message: string }[]
@@ -81,14 +73,7 @@ const looks: Readonly<Record<string, string>> = {
   excluded: 'unknown',
 }
 
-const memberRow = ({
-  id,
-  name,
-  source,
-  standing,
-  reasons,
-  entry,
-}: MemberSeen): Html => html`<tr data-key="${id}">
+const memberRow = ({ id, name, source, standing, reasons, entry }: Member): Html => html`<tr data-key="${id}">
 <th scope="row" class="long"><a href="/instances/${id}">${outside(name)}</a></th>
 <td class="nowrap"><span class="badge is-${looks[standing] ?? 'unknown'}">${standing}</span></td>
 <td class="long">${reasons.map(({ message }) => visible(message)).join(' ')}</td>

@@ -1,13 +1,14 @@
 import { html } from 'hono/html'
+import type { PlanSummary } from '../../api/resources/plans.ts'
 import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
-import { whatStays } from '../../migration/forget-finished.ts'
+import { whatStays } from '../../domain/migration/reasons.ts'
 import { downBeforeHtml } from '../down-shown.ts'
 import { many } from '../shown.ts'
 import type { Html } from '../view.ts'
-import type { BatchDetailSeen, PlanSeen } from './batch.ts'
+import type { BatchDetailSeen } from './batch.ts'
 
 /** What can be done about a batch in its state; whatever throws work away is said twice. */
-export const batchVerbForms = (batch: BatchDetailSeen, plan: PlanSeen | undefined): Html => {
+export const batchVerbForms = (batch: BatchDetailSeen, plan: PlanSummary | undefined): Html => {
   const can = (event: 'start' | 'stop' | 'reset') =>
     applyBatchEvent(batch.state as BatchState, event) !== undefined
   return html`${can('start') ? startForm(batch, plan) : ''}
@@ -25,7 +26,7 @@ ${
 ${can('reset') ? resetForm(batch) : ''}`
 }
 
-const startForm = ({ name, state, matched }: BatchDetailSeen, plan: PlanSeen | undefined): Html =>
+const startForm = ({ name, state, matched }: BatchDetailSeen, plan: PlanSummary | undefined): Html =>
   confirmed(
     name,
     'start',

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { EntrySeen } from '../entry-shown.ts'
+import type { EntrySummary } from '../../api/resources/queue-answer.ts'
 import { mayOperate, type PageContext } from '../page.ts'
 import type { Html } from '../view.ts'
 import type { BatchDetailSeen } from './batch.ts'
@@ -10,7 +10,7 @@ import { entryTable } from './entry-table.ts'
 const shownEach = 10
 
 const states = ['conflict', 'error', 'blocked'] as const
-type Held = Readonly<Record<(typeof states)[number], readonly EntrySeen[]>>
+type Held = Readonly<Record<(typeof states)[number], readonly EntrySummary[]>>
 
 /** The first entries of each state in which an entry does not go on by itself, or not now. */
 export const readHeld = async ({ ask }: PageContext, batch: BatchDetailSeen): Promise<Held> => {
@@ -19,7 +19,7 @@ export const readHeld = async ({ ask }: PageContext, batch: BatchDetailSeen): Pr
       (batch.entries[state] ?? 0) === 0
         ? []
         : (
-            await ask<{ items: EntrySeen[] }>(
+            await ask<{ items: EntrySummary[] }>(
               `GET /v1/queue?batch=${batch.name}&state=${state}&limit=${shownEach}`,
             )
           ).items,

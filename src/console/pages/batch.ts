@@ -1,18 +1,22 @@
 import { html } from 'hono/html'
 import { nameKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
-import { type DownListSeen, downListHtml } from '../down-shown.ts'
-import { bytesProgress, cardLook, type EntrySeen, stateBadge } from '../entry-shown.ts'
+import type { BatchView } from '../../api/resources/batch-answer.ts'
+import type { PlanSummary } from '../../api/resources/plans.ts'
+import type { EntrySummary } from '../../api/resources/queue-answer.ts'
+import { downListHtml } from '../down-shown.ts'
+import { bytesProgress, cardLook, stateBadge } from '../entry-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, visible } from '../shown.ts'
 import { ago, definition, type Html, jsonBlock, table } from '../view.ts'
-import { type BatchSeen, countLinks, entriesOf, finishedBar } from './batch-list.ts'
+import { countLinks, entriesOf, finishedBar } from './batch-list.ts'
 import { batchVerbForms } from './batch-verb-forms.ts'
 import { heldHtml, needyHtml, readHeld } from './batch-waits.ts'
 import { entryTable } from './entry-table.ts'
 import { isAboutEntries } from './queue.ts'
 
-export interface BatchDetailSeen extends BatchSeen {
+/** What its settings are is checked when they are written; the document leaves them open. */
+export type BatchDetailSeen = BatchView & {
   readonly defaults: {
     readonly placement: {
       readonly target: string
@@ -22,33 +26,6 @@ export interface BatchDetailSeen extends BatchSeen {
     readonly migration_network: readonly unknown[]
     readonly force_conflict_resolution: boolean
   }
-  readonly config: Readonly<Record<string, unknown>>
-  readonly migration_windows: readonly {
-    readonly name: string
-    readonly start: string | null
-    readonly end: string | null
-    readonly lockout: string | null
-    readonly capacity: number
-    readonly held: number
-  }[]
-  readonly constraints: readonly Readonly<Record<string, unknown>>[]
-  readonly probes: readonly Readonly<Record<string, unknown>>[]
-  readonly down: DownListSeen
-  readonly matched: number
-  readonly progress: {
-    readonly bytes_done: number
-    readonly bytes_total: number
-    readonly bytes_per_second: number
-    readonly eta_seconds: number | null
-  }
-}
-
-export interface PlanSeen {
-  readonly id: string
-  readonly planned_at: string
-  readonly created_by: string
-  readonly totals: Readonly<Record<string, unknown>>
-  readonly approved: { readonly by: string; readonly at: string } | null
 }
 
 const entriesShown = 50
@@ -71,10 +48,10 @@ export const batchPage = async (context: PageContext): Promise<Page> => {
   const { ask, nowMs } = context
   const batch = await readBatchSeen(context)
   const [all, plans, held] = await Promise.all([
-    ask<{ items: EntrySeen[]; next_cursor: string | null }>(
+    ask<{ items: EntrySummary[]; next_cursor: string | null }>(
       `GET /v1/queue?batch=${batch.name}&limit=${entriesShown}`,
     ),
-    ask<{ items: PlanSeen[] }>(`GET /v1/batches/${batch.name}/plans?limit=${plansAsked}`),
+    ask<{ items: PlanSummary[] }>(`GET /v1/batches/${batch.name}/plans?limit=${plansAsked}`),
     readHeld(context, batch),
   ])
   return {
@@ -108,7 +85,7 @@ const announcement = ({ state, entries, down }: BatchDetailSeen): string => {
 const stateHtml = (
   context: PageContext,
   batch: BatchDetailSeen,
-  plan: PlanSeen | undefined,
+  plan: PlanSummary | undefined,
 ): Html => html`<div class="card is-${cardLook(batch.state)}">
 <p class="state-line">${stateBadge(batch.state)} ${visible(batch.message) || `${many(batch.matched, 'machine')} matched when it was searched last.`}</p>
 ${downListHtml(batch.down, context.nowMs)}
@@ -123,7 +100,7 @@ ${mayOperate(context) ? batchVerbForms(batch, plan) : ''}</div>`
 
 const entriesHtml = (
   batch: BatchDetailSeen,
-  { items, next_cursor: next }: { items: EntrySeen[]; next_cursor: string | null },
+  { items, next_cursor: next }: { items: EntrySummary[]; next_cursor: string | null },
   nowMs: number,
 ): Html =>
   html`${entryTable({
@@ -158,7 +135,7 @@ const windowsHtml = ({ migration_windows: windows }: BatchDetailSeen, nowMs: num
 const planHtml = (
   context: PageContext,
   batch: BatchDetailSeen,
-  [plan, older]: readonly PlanSeen[],
+  [plan, older]: readonly PlanSummary[],
 ): Html => html`
 ${
   plan === undefined

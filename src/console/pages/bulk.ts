@@ -1,12 +1,7 @@
 import { html } from 'hono/html'
-import { chooseForVerb } from '../../../db/queries/entries-for-verb.ts'
-import { findEntries } from '../../../db/queries/list-entries.ts'
 import { problem } from '../../api/problem.ts'
-import { readDown } from '../../api/resources/down-view.ts'
-import { viewEntrySummary } from '../../api/resources/queue-answer.ts'
 import { withQuery } from '../ask.ts'
 import { downBeforeHtml, downListHtml } from '../down-shown.ts'
-import type { EntrySeen } from '../entry-shown.ts'
 import { emptyForm, type FormState, problemBox } from '../form.ts'
 import type { Page, PageContext } from '../page.ts'
 import { many, visible } from '../shown.ts'
@@ -44,15 +39,13 @@ export interface BulkAnswer {
 export const bulkPage =
   (sent: FormState = emptyForm) =>
   async (context: PageContext): Promise<Page> => {
-    const { deps, query, nowMs } = context
+    const { screens, query, nowMs } = context
     const verb = bulkVerbOf(context.params.verb)
     const choice = choiceOf(query)
     const words = choiceWords(choice)
     if (words === '') throw problem('validation-failed', 'Say which entries are meant.', { field: 'batch' })
     const meant = { ...(choice as Readonly<Record<string, string>>), verb }
-    const { matched, ids } = await chooseForVerb(deps.db, meant, { after: undefined, limit: shownMax })
-    const down = await readDown(deps.db, { choice: meant })
-    const items: EntrySeen[] = (await findEntries(deps.db, ids)).map(viewEntrySummary)
+    const { matched, down, items } = await screens.chosenEntries(meant, shownMax)
     const [text, meaning] = bulkTexts[verb]
     const back = withQuery('/queue', { ...choice })
     return {

@@ -1,11 +1,11 @@
 import { html } from 'hono/html'
-import type { EffectRow } from '../../../db/schema/effect.ts'
+import type { EffectView } from '../../api/resources/effect-view.ts'
 import { ago, badge, type Html, jobLink, table } from '../view.ts'
 
 /** Effects as a table; a debt can be waived where the reader may. */
 export const effectTable = (options: {
   readonly label: string
-  readonly effects: readonly EffectRow[]
+  readonly effects: readonly EffectView[]
   readonly nowMs: number
   readonly empty: string
   readonly withJob: boolean
@@ -20,22 +20,22 @@ export const effectTable = (options: {
       (
         effect,
       ) => html`<tr data-key="${effect.id}"><td class="long">${effect.kind} <code>${effect.name}</code></td>
-<td>${badge(effect.state)}</td><td>${effect.platform}</td>${options.withJob ? html`<td>${jobLink(effect.jobId)}</td>` : ''}
-<td class="nowrap">${ago(effect.updatedAt, options.nowMs)}</td><td>${standing(effect, options.nowMs)}
+<td>${badge(effect.state)}</td><td>${effect.platform}</td>${options.withJob ? html`<td>${jobLink(effect.job_id)}</td>` : ''}
+<td class="nowrap">${ago(effect.updated_at, options.nowMs)}</td><td>${standing(effect, options.nowMs)}
 ${options.waiveBack !== undefined && effect.state === 'debt' ? waiveForm(effect, options.waiveBack) : ''}</td></tr>`,
     ),
   })
 
-const standing = (effect: EffectRow, nowMs: number): Html => {
-  if (effect.state === 'waived') return html`${effect.waivedBy}: ${effect.waivedReason}`
+const standing = (effect: EffectView, nowMs: number): Html => {
+  if (effect.waived !== null) return html`${effect.waived.by}: ${effect.waived.reason}`
   if (effect.state !== 'debt')
-    return html`${effect.externalId === null ? '' : html`<code>${effect.externalId}</code>`}`
+    return html`${effect.external_id === null ? '' : html`<code>${effect.external_id}</code>`}`
   const error = effect.error as { message?: unknown } | null
-  return html`${String(error?.message ?? 'to be undone')}; ${effect.attempts} tries, next ${ago(effect.nextTryAt, nowMs)}`
+  return html`${String(error?.message ?? 'to be undone')}; ${effect.attempts} tries, next ${ago(effect.next_try_at, nowMs)}`
 }
 
 const waiveForm = (
-  effect: EffectRow,
+  effect: EffectView,
   back: string,
 ): Html => html`<details class="waive"><summary>Waive<span class="sr"> ${effect.kind} ${effect.name}</span></summary>
 <form method="post" action="/effects/${effect.id}/waive"><input type="hidden" name="back" value="${back}">

@@ -1,13 +1,14 @@
 import { html } from 'hono/html'
+import type { EntrySummary } from '../../api/resources/queue-answer.ts'
 import { downMark } from '../down-shown.ts'
-import { bytesProgress, type EntrySeen, entryLink, phaseWords, stateBadge } from '../entry-shown.ts'
+import { bytesProgress, entryLink, phaseWords, stateBadge } from '../entry-shown.ts'
 import { visible } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
 
 /** Entries as rows: where each is, why, and how far. */
 export const entryTable = (options: {
   readonly label: string
-  readonly entries: readonly EntrySeen[]
+  readonly entries: readonly EntrySummary[]
   readonly nowMs: number
   readonly empty: string
   /** Of one batch, which then needs no column. */
@@ -33,7 +34,7 @@ ${options.ofOneBatch ? '' : html`<td class="nowrap"><a href="/batches/${entry.ba
     ),
   })
 
-const progressCell = (entry: EntrySeen): Html => {
+const progressCell = (entry: EntrySummary): Html => {
   if (entry.certificate_id !== null && entry.state === 'finished')
     return html`<a href="/certificates/${entry.certificate_id}">certificate<span class="sr"> of ${visible(entry.name)}</span></a>`
   if (entry.progress === null) return html``

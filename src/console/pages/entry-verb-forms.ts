@@ -1,17 +1,11 @@
 import { html } from 'hono/html'
+import type { EntryChoices } from '../../api/resources/entry-choices.ts'
 import { type EntryState, isMigrating } from '../../domain/migration/entry.ts'
 import { visible } from '../shown.ts'
 import type { Html } from '../view.ts'
 import { forgetsFinished } from './batch-verb-forms.ts'
 
-/** A way to say a verb, and what it would do now. */
-export interface ChoiceSeen {
-  readonly verb: string
-  /** It must be said twice. */
-  readonly force: boolean
-  readonly cleanup: boolean
-  readonly does: string
-}
+type ChoiceSeen = EntryChoices[number]
 
 interface Actionable {
   readonly id: string

@@ -2,14 +2,15 @@ import { html } from 'hono/html'
 import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { EventView } from '../../api/resources/event-view.ts'
+import type { EntryView } from '../../api/resources/queue-answer.ts'
 import { downHtml } from '../down-shown.ts'
-import { bytesProgress, cardLook, type EntrySeen, phaseWords, stateBadge } from '../entry-shown.ts'
+import { bytesProgress, cardLook, phaseWords, stateBadge } from '../entry-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
 import { ago, definition, type Html, jobLink, table } from '../view.ts'
 import { journeyHtml, placeOfEntry } from './entry-journey.ts'
 import { placeHtml } from './entry-place.ts'
-import { type ChoiceSeen, entryVerbForms } from './entry-verb-forms.ts'
+import { entryVerbForms } from './entry-verb-forms.ts'
 
 interface Wait {
   readonly detail: string
@@ -17,40 +18,11 @@ interface Wait {
   readonly ends_when: string
 }
 
-interface ReasonSeen {
-  readonly code: string
-  readonly message: string
-  /** Empty: nothing has to be done. */
-  readonly remedy: string
-  readonly ends_when: string
-}
-
-export interface EntryDetailSeen extends Omit<EntrySeen, 'window'> {
-  readonly window: {
-    readonly name: string
-    readonly start: string | null
-    readonly end: string | null
-    readonly held: boolean
-  } | null
-  readonly remedy: string
-  readonly ends_when: string
-  readonly reasons: readonly ReasonSeen[]
-  readonly force: boolean
-  readonly placement: Readonly<Record<string, unknown>> | null
-  readonly why_here: readonly { readonly what: string; readonly value: string; readonly because: string }[]
-  readonly script_log: readonly string[]
-  readonly pending: readonly { readonly path: string; readonly from: unknown; readonly to: unknown }[]
+/** What the document leaves open is as the domain records it. */
+export type EntryDetailSeen = EntryView & {
   readonly wait: Wait | null
-  readonly away: readonly { readonly name: string; readonly message: string }[]
-  readonly stall: { readonly cause: string; readonly message: string; readonly since: string } | null
   readonly error: { readonly code?: string; readonly message?: string; readonly remedy?: string } | null
-  readonly target_machine: string | null
-  readonly source_stopped_at: string | null
-  readonly synced_at: string | null
-  readonly retries: number
-  readonly effects: { readonly open: number; readonly debts: number }
   readonly intent: { readonly verb?: string } | null
-  readonly choices: readonly ChoiceSeen[]
 }
 
 const eventsShown = 200
@@ -104,7 +76,10 @@ ${mayOperate(context) ? entryVerbForms(entry) : ''}</div>`
 }
 
 /** What ends a wait, and what a person can do about it, where there is something. */
-const endHtml = ({ remedy, ends_when: endsWhen }: Pick<ReasonSeen, 'remedy' | 'ends_when'>): Html =>
+const endHtml = ({
+  remedy,
+  ends_when: endsWhen,
+}: Pick<EntryView['reasons'][number], 'remedy' | 'ends_when'>): Html =>
   html`${
     endsWhen === '' ? '' : html`<p><strong>Ends when:</strong> ${visible(endsWhen)}</p>`
   }${remedy === '' ? '' : html`<p><strong>What to do:</strong> ${visible(remedy)}</p>`}`

@@ -1,6 +1,5 @@
 import { html } from 'hono/html'
-import { readLatestEvents } from '../../../db/queries/read-latest-events.ts'
-import { viewJobEvent } from '../../api/resources/event-view.ts'
+import type { EventView } from '../../api/resources/event-view.ts'
 import { eventWords } from '../../domain/event-words.ts'
 import type { Page, PageContext } from '../page.ts'
 import { ago, type Html, jobLink, table } from '../view.ts'
@@ -8,9 +7,9 @@ import { ago, type Html, jobLink, table } from '../view.ts'
 const shown = 100
 
 /** The newest events on top. A fleet at full speed writes more than anybody can read: this is a window, not a log. */
-export const eventsPage = async ({ deps, nowMs, query }: PageContext): Promise<Page> => {
+export const eventsPage = async ({ screens, nowMs, query }: PageContext): Promise<Page> => {
   const type = query.get('type') ?? ''
-  const events = (await readLatestEvents(deps.db, { limit: shown, prefix: type })).map(viewJobEvent)
+  const events = await screens.latestEvents({ limit: shown, prefix: type })
   return {
     title: 'Events',
     intro: html`<p>The last ${shown} events, the newest first. All of them: <a href="/v1/events">/v1/events</a>, or <code>drover events --follow</code>.</p>
@@ -32,10 +31,7 @@ export const eventsPage = async ({ deps, nowMs, query }: PageContext): Promise<P
   }
 }
 
-const eventRow = (
-  event: ReturnType<typeof viewJobEvent>,
-  nowMs: number,
-): Html => html`<tr data-key="${event.id}">
+const eventRow = (event: EventView, nowMs: number): Html => html`<tr data-key="${event.id}">
 <td class="nowrap">${ago(event.at, nowMs)}</td><td class="nowrap"><code>${event.type}</code></td>
 <td class="long">${event.job_id === null ? `${event.subject.type}/${event.subject.id}` : jobLink(event.job_id)}</td>
 <td class="long">${event.actor}</td><td class="nowrap">${event.from ?? ''}${event.from !== null && event.to !== null ? ' → ' : ''}${event.to ?? ''}</td>

@@ -1,54 +1,46 @@
 import { html } from 'hono/html'
-import { type JobLine, listJobs } from '../../../db/queries/list-jobs.ts'
-import { readCursor, toPage, uuidKey } from '../../api/page.ts'
-import { mayOperate, type Page, type PageContext } from '../page.ts'
+import type { JobSummary } from '../../api/resources/job-view.ts'
+import { listPage } from '../kit/list-page.ts'
+import { mayOperate, type PageContext } from '../page.ts'
 import { ago, button, type Html, jobLink, shortId, table } from '../view.ts'
-import { pager } from './jobs.ts'
 
-const pageSize = 50
+const hereOf = ({ query }: PageContext): string => `/failed${query.size > 0 ? `?${query}` : ''}`
 
 /** The dead letters: jobs that used up their tries. They stay until somebody retries them, or their time is over. */
-export const failedPage = async (context: PageContext): Promise<Page> => {
-  const { deps, query, nowMs } = context
-  const kind = query.get('kind') || undefined
-  const before = readCursor('jobs', uuidKey, query.get('cursor') || undefined)
-  const rows = await listJobs(deps.db, { state: 'failed', kind }, { before, limit: pageSize + 1 })
-  const page = toPage(rows, { list: 'jobs', limit: pageSize, key: (row) => row.id, item: (row) => row })
-  const here = `/failed${query.size > 0 ? `?${query}` : ''}`
-  const operator = mayOperate(context)
-  return {
-    title: 'Failed jobs',
-    intro: html`<p>Jobs that ended for good without success. Retry them when the cause is gone: each starts again with fresh tries, and adopts what it left outside.</p>`,
-    wakesOn: (event) => event.type === 'job.failed' || event.type === 'job.redriven',
-    announce: page.items.length === 0 ? 'No failed jobs.' : '',
-    parts: [
-      {
-        id: 'failed',
-        html: html`${table({
-          label: 'Failed jobs',
-          head: [
-            'Job',
-            'Kind',
-            'Failed',
-            'Why, and what to do',
-            ...(operator ? [html`<span class="sr">Action</span>`] : []),
-          ],
-          empty: 'No job has failed for good.',
-          rows: page.items.map((job) => failedRow(job, nowMs, operator ? here : undefined)),
-        })}
-${operator && page.items.length > 1 ? retryAll(page.items, here) : ''}
-${pager('/failed', query, page.next_cursor)}`,
-      },
-    ],
-  }
-}
+export const failedPage = listPage<JobSummary>({
+  title: 'Failed jobs',
+  from: '/v1/jobs',
+  asks: ['kind'],
+  sets: () => ({ state: 'failed' }),
+  part: 'failed',
+  intro: () =>
+    html`<p>Jobs that ended for good without success. Retry them when the cause is gone: each starts again with fresh tries, and adopts what it left outside.</p>`,
+  wakesOn: (event) => event.type === 'job.failed' || event.type === 'job.redriven',
+  announce: (jobs) => (jobs.length === 0 ? 'No failed jobs.' : ''),
+  list: (jobs, context) => {
+    const here = mayOperate(context) ? hereOf(context) : undefined
+    return html`${table({
+      label: 'Failed jobs',
+      head: [
+        'Job',
+        'Kind',
+        'Failed',
+        'Why, and what to do',
+        ...(here === undefined ? [] : [html`<span class="sr">Action</span>`]),
+      ],
+      empty: 'No job has failed for good.',
+      rows: jobs.map((job) => failedRow(job, context.nowMs, here)),
+    })}
+${here !== undefined && jobs.length > 1 ? retryAll(jobs, here) : ''}`
+  },
+})
 
 const failedRow = (
-  job: JobLine,
+  job: JobSummary,
   nowMs: number,
   back: string | undefined,
 ): Html => html`<tr data-key="${job.id}">
-<td>${jobLink(job.id)}</td><td>${job.kind}</td><td class="nowrap">${ago(job.finishedAt, nowMs)}</td>
+<td>${jobLink(job.id)}</td><td>${job.kind}</td><td class="nowrap">${ago(job.finished_at, nowMs)}</td>
 <td>${String(job.error?.message ?? 'no reason was recorded')}<br><span class="dim">${String(job.error?.remedy ?? '')}</span></td>
 ${
   back === undefined
@@ -57,7 +49,7 @@ ${
 }</tr>`
 
 const retryAll = (
-  jobs: readonly JobLine[],
+  jobs: readonly JobSummary[],
   back: string,
 ): Html => html`<form method="post" action="/failed/retry" class="verb">
 <input type="hidden" name="back" value="${back}">

@@ -1,10 +1,9 @@
 import { html } from 'hono/html'
 import type { HostFacts } from '../../domain/inventory/facts.ts'
-import { withQuery } from '../ask.ts'
-import type { Page, PageContext } from '../page.ts'
+import { listPage } from '../kit/list-page.ts'
+import { siteLink } from '../kit/site-link.ts'
 import { bytes, outside, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
-import { pager } from './jobs.ts'
 import { isAboutSites } from './site-list.ts'
 
 interface HostSeen extends HostFacts {
@@ -13,37 +12,22 @@ interface HostSeen extends HostFacts {
   readonly target: string | null
 }
 
-/** The site that something belongs to, as a link. */
-export const siteLink = ({ source, target }: { source: string | null; target: string | null }): Html => {
-  const [path, name] = source === null ? ['targets', target ?? ''] : ['sources', source]
-  return html`<a href="/${path}/${encodeURIComponent(name)}">${name}</a>`
-}
-
 /** The members of sources and targets that run machines, with what is free on them. */
-export const hostsPage = async ({ ask, query }: PageContext): Promise<Page> => {
-  const address = withQuery('/v1/hosts', {
-    source: query.get('source'),
-    target: query.get('target'),
-    cursor: query.get('cursor'),
-  })
-  const page = await ask<{ items: HostSeen[]; next_cursor: string | null }>(`GET ${address}`)
-  return {
-    title: 'Hosts',
-    intro: html`<p>What runs machines at sources and targets, as it was when they were read last.</p>`,
-    wakesOn: isAboutSites,
-    parts: [
-      {
-        id: 'hosts',
-        html: html`${table({
-          label: 'Hosts',
-          head: ['Name', 'Of', 'State', 'CPUs', 'Memory', 'Processor', 'Version'],
-          empty: 'No host is known.',
-          rows: page.items.map(hostRow),
-        })}${pager('/hosts', query, page.next_cursor)}`,
-      },
-    ],
-  }
-}
+export const hostsPage = listPage<HostSeen>({
+  title: 'Hosts',
+  from: '/v1/hosts',
+  asks: ['source', 'target'],
+  part: 'hosts',
+  intro: () => html`<p>What runs machines at sources and targets, as it was when they were read last.</p>`,
+  wakesOn: isAboutSites,
+  list: (hosts) =>
+    table({
+      label: 'Hosts',
+      head: ['Name', 'Of', 'State', 'CPUs', 'Memory', 'Processor', 'Version'],
+      empty: 'No host is known.',
+      rows: hosts.map(hostRow),
+    }),
+})
 
 const looks: Readonly<Record<HostFacts['state'], string>> = {
   connected: 'fit',

@@ -4,11 +4,11 @@ import type { InstanceSummary } from '../../api/resources/instance-view.ts'
 import { findRule, rules } from '../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../domain/inventory/rules/evaluate.ts'
 import { withQuery } from '../ask.ts'
+import { pager } from '../kit/pager.ts'
 import type { Page, PageContext } from '../page.ts'
 import { bytes, many, outside, readinessBadge, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
-import { pager } from './jobs.ts'
 import type { AssessedSource } from './site-list.ts'
 
 interface InstancePage {

@@ -1,18 +1,12 @@
 import { html } from 'hono/html'
-import type { ReadinessCounts } from '../../../db/queries/assessment.ts'
+import type { Overview, ReadinessCounts, WatchedSite } from '../../api/screens/overview.ts'
 import { many } from '../shown.ts'
 import type { Html } from '../view.ts'
-import type { WatchedSite } from '../warnings.ts'
 
 const isConnected = ({ connectivity }: WatchedSite): boolean => connectivity === 'ok'
 
 /** The inventory in one line each: what is known, and what of it needs somebody. */
-export const inventorySummary = (options: {
-  readonly sites: readonly WatchedSite[]
-  readonly readiness: readonly ReadinessCounts[]
-  readonly unread: number
-}): Html => {
-  const { sites, readiness, unread } = options
+export const inventorySummary = ({ sites, readiness, unread }: Overview['inventory']): Html => {
   if (sites.length === 0)
     return html`<p class="empty">No source and no target yet. <a href="/sources">Add a source</a> to see its machines here.</p>`
   const sum = (of: keyof ReadinessCounts) => readiness.reduce((total, counts) => total + counts[of], 0)

@@ -1,11 +1,11 @@
 import { html } from 'hono/html'
-import type { JobLine } from '../../../db/queries/list-jobs.ts'
+import type { JobSummary } from '../../api/resources/job-view.ts'
 import { ago, badge, type Html, jobLink, jobProgress, table } from '../view.ts'
 
 /** Jobs as a table. The last column says what matters in their state. */
 export const jobTable = (options: {
   readonly label: string
-  readonly jobs: readonly JobLine[]
+  readonly jobs: readonly JobSummary[]
   readonly nowMs: number
   readonly empty: string | Html
 }): Html =>
@@ -17,16 +17,16 @@ export const jobTable = (options: {
       (job) => html`<tr data-key="${job.id}">
 <td>${jobLink(job.id)}</td><td>${job.kind}</td><td>${badge(job.state)}</td>
 <td class="long"><a href="/jobs?lane=${encodeURIComponent(job.lane)}">${job.lane}</a></td>
-<td class="nowrap">${ago(job.createdAt, options.nowMs)}</td><td>${standing(job, options.nowMs)}</td></tr>`,
+<td class="nowrap">${ago(job.created_at, options.nowMs)}</td><td>${standing(job, options.nowMs)}</td></tr>`,
     ),
   })
 
-const standing = (job: JobLine, nowMs: number): Html => {
+const standing = (job: JobSummary, nowMs: number): Html => {
   switch (job.state) {
     case 'running':
       return jobProgress(job.progress)
     case 'waiting':
-      return html`waits for ${job.waitReason ?? 'something'}`
+      return html`waits for ${job.wait_reason ?? 'something'}`
     case 'failed':
       return html`${String(job.error?.message ?? 'no reason was recorded')}`
     case 'ready':
@@ -35,6 +35,6 @@ const standing = (job: JobLine, nowMs: number): Html => {
         : html`<span class="dim">not started yet</span>`
     case 'succeeded':
     case 'canceled':
-      return html`ended ${ago(job.finishedAt, nowMs)}`
+      return html`ended ${ago(job.finished_at, nowMs)}`
   }
 }

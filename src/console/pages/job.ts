@@ -1,11 +1,9 @@
 import { html } from 'hono/html'
-import { getJob } from '../../../db/queries/get-job.ts'
-import { listEffects } from '../../../db/queries/list-effects.ts'
-import { listJobEvents } from '../../../db/queries/list-job-events.ts'
 import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
-import { viewJobEvent } from '../../api/resources/event-view.ts'
-import { viewJob } from '../../api/resources/job-view.ts'
+import type { EffectView } from '../../api/resources/effect-view.ts'
+import type { EventView } from '../../api/resources/event-view.ts'
+import type { JobView } from '../../api/resources/job-view.ts'
 import { isTerminal } from '../../domain/job/state.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import {
@@ -21,21 +19,18 @@ import {
 } from '../view.ts'
 import { effectTable } from './effect-table.ts'
 
-type Job = Awaited<ReturnType<typeof viewJob>>
-
 const eventsShown = 100
 const effectsShown = 50
 
 /** One job: what it is doing, why it is not, what happened to it, and what a person can do about it. */
 export const jobPage = async (context: PageContext): Promise<Page> => {
-  const { deps, nowMs } = context
+  const { ask, nowMs } = context
   const id = context.params.id ?? ''
-  const row = uuidKey.test(id) ? await getJob(deps.db, id) : undefined
-  if (!row) throw notFound('job', id.slice(0, 60))
+  if (!uuidKey.test(id)) throw notFound('job', id.slice(0, 60))
   const [job, events, effects] = await Promise.all([
-    viewJob(deps.db, row, deps.leaseMs),
-    listJobEvents(deps.db, id, { after: undefined, limit: eventsShown }),
-    listEffects(deps.db, { jobId: id }, { before: undefined, limit: effectsShown }),
+    ask<JobView>(`GET /v1/jobs/${id}`),
+    ask<{ items: EventView[] }>(`GET /v1/jobs/${id}/events?limit=${eventsShown}`),
+    ask<{ items: EffectView[] }>(`GET /v1/jobs/${id}/effects?limit=${effectsShown}`),
   ])
   return {
     title: `${job.kind} ${shortId(id)}`,
@@ -43,13 +38,13 @@ export const jobPage = async (context: PageContext): Promise<Page> => {
     wakesOn: (event) => event.job === id,
     parts: [
       { id: 'state', html: stateHtml(context, job) },
-      { id: 'timeline', title: 'What happened', html: timeline(events.map(viewJobEvent), nowMs) },
+      { id: 'timeline', title: 'What happened', html: timeline(events.items, nowMs) },
       {
         id: 'effects',
         title: 'What it did outside',
         html: effectTable({
           label: 'Effects of this job',
-          effects,
+          effects: effects.items,
           nowMs,
           empty: 'Nothing outside the database.',
           waiveBack: mayOperate(context) ? `/jobs/${id}` : undefined,
@@ -61,7 +56,7 @@ export const jobPage = async (context: PageContext): Promise<Page> => {
   }
 }
 
-const stateHtml = (context: PageContext, job: Job): Html => html`<div class="card is-${job.state}">
+const stateHtml = (context: PageContext, job: JobView): Html => html`<div class="card is-${job.state}">
 <p class="state-line">${badge(job.state)} ${stateSentence(job, context.nowMs)}</p>
 ${job.state === 'running' ? jobProgress(job.progress) : ''}
 ${job.wait === null ? '' : waitHtml(job.wait, context.nowMs)}
@@ -69,7 +64,7 @@ ${job.error === null || job.state === 'succeeded' ? '' : errorHtml(job.error, jo
 ${job.cancel === null || isTerminal(job.state) ? '' : html`<p>${job.cancel.by} asked it to end ${ago(job.cancel.requested_at, context.nowMs)}: ${job.cancel.reason}</p>`}
 ${mayOperate(context) ? buttons(job) : ''}</div>`
 
-const stateSentence = (job: Job, nowMs: number): Html => {
+const stateSentence = (job: JobView, nowMs: number): Html => {
   const tries = job.attempt > 1 ? ` (try ${job.attempt})` : ''
   switch (job.state) {
     case 'running':
@@ -85,12 +80,12 @@ const stateSentence = (job: Job, nowMs: number): Html => {
   }
 }
 
-const tookText = (job: Job): string =>
+const tookText = (job: JobView): string =>
   job.started_at === null || job.finished_at === null
     ? ''
     : `, after ${duration(Date.parse(job.finished_at) - Date.parse(job.started_at))}`
 
-const waitHtml = (wait: NonNullable<Job['wait']>, nowMs: number): Html => html`<div id="wait">
+const waitHtml = (wait: NonNullable<JobView['wait']>, nowMs: number): Html => html`<div id="wait">
 <p><strong>Why it does not run:</strong> ${wait.detail}</p>
 ${definition([
   ['Since', ago(wait.since, nowMs)],
@@ -99,21 +94,21 @@ ${definition([
 ])}</div>`
 
 const errorHtml = (
-  error: NonNullable<Job['error']>,
+  error: NonNullable<JobView['error']>,
   state: string,
 ): Html => html`<div id="error" class="problem">
 <p><strong>${state === 'failed' ? 'Why it failed' : 'The last error'}:</strong> ${error.message}</p>
 <p><strong>What to do:</strong> ${error.remedy}</p>
 <p class="dim">Code <code>${error.code}</code>, class ${error.class}${error.field ? html`, field <code>${error.field}</code>` : ''}</p></div>`
 
-const buttons = (job: Job): Html => {
+const buttons = (job: JobView): Html => {
   if (job.state === 'failed' || job.state === 'canceled')
     return html`<div class="buttons">${button({ action: `/jobs/${job.id}/retry`, text: 'Retry' })}</div>`
   if (isTerminal(job.state) || job.cancel !== null) return html``
   return html`<div class="buttons">${button({ action: `/jobs/${job.id}/cancel`, text: 'Cancel the job', kind: 'danger' })}</div>`
 }
 
-const timeline = (events: readonly ReturnType<typeof viewJobEvent>[], nowMs: number): Html =>
+const timeline = (events: readonly EventView[], nowMs: number): Html =>
   events.length === 0
     ? html`<p class="empty">Its events were removed after their time.</p>`
     : html`<ol class="timeline">${events.map(
@@ -122,7 +117,7 @@ const timeline = (events: readonly ReturnType<typeof viewJobEvent>[], nowMs: num
 <span class="by dim">${event.actor}</span>${event.reason === null ? '' : html` <span class="why">${event.reason}</span>`}</li>`,
       )}</ol>`
 
-const facts = (job: Job, nowMs: number): Html => html`${definition([
+const facts = (job: JobView, nowMs: number): Html => html`${definition([
   ['Id', html`<code>${job.id}</code>`],
   [
     'Subject',

@@ -1,17 +1,16 @@
 import { html } from 'hono/html'
-import { listOperations } from '../../../db/queries/list-operations.ts'
 import { ApiError } from '../../api/problem.ts'
-import { type OperationView, viewOperation } from '../../api/resources/operation-view.ts'
+import type { OperationView } from '../../api/resources/operation-view.ts'
 import { runPolicies } from '../../domain/operation/applicability.ts'
 import { machinePhases } from '../../domain/operation/phase.ts'
 import { withQuery } from '../ask.ts'
+import { onwards, pager } from '../kit/pager.ts'
 import { type MachineSeen, machineNameLink, phaseBadge } from '../machine-shown.ts'
 import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, outside, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
-import { onwards, pager } from './jobs.ts'
 import { bulkPath, isWholeChoice, kindSelect, machineChoiceOf } from './machine-choice.ts'
 
 interface MachinePage {
@@ -54,13 +53,15 @@ export const machinesPage = async (context: PageContext): Promise<Page> => {
 
 const questions = ['filter', 'target', 'host', 'project', 'power', 'phase', 'run_policy', 'name', 'cursor']
 
-const read = async ({ ask, query, deps }: PageContext): Promise<Found> => {
+const read = async ({ ask, query }: PageContext): Promise<Found> => {
   const asked = Object.fromEntries(questions.map((name) => [name, query.get(name)]))
   const page = await ask<MachinePage>(`GET ${withQuery('/v1/machines', { ...asked, limit: pageSize })}`)
   const ids = page.items.flatMap(({ operation }) => (operation === null ? [] : [operation.id]))
-  const look = { before: undefined, limit: ids.length, silentMs: deps.leaseMs }
-  const lines = ids.length === 0 ? [] : await listOperations(deps.db, { ids }, look)
-  return { ...page, active: new Map(lines.map((line) => [line.id, viewOperation(line)])) }
+  const { items } =
+    ids.length === 0
+      ? { items: [] }
+      : await ask<{ items: OperationView[] }>(`GET ${withQuery('/v1/operations', { ids: ids.join(',') })}`)
+  return { ...page, active: new Map(items.map((operation) => [operation.id, operation])) }
 }
 
 const listHtml = (context: PageContext, found: Found): Html => {

@@ -1,13 +1,14 @@
 import { html } from 'hono/html'
 import { uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
+import type { NetworkView } from '../../api/resources/networks.ts'
 import { nicTypes } from '../../domain/inventory/overrides.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField } from '../form.ts'
+import { siteLink } from '../kit/site-link.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { visible } from '../shown.ts'
 import { definition, type Html } from '../view.ts'
-import { siteLink } from './hosts.ts'
-import { type NetworkSeen, placementText } from './networks.ts'
+import { placementText } from './networks.ts'
 import { isAboutSites } from './site-list.ts'
 
 /** One network: what it is, where its cards land on a target, and the form that says otherwise. */
@@ -16,7 +17,7 @@ export const networkPage =
   async (context: PageContext): Promise<Page> => {
     const id = context.params.id ?? ''
     if (!uuidKey.test(id)) throw notFound('network', id.slice(0, 60))
-    const network = await context.ask<NetworkSeen>(`GET /v1/networks/${id}`)
+    const network = await context.ask<NetworkView>(`GET /v1/networks/${id}`)
     const editable = network.placement !== null && mayOperate(context)
     return {
       title: visible(network.name),
@@ -26,7 +27,7 @@ export const networkPage =
     }
   }
 
-const overridesForm = (state: FormState, network: NetworkSeen): Html => {
+const overridesForm = (state: FormState, network: NetworkView): Html => {
   const given = network.overrides as Readonly<Record<string, string | undefined>>
   return html`${problemBox(state)}<form class="form" method="post" action="/networks/${network.id}">
 <h2>Where its cards land</h2>
@@ -43,7 +44,7 @@ ${inputField(state, { name: 'vlan_id', label: 'VLAN', value: given.vlan_id ?? ''
 <div class="buttons"><button type="submit">Save</button></div></form>`
 }
 
-const factsHtml = (network: NetworkSeen): Html =>
+const factsHtml = (network: NetworkView): Html =>
   html`${definition([
     ['Of', siteLink(network)],
     ['Kind', network.type],

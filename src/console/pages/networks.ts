@@ -1,42 +1,27 @@
 import { html } from 'hono/html'
-import type { z } from 'zod'
 import { ApiError } from '../../api/problem.ts'
-import type { networkSchema } from '../../api/resources/networks.ts'
+import type { NetworkView } from '../../api/resources/networks.ts'
 import { withQuery } from '../ask.ts'
+import { pager } from '../kit/pager.ts'
+import { siteLink } from '../kit/site-link.ts'
 import type { Page, PageContext } from '../page.ts'
 import { outside, visible } from '../shown.ts'
 import { type Html, table } from '../view.ts'
-import { filterBox, filterProblem } from './filter-box.ts'
-import { siteLink } from './hosts.ts'
-import { pager } from './jobs.ts'
+import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import { isAboutSites } from './site-list.ts'
 
-export type NetworkSeen = z.infer<typeof networkSchema>
-
 interface NetworkPage {
-  readonly items: readonly NetworkSeen[]
+  readonly items: readonly NetworkView[]
   readonly next_cursor: string | null
-}
-
-const read = async ({ ask, query }: PageContext): Promise<NetworkPage | ApiError> => {
-  const address = withQuery('/v1/networks', {
-    source: query.get('source'),
-    target: query.get('target'),
-    filter: query.get('filter'),
-    cursor: query.get('cursor'),
-  })
-  try {
-    return await ask<NetworkPage>(`GET ${address}`)
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'filter-invalid') return error
-    throw error
-  }
 }
 
 /** The networks of sources and targets; of a source's, where their cards land. */
 export const networksPage = async (context: PageContext): Promise<Page> => {
-  const { query } = context
-  const page = await read(context)
+  const { ask, query } = context
+  const asked = Object.fromEntries(
+    ['source', 'target', 'filter', 'cursor'].map((name) => [name, query.get(name)]),
+  )
+  const page = await orRefused(() => ask<NetworkPage>(`GET ${withQuery('/v1/networks', asked)}`))
   const refused = page instanceof ApiError ? page : undefined
   const { items, next_cursor: next } = page instanceof ApiError ? { items: [], next_cursor: null } : page
   return {
@@ -67,7 +52,7 @@ export const networksPage = async (context: PageContext): Promise<Page> => {
   }
 }
 
-const networkRow = (network: NetworkSeen): Html => html`<tr data-key="${network.id}">
+const networkRow = (network: NetworkView): Html => html`<tr data-key="${network.id}">
 <th scope="row" class="long"><a href="/networks/${network.id}">${outside(network.name)}</a></th>
 <td>${siteLink(network)}</td><td>${network.type}</td><td class="long">${visible(network.vlan)}</td>
 <td class="long">${network.placement === null ? '' : placementText(network.placement)}

@@ -4,12 +4,12 @@ import type { OperationView } from '../../api/resources/operation-view.ts'
 import { operationCauses, operationKinds } from '../../domain/operation/kinds.ts'
 import { endedStates, hasEnded, operationStates } from '../../domain/operation/state.ts'
 import { withQuery } from '../ask.ts'
+import { pager } from '../kit/pager.ts'
 import { isAboutOperations } from '../operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { many, visible } from '../shown.ts'
 import type { Html } from '../view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
-import { pager } from './jobs.ts'
 import { endedOperations, openOperations } from './operation-table.ts'
 
 interface Operations {

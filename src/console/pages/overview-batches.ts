@@ -1,9 +1,10 @@
 import { html } from 'hono/html'
+import type { BatchSummary } from '../../api/resources/batch-answer.ts'
 import type { BatchState } from '../../domain/migration/batch-table.ts'
 import { stateBadge } from '../entry-shown.ts'
 import type { PageContext } from '../page.ts'
 import { ago, type Html, table } from '../view.ts'
-import { type BatchSeen, finishedBar } from './batch-list.ts'
+import { finishedBar } from './batch-list.ts'
 
 const shownMax = 8
 
@@ -11,14 +12,16 @@ const shownMax = 8
 const order = ['error', 'running', 'stopped', 'defined', 'finished'] as const satisfies BatchState[]
 
 export interface BatchesSeen {
-  readonly batches: readonly BatchSeen[]
+  readonly batches: readonly BatchSummary[]
   readonly more: boolean
 }
 
 /** The batches that matter most; of each state as many as fit, and whether there are others. */
 export const readBatchesSeen = async ({ ask }: PageContext): Promise<BatchesSeen> => {
   const found = await Promise.all(
-    order.map((state) => ask<{ items: BatchSeen[] }>(`GET /v1/batches?state=${state}&limit=${shownMax + 1}`)),
+    order.map((state) =>
+      ask<{ items: BatchSummary[] }>(`GET /v1/batches?state=${state}&limit=${shownMax + 1}`),
+    ),
   )
   const all = found.flatMap(({ items }) => items)
   return { batches: all.slice(0, shownMax), more: all.length > shownMax }
@@ -39,7 +42,7 @@ export const batchesSummary = ({ batches, more }: BatchesSeen, nowMs: number): H
     ),
   })}${more ? html`<p class="more"><a href="/batches">All batches</a></p>` : ''}`
 
-const needs = ({ name, entries }: BatchSeen): Html => {
+const needs = ({ name, entries }: BatchSummary): Html => {
   const counted = (['conflict', 'error'] as const).filter((state) => (entries[state] ?? 0) > 0)
   if (counted.length === 0) return html`<span class="dim">nothing</span>`
   return html`${counted.map(

@@ -1,26 +1,21 @@
 import { html } from 'hono/html'
-import type { KindCount } from '../../../db/queries/count-jobs.ts'
-import type { WaitCount } from '../../../db/queries/count-waits.ts'
-import type { JobLine } from '../../../db/queries/list-jobs.ts'
-import type { WorkerLine } from '../../../db/queries/list-workers.ts'
+import type { LaneBatch } from '../../api/screens/lane-batches.ts'
+import type { Overview } from '../../api/screens/overview.ts'
 import { jobKinds } from '../../domain/job/registry.ts'
-import type { Batch } from '../batches.ts'
 import { downListHtml } from '../down-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { ago, button, duration, type Html, jobLink, jobProgress, stackedBar, table } from '../view.ts'
 import { type Warning, warningsOf } from '../warnings.ts'
 import { inventorySummary } from './inventory-summary.ts'
-import { batchesSummary } from './overview-batches.ts'
+import { batchesSummary, readBatchesSeen } from './overview-batches.ts'
 import { operationsSummary } from './overview-operations.ts'
-import { type ReadyKind, readOverview } from './overview-read.ts'
 
 /** Everything that a person wants to know first, on one page. */
 export const overviewPage = async (context: PageContext): Promise<Page> => {
-  const { deps, nowMs } = context
-  const seen = await readOverview(context)
-  const { counts, waits, running, processes, debts, down, migrations, operations, lanes, ready, inventory } =
-    seen
-  const warnings = warningsOf({ ...seen, leaseMs: deps.leaseMs, debts: debts.debts, ...inventory })
+  const { nowMs, screens } = context
+  const [seen, migrations] = await Promise.all([screens.overview(), readBatchesSeen(context)])
+  const { counts, waits, running, down, operations, lanes, ready, inventory } = seen
+  const warnings = warningsOf({ ...seen, debts: seen.debts.debts, ...inventory })
   const alarms = warnings.filter(({ alarm }) => alarm)
   const others = warnings.filter(({ alarm }) => alarm !== true)
   return {
@@ -37,7 +32,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
             ? html``
             : warningsHtml(context, others),
       },
-      { id: 'numbers', html: numbersHtml({ counts, processes, debts: debts.debts, leaseMs: deps.leaseMs }) },
+      { id: 'numbers', html: numbersHtml(seen) },
       { id: 'inventory', title: 'Inventory', html: inventorySummary(inventory) },
       { id: 'migrations', title: 'Batches', html: batchesSummary(migrations, nowMs) },
       { id: 'operations', title: 'Operations', html: operationsSummary(operations, nowMs) },
@@ -50,7 +45,7 @@ export const overviewPage = async (context: PageContext): Promise<Page> => {
 }
 
 /** In quarters, so that a screen reader hears of a batch four times and not four times a second. */
-const announcement = (batches: readonly Batch[], warnings: readonly Warning[]): string =>
+const announcement = (batches: readonly LaneBatch[], warnings: readonly Warning[]): string =>
   [
     ...warnings.map((warning) => warning.text),
     ...batches
@@ -77,15 +72,10 @@ const resumeForm = (pause: NonNullable<Warning['pause']>): Html => html`<form me
  action="/pauses/${pause.scope}/resume"><input type="hidden" name="name" value="${pause.name}">
 <button type="submit">Resume<span class="sr"> ${pause.scope} ${pause.name}</span></button></form>`
 
-const sumOf = (counts: readonly KindCount[], state: string): number =>
+const sumOf = (counts: Overview['counts'], state: string): number =>
   counts.filter((count) => count.state === state).reduce((sum, count) => sum + count.jobs, 0)
 
-const numbersHtml = (facts: {
-  counts: readonly KindCount[]
-  processes: readonly WorkerLine[]
-  debts: number
-  leaseMs: number
-}): Html => {
+const numbersHtml = (facts: Overview): Html => {
   const workers = facts.processes.filter((p) => p.role === 'worker' && p.silentMs <= facts.leaseMs)
   const slots = workers.reduce((sum, w) => sum + Object.values(w.slots).reduce((a, b) => a + b, 0), 0)
   const numbers: readonly [string, number | string, string, string][] = [
@@ -93,7 +83,7 @@ const numbersHtml = (facts: {
     ['Ready', sumOf(facts.counts, 'ready'), '/jobs?state=ready', 'ready'],
     ['Waiting', sumOf(facts.counts, 'waiting'), '/jobs?state=waiting', 'waiting'],
     ['Failed', sumOf(facts.counts, 'failed'), '/failed', 'failed'],
-    ['Debts', facts.debts, '/effects?state=debt', 'debt'],
+    ['Debts', facts.debts.debts, '/effects?state=debt', 'debt'],
     [`Workers, ${slots} slots`, workers.length, '/workers', 'workers'],
   ]
   return html`<ul class="numbers">${numbers.map(
@@ -103,14 +93,14 @@ const numbersHtml = (facts: {
   )}</ul>`
 }
 
-const lanesHtml = (context: PageContext, batches: readonly Batch[]): Html => html`${
+const lanesHtml = (context: PageContext, batches: readonly LaneBatch[]): Html => html`${
   batches.length === 0
     ? html`<p class="empty">No jobs of a batch. A self-test sends jobs that touch nothing through the whole fleet.</p>`
     : html`<ul class="batches">${batches.map((batch) => batchHtml(batch, context.nowMs))}</ul>`
 }
 ${mayOperate(context) ? button({ action: '/self-tests', text: 'Run a self-test' }) : ''}`
 
-const batchHtml = (batch: Batch, nowMs: number): Html => {
+const batchHtml = (batch: LaneBatch, nowMs: number): Html => {
   const percent = batch.jobs === 0 ? 100 : Math.floor((batch.ended / batch.jobs) * 100)
   return html`<li data-key="${batch.lane}"${batch.done ? html` class="done"` : ''}>
 <p class="batch-head"><a href="/jobs?lane=${encodeURIComponent(batch.lane)}">${batch.lane}</a>
@@ -125,14 +115,14 @@ const legend = (counts: Readonly<Record<string, number>>): Html =>
     .filter((state) => (counts[state] ?? 0) > 0)
     .map((state) => html`<span class="key is-${state}">${counts[state]} ${state}</span>`)}`
 
-const paceOf = (batch: Batch, nowMs: number): Html => {
+const paceOf = (batch: LaneBatch, nowMs: number): Html => {
   if (batch.done)
     return html`in ${duration((batch.lastAt?.getTime() ?? 0) - batch.firstAt.getTime())}, ended ${ago(batch.lastAt, nowMs)}`
   const eta = batch.etaMs === undefined ? '' : `, about ${duration(batch.etaMs)} left`
   return html`${batch.perSecond.toFixed(batch.perSecond < 10 ? 1 : 0)} jobs/s${eta}`
 }
 
-const runningHtml = (jobs: readonly JobLine[], counts: readonly KindCount[], nowMs: number): Html => {
+const runningHtml = (jobs: Overview['running'], counts: Overview['counts'], nowMs: number): Html => {
   const more = sumOf(counts, 'running') - jobs.length
   return html`${table({
     label: 'Running jobs',
@@ -140,7 +130,7 @@ const runningHtml = (jobs: readonly JobLine[], counts: readonly KindCount[], now
     empty: 'Nothing runs.',
     rows: jobs.map(
       (job) => html`<tr data-key="${job.id}"><td>${jobLink(job.id)}</td><td>${job.kind}</td>
-<td class="long">${job.subjectType}/${job.subjectId}</td><td class="nowrap">${ago(job.startedAt, nowMs)}</td>
+<td class="long">${job.subject.type}/${job.subject.id}</td><td class="nowrap">${ago(job.started_at, nowMs)}</td>
 <td>${jobProgress(job.progress)}</td></tr>`,
     ),
   })}
@@ -148,9 +138,9 @@ ${more > 0 ? html`<p><a href="/jobs?state=running">And ${more} more</a></p>` : '
 }
 
 const waitingHtml = (facts: {
-  waits: readonly WaitCount[]
-  ready: readonly ReadyKind[]
-  counts: readonly KindCount[]
+  waits: Overview['waits']
+  ready: Overview['ready']
+  counts: Overview['counts']
   nowMs: number
 }): Html => {
   const readyOf = (kind: string) =>
@@ -178,7 +168,7 @@ const waitingHtml = (facts: {
 
 const shownStates = ['ready', 'running', 'waiting', 'failed'] as const
 
-const kindsHtml = (counts: readonly KindCount[]): Html =>
+const kindsHtml = (counts: Overview['counts']): Html =>
   table({
     label: 'Jobs by kind and state',
     head: ['Kind', ...shownStates],

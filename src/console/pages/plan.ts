@@ -1,13 +1,13 @@
 import { html } from 'hono/html'
 import { nameKey, uuidKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
+import type { PlanView } from '../../api/resources/plans.ts'
 import type { PlanItem } from '../../domain/migration/plan-document.ts'
 import { withQuery } from '../ask.ts'
+import { onwards, pager } from '../kit/pager.ts'
 import { mayOperate, type Page, type PageContext } from '../page.ts'
 import { bytes, outside, visible } from '../shown.ts'
 import { ago, duration, type Html, jsonBlock, table, tabs } from '../view.ts'
-import type { PlanSeen } from './batch.ts'
-import { onwards, pager } from './jobs.ts'
 
 const standings: readonly (readonly [value: string, text: string])[] = [
   ['', 'all'],
@@ -18,12 +18,7 @@ const standings: readonly (readonly [value: string, text: string])[] = [
   ['in-other-batch', 'in another batch'],
 ]
 
-interface PlanDetailSeen extends PlanSeen {
-  readonly diff: unknown
-  readonly items: readonly PlanItem[]
-  readonly items_left_out: number
-  readonly next_cursor: string | null
-}
+type PlanDetailSeen = Omit<PlanView, 'items'> & { readonly items: readonly PlanItem[] }
 
 /** What a start would do, machine by machine. Nothing was changed for it. */
 export const planPage = async (context: PageContext): Promise<Page> => {

@@ -1,12 +1,12 @@
 import { html } from 'hono/html'
+import type { EntrySummary } from '../../api/resources/queue-answer.ts'
 import { entryStates } from '../../domain/migration/entry.ts'
-import { withQuery } from '../ask.ts'
-import type { EntrySeen } from '../entry-shown.ts'
-import { mayOperate, type Page, type PageContext } from '../page.ts'
+import { listPage } from '../kit/list-page.ts'
+import { onwards } from '../kit/pager.ts'
+import { mayOperate } from '../page.ts'
 import type { Html } from '../view.ts'
 import { bulkLinks, bulkOffers, choiceOf, type EntryChoice } from './bulk-choice.ts'
 import { entryTable } from './entry-table.ts'
-import { onwards, pager } from './jobs.ts'
 
 const pageSize = '50'
 
@@ -15,30 +15,24 @@ export const isAboutEntries = (event: { readonly type: string }): boolean =>
   /^(entry|batch)\./.test(event.type)
 
 /** Every entry: the journey of one machine in one batch. */
-export const queuePage = async (context: PageContext): Promise<Page> => {
-  const { ask, query, nowMs } = context
-  const choice = choiceOf(query)
-  const found = await ask<{ items: EntrySeen[]; next_cursor: string | null }>(
-    `GET ${withQuery('/v1/queue', { ...choice, cursor: query.get('cursor'), limit: pageSize })}`,
-  )
-  return {
-    title: 'Queue',
-    intro: html`${filterForm(query)}${mayOperate(context) ? bulkHtml(choice) : ''}`,
-    wakesOn: isAboutEntries,
-    parts: [
-      {
-        id: 'entries',
-        html: html`${entryTable({
-          label: 'Entries',
-          entries: found.items,
-          nowMs,
-          empty: 'No entry fits. A batch that is started has one for each of its machines.',
-          ofOneBatch: false,
-        })}${pager('/queue', query, found.next_cursor, onwards)}`,
-      },
-    ],
-  }
-}
+export const queuePage = listPage<EntrySummary>({
+  title: 'Queue',
+  from: '/v1/queue',
+  sets: ({ query }) => ({ ...choiceOf(query), limit: pageSize }),
+  part: 'entries',
+  intro: (context) =>
+    html`${filterForm(context.query)}${mayOperate(context) ? bulkHtml(choiceOf(context.query)) : ''}`,
+  wakesOn: isAboutEntries,
+  words: onwards,
+  list: (entries, { nowMs }) =>
+    entryTable({
+      label: 'Entries',
+      entries,
+      nowMs,
+      empty: 'No entry fits. A batch that is started has one for each of its machines.',
+      ofOneBatch: false,
+    }),
+})
 
 const bulkHtml = (choice: EntryChoice): Html =>
   bulkOffers(choice).length === 0

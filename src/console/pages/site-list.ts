@@ -2,10 +2,10 @@ import { html } from 'hono/html'
 import type { SiteView } from '../../api/resources/site-view.ts'
 import type { SiteRole } from '../../domain/inventory/site-settings.ts'
 import { withQuery } from '../ask.ts'
+import { pager } from '../kit/pager.ts'
 import { mayAdminister, type Page, type PageContext } from '../page.ts'
 import { connectionBadge, many, outside, visible } from '../shown.ts'
 import { ago, type Html, table } from '../view.ts'
-import { pager } from './jobs.ts'
 
 export const titleOf = (role: SiteRole): string => (role === 'source' ? 'Sources' : 'Targets')
 

@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import { nameKey } from '../../api/page.ts'
 import { notFound } from '../../api/problem.ts'
 import type { SiteDetail } from '../../api/resources/site-view.ts'
+import type { WarningView } from '../../api/resources/warnings.ts'
 import { meaningOfConnection } from '../../domain/inventory/connectivity.ts'
 import type { SiteRole } from '../../domain/inventory/site-settings.ts'
 import { downListHtml } from '../down-shown.ts'
@@ -10,7 +11,7 @@ import { connectionBadge, visible } from '../shown.ts'
 import { ago, button, definition, type Html, jobLink, jsonBlock } from '../view.ts'
 import { confirmForm } from './confirm-certificate.ts'
 import { countLink, isAboutSites, productOf } from './site-list.ts'
-import { type WarningSeen, warningList } from './warning-list.ts'
+import { warningList } from './warning-list.ts'
 
 /** Asks for a site by the name in the address; a name that can be none is not there. */
 export const readSite = async ({ ask, params }: PageContext, role: SiteRole): Promise<SiteDetail> => {
@@ -24,7 +25,7 @@ export const sitePage =
   (role: SiteRole) =>
   async (context: PageContext): Promise<Page> => {
     const site = await readSite(context, role)
-    const warnings = await context.ask<{ items: WarningSeen[] }>(
+    const warnings = await context.ask<{ items: WarningView[] }>(
       `GET /v1/warnings?entity=${role}/${site.name}`,
     )
     return {

@@ -1,34 +1,22 @@
 import { html } from 'hono/html'
+import type { WarningView } from '../../api/resources/warnings.ts'
 import { mayOperate, type PageContext } from '../page.ts'
 import { outside, visible } from '../shown.ts'
 import { ago, button, type Html } from '../view.ts'
 
-/** A warning as the API shows it. */
-export interface WarningSeen {
-  readonly id: string
-  readonly type: string
-  readonly entity: { readonly type: string; readonly id: string; readonly name: string }
-  readonly status: 'new' | 'acknowledged'
-  readonly messages: readonly { readonly text: string; readonly last_seen_at: string }[]
-  readonly count: number
-  readonly first_seen_at: string
-  readonly last_seen_at: string
-  readonly acknowledged_by: string | null
-}
-
 const messagesShown = 5
 
 /** Where the thing that a warning is about is shown; undefined where it has no page. */
-const entityPath = ({ type, id, name }: WarningSeen['entity']): string | undefined => {
+const entityPath = ({ type, id, name }: WarningView['entity']): string | undefined => {
   if (type === 'source' || type === 'target') return `/${type}s/${encodeURIComponent(name)}`
   return type === 'instance' || type === 'network' ? `/${type}s/${encodeURIComponent(id)}` : undefined
 }
 
 /** Warnings with what they are about, and a button for who may say that they have read one. */
-export const warningList = (context: PageContext, warnings: readonly WarningSeen[]): Html =>
+export const warningList = (context: PageContext, warnings: readonly WarningView[]): Html =>
   html`<ul class="findings">${warnings.map((warning) => warningItem(context, warning))}</ul>`
 
-const warningItem = (context: PageContext, warning: WarningSeen): Html => {
+const warningItem = (context: PageContext, warning: WarningView): Html => {
   const { entity, messages } = warning
   const path = entityPath(entity)
   const name = outside(entity.name)
@@ -43,7 +31,7 @@ ${warning.status === 'acknowledged' ? html`<p class="dim">Read by ${visible(warn
 ${mayOperate(context) ? verbOf(context, warning) : ''}</li>`
 }
 
-const verbOf = ({ path, query }: PageContext, warning: WarningSeen): Html => {
+const verbOf = ({ path, query }: PageContext, warning: WarningView): Html => {
   const verb = warning.status === 'new' ? 'acknowledge' : 'reopen'
   return button({
     action: `/warnings/${warning.id}/${verb}`,

@@ -1,18 +1,18 @@
 import { html } from 'hono/html'
-import { listWorkers, type WorkerLine } from '../../../db/queries/list-workers.ts'
+import type { WorkerView } from '../../api/resources/workers.ts'
 import type { Page, PageContext } from '../page.ts'
 import { ago, badge, duration, type Html, shortId, table } from '../view.ts'
 
 const shownMax = 200
+const goneShown = 20
 
 /** The processes of the fleet: those that live, and the ones that went last. */
-export const workersPage = async ({ deps, nowMs }: PageContext): Promise<Page> => {
-  const page = { before: undefined, limit: shownMax }
+export const workersPage = async ({ ask, nowMs }: PageContext): Promise<Page> => {
   const [live, gone] = await Promise.all([
-    listWorkers(deps.db, { live: true, role: undefined }, page),
-    listWorkers(deps.db, { live: false, role: undefined }, { ...page, limit: 20 }),
+    ask<{ items: WorkerView[] }>(`GET /v1/workers?live=true&limit=${shownMax}`),
+    ask<{ items: WorkerView[] }>(`GET /v1/workers?live=false&limit=${goneShown}`),
   ])
-  const row = (worker: WorkerLine) => workerRow(worker, { leaseMs: deps.leaseMs, nowMs })
+  const row = (worker: WorkerView) => workerRow(worker, nowMs)
   const head = ['Process', 'Role', 'State', 'Host', 'Version', 'Runs', 'Heard of', 'Started']
   return {
     title: 'Workers',
@@ -23,26 +23,26 @@ export const workersPage = async ({ deps, nowMs }: PageContext): Promise<Page> =
         html: table({
           label: 'Processes',
           head,
-          rows: live.map(row),
+          rows: live.items.map(row),
           empty: 'No process lives. Start one with: drover worker',
         }),
       },
       {
         id: 'gone',
         title: 'Gone lately',
-        html: table({ label: 'Processes that are gone', head, rows: gone.map(row), empty: 'None.' }),
+        html: table({ label: 'Processes that are gone', head, rows: gone.items.map(row), empty: 'None.' }),
       },
     ],
   }
 }
 
-const workerRow = (worker: WorkerLine, options: { leaseMs: number; nowMs: number }): Html => {
-  const silent = worker.stoppedAt === null && worker.silentMs > options.leaseMs
+const workerRow = (worker: WorkerView, nowMs: number): Html => {
+  const silent = worker.stopped_at === null && !worker.live
   const slots = Object.values(worker.slots).reduce((sum, count) => sum + count, 0)
   return html`<tr data-key="${worker.id}"><td><code title="${worker.id}">${shortId(worker.id)}</code></td>
 <td>${worker.role}</td><td>${badge(silent ? 'silent' : worker.state)}</td>
 <td class="long">${worker.host}, pid ${worker.pid}</td><td>${worker.version}</td>
 <td class="nowrap">${worker.role === 'worker' ? `${worker.running} of ${slots} slots` : ''}</td>
-<td class="nowrap">${worker.stoppedAt === null ? `${duration(worker.silentMs)} ago` : ago(worker.stoppedAt, options.nowMs)}</td>
-<td class="nowrap">${ago(worker.startedAt, options.nowMs)}</td></tr>`
+<td class="nowrap">${worker.stopped_at === null ? `${duration(worker.silent_ms)} ago` : ago(worker.stopped_at, nowMs)}</td>
+<td class="nowrap">${ago(worker.started_at, nowMs)}</td></tr>`
 }

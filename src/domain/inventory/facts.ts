@@ -1,189 +1,209 @@
+import { z } from 'zod'
+
 /**
  * What a platform says about the things in it. The names are the API's: what is stored is what a filter sees and
  * what an answer shows, so nothing is renamed on the way. A fact that a platform does not know is empty or null;
  * it never makes an earlier, better answer go away (merge.ts).
  */
 
-export type PowerState = 'on' | 'off' | 'suspended'
+const text = z.string()
+const bytes = z.number().meta({ description: 'Bytes.' })
+const flag = z.boolean()
+const texts = z.array(text)
+
+type Fixed<Value> = Value extends readonly (infer Item)[]
+  ? readonly Fixed<Item>[]
+  : Value extends object
+    ? { readonly [Field in keyof Value]: Fixed<Exclude<Value[Field], undefined>> }
+    : Value
+
+/** Facts are replaced by what is read next, and never changed. */
+type Facts<Schema extends z.ZodType> = Fixed<z.infer<Schema>>
 
 /** One network card, as its platform has it. */
-export interface NicFacts {
+export const nicFacts = z.object({
   /** The platform's own key of the card, kept over a sync. */
-  readonly key: string
-  readonly label: string
+  key: text,
+  label: text,
   /** Lower case with colons. */
-  readonly mac: string
-  readonly connected: boolean
+  mac: text,
+  connected: flag,
   /** The platform's id of the network, which a Network of the same source has as its `ref`. */
-  readonly network_ref: string
-  readonly network: string
-  readonly type: string
-  readonly ipv4_addresses: readonly string[]
-  readonly ipv6_addresses: readonly string[]
-}
+  network_ref: text,
+  network: text,
+  type: text,
+  ipv4_addresses: texts,
+  ipv6_addresses: texts,
+})
+export type NicFacts = Facts<typeof nicFacts>
 
-/** How a disk is attached decides whether it can be copied at all. */
-export type DiskBacking = 'file' | 'raw-mapping' | 'raw' | 'volume' | 'unknown'
-export type DiskMode = 'dependent' | 'independent' | 'unknown'
-
-export interface DiskFacts {
-  readonly key: string
-  readonly label: string
+export const diskFacts = z.object({
+  key: text,
+  label: text,
   /** The base of the snapshot chain: `[datastore] folder/disk.vmdk`, a volume, a path. */
-  readonly name: string
-  readonly capacity: number
+  name: text,
+  capacity: bytes,
   /** Bytes that hold data, where the platform knows. */
-  readonly used: number | null
-  readonly backing: DiskBacking
-  readonly mode: DiskMode
-  readonly shared: boolean
-  readonly encrypted: boolean
-  readonly thin: boolean | null
-  readonly datastore: string
+  used: bytes.nullable(),
+  backing: z.enum(['file', 'raw-mapping', 'raw', 'volume', 'unknown']),
+  mode: z.enum(['dependent', 'independent', 'unknown']),
+  shared: flag,
+  encrypted: flag,
+  thin: flag.nullable(),
+  datastore: text,
   /** Where tracking of this disk stands, if it is tracked; compared for equality only. */
-  readonly change_id: string | null
+  change_id: text.nullable(),
   /** Why the driver of its platform cannot read it, after its name; absent: it can. */
-  readonly unreadable?: string
-}
+  unreadable: text.optional(),
+})
+export type DiskFacts = Facts<typeof diskFacts>
 
-export interface SnapshotFacts {
-  readonly ref: string
-  readonly name: string
-  readonly created_at: string | null
+export const snapshotFacts = z.object({
+  ref: text,
+  name: text,
+  created_at: text.nullable(),
   /** With the memory of the running guest. */
-  readonly memory: boolean
+  memory: flag,
   /** Its parent; null for a root. */
-  readonly parent: string | null
-}
+  parent: text.nullable(),
+})
+export type SnapshotFacts = Facts<typeof snapshotFacts>
 
 /** A device that cannot go along, or only by a decision: passthrough, a serial port, a mounted medium. */
-export interface DeviceFacts {
-  readonly kind:
-    | 'pci-passthrough'
-    | 'vgpu'
-    | 'usb'
-    | 'sriov-nic'
-    | 'serial'
-    | 'parallel'
-    | 'cdrom'
-    | 'floppy'
-    | 'tpm'
-    | 'nvdimm'
-    | 'other'
-  readonly label: string
-  readonly connected: boolean
-}
+export const deviceFacts = z.object({
+  kind: z.enum([
+    'pci-passthrough',
+    'vgpu',
+    'usb',
+    'sriov-nic',
+    'serial',
+    'parallel',
+    'cdrom',
+    'floppy',
+    'tpm',
+    'nvdimm',
+    'other',
+  ]),
+  label: text,
+  connected: flag,
+})
+export type DeviceFacts = Facts<typeof deviceFacts>
 
-export interface GuestFacts {
-  readonly agent: 'running' | 'not-running' | 'not-installed' | 'unknown'
-  readonly agent_version: string
-  readonly hostname: string
-}
+export const guestFacts = z.object({
+  agent: z.enum(['running', 'not-running', 'not-installed', 'unknown']),
+  agent_version: text,
+  hostname: text,
+})
+export type GuestFacts = Facts<typeof guestFacts>
 
 /** One VM in a source's inventory. */
-export interface InstanceFacts {
+export const instanceFacts = z.object({
   /** The platform's id: `vm-123`. Within one source nothing else has it. */
-  readonly ref: string
+  ref: text,
   /** The identity that should be the same wherever the VM is known. Lower case; empty when the platform has none. */
-  readonly uuid: string
+  uuid: text,
   /** The firmware's identity, as the guest sees it. */
-  readonly bios_uuid: string
-  readonly name: string
+  bios_uuid: text,
+  name: text,
   /** Inventory path: `/Paris/vm/shop/web-01`. */
-  readonly location: string
-  readonly description: string
-  readonly template: boolean
+  location: text,
+  description: text,
+  template: flag,
   /** A machine of the platform itself: its manager, an agent VM of a cluster. */
-  readonly appliance: boolean
-  readonly power_state: PowerState
-  readonly running: boolean
-  readonly os: string
-  readonly os_description: string
+  appliance: flag,
+  power_state: z.enum(['on', 'off', 'suspended']),
+  running: flag,
+  os: text,
+  os_description: text,
   /** What the platform was told to expect when the VM was made. */
-  readonly os_template: string
+  os_template: text,
   /** `x86_64`, `aarch64`, …; empty when unknown. */
-  readonly architecture: string
-  readonly cpus: number
-  /** Bytes. */
-  readonly memory: number
-  readonly cpu_hot_plug: boolean
-  readonly memory_hot_plug: boolean
-  readonly legacy_boot: boolean
-  readonly secure_boot: boolean
-  readonly tpm: boolean
-  readonly encrypted: boolean
-  readonly hardware_version: string
-  readonly cluster: string
-  readonly host: string
-  readonly resource_pool: string
-  readonly folder: string
-  readonly datacenter: string
+  architecture: text,
+  cpus: z.number(),
+  memory: bytes,
+  cpu_hot_plug: flag,
+  memory_hot_plug: flag,
+  legacy_boot: flag,
+  secure_boot: flag,
+  tpm: flag,
+  encrypted: flag,
+  hardware_version: text,
+  cluster: text,
+  host: text,
+  resource_pool: text,
+  folder: text,
+  datacenter: text,
   /** Changed blocks are tracked. */
-  readonly background_import: boolean
-  readonly needs_consolidation: boolean
-  readonly fault_tolerant: boolean
-  readonly nics: readonly NicFacts[]
-  readonly disks: readonly DiskFacts[]
-  readonly snapshots: readonly SnapshotFacts[]
-  readonly devices: readonly DeviceFacts[]
-  readonly guest: GuestFacts
-  /** Names by category; a tag without a category is under the empty one. */
-  readonly tags: Readonly<Record<string, readonly string[]>>
-  readonly attributes: Readonly<Record<string, string>>
-}
+  background_import: flag,
+  needs_consolidation: flag,
+  fault_tolerant: flag,
+  nics: z.array(nicFacts),
+  disks: z.array(diskFacts),
+  snapshots: z.array(snapshotFacts),
+  devices: z.array(deviceFacts),
+  guest: guestFacts,
+  /** A tag without a category is under the empty one. */
+  tags: z.record(text, texts).meta({ description: 'Names by category.' }),
+  attributes: z.record(text, text),
+})
+export type PowerState = InstanceFacts['power_state']
+export type InstanceFacts = Facts<typeof instanceFacts>
 
-export type NetworkType = 'standard' | 'distributed' | 'nsx' | 'nsx-distributed' | 'bridge' | 'other'
-
-export interface NetworkFacts {
-  readonly ref: string
-  readonly name: string
-  readonly location: string
-  readonly type: NetworkType
-  readonly datacenter: string
-  readonly switch: string
+export const networkFacts = z.object({
+  ref: text,
+  name: text,
+  location: text,
+  type: z.enum(['standard', 'distributed', 'nsx', 'nsx-distributed', 'bridge', 'other']),
+  datacenter: text,
+  switch: text,
   /** One VLAN, a comma-separated list of ids and ranges, or empty. */
-  readonly vlan: string
-  readonly segment_id: string
-  readonly subnets: readonly string[]
-  readonly accessible: boolean
+  vlan: text,
+  segment_id: text,
+  subnets: texts,
+  accessible: flag,
   /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
-  readonly projects?: readonly string[]
-}
+  projects: texts.optional(),
+})
+export type NetworkType = NetworkFacts['type']
+export type NetworkFacts = Facts<typeof networkFacts>
 
-export interface HostFacts {
-  readonly ref: string
-  readonly name: string
-  readonly cluster: string
-  readonly datacenter: string
-  readonly state: 'connected' | 'disconnected' | 'not-responding' | 'maintenance'
-  readonly cpu_model: string
+export const hostFacts = z.object({
+  ref: text,
+  name: text,
+  cluster: text,
+  datacenter: text,
+  state: z.enum(['connected', 'disconnected', 'not-responding', 'maintenance']),
+  cpu_model: text,
   /** Hosts of one class can exchange running machines. */
-  readonly cpu_class: string
-  readonly cpus: number
-  readonly memory: number
-  readonly cpus_used: number
-  readonly memory_used: number
-  readonly version: string
-}
+  cpu_class: text,
+  cpus: z.number(),
+  memory: z.number(),
+  cpus_used: z.number(),
+  memory_used: z.number(),
+  version: text,
+})
+export type HostFacts = Facts<typeof hostFacts>
 
 /** Where disks live: a datastore, a pool, a volume group. */
-export interface StorageFacts {
-  readonly ref: string
-  readonly name: string
-  readonly type: string
-  readonly capacity: number
-  readonly free: number
-  readonly accessible: boolean
+export const storageFacts = z.object({
+  ref: text,
+  name: text,
+  type: text,
+  capacity: z.number(),
+  free: z.number(),
+  accessible: flag,
   /** Hosts that reach it, by ref. */
-  readonly hosts: readonly string[]
+  hosts: texts,
   /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
-  readonly projects?: readonly string[]
-}
+  projects: texts.optional(),
+})
+export type StorageFacts = Facts<typeof storageFacts>
 
 /** A tenant's share of a target. */
-export interface ProjectFacts {
-  readonly ref: string
-  readonly name: string
-  readonly limits: Readonly<Record<string, number>>
-  readonly used: Readonly<Record<string, number>>
-}
+export const projectFacts = z.object({
+  ref: text,
+  name: text,
+  limits: z.record(text, z.number()),
+  used: z.record(text, z.number()),
+})
+export type ProjectFacts = Facts<typeof projectFacts>

@@ -265,3 +265,7 @@ const withNextStep = (remedy: string, state: EntryState): string => {
   if (next === undefined || /\b(resolve|retry|cancel)\b/i.test(remedy)) return remedy
   return remedy === '' ? next.replace('Then r', 'R') : `${remedy} ${next}`
 }
+
+/** What a person has to know before the list of what was migrated goes. */
+export const whatStays =
+  'The history in this batch goes. The machines on the target and the certificates stay, and the sources stay off.'

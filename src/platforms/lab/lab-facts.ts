@@ -1,10 +1,15 @@
 import { z } from 'zod'
-import type {
-  HostFacts,
-  InstanceFacts,
-  NetworkFacts,
-  ProjectFacts,
-  StorageFacts,
+import {
+  type HostFacts,
+  hostFacts,
+  type InstanceFacts,
+  instanceFacts,
+  type NetworkFacts,
+  networkFacts,
+  type ProjectFacts,
+  projectFacts,
+  type StorageFacts,
+  storageFacts,
 } from '../../domain/inventory/facts.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
 import { wireLimits, wireList, wireRecord } from './wire-limits.ts'
@@ -34,152 +39,57 @@ const recordOf = <Value extends z.ZodType>(value: Value) =>
   wireRecord(value)
     .nullish()
     .transform((record) => record ?? {})
-const optional = <Value extends z.ZodType>(value: Value) =>
-  value.nullish().transform((given) => given ?? null)
 const ref = z.string().min(1).max(wireLimits.refChars)
 
-const nic = z.object({
-  key: text,
-  label: text,
-  mac: text,
-  connected: flag,
-  network_ref: text,
-  network: text,
-  type: text,
-  ipv4_addresses: listOf(z.string()),
-  ipv6_addresses: listOf(z.string()),
-})
+/** Words that stand for what we do not know. Without one of them, a word that is new is an error. */
+const anyOther = ['unknown', 'other']
 
-const disk = z.object({
-  key: text,
-  label: text,
-  name: text,
-  capacity: size,
-  used: optional(z.number().nonnegative()),
-  backing: z.enum(['file', 'raw-mapping', 'raw', 'volume', 'unknown']).catch('unknown'),
-  mode: z.enum(['dependent', 'independent', 'unknown']).catch('unknown'),
-  shared: flag,
-  encrypted: flag,
-  thin: optional(z.boolean()),
-  datastore: text,
-  change_id: optional(z.string()),
-  unreadable: z.string().min(1).optional(),
-})
+/** What must be there and of its type: an item of a list, a value that is given. */
+const exactly = (schema: unknown): z.ZodType => {
+  if (schema instanceof z.ZodNumber) return z.number().nonnegative()
+  if (schema instanceof z.ZodArray) return wireList(exactly(schema.element))
+  return schema instanceof z.ZodObject ? patient(schema) : (schema as z.ZodType)
+}
 
-const snapshot = z.object({
-  ref: text,
-  name: text,
-  created_at: optional(z.string()),
-  memory: flag,
-  parent: optional(z.string()),
-})
+/** What may be left out. */
+const patiently = (schema: unknown): z.ZodType => {
+  if (schema instanceof z.ZodString) return text
+  if (schema instanceof z.ZodBoolean) return flag
+  if (schema instanceof z.ZodNumber) return size
+  if (schema instanceof z.ZodArray) return listOf(exactly(schema.element))
+  if (schema instanceof z.ZodRecord) return recordOf(recorded(schema.valueType))
+  if (schema instanceof z.ZodNullable)
+    return exactly(schema.unwrap())
+      .nullish()
+      .transform((given) => given ?? null)
+  if (schema instanceof z.ZodOptional) {
+    const inner = schema.unwrap()
+    return inner instanceof z.ZodString ? z.string().min(1).optional() : patiently(inner)
+  }
+  if (schema instanceof z.ZodObject) {
+    const object = patient(schema)
+    return object.nullish().transform((given) => given ?? object.parse({}))
+  }
+  const known = schema instanceof z.ZodEnum ? schema.options : []
+  const other = anyOther.find((word) => known.includes(word))
+  return other === undefined ? (schema as z.ZodType) : (schema as z.ZodType).catch(other)
+}
 
-const deviceKinds = [
-  'pci-passthrough',
-  'vgpu',
-  'usb',
-  'sriov-nic',
-  'serial',
-  'parallel',
-  'cdrom',
-  'floppy',
-  'tpm',
-  'nvdimm',
-  'other',
-] as const
-const device = z.object({ kind: z.enum(deviceKinds).catch('other'), label: text, connected: flag })
+/** A number of a record may be negative: nobody says what it counts. */
+const recorded = (schema: unknown) => (schema instanceof z.ZodNumber ? z.number() : exactly(schema))
 
-const unknownGuest = { agent: 'unknown', agent_version: '', hostname: '' } as const
-const guest = z.object({
-  agent: z.enum(['running', 'not-running', 'not-installed', 'unknown']).catch('unknown'),
-  agent_version: text,
-  hostname: text,
-})
+const patient = (schema: z.ZodObject) =>
+  z.object(Object.fromEntries(Object.entries(schema.shape).map(([name, field]) => [name, patiently(field)])))
 
-const instance = z.object({
-  ref,
-  uuid: text,
-  bios_uuid: text,
-  name: text,
-  location: text,
-  description: text,
-  template: flag,
-  appliance: flag,
-  power_state: z.enum(['on', 'off', 'suspended']),
-  running: flag,
-  os: text,
-  os_description: text,
-  os_template: text,
-  architecture: text,
-  cpus: size,
-  memory: size,
-  cpu_hot_plug: flag,
-  memory_hot_plug: flag,
-  legacy_boot: flag,
-  secure_boot: flag,
-  tpm: flag,
-  encrypted: flag,
-  hardware_version: text,
-  cluster: text,
-  host: text,
-  resource_pool: text,
-  folder: text,
-  datacenter: text,
-  background_import: flag,
-  needs_consolidation: flag,
-  fault_tolerant: flag,
-  nics: listOf(nic),
-  disks: listOf(disk),
-  snapshots: listOf(snapshot),
-  devices: listOf(device),
-  guest: guest.nullish().transform((value) => value ?? unknownGuest),
-  tags: recordOf(wireList(z.string())),
-  attributes: recordOf(z.string()),
-})
+const readingOf = (schema: z.ZodObject) => patient(schema).extend({ ref })
 
-const network = z.object({
-  ref,
-  name: text,
-  location: text,
-  type: z.enum(['standard', 'distributed', 'nsx', 'nsx-distributed', 'bridge', 'other']).catch('other'),
-  datacenter: text,
-  switch: text,
-  vlan: text,
-  segment_id: text,
-  subnets: listOf(z.string()),
-  accessible: flag,
-  projects: listOf(z.string()),
-})
-
-const host = z.object({
-  ref,
-  name: text,
-  cluster: text,
-  datacenter: text,
-  state: z.enum(['connected', 'disconnected', 'not-responding', 'maintenance']),
-  cpu_model: text,
-  cpu_class: text,
-  cpus: size,
-  memory: size,
-  cpus_used: size,
-  memory_used: size,
-  version: text,
-})
-
-const storage = z.object({
-  ref,
-  name: text,
-  type: text,
-  capacity: size,
-  free: size,
-  accessible: flag,
-  hosts: listOf(z.string()),
-  projects: listOf(z.string()),
-})
-
-const project = z.object({ ref, name: text, limits: recordOf(z.number()), used: recordOf(z.number()) })
-
-const readings = { instance, network, host, storage, project }
+const readings = {
+  instance: readingOf(instanceFacts),
+  network: readingOf(networkFacts),
+  host: readingOf(hostFacts),
+  storage: readingOf(storageFacts),
+  project: readingOf(projectFacts),
+}
 
 export interface FactsOf {
   readonly instance: InstanceFacts
@@ -192,7 +102,7 @@ export interface FactsOf {
 /** The facts of one thing, or an error that says which of them cannot be. */
 export const readFacts = <Type extends keyof FactsOf>(type: Type, facts: unknown): FactsOf[Type] => {
   const parsed = readings[type].safeParse(facts)
-  if (parsed.success) return parsed.data as FactsOf[Type]
+  if (parsed.success) return parsed.data as unknown as FactsOf[Type]
   const [issue] = parsed.error.issues
   throw labAnswerInvalid(
     `the ${issue?.path.join('.') || 'facts'} of this ${type}: ${issue?.message ?? 'not valid'}`,

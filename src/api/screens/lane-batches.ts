@@ -1,6 +1,7 @@
-import type { BatchCount } from '../../db/queries/list-lanes.ts'
+import type { BatchCount } from '../../../db/queries/list-lanes.ts'
 
-export interface Batch {
+/** The jobs of a lane, as one piece of work. */
+export interface LaneBatch {
   readonly lane: string
   readonly jobs: number
   readonly ended: number
@@ -16,13 +17,13 @@ export interface Batch {
 const windowMs = 10_000
 
 /** Counts by lane and state, as batches: the ones under way first, then the ones that ended last. Pure. */
-export const batchesOf = (rows: readonly BatchCount[], nowMs: number): Batch[] => {
+export const lanesAsBatches = (rows: readonly BatchCount[], nowMs: number): LaneBatch[] => {
   const lanes = new Map<string, BatchCount[]>()
   for (const row of rows) lanes.set(row.lane, [...(lanes.get(row.lane) ?? []), row])
   return [...lanes.values()].map((parts) => batchOf(parts, nowMs)).sort(underWayFirst)
 }
 
-const batchOf = (parts: readonly BatchCount[], nowMs: number): Batch => {
+const batchOf = (parts: readonly BatchCount[], nowMs: number): LaneBatch => {
   const counts = Object.fromEntries(parts.map((part) => [part.state, part.jobs]))
   const jobs = sum(parts, (part) => part.jobs)
   const ended = (counts.succeeded ?? 0) + (counts.failed ?? 0) + (counts.canceled ?? 0)
@@ -46,7 +47,7 @@ const batchOf = (parts: readonly BatchCount[], nowMs: number): Batch => {
 const sum = <Item>(items: readonly Item[], value: (item: Item) => number): number =>
   items.reduce((total, item) => total + value(item), 0)
 
-const underWayFirst = (a: Batch, b: Batch): number => {
+const underWayFirst = (a: LaneBatch, b: LaneBatch): number => {
   if (a.done !== b.done) return a.done ? 1 : -1
   if (a.done) return (b.lastAt?.getTime() ?? 0) - (a.lastAt?.getTime() ?? 0)
   return b.firstAt.getTime() - a.firstAt.getTime()

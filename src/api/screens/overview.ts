@@ -1,8 +1,9 @@
-import { countReadiness } from '../../../db/queries/assessment.ts'
+import { countReadiness, type ReadinessCounts } from '../../../db/queries/assessment.ts'
 import { countDebts } from '../../../db/queries/count-debts.ts'
 import { countJobsByKind } from '../../../db/queries/count-jobs.ts'
 import { countNeedyEntries } from '../../../db/queries/count-needy-entries.ts'
 import { countWaits, oldestReadyJobs } from '../../../db/queries/count-waits.ts'
+import { findLatelyFailed } from '../../../db/queries/find-lately-failed.ts'
 import { countRunningTwice } from '../../../db/queries/find-running-twice.ts'
 import { getJob } from '../../../db/queries/get-job.ts'
 import { listJobs } from '../../../db/queries/list-jobs.ts'
@@ -12,20 +13,20 @@ import {
   type LaneCount,
   listRecentBatches,
 } from '../../../db/queries/list-lanes.ts'
+import { listOperations } from '../../../db/queries/list-operations.ts'
 import { listPauses } from '../../../db/queries/list-pauses.ts'
 import { listWorkers } from '../../../db/queries/list-workers.ts'
-import { listSites } from '../../../db/queries/site-rows.ts'
+import { measureOpenOperations } from '../../../db/queries/measure-operations.ts'
+import { listSites, type SiteLine } from '../../../db/queries/site-rows.ts'
 import { listWarnings } from '../../../db/queries/warning-rows.ts'
 import { listWebhooks } from '../../../db/queries/webhook-rows.ts'
-import { checkReadiness } from '../../api/readiness.ts'
-import { readDown } from '../../api/resources/down-view.ts'
-import { viewJob } from '../../api/resources/job-view.ts'
 import { isAway } from '../../domain/inventory/connectivity.ts'
-import { type Batch, batchesOf } from '../batches.ts'
-import type { PageContext } from '../page.ts'
-import type { WatchedSite } from '../warnings.ts'
-import { readBatchesSeen } from './overview-batches.ts'
-import { readOperationsSeen } from './overview-operations.ts'
+import type { ApiDeps } from '../env.ts'
+import { checkReadiness } from '../readiness.ts'
+import { type DownListView, readDown } from '../resources/down-view.ts'
+import { viewJob, viewJobSummary } from '../resources/job-view.ts'
+import { viewOperation } from '../resources/operation-view.ts'
+import { type LaneBatch, lanesAsBatches } from './lane-batches.ts'
 
 const batchesShown = 6
 /** Of those that are done: enough to see how the last one ended. */
@@ -38,25 +39,37 @@ const sitesMax = 200
 /** Nobody needs to know how many more than this they have not read. */
 const unreadMax = 100
 
-/** All that the overview shows, read at one moment. */
-export const readOverview = async (context: PageContext) => {
-  const { deps } = context
+const operationsFailedShown = 5
+const operationsFailedMs = 24 * 3_600_000
+
+export type { ReadinessCounts }
+export type Overview = Awaited<ReturnType<typeof readOverview>>
+/** What of a source or target decides whether somebody must look. */
+export interface WatchedSite extends Pick<SiteLine, 'role' | 'name' | 'connectivity' | 'connectivitySince'> {
+  readonly connectivityError: { readonly code: string; readonly message: string } | null
+  readonly syncError: { readonly message: string } | null
+  /** Whose sources are off and wait for it, where it is away. */
+  readonly down?: Pick<DownListView, 'count' | 'message'>
+}
+
+/** The state of the whole fleet at one moment: what a person wants to know first, counted and not listed. */
+export const readOverview = async (deps: ApiDeps) => {
   const { db } = deps
-  const work = await readWork(context)
-  const [webhooks, readiness, needy, runningTwice, down, migrations, operations, lanes, ready, inventory] =
+  const work = await readWork(deps)
+  const [webhooks, readiness, needy, runningTwice, down, operations, lanes, ready, inventory] =
     await Promise.all([
       listWebhooks(db, { before: undefined, limit: 200 }),
       checkReadiness(deps),
       countNeedyEntries(db),
       countRunningTwice(db),
       readDown(db, {}),
-      readBatchesSeen(context),
-      readOperationsSeen(context),
-      readLanes(context, work.openLanes),
-      explainReady(context),
-      readInventory(context),
+      readOperations(deps),
+      readLanes(deps, work.openLanes),
+      explainReady(deps),
+      readInventory(deps),
     ])
   const notReady = readiness.ready ? [] : readiness.reasons
+  const { leaseMs } = deps
   return {
     ...work,
     webhooks,
@@ -64,15 +77,15 @@ export const readOverview = async (context: PageContext) => {
     needy,
     runningTwice,
     down,
-    migrations,
     operations,
     lanes,
     ready,
     inventory,
+    leaseMs,
   }
 }
 
-const readWork = async ({ deps: { db } }: PageContext) => {
+const readWork = async ({ db }: ApiDeps) => {
   const [counts, openLanes, waits, running, processes, debts, pauses] = await Promise.all([
     countJobsByKind(db),
     countOpenJobsByLane(db),
@@ -82,10 +95,10 @@ const readWork = async ({ deps: { db } }: PageContext) => {
     countDebts(db),
     listPauses(db),
   ])
-  return { counts, openLanes, waits, running, processes, debts, pauses }
+  return { counts, openLanes, waits, running: running.map(viewJobSummary), processes, debts, pauses }
 }
 
-const readInventory = async ({ deps: { db } }: PageContext) => {
+const readInventory = async ({ db }: ApiDeps) => {
   const page = { after: undefined, limit: sitesMax }
   const any = { kind: undefined, connectivity: undefined }
   const [sources, targets, readiness, unread] = await Promise.all([
@@ -106,14 +119,31 @@ const readInventory = async ({ deps: { db } }: PageContext) => {
   return { sites, readiness, unread: unread.length }
 }
 
-const readLanes = async ({ deps, nowMs }: PageContext, open: readonly LaneCount[]): Promise<Batch[]> => {
+const readLanes = async ({ db, clock }: ApiDeps, open: readonly LaneCount[]): Promise<LaneBatch[]> => {
   const underWay = [...new Set(open.map(({ lane }) => lane))].filter((lane) => lane.startsWith('batch/'))
-  const recent = await listRecentBatches(deps.db, recentJobs, batchesShown)
+  const recent = await listRecentBatches(db, recentJobs, batchesShown)
   // The newest names sort last, and the newest are what a person has just started.
   const lanes = [...new Set([...underWay.sort().reverse().slice(0, batchesShown), ...recent])]
-  const batches = batchesOf(await countBatches(deps.db, lanes), nowMs)
+  const batches = lanesAsBatches(await countBatches(db, lanes), clock.now())
   const done = batches.filter((batch) => batch.done).slice(0, doneShown)
   return [...batches.filter((batch) => !batch.done), ...done].slice(0, batchesShown)
+}
+
+/** What is at machines now, and what went wrong in the last day, the last to fail first. */
+const readOperations = async ({ db, clock, leaseMs }: ApiDeps) => {
+  const since = new Date(clock.now() - operationsFailedMs)
+  const [open, ids] = await Promise.all([
+    measureOpenOperations(db, leaseMs),
+    findLatelyFailed(db, { since, limit: operationsFailedShown + 1 }),
+  ])
+  const page = { before: undefined, limit: ids.length, silentMs: leaseMs }
+  const lines = ids.length === 0 ? [] : await listOperations(db, { ids }, page)
+  const failed = ids.slice(0, operationsFailedShown).flatMap((id) => lines.filter((line) => line.id === id))
+  return {
+    open,
+    failed: failed.map((line) => viewOperation(line)),
+    moreFailed: ids.length > operationsFailedShown,
+  }
 }
 
 /** For each kind with ready jobs: the one that is ready for longest, and why it does not run. */
@@ -124,12 +154,12 @@ export interface ReadyKind {
 }
 
 /** For each kind with ready jobs, why the one that is ready for longest does not run: the API's own words. */
-const explainReady = async ({ deps }: PageContext): Promise<ReadyKind[]> => {
-  const oldest = await oldestReadyJobs(deps.db)
+const explainReady = async ({ db, leaseMs }: ApiDeps): Promise<ReadyKind[]> => {
+  const oldest = await oldestReadyJobs(db)
   const explained = await Promise.all(
     oldest.map(async ({ kind, id }) => {
-      const job = await getJob(deps.db, id)
-      const wait = job ? (await viewJob(deps.db, job, deps.leaseMs)).wait : null
+      const job = await getJob(db, id)
+      const wait = job ? (await viewJob(db, job, leaseMs)).wait : null
       return wait === null ? [] : [{ kind, id, wait }]
     }),
   )
