@@ -36,7 +36,13 @@ test('each suite of one report has its own numbers and what its files took', () 
 test('a file that could not be loaded, a test that was left out and a suite of which nothing ran are failures', () => {
   const broken = file('unit/a.test.ts', [], { status: 'failed', message: 'SyntaxError: odd' })
   expect(rowsOf([broken, file('unit/b.test.ts', ['passed', 'skipped'])])).toMatchObject([
-    { failed: 2, failures: [{ name: 'test/unit/a.test.ts', message: 'SyntaxError: odd' }] },
+    {
+      failed: 2,
+      failures: [
+        { name: 'test/unit/a.test.ts', message: 'SyntaxError: odd' },
+        { name: 'test/unit/b.test.ts: test 1' },
+      ],
+    },
     { name: 'crash', failed: 1, note: 'no test ran' },
   ])
 })

@@ -30,7 +30,9 @@ const countFiles = (name, files, whole) => {
     (file) => file.status === 'failed' && !file.assertionResults.some(({ status }) => status === 'failed'),
   ).length
   const passed = count('passed')
-  const leftOut = whole ? count('pending', 'skipped', 'todo', 'disabled') : 0
+  // Skipped on purpose, or its process was gone before it could run.
+  const left = whole ? files.flatMap(leftOutOf) : []
+  const leftOut = left.length
   const failed = count('failed') + brokenFiles + leftOut
   const nothing = passed + failed === 0
   const notes = [
@@ -39,7 +41,12 @@ const countFiles = (name, files, whole) => {
     nothing && 'no test ran',
   ].filter(Boolean)
   return {
-    ...{ name, passed, failed: nothing && whole ? 1 : failed, failures: files.flatMap(failuresOf) },
+    ...{
+      name,
+      passed,
+      failed: nothing && whole ? 1 : failed,
+      failures: [...files.flatMap(failuresOf), ...left],
+    },
     ...{ seconds: fileSeconds(files), note: notes.join(', ') },
   }
 }
@@ -47,6 +54,14 @@ const countFiles = (name, files, whole) => {
 /** What its files took, one after another: side by side with other suites, that is what a suite costs. */
 const fileSeconds = (files) =>
   files.reduce((sum, { startTime, endTime }) => sum + Math.max(0, endTime - startTime), 0) / 1000
+
+const leftOutOf = (file) =>
+  file.assertionResults
+    .filter(({ status }) => status !== 'passed' && status !== 'failed')
+    .map(({ fullName }) => ({
+      name: `${relative(root, file.name)}: ${fullName}`,
+      message: 'It was left out, or its process ended before it.',
+    }))
 
 /** What failed in a file, by name and with the beginning of its message. */
 const failuresOf = (file) => {
