@@ -1,53 +1,71 @@
 import { defineConfig } from 'vitest/config'
+import { SideBySide } from './test/support/run/side-by-side.ts'
 
 interface Suite {
   readonly name: string
   /** Everything in `test/<name>` if nothing is said. */
   readonly include?: readonly string[]
   readonly exclude?: readonly string[]
-  /** How many files run at once: more than there are processors where tests mostly wait. */
-  readonly workers: number
+  readonly together: Together
+  /** False: its files share a process, and what is loaded once is there for the next. For tests that leave nothing behind. */
+  readonly isolate?: false
   readonly testMs: number
   readonly hookMs: number
-  /** Whether points are tried on every bell where each would do on one: see `share` in test/support/fleet.ts. */
-  readonly everyBell?: true
+  /** Whether every point of a matrix is tried on every bell: see `share` in test/support/fleet.ts. */
+  readonly everyPoint?: true
 }
 
+/** Which suites run side by side: one group after another, and so many files of a group at once. */
+interface Together {
+  readonly order: number
+  readonly workers: number
+}
+
+/** Nothing but computing: as many as there are processors, at least. */
+const computing: Together = { order: 0, workers: 2 }
+/** Of two files that wait for processes, leases and stores, one leaves the processor to the other: more than there are processors. */
+const waiting: Together = { order: 1, workers: 5 }
 /** They measure how quick something is, or keep both processors busy: nothing runs beside them. */
-const alone = ['chaos-fairness', 'chaos-stop', 'heavy-computing'].map((name) => `test/crash/${name}.test.ts`)
-/** Where workers die in jobs to which the bell is all one. */
-const shared = ['migration-*', 'sync*', 'operation/*'].map((name) => `test/crash/${name}.test.ts`)
-const crash = { testMs: 240_000, hookMs: 120_000 }
+const alone: Together = { order: 2, workers: 1 }
+
+const measuring = ['chaos-fairness', 'chaos-stop', 'heavy-computing'].map(
+  (name) => `test/crash/${name}.test.ts`,
+)
+/** Of which a push tries a share: the points of a matrix, or one bell of two. */
+const shared = ['crash-points*', 'migration-*', 'sync*', 'zombie', 'operation/aborts'].map(
+  (name) => `test/crash/${name}.test.ts`,
+)
+const crash = { testMs: 300_000, hookMs: 180_000 }
 
 /** Patience, not a measurement: what hangs takes this long to fail, on a machine several times slower than ours. */
 const suites: readonly Suite[] = [
-  { name: 'unit', workers: 2, testMs: 60_000, hookMs: 60_000 },
-  { name: 'api', workers: 2, testMs: 90_000, hookMs: 120_000 },
-  { name: 'integration', workers: 4, testMs: 180_000, hookMs: 120_000 },
-  { name: 'contract', workers: 1, testMs: 240_000, hookMs: 120_000 },
-  // Mostly they wait, for leases to end and for processes to start.
-  { ...crash, name: 'crash', exclude: alone, workers: 3 },
-  { ...crash, name: 'crash-alone', include: alone, workers: 1 },
-  { name: 'simulation', workers: 1, testMs: 420_000, hookMs: 120_000 },
-  { name: 'browser', workers: 1, testMs: 240_000, hookMs: 120_000 },
-  { name: 'soak', workers: 1, testMs: 1_800_000, hookMs: 600_000 },
-  { ...crash, name: 'soak-crash', include: shared, workers: 3, everyBell: true },
+  { name: 'unit', together: computing, isolate: false, testMs: 300_000, hookMs: 60_000 },
+  { name: 'api', together: waiting, testMs: 180_000, hookMs: 180_000 },
+  { name: 'integration', together: waiting, testMs: 240_000, hookMs: 180_000 },
+  { name: 'contract', together: waiting, testMs: 300_000, hookMs: 180_000 },
+  { ...crash, name: 'crash', exclude: measuring, together: waiting },
+  { name: 'simulation', together: waiting, testMs: 600_000, hookMs: 180_000 },
+  { name: 'browser', together: waiting, testMs: 300_000, hookMs: 180_000 },
+  { ...crash, name: 'crash-alone', include: measuring, together: alone },
+  { name: 'soak', together: alone, testMs: 1_800_000, hookMs: 600_000 },
+  { ...crash, name: 'soak-crash', include: shared, together: waiting, everyPoint: true },
 ]
 
 export default defineConfig({
   test: {
-    projects: suites.map((suite, order) => ({
+    sequence: { sequencer: SideBySide },
+    projects: suites.map((suite) => ({
       test: {
         name: suite.name,
         include: [...(suite.include ?? [`test/${suite.name}/**/*.test.ts`])],
         exclude: [...(suite.exclude ?? [])],
-        provide: { everyBell: suite.everyBell ?? false },
+        provide: { everyPoint: suite.everyPoint ?? false },
         globalSetup: ['test/support/global-setup.ts'],
         environment: 'node',
         pool: 'forks',
-        maxWorkers: suite.workers,
-        // Suites run one after another: they share two cores and some count milliseconds.
-        sequence: { groupOrder: order },
+        isolate: suite.isolate ?? true,
+        maxWorkers: suite.together.workers,
+        sequence: { groupOrder: suite.together.order },
         testTimeout: suite.testMs,
         hookTimeout: suite.hookMs,
         allowOnly: false,

@@ -1,5 +1,5 @@
 import { runChecks } from './support/run/check.mjs'
-import { runSuite } from './support/run/run-suite.mjs'
+import { runSuites } from './support/run/run-suites.mjs'
 import { NotReady, setUp } from './support/run/set-up.mjs'
 import { suites } from './support/run/suites.mjs'
 
@@ -9,7 +9,7 @@ import { suites } from './support/run/suites.mjs'
  */
 const [what = 'all', ...args] = process.argv.slice(2)
 
-const print = (results) => {
+const print = (results, seconds) => {
   const width = Math.max(...results.map((result) => result.name.length))
   console.log(`\n${'suite'.padEnd(width)}  passed  failed  seconds`)
   for (const result of results) {
@@ -22,6 +22,7 @@ const print = (results) => {
   for (const failure of results.flatMap((result) => result.failures))
     console.log(`\nfailed: ${failure.name}\n${failure.message.replaceAll(/^/gm, '  ')}`)
   const total = (key) => results.reduce((sum, result) => sum + result[key], 0)
+  console.log(`\nall together: ${seconds.toFixed(1)} s`)
   console.log(`\n${total('passed')} passed, ${total('failed')} failed`)
   return total('failed') === 0
 }
@@ -33,11 +34,12 @@ const main = async () => {
     const names = ['all', 'check', ...suites.map((suite) => suite.name)]
     throw new NotReady(`There is no suite "${what}". Choose one of: ${names.join(', ')}.`)
   }
-  await setUp([...new Set(wanted.flatMap((suite) => (suite.empty ? [] : suite.packages)))])
+  const began = performance.now()
+  await setUp([...new Set(wanted.flatMap((suite) => suite.packages))])
   const results = []
   if (checking) results.push(await runChecks())
-  for (const suite of wanted) results.push(await runSuite(suite, args))
-  return print(results)
+  if (wanted.length > 0) results.push(...(await runSuites(wanted, args)))
+  return print(results, (performance.now() - began) / 1000)
 }
 
 try {

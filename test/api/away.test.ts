@@ -7,7 +7,7 @@ import { until } from '../support/wait.ts'
 import { clientOf, depsOver, selfTestJob, strangerOf } from './setup.ts'
 
 const database = await createDatabase()
-const statementMs = 4_500
+const statementMs = 10_000
 
 /** The API's own kind of pool, over a path that can be broken. */
 const overProxy = async (): Promise<{ db: Db; proxy: TcpProxy }> => {

@@ -51,6 +51,9 @@ const pairs: readonly Pair[] = rows.flatMap((row) => {
   }))
 })
 
+/** Each kind as the older and as the newer one a few times. Unit tests decide all 196; what follows is the API's own. */
+const sample = pairs.filter(({ outcome }, at) => outcome === 'supersede' || at % 5 === 0)
+
 const paramsOf: Readonly<Record<string, object>> = {
   restore: { snapshot: 'before' },
   clone: { name: 'copy' },
@@ -110,12 +113,12 @@ const tryPair = async ({ older, newer }: Pair): Promise<unknown[]> => {
 }
 
 // promise: matrix
-test('each of the 196 pairs leaves both operations where the matrix says', async () => {
+test('whatever takes a place and a fifth of the other pairs leave both operations where the matrix says', async () => {
   const ends: unknown[] = []
-  for (let at = 0; at < pairs.length; at += 14)
-    ends.push(...(await Promise.all(pairs.slice(at, at + 14).map(tryPair))))
+  for (let at = 0; at < sample.length; at += 14)
+    ends.push(...(await Promise.all(sample.slice(at, at + 14).map(tryPair))))
   expect(ends).toEqual(
-    pairs.map(({ older, newer, outcome }) => [
+    sample.map(({ older, newer, outcome }) => [
       ...[older, newer, outcome],
       ...[outcome === 'refuse' ? 'blocked' : null, true],
     ]),
@@ -169,12 +172,12 @@ const tryRules = async ({ older, newer }: Pair): Promise<unknown[]> => {
   ]
 }
 
-test('with on_conflict: queue each of the 196 pairs queues, and with reject each is refused', async () => {
+test('with on_conflict: queue whatever meets queues, and with reject it is refused', async () => {
   const ends: unknown[] = []
-  for (let at = 0; at < pairs.length; at += 14)
-    ends.push(...(await Promise.all(pairs.slice(at, at + 14).map(tryRules))))
+  for (let at = 0; at < sample.length; at += 14)
+    ends.push(...(await Promise.all(sample.slice(at, at + 14).map(tryRules))))
   expect(ends).toEqual(
-    pairs.map(({ older, newer }) => [
+    sample.map(({ older, newer }) => [
       ...[older, newer, 409, 'blocked', true],
       ...[202, 'queued', 1, true, null, 'pending'],
     ]),

@@ -6,7 +6,7 @@ import { until } from '../support/wait.ts'
 import type { Fleet } from './fleet.ts'
 
 /** No page of ours takes longer, also when the machine does ten other things. */
-export const patienceMs = 45_000
+export const patienceMs = 90_000
 
 const findChromium = (): string => {
   const paths = (process.env.PATH ?? '').split(':').map((dir) => `${dir}/chromium`)

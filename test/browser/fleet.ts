@@ -13,7 +13,7 @@ export interface Fleet {
   ask<Answer>(method: string, path: string, body?: unknown): Promise<Answer>
 }
 
-const startMs = 60_000
+const startMs = 120_000
 const adminToken = 'browser-test-admin-token'
 
 /** One of each role, as real processes over a database of their own. Ended when the file ends. */

@@ -8,11 +8,13 @@ const options = { workers: 1, conductors: 0, leaseMs: 5_000 }
 
 await onEachFleet('kill -9 of the conductor', options, (fleet) => {
   // promise: killed-conductor
-  test.each([
-    ['relay-before-publish', 2],
-    ['relay-between-publish-and-mark', 2],
-    ['relay-after-mark', 2],
-  ] as const)('at %s (round %i): the next one rings, and no job runs twice', async (point, round) => {
+  test.each(
+    fleet.share([
+      ['relay-before-publish', 2],
+      ['relay-between-publish-and-mark', 2],
+      ['relay-after-mark', 2],
+    ] as const),
+  )('at %s (round %i): the next one rings, and no job runs twice', async (point, round) => {
     const armed = await fleet.conductor(`kill:${point}@${round}`)
     await armed.line('this conductor leads')
     const standBy = await fleet.conductor()
@@ -42,7 +44,7 @@ await onEachFleet('kill -9 of the conductor', options, (fleet) => {
     expect(lost.filter(({ losses }) => losses > 1)).toEqual([])
   })
 
-  test.each(['conductor-before-sweep', 'conductor-after-sweep'] as const)(
+  test.each(fleet.share(['conductor-before-sweep', 'conductor-after-sweep'] as const))(
     'at %s: the next one goes on where it was',
     async (point) => {
       const ids = await fleet.add(12, work)

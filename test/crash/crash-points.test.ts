@@ -49,13 +49,16 @@ const expectUndone = async (fleet: Fleet, ids: readonly string[], state: string)
 
 await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
   // promise: killed-worker
-  test.each(points)('at %s (pass %i): no job is lost and no effect repeated', async (point, pass) => {
-    const armed = await fleet.worker(`kill:${point}@${pass}`)
-    const { exit, ids } = await fleet.feed(armed, 12, work)
-    expect(exit).toEqual({ code: null, signal: 'SIGKILL' })
-    await fleet.ended(ids)
-    await expectWhole(fleet.db, ids, work.effects)
-  })
+  test.each(fleet.share(points))(
+    'at %s (pass %i): no job is lost and no effect repeated',
+    async (point, pass) => {
+      const armed = await fleet.worker(`kill:${point}@${pass}`)
+      const { exit, ids } = await fleet.feed(armed, 12, work)
+      expect(exit).toEqual({ code: null, signal: 'SIGKILL' })
+      await fleet.ended(ids)
+      await expectWhole(fleet.db, ids, work.effects)
+    },
+  )
 
   // promise: killed-worker
   test('while a wait begins: the job waits once, and goes on', async () => {
@@ -79,7 +82,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
   })
 
   // promise: killed-worker
-  test.each(['before-undo', 'after-undo', 'before-finish'] as const)(
+  test.each(fleet.share(['before-undo', 'after-undo', 'before-finish'] as const))(
     'at %s of a cancel: another worker undoes the rest',
     async (point) => {
       const armed = await fleet.worker(`kill:${point}`)
@@ -92,7 +95,7 @@ await onEachFleet('kill -9 of a worker', { workers: 1 }, (fleet) => {
     },
   )
 
-  test.each(['before-undo', 'after-undo'] as const)(
+  test.each(fleet.share(['before-undo', 'after-undo'] as const))(
     'at %s of a failure: nothing stays outside',
     async (point) => {
       const armed = await fleet.worker(`kill:${point}`)

@@ -40,7 +40,7 @@ const undoPoints: readonly Armed[] = [
   'kill:after-undo@2',
 ]
 
-await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0 }, (fleet) => {
+await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0, anyBell: true }, (fleet) => {
   let world: JourneyWorld
   beforeAll(async () => {
     world = await createFleetWorld(fleet, lab)

@@ -9,7 +9,7 @@ import { until } from '../support/wait.ts'
 
 const sealer = createSealer('5e'.repeat(32))
 /** One for each fleet: its sources do not come back. */
-const labs = [await createLab(), await createLab()]
+const labs = { postgres: await createLab(), redis: await createLab() }
 
 /** Lands elsewhere as soon as somebody writes so in its description. */
 const script = `${onShop.slice(0, -1)}
@@ -26,16 +26,16 @@ const resetting = ['vm-110', 'vm-111', 'vm-210']
  * Where workers die, two at a time, while there is work: other points on each bell. Four in all, because a job whose
  * worker vanishes five times is given up as the cause of it.
  */
-const deaths: (readonly (readonly Armed[])[])[] = [
-  [
+const deaths: Readonly<Record<Fleet['bell'], readonly (readonly Armed[])[]>> = {
+  postgres: [
     ['kill:after-extent@3', 'kill:before-finish@3'],
     ['kill:after-effect@3', 'kill:before-undo@2'],
   ],
-  [
+  redis: [
     ['kill:after-intent@2', 'kill:after-checkpoint@4'],
     ['kill:before-effect@4', 'kill:after-undo@2'],
   ],
-]
+}
 
 const changes = ['write', 'snapshot-create', 'create', 'start', 'stop', 'shutdown', 'reconfigure', 'destroy']
 
@@ -157,22 +157,19 @@ const title = 'a batch whose workers are killed and whose platforms lose answers
 // A worker that a busy machine keeps from its heartbeat is one more that vanished: four deaths leave room for none.
 const leaseMs = 6_000
 
-await onEachFleet(title, { workers: 0, leaseMs }, (fleet) => {
-  const lab = labs.shift()
-  const hands = deaths.shift()
-  if (!lab || !hands) throw new Error('There is a lab for each fleet.')
+await onEachFleet(title, { workers: 0, leaseMs, anyBell: true }, (fleet) => {
   let world: JourneyWorld
   beforeAll(async () => {
-    world = await createJourneyWorld(fleet.db, lab, { sealer })
+    world = await createJourneyWorld(fleet.db, labs[fleet.bell], { sealer })
   })
 
   // promise: whole-batch
-  test('ends as it would have, with every byte, and leaves nothing', { timeout: 480_000 }, () =>
-    journey(fleet, world, hands),
+  test('ends as it would have, with every byte, and leaves nothing', { timeout: 900_000 }, () =>
+    journey(fleet, world, deaths[fleet.bell]),
   )
 
   // promise: whole-batch
-  test('and one that is reset with force midway is as if it had never been', { timeout: 360_000 }, () =>
+  test('and one that is reset with force midway is as if it had never been', { timeout: 900_000 }, () =>
     resetMidway(fleet, world),
   )
 })

@@ -105,7 +105,7 @@ const describeCancel = (fleet: Fleet) => {
   )
 }
 
-await onEachFleet('kill -9 of a worker that places', { workers: 0 }, (fleet) => {
+await onEachFleet('kill -9 of a worker that places', { workers: 0, anyBell: true }, (fleet) => {
   test.each(fleet.share(points))('at %s: one machine, recorded', async (point) => {
     const world = await createWorld(fleet)
     const id = await waitingEntry(world, 'vm-101')

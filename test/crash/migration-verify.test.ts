@@ -21,7 +21,7 @@ const points: readonly Armed[] = [
 
 const refs = ['vm-101', 'vm-102', 'vm-104', 'vm-106', 'vm-107', 'vm-109']
 
-await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0 }, (fleet) => {
+await onEachFleet('kill -9 of a worker that verifies a machine', { workers: 0, anyBell: true }, (fleet) => {
   // promise: one-copy
   test('at every point: it is started once, certified once, and never beside its source', async () => {
     const lab = await createLab()

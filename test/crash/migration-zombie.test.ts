@@ -50,64 +50,68 @@ const outlive = async (
   return job
 }
 
-await onEachFleet('SIGSTOP of a worker right before it changes the power', { workers: 0 }, (fleet) => {
-  let lab: TestLab
-  let world: VerifyWorld
-  const fault = (more: Record<string, unknown>) =>
-    lab.admin('POST /lab/faults', { kind: 'error', site: 'cloud', ...more })
-  beforeAll(async () => {
-    lab = await createLab()
-    world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
-    await world.setBatch({ config: { post_migration_retries: 0 } })
-    // Only what this test sends is done.
-    await fleet.db`update batch set state = 'stopped'`
-  })
-  beforeEach(() => lab.admin('DELETE /lab/faults'))
-
-  // promise: one-copy
-  test('a target that another one has started, and that was stopped since, stays off', async () => {
-    const { id, machineRef } = await world.ready('vm-101')
-    const machine = machineRef ?? ''
-    const job = await outlive(fleet, 'target-before-start', {
-      send: () => sendTo(world, id, 'final-verify'),
-      meanwhile: async () => {
-        expect(await powerOf(world.to, machine)).toBe('on')
-        await world.to.done(`POST /instances/${machine}/power`, { verb: 'stop' })
-      },
+await onEachFleet(
+  'SIGSTOP of a worker right before it changes the power',
+  { workers: 0, anyBell: true },
+  (fleet) => {
+    let lab: TestLab
+    let world: VerifyWorld
+    const fault = (more: Record<string, unknown>) =>
+      lab.admin('POST /lab/faults', { kind: 'error', site: 'cloud', ...more })
+    beforeAll(async () => {
+      lab = await createLab()
+      world = await createVerifyWorld(fleet.db, lab, { sealer: createSealer('5e'.repeat(32)) })
+      await world.setBatch({ config: { post_migration_retries: 0 } })
+      // Only what this test sends is done.
+      await fleet.db`update batch set state = 'stopped'`
     })
-    expect(job).toMatchObject({ state: 'succeeded' })
-    expect(await powerOf(world.to, machine)).toBe('off')
-  })
+    beforeEach(() => lab.admin('DELETE /lab/faults'))
 
-  test('a source that another one has brought back, and that was stopped since, stays off', async () => {
-    const { id, machineRef } = await placeEntry(world, 'vm-102')
-    await fault({ call: 'write', machine: machineRef, code: 'platform-permission', failure: 'refused' })
-    const job = await outlive(fleet, 'undo-before-change', {
-      send: () => sendTo(world, id, 'cutover-instance'),
-      meanwhile: async () => {
-        expect(await powerOf(world.from, 'vm-102')).toBe('on')
-        await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
-      },
+    // promise: one-copy
+    test('a target that another one has started, and that was stopped since, stays off', async () => {
+      const { id, machineRef } = await world.ready('vm-101')
+      const machine = machineRef ?? ''
+      const job = await outlive(fleet, 'target-before-start', {
+        send: () => sendTo(world, id, 'final-verify'),
+        meanwhile: async () => {
+          expect(await powerOf(world.to, machine)).toBe('on')
+          await world.to.done(`POST /instances/${machine}/power`, { verb: 'stop' })
+        },
+      })
+      expect(job).toMatchObject({ state: 'succeeded' })
+      expect(await powerOf(world.to, machine)).toBe('off')
     })
-    expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
-    expect((await effectsOf(fleet.db, job.id)).every(({ state }) => state === 'undone')).toBe(true)
-    expect(await powerOf(world.from, 'vm-102')).toBe('off')
-  })
 
-  test('a target that another one has stopped, and that was started since, goes on running', async () => {
-    const { id, machineRef } = await world.ready('vm-104')
-    const machine = machineRef ?? ''
-    const job = await outlive(fleet, 'undo-before-change', {
-      send: async () => {
-        await fault({ call: 'guest', machine, code: 'platform-permission', failure: 'refused' })
-        return sendTo(world, id, 'final-verify')
-      },
-      meanwhile: async () => {
-        expect(await powerOf(world.to, machine)).toBe('off')
-        await world.to.done(`POST /instances/${machine}/power`, { verb: 'start' })
-      },
+    test('a source that another one has brought back, and that was stopped since, stays off', async () => {
+      const { id, machineRef } = await placeEntry(world, 'vm-102')
+      await fault({ call: 'write', machine: machineRef, code: 'platform-permission', failure: 'refused' })
+      const job = await outlive(fleet, 'undo-before-change', {
+        send: () => sendTo(world, id, 'cutover-instance'),
+        meanwhile: async () => {
+          expect(await powerOf(world.from, 'vm-102')).toBe('on')
+          await world.from.done('POST /instances/vm-102/power', { verb: 'stop' })
+        },
+      })
+      expect(job).toMatchObject({ state: 'failed', error: { code: 'platform-permission' } })
+      expect((await effectsOf(fleet.db, job.id)).every(({ state }) => state === 'undone')).toBe(true)
+      expect(await powerOf(world.from, 'vm-102')).toBe('off')
     })
-    expect(job).toMatchObject({ state: 'failed' })
-    expect(await powerOf(world.to, machine)).toBe('on')
-  })
-})
+
+    test('a target that another one has stopped, and that was started since, goes on running', async () => {
+      const { id, machineRef } = await world.ready('vm-104')
+      const machine = machineRef ?? ''
+      const job = await outlive(fleet, 'undo-before-change', {
+        send: async () => {
+          await fault({ call: 'guest', machine, code: 'platform-permission', failure: 'refused' })
+          return sendTo(world, id, 'final-verify')
+        },
+        meanwhile: async () => {
+          expect(await powerOf(world.to, machine)).toBe('off')
+          await world.to.done(`POST /instances/${machine}/power`, { verb: 'start' })
+        },
+      })
+      expect(job).toMatchObject({ state: 'failed' })
+      expect(await powerOf(world.to, machine)).toBe('on')
+    })
+  },
+)

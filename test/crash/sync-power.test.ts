@@ -26,7 +26,7 @@ const points: readonly CrashPoint[] = [
   'before-finish',
 ]
 
-await onEachFleet('kill -9 of a worker that switches a machine', { workers: 0 }, (fleet) => {
+await onEachFleet('kill -9 of a worker that switches a machine', { workers: 0, anyBell: true }, (fleet) => {
   test.each(fleet.share(points))('at %s of a reset: the machine is started anew once', async (point) => {
     const name = `vc-${point}`
     for (const table of ['instance', 'site']) await fleet.db`delete from ${fleet.db(table)}`

@@ -68,7 +68,7 @@ const points: readonly CrashPoint[] = [
   'before-finish',
 ]
 
-await onEachFleet('kill -9 of a worker that syncs', { workers: 0 }, (fleet) => {
+await onEachFleet('kill -9 of a worker that syncs', { workers: 0, anyBell: true }, (fleet) => {
   // promise: one-revision
   test.each(fleet.share(points))('at %s of a first sync: one consistent revision', async (point) => {
     const source = await makeSource(fleet)

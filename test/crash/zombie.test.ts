@@ -56,15 +56,17 @@ const expectSilent = async (fleet: Fleet, zombie: TestProcess, id: string) => {
 
 await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) => {
   // promise: frozen-worker
-  test.each([
-    'before-intent',
-    'mid-intent',
-    'after-intent',
-    'before-effect',
-    'after-effect',
-    'before-checkpoint',
-    'before-finish',
-  ] as const)('at %s: another one finishes, and the zombie writes nothing and serves on', async (point) => {
+  test.each(
+    fleet.share([
+      'before-intent',
+      'mid-intent',
+      'after-intent',
+      'before-effect',
+      'after-effect',
+      'before-checkpoint',
+      'before-finish',
+    ] as const),
+  )('at %s: another one finishes, and the zombie writes nothing and serves on', async (point) => {
     const zombie = await fleet.worker(`stop:${point}`)
     const [id = ''] = await fleet.add(1, { effects: 2 })
     await zombie.frozen()
@@ -83,7 +85,7 @@ await onEachFleet('SIGSTOP of a worker past its lease', { workers: 0 }, (fleet) 
   })
 
   // promise: frozen-worker
-  test.each(['before-undo', 'after-undo'] as const)(
+  test.each(fleet.share(['before-undo', 'after-undo'] as const))(
     'at %s of a failure: what another one undid stays as that one left it',
     async (point) => {
       const zombie = await fleet.worker(`stop:${point}`)

@@ -9,18 +9,25 @@ const root = fileURLToPath(new URL('../..', import.meta.url))
 const results = join(root, 'test-results')
 const prefix = 'roles-'
 
-/** Every file keeps the place it has in the repository: assets, migrations and threads are found from there. */
-const whereTheyAre: Plugin = {
+/** What `up` starts its roles with. */
+const ownProgram = "new URL('../cli/drover.mjs', import.meta.url)"
+
+/**
+ * Every file keeps the place it has in the repository: assets, migrations and threads are found from there. The roles
+ * alone are started from here.
+ */
+const whereTheyAre = (main: string): Plugin => ({
   name: 'where-they-are',
   setup: ({ onLoad }) => {
     onLoad({ filter: /\.ts$/, namespace: 'file' }, async ({ path }) => ({
       loader: 'ts',
       contents: (await readFile(path, 'utf8'))
+        .replace(ownProgram, JSON.stringify(pathToFileURL(main).href))
         .replaceAll('import.meta.url', JSON.stringify(pathToFileURL(path).href))
         .replaceAll('import.meta.filename', JSON.stringify(path)),
     }))
   },
-}
+})
 
 /** Packages that look for files beside their own code, or are another thing when bundled. The others are taken in: hundreds of files less to open. */
 const readsItsOwnFiles = [
@@ -65,6 +72,7 @@ export const buildRoles = async (run: string): Promise<BuiltRoles> => {
   removeLeft()
   // Below the root, because packages are found from there.
   const outdir = join(results, `${prefix}${run}`)
+  const main = join(outdir, 'roles.mjs')
   await build({
     stdin: {
       contents: "import { main } from './src/main.ts'\nawait main(process.argv.slice(2))\n",
@@ -82,7 +90,7 @@ export const buildRoles = async (run: string): Promise<BuiltRoles> => {
     target: 'node20',
     format: 'esm',
     logLevel: 'warning',
-    plugins: [whereTheyAre],
+    plugins: [whereTheyAre(main)],
   })
-  return { main: join(outdir, 'roles.mjs'), remove: () => rmSync(outdir, { recursive: true, force: true }) }
+  return { main, remove: () => rmSync(outdir, { recursive: true, force: true }) }
 }

@@ -10,7 +10,7 @@ import type { TestProcess } from './processes.ts'
 import { until } from './wait.ts'
 
 const deathMs = 8_000
-const patienceMs = 150_000
+const patienceMs = 400_000
 
 /** An armed worker has this long to come to its point; then it is killed wherever it is. */
 export const dies = async (worker: TestProcess, orEnough: () => boolean = () => false): Promise<void> => {

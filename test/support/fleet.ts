@@ -18,21 +18,21 @@ export interface FleetOptions {
   readonly conductors?: number
   /** Longer where no lease is to end: a machine that stands still for a second must not end one. */
   readonly leaseMs?: number
+  /** The bell has no part in it: a push takes the one that the commit picks, the soak suite both. */
+  readonly anyBell?: boolean
 }
 
 /** A small fleet of real processes with short leases, on one database and one bell. */
 export interface Fleet {
   readonly db: Db
+  readonly bell: 'postgres' | 'redis'
   readonly conductors: readonly TestProcess[]
   readonly workers: readonly TestProcess[]
   /** One more worker, until the end of the test. */
   worker(armed?: Armed): Promise<TestProcess>
   /** One more conductor, until the end of the test. */
   conductor(armed?: Armed): Promise<TestProcess>
-  /**
-   * This fleet's share of cases to which the bell is all one: every second one, and the other ones are the other
-   * bell's. The soak suite tries all on both.
-   */
+  /** Those of a matrix that this push tries, as the commit picks them. The soak suite tries all. */
   share<Case>(cases: readonly Case[]): Case[]
   /** Adds self-test jobs with this payload and tells the conductor. Returns their ids. */
   add(count: number, payload: Readonly<Record<string, unknown>>, job?: Partial<NewJob>): Promise<string[]>
@@ -56,19 +56,19 @@ export interface Fleet {
 const fleetLeaseMs = 2_000
 /** Few hands: a worker beside another one gets its share of a dozen jobs. */
 const slots = 2
-const endMs = 120_000
+const endMs = 240_000
 const bells = ['postgres', 'redis'] as const
 
 /**
- * Describes the same tests once per bell, each time with a fleet that is started once for all of them. Call it
- * at the top of a file.
+ * Describes the same tests once per bell (see `anyBell`), each time with a fleet that is started once for all of them.
+ * Call it at the top of a file.
  */
 export const onEachFleet = async (
   title: string,
   options: FleetOptions,
   tests: (fleet: Fleet) => void,
 ): Promise<void> => {
-  for (const [nth, bell] of bells.entries()) {
+  for (const [nth, bell] of bellsOf(options).entries()) {
     const { db, url } = await createDatabase()
     const redis = bell === 'redis' ? await startRedis() : undefined
     const env = {
@@ -83,7 +83,8 @@ export const onEachFleet = async (
     const fleet: Fleet = {
       ...roles,
       db,
-      share: (cases) => cases.filter((_, at) => inject('everyBell') || at % bells.length === nth),
+      bell,
+      share: (cases) => shareOf(cases, { title: `${title}, on the ${bell} bell`, nth }),
       worker: (armed) => startWorker(armedEnv(armed)),
       conductor: (armed) => startConductor(armedEnv(armed)),
       add: (count, payload, job) => addJobs(db, count, payload, job),
@@ -93,6 +94,26 @@ export const onEachFleet = async (
     describe(`${title}, on the ${bell} bell`, () => tests(fleet))
   }
 }
+
+/** One in so many cases of a matrix is tried in each push, rounded up. */
+const rotating = 3
+
+/** The other bell begins elsewhere. Says how many stay away. */
+const shareOf = <Case>(
+  cases: readonly Case[],
+  fleet: { readonly title: string; readonly nth: number },
+): Case[] => {
+  if (inject('everyPoint')) return [...cases]
+  const count = Math.ceil(cases.length / rotating)
+  // Not by the bit that picks the bell.
+  const at = ((inject('shareSeed') >> 1) + fleet.nth * count) % cases.length
+  console.info(`${fleet.title}: ${count} of ${cases.length} points; npm run test:soak tries all of them`)
+  return [...cases.slice(at), ...cases.slice(0, at)].slice(0, count)
+}
+
+/** To what the bell is all one, that is done on the one that the commit picks. */
+const bellsOf = ({ anyBell = false }: FleetOptions) =>
+  bells.filter((_, nth) => !anyBell || inject('everyPoint') || inject('shareSeed') % bells.length === nth)
 
 /** How an armed process ended. One that never reaches its point fails the test here. */
 export const ending = (armed: TestProcess): Promise<Exit> =>

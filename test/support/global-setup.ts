@@ -1,6 +1,7 @@
 import type { TestProject } from 'vitest/node'
 import { buildRoles } from './built-roles.ts'
 import { reapChildren, reapKilledRuns } from './children.ts'
+import { commitSeed } from './run/commit-seed.ts'
 import { startSharedPostgres } from './shared-postgres.ts'
 
 declare module 'vitest' {
@@ -13,43 +14,54 @@ declare module 'vitest' {
     postgresTemplate: string
     /** The program that is every role. */
     roles: string
-    /** What would do on one bell is tried on both. */
-    everyBell: boolean
+    /** Every point of a matrix is tried on every bell; else a share of them, which the commit picks. */
+    everyPoint: boolean
+    /** Picks the share: the same for every run of a commit, another one for each commit. */
+    shareSeed: number
   }
 }
 
-/** Whoever comes first starts the server; whoever leaves last stops it. Each suite has its own module instance. */
+/** What the suites of a run have in common. Whoever comes first makes it; whoever leaves last takes it away. */
 interface Shared {
   users: number
-  postgres: ReturnType<typeof startSharedPostgres>
-  roles: ReturnType<typeof buildRoles>
+  parts?: Promise<{
+    readonly postgres: Awaited<ReturnType<typeof startSharedPostgres>>
+    readonly roles: Awaited<ReturnType<typeof buildRoles>>
+  }>
 }
-const shared = globalThis as { droverTestServer?: Shared }
+/** Each suite has its own instance of this module. */
+const global = globalThis as { droverTestRun?: Shared }
 
-/** Before the first test of a suite: one private Postgres with a migrated template database, and the roles as programs. */
+/** Before the first test of a run: one private Postgres with a migrated template database, and the roles as programs. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const run = String(process.pid)
   project.provide('run', run)
-  reapKilledRuns()
-  if (project.name === 'unit') return async () => reportLeft(run)
-  shared.droverTestServer ??= { users: 0, postgres: startSharedPostgres(run), roles: buildRoles(run) }
-  shared.droverTestServer.users += 1
-  const [postgres, roles] = await Promise.all([
-    shared.droverTestServer.postgres,
-    shared.droverTestServer.roles,
-  ])
-  project.provide('postgresUrl', postgres.url)
-  project.provide('postgresTemplate', postgres.template)
-  project.provide('roles', roles.main)
+  project.provide('shareSeed', commitSeed())
+  if (global.droverTestRun === undefined) reapKilledRuns()
+  global.droverTestRun ??= { users: 0 }
+  const shared = global.droverTestRun
+  shared.users += 1
+  if (project.name !== 'unit') {
+    shared.parts ??= startParts(run)
+    const { postgres, roles } = await shared.parts
+    project.provide('postgresUrl', postgres.url)
+    project.provide('postgresTemplate', postgres.template)
+    project.provide('roles', roles.main)
+  }
   return async () => {
-    const server = shared.droverTestServer
-    if (server && --server.users === 0) {
-      delete shared.droverTestServer
-      ;(await server.roles).remove()
-      await (await server.postgres).stop()
-    }
+    shared.users -= 1
+    if (shared.users > 0) return
+    delete global.droverTestRun
+    const parts = await shared.parts
+    parts?.roles.remove()
+    await parts?.postgres.stop()
     reportLeft(run)
   }
+}
+
+const startParts = async (run: string) => {
+  const [postgres, roles] = await Promise.all([startSharedPostgres(run), buildRoles(run)])
+  return { postgres, roles }
 }
 
 const reportLeft = (run: string): void => {

@@ -25,7 +25,7 @@ export const checkInvariants = (db: Db, options: InvariantOptions = {}): Promise
 /** `checkInvariants` inside a transaction of the caller's. */
 export const findViolations = async (db: Queryable, options: InvariantOptions = {}): Promise<string[]> => {
   const found: string[] = []
-  const overdueMs = options.overdueMs ?? 30_000
+  const overdueMs = options.overdueMs ?? 300_000
   for (const rule of [
     () => jobsAtRest(db, overdueMs),
     () => search(db),

@@ -3,7 +3,7 @@ import { type EntryState, isCommitted, isMigrating } from '../../src/domain/migr
 import { type EntryEvent, entryEvents, entryTable } from '../../src/domain/migration/entry-table.ts'
 
 /** How long an entry may be due, or a source be owed its start, before that counts as forgotten. */
-const overdueMs = 60_000
+const overdueMs = 300_000
 
 /**
  * Looks at everything of batches and entries, in one snapshot, for what the laws of migration forbid. Good at any

@@ -10,7 +10,7 @@ import {
 } from '../../src/domain/operation/state.ts'
 
 /** How long an operation may be due for an end, a settling or its turn before that counts as forgotten. */
-const overdueMs = 60_000
+const overdueMs = 300_000
 
 /**
  * Looks at all operations, in one snapshot, for what their laws forbid. Good at any moment, also under load; with

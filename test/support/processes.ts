@@ -24,7 +24,7 @@ export interface ProcessOptions {
 }
 
 /** What a process may take for anything on a machine that does much else. */
-const patienceMs = 60_000
+const patienceMs = 120_000
 /** What a process has started may end a moment after it. */
 const followMs = 10_000
 

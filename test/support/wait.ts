@@ -8,7 +8,7 @@ export interface UntilOptions {
 }
 
 /** Enough for a machine that does ten other things; nobody waits longer than it takes. */
-const patienceMs = 30_000
+const patienceMs = 120_000
 
 /**
  * Looks again and again until `condition` gives something truthy, and returns that. A look that throws counts

@@ -20,7 +20,7 @@ const points: readonly Armed[] = [
   'stop:after-undo',
 ]
 
-await onEachFleet('a move that is given up', { conductors: 1, workers: 0 }, (fleet) => {
+await onEachFleet('a move that is given up', { conductors: 1, workers: 0, anyBell: true }, (fleet) => {
   let lab!: TestLab
   let world!: OperatedWorld
   const free: OperatedMachine[] = []

@@ -36,6 +36,7 @@ const fitFor = ({ kind }: OperationVariant) => {
   return { power: 'on' } as const
 }
 
+// promise: matrix
 test('each of the 196 pairs ends as the matrix says, for both operations', async () => {
   const wrong: string[] = []
   for (const { older, newer, outcome } of operationMatrix) {

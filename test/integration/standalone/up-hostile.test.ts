@@ -1,13 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { runCli } from '../../../src/cli/run.ts'
 import { startProcess } from '../../support/processes.ts'
 import { freePort, tempDir } from '../../support/temp.ts'
 import { settles, until } from '../../support/wait.ts'
 
-const startMs = 90_000
+const startMs = 120_000
 const adminToken = 'the-door-of-the-lab'
 
 /** Whatever may not reach a terminal; a raw byte of C1 or half a character is no UTF-8 and shows as U+FFFD. */
@@ -28,7 +28,7 @@ test(
     const labPort = String(await freePort())
     const up = await startProcess({
       command: 'sh',
-      args: ['-c', 'exec "$0" src/standalone/start.mjs > "$1" 2>&1', process.execPath, printed],
+      args: ['-c', 'exec "$0" "$1" up > "$2" 2>&1', process.execPath, inject('roles'), printed],
       env: {
         DROVER_DATA_DIR: dataDir,
         HOME: dataDir,

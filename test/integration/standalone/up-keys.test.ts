@@ -1,6 +1,6 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { createSealer, secretKeyId } from '../../../src/seal.ts'
 import { enterKey } from '../../../src/sealing/key-check.ts'
 import { loginUrl } from '../../support/logins.ts'
@@ -13,12 +13,12 @@ import { tempDir } from '../../support/temp.ts'
 import { settles } from '../../support/wait.ts'
 
 const token = 'a-preset-token-for-tests'
-const startMs = 60_000
+const startMs = 120_000
 
 const start = (dataDir: string, more: { args?: string[]; env?: NodeJS.ProcessEnv } = {}) =>
   startProcess({
     command: process.execPath,
-    args: ['src/standalone/start.mjs', ...(more.args ?? [])],
+    args: [inject('roles'), 'up', ...(more.args ?? [])],
     env: {
       ...{ DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', DROVER_LAB: '0' },
       ...{ DROVER_ADMIN_TOKEN: token, ...more.env },

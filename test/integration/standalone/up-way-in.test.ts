@@ -1,20 +1,20 @@
-import { expect, test } from 'vitest'
+import { expect, inject, test } from 'vitest'
 import { endProcessesOf } from '../../support/owned-processes.ts'
 import { startProcess } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp.ts'
 import { settles } from '../../support/wait.ts'
 
-const startMs = 60_000
+const startMs = 120_000
 
 test('a start says whether a person gets in and how, and what it says to do lets that person in', {
-  timeout: 240_000,
+  timeout: 480_000,
 }, async () => {
   const dataDir = await tempDir('way-in')
   endProcessesOf(dataDir)
   const start = (env: NodeJS.ProcessEnv) =>
     startProcess({
       command: process.execPath,
-      args: ['src/standalone/start.mjs'],
+      args: [inject('roles'), 'up'],
       env: {
         ...{
           DROVER_DATA_DIR: dataDir,

@@ -8,8 +8,8 @@ import { startProcess, type TestProcess } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp.ts'
 import { settles, until } from '../../support/wait.ts'
 
-const startMs = 60_000
-const stopMs = 40_000
+const startMs = 120_000
+const stopMs = 120_000
 const token = 'a-preset-token-for-tests'
 
 const freshDir = async (): Promise<string> => {

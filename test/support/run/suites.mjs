@@ -1,8 +1,4 @@
-/**
- * The suites in the order in which they run, cheapest first. `packages`: what Debian must bring. `limitMs`:
- * a suite that takes longer hangs. `empty`: what it will test does not exist yet; take the mark away with the
- * first test, because from then on a suite without tests is a failure.
- */
+/** `packages`: what Debian must bring. `limitMs`: a suite that takes longer hangs; several have what they have together. */
 export const suites = [
   { name: 'unit', packages: [], limitMs: 300_000 },
   { name: 'api', packages: ['redis-server'], limitMs: 600_000 },
