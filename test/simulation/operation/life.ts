@@ -1,20 +1,6 @@
 import type { Db, Queryable } from '../../../db/client.ts'
-import { type Clock, systemClock } from '../../../src/clock.ts'
-
-/** By which a process goes, whatever becomes of the pauses. */
-const ownClock = { ...systemClock }
-const haste = 50
-
-/**
- * Pauses between two looks take a fiftieth of their time, and whoever has patience for half a minute thinks after so
- * much of it that it is over: nobody waits here, everything is led.
- */
-export const hastenPauses = (): void => {
-  Object.assign(systemClock, {
-    sleep: (ms: number, signal?: AbortSignal) => ownClock.sleep(ms / haste, signal),
-    monotonicMs: () => ownClock.monotonicMs() * haste,
-  })
-}
+import type { Clock } from '../../../src/clock.ts'
+import { leaseMs } from '../../support/ledger.ts'
 
 /** What every line of a process that was killed comes to. */
 export class Dead extends Error {
@@ -34,12 +20,16 @@ export interface Fate {
  */
 export class Life {
   readonly frozen: Promise<void>
+  /** Nobody waits in it: whoever sleeps has slept at once, and looks at its leases as often as such a time asks for. */
   readonly clock: Clock
+  /** Renews the leases of the process. */
+  beat: () => Promise<unknown> = () => Promise.resolve()
+  #atMs = 0
+  #unrenewedMs = 0
   #passes = 0
   #dead = false
   #freezesAfter: number | null
   readonly #diesAfter: number | null
-  #sleptMs = 0
   #freeze: () => void = () => undefined
   #thaw: () => void = () => undefined
 
@@ -49,7 +39,11 @@ export class Life {
     this.frozen = new Promise((resolve) => {
       this.#freeze = resolve
     })
-    this.clock = { ...ownClock, monotonicMs: () => ownClock.monotonicMs() + this.#sleptMs }
+    this.clock = {
+      now: () => Date.now(),
+      monotonicMs: () => this.#atMs,
+      sleep: (ms, signal) => this.#sleep(ms, signal),
+    }
   }
 
   /** A point at which it may die. */
@@ -73,8 +67,8 @@ export class Life {
   }
 
   /** By its own clock it has stood still for so long. */
-  sleep(ms: number): void {
-    this.#sleptMs += ms
+  standStill(ms: number): void {
+    this.#atMs += ms
   }
 
   thaw(): void {
@@ -83,6 +77,18 @@ export class Life {
 
   kill(): void {
     this.#dead = true
+  }
+
+  async #sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return
+    this.#atMs += ms
+    this.#unrenewedMs += ms
+    if (this.#unrenewedMs >= leaseMs / 4) {
+      this.#unrenewedMs = 0
+      await this.beat()
+    }
+    // Whatever else there is to do goes on meanwhile.
+    await new Promise((resolve) => setImmediate(resolve))
   }
 }
 

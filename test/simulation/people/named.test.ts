@@ -1,13 +1,11 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../support/postgres.ts'
-import { hastenPauses } from '../operation/life.ts'
 import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
 import { openApi } from './people.ts'
 import { PeopleWorld, type Step } from './people-world.ts'
 
 const { db } = await createDatabase()
 const ask = openApi(db)
-hastenPauses()
 
 const runs = { power: 'on', guest: 'obeys' } as const
 

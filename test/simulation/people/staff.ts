@@ -102,6 +102,7 @@ export class Staff {
     const { handlers, undoers, usePlatform } = this.#handlers(own, hand)
     const base = { workerId: this.#workerId, leaseMs, clock: life.clock, log: quietLog }
     const keeper = new LeaseKeeper({ ...base, db })
+    life.beat = () => keeper.beat()
     const runner = new Runner({ ...base, db: own, keeper, handlers, undoers, usePlatform })
     const end = runner.follow(ring.kind, { id: ring.id, generation: ring.generation }).catch(ifDead)
     await this.#onward({ jobId: ring.id, kind: ring.kind, life, hand, keeper, end, ...awake })
@@ -149,7 +150,7 @@ export class Staff {
     const jobs = await db<{ id: string }[]>`
       select id from job where state = 'running' and not id = any(${alive}::uuid[])`
     await expire(db, ...jobs.map(({ id }) => id))
-    for (const { frozen, life } of this.#halted) if (frozen) life.sleep(leaseMs)
+    for (const { frozen, life } of this.#halted) if (frozen) life.standStill(leaseMs)
     await sweepLeases(db)
     this.#rung = []
     await unringAll(db)

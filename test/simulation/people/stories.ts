@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Db } from '../../../db/client.ts'
-import { hastenPauses } from '../operation/life.ts'
 import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
 import { openApi } from './people.ts'
 import { PeopleWorld, type Setting, type Step } from './people-world.ts'
@@ -151,7 +150,6 @@ export const tell = async (
 
 /** So many stories of people beside migrations, each held against the record of the places. */
 export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
-  hastenPauses()
   const ask = openApi(db)
   const told = { stories: 0, ends: new Map<string, number>(), deeds: new Map<string, number>() }
   let untilMs = performance.now() + telling.limitMs
