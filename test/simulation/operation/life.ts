@@ -1,5 +1,7 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Db, Queryable } from '../../../db/client.ts'
 import type { Clock } from '../../../src/clock.ts'
+import { hearCrashPoints } from '../../../src/ledger/crash-point.ts'
 import { leaseMs } from '../../support/ledger.ts'
 
 /** What every line of a process that was killed comes to. */
@@ -7,11 +9,19 @@ export class Dead extends Error {
   override readonly name = 'Dead'
 }
 
+/** Which points of processes somebody has died or frozen at: what is sought is another. */
+export interface Search {
+  readonly for: 'death' | 'freeze'
+  readonly met: Set<string>
+}
+
 export interface Fate {
   /** How many statements and calls it gets done before it dies; null: it lives. */
   readonly diesAfter: number | null
   /** How many before it freezes, outside of transactions; null: it does not. */
   readonly freezesAfter: number | null
+  /** It dies or freezes at the first point with a name at which nobody has. */
+  readonly seeks?: Search
 }
 
 /**
@@ -29,11 +39,14 @@ export class Life {
   #passes = 0
   #dead = false
   #freezesAfter: number | null
+  #stood = false
   readonly #diesAfter: number | null
+  readonly #search: Search | undefined
   #freeze: () => void = () => undefined
   #thaw: () => void = () => undefined
 
-  constructor({ diesAfter, freezesAfter }: Fate) {
+  constructor({ diesAfter, freezesAfter, seeks }: Fate) {
+    this.#search = seeks
     this.#diesAfter = diesAfter
     this.#freezesAfter = freezesAfter
     this.frozen = new Promise((resolve) => {
@@ -46,18 +59,31 @@ export class Life {
     }
   }
 
+  get isDead(): boolean {
+    return this.#dead
+  }
+
+  get passes(): number {
+    return this.#passes
+  }
+
   /** A point at which it may die. */
-  pass(): void {
+  pass(point?: string): void {
     this.#passes += 1
+    if (point !== undefined && !this.#dead && this.#search?.for === 'death' && this.#finds(point))
+      this.#dead = true
     if (this.#diesAfter !== null && this.#passes > this.#diesAfter) this.#dead = true
     if (this.#dead) throw new Dead('The process is dead.')
   }
 
   /** A point at which it may freeze, too. */
-  async rest(): Promise<void> {
-    this.pass()
-    if (this.#freezesAfter === null || this.#passes <= this.#freezesAfter) return
+  async rest(point?: string): Promise<void> {
+    this.pass(point)
+    const sought = point !== undefined && this.#search?.for === 'freeze' && !this.#stood && this.#finds(point)
+    const due = this.#freezesAfter !== null && this.#passes > this.#freezesAfter
+    if (!sought && !due) return
     this.#freezesAfter = null
+    this.#stood = true
     const thawed = new Promise<void>((resolve) => {
       this.#thaw = resolve
     })
@@ -79,6 +105,12 @@ export class Life {
     this.#dead = true
   }
 
+  #finds(point: string): boolean {
+    if (!this.#search || this.#search.met.has(point)) return false
+    this.#search.met.add(point)
+    return true
+  }
+
   async #sleep(ms: number, signal?: AbortSignal): Promise<void> {
     if (signal?.aborted) return
     this.#atMs += ms
@@ -91,6 +123,14 @@ export class Life {
     await new Promise((resolve) => setImmediate(resolve))
   }
 }
+
+/** Whose line it is that comes to a crash point. */
+const living = new AsyncLocalStorage<Life>()
+
+/** All that `work` does is done by that process. */
+export const liveAs = <Done>(life: Life, work: () => Promise<Done>): Promise<Done> => living.run(life, work)
+
+hearCrashPoints((name) => living.getStore()?.pass(name))
 
 const isStatement = (args: readonly unknown[]): boolean =>
   Array.isArray(args[0]) && 'raw' in (args[0] as object)

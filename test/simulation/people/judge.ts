@@ -1,7 +1,7 @@
 import type { Db } from '../../../db/client.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { checkMigration } from '../../support/migration-invariants.ts'
-import { type Estate, type EstateMachine, tell } from './estate.ts'
+import { type Estate, type EstateMachine, hasBytesOf, tell } from './estate.ts'
 import type { PeopleWorld } from './people-world.ts'
 
 const idLength = 36
@@ -18,6 +18,18 @@ const kindOf = async (db: Db, call: string): Promise<string> => {
 
 /** No two machines of one identity ever ran, by the record of the places themselves. */
 export const judgeDoubles = ({ doubled }: Estate): string[] => doubled.map((what) => `two copies: ${what}`)
+
+/** No copy was started with other bytes than its source has, and who has a certificate has the last of them. */
+export const judgeBytes = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
+  const finished = await db<{ ref: string }[]>`
+    select machine_ref as ref from entry where state = 'finished' and certificate_id is not null`
+  const behind = [...estate.machines.values()].flatMap((copy) => {
+    const source = estate.sourceOf(copy)
+    if (!source || !copy.copied || !finished.some(({ ref }) => ref === copy.ref)) return []
+    return hasBytesOf(source, copy.copied) ? [] : [`${tell(copy)} is certified, and ${tell(source)} has more`]
+  })
+  return [...estate.stale, ...behind].map((what) => `bytes: ${what}`)
+}
 
 /** Whoever ran at the beginning runs somewhere; or a person switched it off; or an entry or a debt says who is off since when. */
 export const judgeLosses = async ({ db, estate }: PeopleWorld): Promise<string[]> => {

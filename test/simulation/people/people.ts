@@ -182,6 +182,8 @@ const settingsOf = ({ name, source, target }: NewBatch) => ({
   name,
   include_expression: `source == ${JSON.stringify(source)}`,
   defaults: { placement: { target, storage_pool: 'ds-1' } },
+  // Of one machine at a time: what there is to do beside it waits for its end.
+  migration_windows: [{ name: 'night', end: '2999-01-01T00:00:00Z', capacity: 1 }],
   config: {
     guest_shutdown_limit: '4s',
     boot_limit: '6s',
