@@ -10,6 +10,9 @@ export interface CandidateLine {
   readonly source: string
   readonly sourceKind: string
   readonly revision: number
+  /** Of its own record: what changed it last, and how often people have changed its overrides. */
+  readonly changedIn: number
+  readonly version: number
   readonly facts: InstanceFacts
   readonly overrides: Readonly<Record<string, unknown>>
   readonly readiness: 'ready' | 'warning' | 'blocked'
@@ -33,7 +36,8 @@ export const listCandidates = async (
   batchId: string,
   page: { readonly after: string | null; readonly limit: number },
 ): Promise<CandidateLine[]> => db<CandidateLine[]>`
-  select i.id, i.site_id, s.name as source, s.kind as source_kind, s.revision, i.facts, i.overrides, i.readiness,
+  select i.id, i.site_id, s.name as source, s.kind as source_kind, s.revision, i.revision as changed_in, i.version,
+    i.facts, i.overrides, i.readiness,
     i.gone_at is not null as gone, i.ignored,
     coalesce((select jsonb_agg(jsonb_build_object('rule', f.rule, 'evidence', f.evidence) order by f.rule)
       from finding f where f.instance_id = i.id and not f.waived), '[]'::jsonb) as findings,
@@ -64,6 +68,19 @@ export const assignPage = async (
     )
     insert into batch_instance (batch_id, instance_id)
     select ${page.batchId}::uuid, id from unnest(${page.matching as string[]}::uuid[]) as m(id) on conflict do nothing`
+}
+
+/** Of these instances those whose record is still what was read, held as it is until the transaction ends. */
+export const holdUnchanged = async (
+  tx: Tx,
+  lines: readonly Pick<CandidateLine, 'id' | 'changedIn' | 'version'>[],
+): Promise<ReadonlySet<string>> => {
+  const rows = await tx<{ id: string }[]>`
+    select i.id from unnest(${lines.map(({ id }) => id)}::uuid[], ${lines.map(({ changedIn }) => changedIn)}::bigint[],
+        ${lines.map(({ version }) => version)}::int[]) as seen(id, revision, version)
+      join instance i on i.id = seen.id and i.revision = seen.revision and i.version = seen.version
+    order by i.id for no key update of i`
+  return new Set(rows.map(({ id }) => id))
 }
 
 export interface EntryInsert {

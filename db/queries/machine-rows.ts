@@ -89,10 +89,10 @@ export interface MigratedMachine {
   readonly seen: Pick<MachineRow, 'name' | 'uuid' | 'project' | 'host' | 'power' | 'cpus' | 'memory'>
 }
 
-/** From now on people operate it. One that a sync has seen before is the same one, and keeps its run policy. */
-export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string): Promise<void> => {
+/** From now on people operate it. One that a sync has seen before is the same one, and keeps its run policy. Gives its id. */
+export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string): Promise<string> => {
   const { seen } = made
-  await tx`
+  const [row] = await tx<{ id: string }[]>`
     with made as (
       insert into machine as m (id, target_id, ref, name, uuid, project, host, power, cpus, memory, origin, entry_id,
         instance_id)
@@ -104,12 +104,16 @@ export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string)
         origin = 'migrated', entry_id = excluded.entry_id, instance_id = excluded.instance_id, seen_at = now(),
         saved_state = null, gone_at = null
       returning m.*, xmax = 0 as is_new
+    ), told as (
+      insert into event (type, subject_type, subject_id, actor, to_state, detail)
+      select case when is_new then 'machine.appeared' else 'machine.changed' end, 'machine', id::text, ${by}, power,
+        jsonb_build_object('target', (select name from site where id = target_id), 'name', name, 'host', host,
+          'origin', origin, 'entry_id', entry_id, 'batch', ${made.batch}::text)
+      from made
     )
-    insert into event (type, subject_type, subject_id, actor, to_state, detail)
-    select case when is_new then 'machine.appeared' else 'machine.changed' end, 'machine', id::text, ${by}, power,
-      jsonb_build_object('target', (select name from site where id = target_id), 'name', name, 'host', host,
-        'origin', origin, 'entry_id', entry_id, 'batch', ${made.batch}::text)
-    from made`
+    select id from made`
+  if (!row) throw new Error(`Machine ${made.ref} was neither made nor changed.`)
+  return row.id
 }
 
 /** Their entry has taken them away. */

@@ -64,18 +64,19 @@ export const noteOlderKeepsOn = async (
   return rows.length === 1
 }
 
-/** Warnings about machines whose cause is over: nothing keeps on there any more, or its run policy is kept again. */
+/** Warnings about machines whose cause is over: nothing keeps on there, its run policy is kept again, or it runs at last. */
 export const findHealedMachines = async (
   db: Queryable,
   limit: number,
-): Promise<{ machine: string; type: 'older-keeps-on' | 'policy-fails' }[]> => db<
-  { machine: string; type: 'older-keeps-on' | 'policy-fails' }[]
+): Promise<{ machine: string; type: 'left-off' | 'older-keeps-on' | 'policy-fails' }[]> => db<
+  { machine: string; type: 'left-off' | 'older-keeps-on' | 'policy-fails' }[]
 >`
   select w.entity_id as machine, w.type from warning w left join machine m on m.id = w.entity_id::uuid
   -- By its types first: that is what the index begins with.
-  where w.type in ('older-keeps-on', 'policy-fails') and w.entity_type = 'machine' and case w.type
+  where w.type in ('left-off', 'older-keeps-on', 'policy-fails') and w.entity_type = 'machine' and case w.type
     when 'older-keeps-on' then not exists (select from operation o where o.machine_id = w.entity_id::uuid
       and o.settled_at is null and o.finished_at is not null)
     when 'policy-fails' then m.id is null or m.gone_at is not null or m.policy_failures = 0
-      or m.run_policy = 'manual' end
+      or m.run_policy = 'manual'
+    when 'left-off' then m.id is null or m.gone_at is not null or m.power <> 'off' or m.run_policy = 'always-off' end
   order by w.entity_id, w.type limit ${limit}`

@@ -14,6 +14,7 @@ import { storableJson, storableLine } from '../storable.ts'
 export const warningTypes = {
   'running-twice': 'A VM runs twice',
   'guest-may-go-off': 'A guest that was asked to shut down may still do so',
+  'left-off': 'A VM that ran at its cutover was left off',
   'connection-failed': 'It cannot be reached',
   'sync-failed': 'Its inventory could not be read',
   'suddenly-empty': 'It shows nothing any more',

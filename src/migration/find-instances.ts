@@ -4,6 +4,7 @@ import {
   assignPage,
   type CandidateLine,
   type EntryInsert,
+  holdUnchanged,
   insertEntries,
   listCandidates,
   type MadeEntry,
@@ -53,15 +54,13 @@ export const findInstances = async (
     if (!last) break
     const judged = page.map((line) => judgeCandidate(line, filter))
     const matched = judged.filter(({ matches }) => matches === true)
-    const entries =
+    const { entries, changed } =
       purpose === 'assign'
         ? await assign(ctx, batch, { after, upTo: last.id, matching: matched.map(({ line }) => line.id) })
         : await makeEntries(ctx, batch, judged)
-    found = {
-      looked: found.looked + page.length,
-      matched: found.matched + matched.length,
-      entries: found.entries + entries,
-    }
+    found = { ...found, entries: found.entries + entries }
+    if (changed) continue
+    found = { ...found, looked: found.looked + page.length, matched: found.matched + matched.length }
     after = last.id
     ctx.progress({ done: found.looked, total: 0, phase: purpose })
     if (page.length < pageSize) break
@@ -96,27 +95,47 @@ export const judgeCandidate = (line: CandidateLine, filter: CompiledFilter): Jud
   return { line, facts, matches: 'match' in outcome ? outcome.match : { problem: outcome.error } }
 }
 
+interface PageDone {
+  readonly entries: number
+  /** Some of its instances have changed since they were read: they are read again. */
+  readonly changed: boolean
+}
+
+const noEntries: PageDone = { entries: 0, changed: false }
+
 const assign = async (
   ctx: JobContext,
   batch: BatchView,
   page: { readonly after: string | null; readonly upTo: string; readonly matching: readonly string[] },
-): Promise<number> => {
+): Promise<PageDone> => {
   await ctx.transaction((tx) => assignPage(tx, { batchId: batch.row.id, ...page }))
-  return 0
+  return noEntries
 }
 
 /** Nobody has it or has migrated it, and it matches or has matched. */
 export const getsEntry = ({ line, matches }: Judged): boolean =>
   line.entryBatch === null && !line.migrated && (matches === true || line.assigned)
 
-const makeEntries = async (ctx: JobContext, batch: BatchView, judged: readonly Judged[]): Promise<number> => {
+/**
+ * An entry keeps the record that it was made of, and ends as that says. A machine that was switched on between the reading
+ * of a page and this transaction would be left off by its migration.
+ */
+const makeEntries = async (
+  ctx: JobContext,
+  batch: BatchView,
+  judged: readonly Judged[],
+): Promise<PageDone> => {
   const wanted = judged.filter(getsEntry)
-  if (wanted.length === 0) return 0
-  const inserts = wanted.map((one) => newEntry(batch, one))
+  if (wanted.length === 0) return noEntries
   const by = { id: batch.row.id, name: batch.row.name, by: `batch/${batch.row.name}` }
   return ctx.transaction(async (tx) => {
-    if (!(await stillRuns(tx, batch.row))) return 0
-    await holdSites(tx, [...new Set(inserts.map(({ sourceId }) => sourceId))])
+    if (!(await stillRuns(tx, batch.row))) return noEntries
+    await holdSites(tx, [...new Set(wanted.map(({ line }) => line.siteId))])
+    const same = await holdUnchanged(
+      tx,
+      wanted.map(({ line }) => line),
+    )
+    const inserts = wanted.filter(({ line }) => same.has(line.id)).map((one) => newEntry(batch, one))
     const made = await insertEntries(tx, by, inserts)
     const revisions = new Map(inserts.map(({ id, revision }) => [id, revision]))
     await sendFirstJobs(
@@ -125,7 +144,7 @@ const makeEntries = async (ctx: JobContext, batch: BatchView, judged: readonly J
       made.filter(({ state, busy }) => state === 'waiting' && !busy),
       revisions,
     )
-    return made.length
+    return { entries: made.length, changed: inserts.length < wanted.length }
   })
 }
 

@@ -124,6 +124,43 @@ test('a start that is at work when its batch is reset makes no entries of a batc
   expect(await names()).toEqual([])
 })
 
+test('a start makes no entry of a record that has changed since it was read', async () => {
+  const ids = await addFleet(db, ['web-1', 'web-2'])
+  await defineBatch(db, call)
+  await post('/v1/batches/wave-1/:start')
+  const row = await findBatch(db, 'wave-1')
+  if (!row) throw new Error('The batch is gone.')
+  // Right after they were read one is switched off, and a person says of the other how it is to end.
+  let reads = 0
+  const meanwhile = async () => {
+    reads += 1
+    if (reads > 1) return
+    await db`update instance set facts = facts || '{"running": false, "power_state": "off"}', revision = revision + 1
+      where id = ${ids['web-1'] ?? ''}`
+    await db`update instance set overrides = '{"stopped_after": true}', version = version + 1
+      where id = ${ids['web-2'] ?? ''}`
+  }
+  const turn = {
+    db,
+    checkpointed: null,
+    checkpoint: async () => {},
+    progress: () => {},
+    transaction: async <Value>(change: (tx: Tx) => Promise<Value>) => {
+      await meanwhile()
+      return (await db.begin(change)) as Value
+    },
+  } as Partial<JobContext> as JobContext
+  const found = await findInstances(turn, viewBatch(row, []), 'start')
+  expect(found).toEqual({ looked: 2, matched: 2, entries: 2 })
+  expect(reads).toBe(2)
+  const entries =
+    await db`select i.name, e.running from entry e join instance i on i.id = e.instance_id order by 1`
+  expect(entries).toMatchObject([
+    { name: 'web-1', running: false },
+    { name: 'web-2', running: false },
+  ])
+})
+
 test('a batch of which every entry was given up is finished, and says that nothing was migrated', async () => {
   await addFleet(db, ['web-1', 'web-2'])
   await startBatch(db, call)

@@ -3,11 +3,12 @@ import { expect, test } from 'vitest'
 import { reachablePlaces } from '../../src/domain/migration/describe-table.ts'
 import { type EntryState, isCommitted } from '../../src/domain/migration/entry.ts'
 import type { Window } from '../../src/domain/migration/windows.ts'
+import { storySeed } from '../support/seed.ts'
 import { type Step, take } from './migration-model.ts'
 import type { Entry, World } from './migration-world.ts'
 
 const runs = Number(process.env.RUNS ?? 6_000)
-const seed = process.env.SEED === undefined ? Date.now() % 2 ** 31 : Number(process.env.SEED)
+const seed = storySeed()
 
 const minute = 60_000
 const at = fc.nat(2)

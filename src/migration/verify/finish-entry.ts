@@ -12,6 +12,8 @@ import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry-facts.ts'
 import type { VerifyCheck } from '../../domain/migration/verify-guest.ts'
+import { utcText } from '../../domain/utc-text.ts'
+import { mergeWarnings } from '../../inventory/warnings.ts'
 import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { storableJson } from '../../storable.ts'
 import { moveEntry } from '../apply-entry.ts'
@@ -91,23 +93,22 @@ export const lockMachine =
 /** What was migrated is operated from now on. */
 const handOver = async (
   tx: Tx,
-  { journey }: VerifyTask,
+  { journey, overrides }: VerifyTask,
   { entry, machine }: { readonly entry: EntryAtWork; readonly machine: InstanceFacts },
 ): Promise<void> => {
   if (!journey.target) throw movedOn(entry.id)
   const { name, uuid, host, cpus, memory, power_state: power } = machine
   const project = machine.resource_pool || placementOf(journey).project
   const made = { targetId: journey.target.id, ref: machineOf(journey), entryId: entry.id }
-  await handOverMachine(
-    tx,
-    {
-      ...made,
-      instanceId: entry.instanceId,
-      batch: journey.batch.row.name,
-      seen: { name, uuid, project, host, power, cpus, memory },
-    },
-    actorOf(journey.ctx),
-  )
+  const batch = journey.batch.row.name
+  const actor = actorOf(journey.ctx)
+  const seen = { name, uuid, project, host, power, cpus, memory }
+  const id = await handOverMachine(tx, { ...made, instanceId: entry.instanceId, batch, seen }, actor)
+  // What was off already is not switched off, and of what a person wants off they need not be told.
+  if (entry.running || entry.sourceStoppedAt === null || overrides.stopped_after === true) return
+  const text = `${name} ran at ${journey.source.name} when it was switched off for its migration at ${utcText(entry.sourceStoppedAt.getTime())}, and is off at ${journey.target.name}: it was off when batch ${batch} took it in. Start it if it is to run.`
+  const place = { entityType: 'machine', entityId: id, entityName: name }
+  await mergeWarnings(tx, place, { types: ['left-off'], said: { 'left-off': [text] }, actor })
 }
 
 export const newCertificateId = (): string => uuidv7()

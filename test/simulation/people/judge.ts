@@ -31,7 +31,7 @@ export const judgeBytes = async ({ db, estate }: PeopleWorld): Promise<string[]>
   return [...estate.stale, ...behind].map((what) => `bytes: ${what}`)
 }
 
-/** Whoever ran at the beginning runs somewhere; or a person switched it off; or an entry or a debt says who is off since when. */
+/** Whoever ran at the beginning runs somewhere; or a person switched it off; or an entry, a debt or a warning says who is off since when. */
 export const judgeLosses = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
   const ran = new Map(estate.power.filter(({ by }) => by === 'before').map((line) => [line.uuid, line]))
   const lost: string[] = []
@@ -67,7 +67,11 @@ const isTold = async (db: Db, { place, ref }: { place: string; ref: string }): P
   const [row] = await db<{ told: boolean }[]>`
     select exists (select from entry e join instance i on i.id = e.instance_id join site s on s.id = i.site_id
         where s.name = ${place} and i.ref = ${ref} and e.source_stopped_at is not null and e.state <> 'finished')
-      or exists (select from effect where state in ('debt', 'waived') and undo ->> 'ref' = ${ref}) as told`
+      or exists (select from effect where state in ('debt', 'waived') and undo ->> 'ref' = ${ref})
+      -- Its migration found it running, and has told people that it leaves it off, as it was when its batch took it in.
+      or exists (select from warning w join machine m on m.id::text = w.entity_id
+        join instance i on i.id = m.instance_id join site s on s.id = i.site_id
+        where w.type = 'left-off' and w.entity_type = 'machine' and s.name = ${place} and i.ref = ${ref}) as told`
   return row?.told ?? false
 }
 

@@ -128,6 +128,45 @@ test.each(['fault-after-done', 'answer-lost', 'takes-long'] as const)(
   },
 )
 
+/** A machine of the west is switched off before the start of its batch is carried out; the bell of that start is the second. */
+const offBefore = [
+  { do: 'power', verb: 'stop', at: 1, raw: false },
+  { do: 'work', at: 0, fate: { diesAfter: null, freezesAfter: null } },
+] as const satisfies readonly Step[]
+const entryOfWest = () => db<{ state: string; running: boolean }[]>`
+  select e.state, e.running from entry e join instance i on i.id = e.instance_id where i.ref = 'vm-11'`
+const onAgain = { do: 'power', verb: 'start', at: 1, raw: false } as const
+/** By the record of the west. */
+const wentOn = ({ estate }: PeopleWorld) =>
+  estate.power.some(({ ref, to, by }) => ref === 'vm-11' && to === 'on' && by !== 'before')
+
+test('a machine that is switched on while a frozen start of its batch has read it as off runs at last', async () => {
+  const world = await begin()
+  for (const step of offBefore) await world.take(step)
+  await world.take({ do: 'work', at: 1, fate: { diesAfter: null, freezesAfter: 0 } })
+  for (const step of [onAgain, { do: 'rounds', times: 1 } as const]) await world.take(step)
+  expect(await entryOfWest()).toEqual([])
+  expect(wentOn(world)).toBe(true)
+  await live(world, [{ do: 'thaw', heard: false }, finished])
+  expect(await entryOfWest()).toEqual([{ state: 'finished', running: true }])
+})
+
+test('a source that was off at the start of its batch and ran at its cutover ends off, and a warning says so', async () => {
+  const world = await begin()
+  for (const step of offBefore) await world.take(step)
+  await world.take({ do: 'work', at: 1, fate: { diesAfter: null, freezesAfter: null } })
+  expect(await entryOfWest()).toMatchObject([{ running: false }])
+  // At its own platform: Drover starts nothing that a batch holds.
+  world.estate.switchOn(world.estate.machine('west', 'vm-11'), 'somebody at its source')
+  await live(world, [finished])
+  expect(await entryOfWest()).toEqual([{ state: 'finished', running: false }])
+  const warnings = () => db<{ type: string; of: string }[]>`
+    select w.type, m.name as of from warning w join machine m on m.id::text = w.entity_id`
+  expect(await warnings()).toEqual([{ type: 'left-off', of: 'web-11' }])
+  await live(world, [...startAll, rounds])
+  expect(await warnings()).toEqual([])
+})
+
 test('the debt of a copy that a person waived names the copy that stays', async () => {
   const world = await begin()
   await world.take({ do: 'rounds', times: 1 })
