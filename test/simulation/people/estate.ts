@@ -12,6 +12,8 @@ export interface EstateMachine {
   boot: string
   /** What becomes of a word to its guest. */
   guest: 'obeys' | 'hangs'
+  /** Somebody sees to it that its place knows what it has written. */
+  readonly tracked: boolean
   /** The run that was asked to shut itself down: it does when its guest obeys. */
   goesDown: string | null
   /** By which call it was asked to. */
@@ -30,6 +32,9 @@ export interface EstateMachine {
     { readonly name: string; readonly disks: ReadonlyMap<string, Readonly<EstateDisk>> }
   >
 }
+
+/** Tracked, if nothing is said. */
+export type NewSource = Pick<EstateMachine, 'power' | 'guest'> & Partial<Pick<EstateMachine, 'tracked'>>
 
 /** One extent of bytes, and how often they have changed. */
 export interface EstateDisk {
@@ -61,10 +66,20 @@ export class Estate {
   readonly doubled: string[] = []
   #moment = 0
 
-  put(place: string, number: number, given: Pick<EstateMachine, 'power' | 'guest'>): EstateMachine {
+  put(place: string, number: number, given: NewSource): EstateMachine {
     const { uuid, name, nics, cpus, memory } = instanceFacts({ ref: `vm-${number}` })
     const machine: EstateMachine = {
-      ...{ ...given, place, ref: `vm-${number}`, name, uuid, cpus, memory, boot: this.next('boot') },
+      ...{
+        tracked: true,
+        ...given,
+        place,
+        ref: `vm-${number}`,
+        name,
+        uuid,
+        cpus,
+        memory,
+        boot: this.next('boot'),
+      },
       ...{ goesDown: null, shutBy: '', owner: {}, description: '', attributes: {} },
       nics: nics.map(({ mac, network }) => ({ mac, network })),
       disks: new Map([[diskKey, { bytes: Buffer.alloc(diskBytes, number), version: 1 }]]),

@@ -11,11 +11,14 @@ import { openTheatre } from './theatre.ts'
 const { db } = await createDatabase()
 const theatre = openTheatre(db)
 
-/** Points of which no process here is: what acks is a bell's own, and what asks is the API. */
-const elsewhere = ['after-ack', 'operation-asked', 'operation-gives-way']
+/**
+ * Points of which no process here is: what acks is a bell's own, what asks is the API, and what a conductor ends of
+ * operations is left to it in `crash/operation`.
+ */
+const elsewhere = ['after-ack', 'operation-asked', 'operation-gives-way', 'operation-tick']
 
 const runs = { power: 'on', guest: 'obeys' } as const
-const east = [runs, { power: 'on', guest: 'hangs' }] as const
+const east = [runs, { power: 'on', guest: 'hangs', tracked: false }] as const
 
 const all = (step: (at: number) => Step, many = 4): Step[] =>
   Array.from({ length: many }, (_, at) => step(at))
@@ -34,6 +37,8 @@ const acts: Readonly<Record<string, readonly (readonly Step[])[]>> = {
     all((at) => ({ do: 'sync', at }), 5),
     ...Array.from({ length: 12 }, () => []),
     operateAll('restart'),
+    // Nobody has taken it up in time.
+    [...operateAll('restart'), { do: 'expire' }],
     operateAll('stop'),
     operateAll('start'),
     all((at) => ({ do: 'policy', policy: 'always-on', at })),

@@ -17,7 +17,7 @@ import { type NewBatch, People } from './people.ts'
 import type { Place } from './place.ts'
 import { Staff } from './staff.ts'
 import { type Beginning, type Setting, type Step, type WindowState, windowMinutes } from './steps.ts'
-import { copyOf, emptyOutside, type Outside, type Theatre } from './theatre.ts'
+import { copyOf, emptyOutside, type Outside, type Theatre, traceOf } from './theatre.ts'
 
 /** The places of all sites, in the order of their names. */
 const sitesInOrder = ['cloud', 'cloud-2', 'east', 'east', 'west'] as const
@@ -28,7 +28,7 @@ const turnsMost = 60
 /** Each of them may end a process once. */
 const searchingTurns = 300
 /** A job at which five workers vanish is given up as what takes them down. */
-const endsPerJob = 3
+const endsPerJob = 4
 const noFate: Fate = { diesAfter: null, freezesAfter: null }
 /** Of each kind. Fewer than three could not leave room at a platform that two others share: the last is for what shares nothing. */
 const slots = 4
@@ -78,7 +78,9 @@ export class PeopleWorld {
 
   /** All is read in, both batches are defined and started, and all is as it is after so many rounds. */
   async begin({ east, west, shared = false, chapter = 0 }: Beginning): Promise<void> {
-    const powers = [east, west].map((machines) => machines.map(({ power }) => power).join('+'))
+    const powers = [east, west].map((machines) =>
+      machines.map(({ power, tracked = true }) => `${power}${tracked ? '' : '-untracked'}`).join('+'),
+    )
     const key = [...powers, shared, chapter].join('/')
     const kept = await this.#beginnings.putBack(key)
     if (kept) {
@@ -87,8 +89,8 @@ export class PeopleWorld {
       await this.#staff.enlist()
     } else {
       const willing = { guest: 'obeys' } as const
-      for (const [nth, { power }] of east.entries()) this.estate.put('east', nth + 1, { power, ...willing })
-      for (const [nth, { power }] of west.entries()) this.estate.put('west', nth + 11, { power, ...willing })
+      for (const [nth, one] of east.entries()) this.estate.put('east', nth + 1, { ...one, ...willing })
+      for (const [nth, one] of west.entries()) this.estate.put('west', nth + 11, { ...one, ...willing })
       await this.#readIn()
       for (let round = 0; round < chapter; round += 1) await this.round()
       await this.#beginnings.keep(key, copyOf(this.#outside))
@@ -152,6 +154,9 @@ export class PeopleWorld {
         return this.#staff.lose()
       case 'pass':
         return this.pass()
+      case 'expire':
+        await this.db`update operation set expires_at = now() where finished_at is null`
+        return
       case 'conduct':
         return this.#staff.conduct(step.fate)
       case 'window':
@@ -274,7 +279,7 @@ export class PeopleWorld {
       await this.#staff.thaw(true)
       await this.#staff.lose()
       await this.round()
-      const now = await this.#trace()
+      const now = `${await traceOf(this.db)} ${this.estate.power.length} ${this.#staff.halted}`
       quiet = now === before ? quiet + 1 : 0
       before = now
     }
@@ -289,14 +294,5 @@ export class PeopleWorld {
   #place(at: number): Place {
     const all = this.places
     return all[at % all.length] as Place
-  }
-
-  /** What changes as long as something happens; syncs and looks do not count. */
-  async #trace(): Promise<string> {
-    const [row] = await this.db<{ trace: string }[]>`
-      select concat_ws(' ', (select count(*) from event where type not like 'job.%'),
-        (select count(*) || '/' || sum(lease_epoch) from job where finished_at is null),
-        (select string_agg(e.state || e.stage || coalesce(e.reason, ''), ',' order by e.id) from entry e)) as trace`
-    return `${row?.trace} ${this.estate.power.length} ${this.#staff.halted}`
   }
 }

@@ -175,6 +175,7 @@ const disksOf = (place: Place, hand: Hand): DisksPort => ({
     }),
   changedBlocks: (call, ref, changeId) =>
     hand.look(place, call, (): ChangedBlocks => {
+      if (!place.estate.machine(place.name, ref.machine).tracked) throw problem('platform-refused', 'refused')
       const { version, bytes } = diskOf(place, ref)
       const whole = changeId === '*' || Number(changeId) < version
       return { extents: whole ? [{ offset: 0, length: bytes.length }] : [], changeId: String(version) }
@@ -200,18 +201,20 @@ const guestOf = (place: Place, hand: Hand): GuestPort => ({
 })
 
 /** What a look at the place shows of a machine. */
-const factsOf = ({ ref, name, uuid, power, cpus, memory, nics, disks }: EstateMachine): InstanceFacts => {
+const factsOf = (machine: EstateMachine): InstanceFacts => {
+  const { ref, name, uuid, power, cpus, memory, nics, disks, tracked } = machine
   const usual = instanceFacts({ ref, name, uuid })
   const [nic] = usual.nics
   const [disk] = usual.disks
   if (!nic || !disk) throw new Error('An imagined instance has a card and a disk.')
   return {
     ...usual,
+    background_import: tracked,
     ...{ cpus, memory, power_state: power, running: power === 'on', host: hostFacts.name },
     nics: nics.map(({ mac }) => ({ ...nic, mac, network, ipv4_addresses: [...nic.ipv4_addresses] })),
     disks: [...disks].map(([key, { bytes, version }]) => ({
       ...{ ...disk, key, used: null },
-      ...{ capacity: bytes.length, change_id: String(version) },
+      ...{ capacity: bytes.length, change_id: tracked ? String(version) : null },
     })),
   }
 }

@@ -198,6 +198,7 @@ export class Place {
         owner,
         power: 'off',
         guest: 'obeys',
+        tracked: true,
       },
       ...{ boot: '', goesDown: null, shutBy: '', description: '', attributes: {} },
       nics: nics.map(({ mac, network }) => ({ mac, network })),

@@ -1,5 +1,5 @@
 import type { Fate } from '../operation/life.ts'
-import type { EstateMachine } from './estate.ts'
+import type { NewSource } from './estate.ts'
 import type { Deed } from './people.ts'
 import type { Mode, Slip } from './place.ts'
 
@@ -13,7 +13,8 @@ export type Step =
   | { readonly do: 'slip'; readonly at: number; readonly slip: Slip }
   | { readonly do: 'come' | 'write' | 'time-out'; readonly at: number }
   | { readonly do: 'thaw'; readonly heard: boolean }
-  | { readonly do: 'lose' | 'pass' }
+  /** `expire`: who asked for operations has waited long enough. */
+  | { readonly do: 'lose' | 'pass' | 'expire' }
   /** A conductor looks at everything, and has its fate. */
   | { readonly do: 'conduct'; readonly fate: Fate }
   /** The windows of all batches, as if time had passed. */
@@ -24,8 +25,8 @@ export type WindowState = 'open' | 'later' | 'closing' | 'over'
 
 /** Which machines there are at each of the two sources, and where their batches lead. */
 export interface Setting {
-  readonly east: readonly Pick<EstateMachine, 'power' | 'guest'>[]
-  readonly west: readonly Pick<EstateMachine, 'power' | 'guest'>[]
+  readonly east: readonly NewSource[]
+  readonly west: readonly NewSource[]
   /** Both batches lead to one target. */
   readonly shared: boolean
   readonly chapter: Chapter

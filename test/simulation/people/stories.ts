@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Db } from '../../../db/client.ts'
 import { checkMigration } from '../../support/migration-invariants.ts'
-import { judgeBytes, judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
+import { judgeBytes, judgeDoubles, judgeLimits, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
 import { PeopleWorld } from './people-world.ts'
 import type { Setting, Step } from './steps.ts'
 import type { Theatre } from './theatre.ts'
@@ -99,7 +99,10 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('come', 'write', 'time-out'), at }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('thaw'), heard: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('lose', 'pass', 'pass') }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('lose', 'lose', 'pass', 'pass', 'pass', 'expire') }),
+  },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('conduct'), fate }) },
   {
     weight: 2,
@@ -113,6 +116,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 const machine = fc.record({
   power: fc.constantFrom('on', 'on', 'on', 'off'),
   guest: fc.constantFrom('obeys', 'obeys', 'hangs'),
+  tracked: fc.constantFrom(true, true, false),
 })
 
 const setting = fc.record({
@@ -154,12 +158,17 @@ export const tell = async (
   steps: readonly Step[],
   last: string | null,
 ): Promise<string[]> => {
-  for (const taken of steps) await world.take(taken)
+  const crowded = new Set<string>()
+  for (const taken of steps) {
+    await world.take(taken)
+    for (const what of await judgeLimits(world)) crowded.add(what)
+  }
   const held = await tellLast(world, last)
   await world.settle()
   return [
     ...judgeDoubles(world.estate),
     ...held,
+    ...crowded,
     ...(await judgeBytes(world)),
     ...(await judgeLosses(world)),
     ...(await judgeRest(world)),

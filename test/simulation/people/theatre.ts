@@ -35,3 +35,12 @@ export const copyOf = ({ estate, places }: Outside): Outside => {
   const copy = estate.copy()
   return { estate: copy, places: places.map((place) => place.copy(copy)) }
 }
+
+/** What changes as long as something happens; syncs and looks do not count. */
+export const traceOf = async (db: Db): Promise<string> => {
+  const [row] = await db<{ trace: string }[]>`
+    select concat_ws(' ', (select count(*) from event where type not like 'job.%'),
+      (select count(*) || '/' || sum(lease_epoch) from job where finished_at is null),
+      (select string_agg(e.state || e.stage || coalesce(e.reason, ''), ',' order by e.id) from entry e)) as trace`
+  return row?.trace ?? ''
+}
