@@ -37,6 +37,7 @@ export class Life {
   #atMs = 0
   #unrenewedMs = 0
   #passes = 0
+  #steps = 0
   #dead = false
   #freezesAfter: number | null
   #stood = false
@@ -59,17 +60,15 @@ export class Life {
     }
   }
 
-  get isDead(): boolean {
-    return this.#dead
-  }
-
-  get passes(): number {
-    return this.#passes
+  /** Crash points that it has passed, and calls of platforms that it has made. */
+  get steps(): number {
+    return this.#steps
   }
 
   /** A point at which it may die. */
   pass(point?: string): void {
     this.#passes += 1
+    if (point !== undefined && !point.startsWith('after ')) this.#steps += 1
     if (point !== undefined && !this.#dead && this.#search?.for === 'death' && this.#finds(point))
       this.#dead = true
     if (this.#diesAfter !== null && this.#passes > this.#diesAfter) this.#dead = true

@@ -178,7 +178,7 @@ export class PeopleWorld {
 
   /** Steps that were taken: what people and places did, and what workers came past. */
   get steps(): number {
-    return this.#lives.reduce((sum, { passes }) => sum + passes, this.#deeds)
+    return this.#lives.reduce((sum, { steps }) => sum + steps, this.#deeds)
   }
 
   /** Moments of the database's clock: windows are moved, as nobody can move the clock. */

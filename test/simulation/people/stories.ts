@@ -140,7 +140,7 @@ export interface Telling {
 
 export interface Told {
   readonly stories: number
-  /** Crash points, statements and calls that processes came past, and what people and places did. */
+  /** Crash points and calls of platforms that processes came to, and what people and places did. */
   readonly steps: number
   /** Every state and stage in which an entry was. */
   readonly reached: ReadonlySet<string>
