@@ -6,6 +6,7 @@ import type { Clock } from '../clock.ts'
 import type { JobKind } from '../domain/job/kind.ts'
 import type { ReleaseReason } from '../domain/job/release.ts'
 import type { Logger } from '../log.ts'
+import type { Call } from '../platforms/call.ts'
 import type { Platform } from '../platforms/ports.ts'
 import type { EffectResult, EffectSpec, Fenced } from './effects.ts'
 
@@ -65,6 +66,11 @@ export type UsePlatform = <Result>(
   site: SiteRow,
   work: (platform: Platform) => Promise<Result>,
 ) => Promise<Result>
+
+/** A call of a platform by a job: whoever makes it again after a pause waits by the clock of the job. */
+export interface JobCall extends Call {
+  readonly clock: Clock
+}
 
 /** How far the work is, and what phase it belongs to. What is shown never goes back within a generation. */
 export interface Progress {

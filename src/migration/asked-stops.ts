@@ -6,8 +6,7 @@ import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { durationMs } from '../domain/duration.ts'
 import { recordError } from '../errors.ts'
-import { actorOf } from '../ledger/job.ts'
-import type { Call } from '../platforms/call.ts'
+import { actorOf, type JobCall } from '../ledger/job.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { storableJson } from '../storable.ts'
 import { again } from './copy/again.ts'
@@ -28,8 +27,9 @@ interface StopWait {
 const lookMs = 2_000
 const callMs = 60_000
 
-const callOf = ({ ctx }: Journey): Call => ({
+const callOf = ({ ctx }: Journey): JobCall => ({
   signal: ctx.signal,
+  clock: ctx.clock,
   timeoutMs: callMs,
   name: `${ctx.job.id}/stops`,
 })
@@ -47,7 +47,7 @@ export const awaitStop = async (journey: Journey, platform: Platform): Promise<S
   const stops = await stopsOf(ctx.db, entry.id)
   if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
     return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
-  const seen = await again(call.signal, () => power.power(call, facts.ref))
+  const seen = await again(call, () => power.power(call, facts.ref))
   if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
   const waitedMs = Number(ctx.checkpointed?.waited_for_stop_ms ?? 0)
   if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
@@ -71,7 +71,7 @@ export const findAskedStops = async (journey: Journey, platform: Platform): Prom
     return { owed: [], over }
   }
   const call = callOf(journey)
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, facts.ref))
+  const seen = await again(call, () => portOf(platform, 'power').power(call, facts.ref))
   const owed = effects.filter((effect) => seen.found && mayStillGoOff(seen.value, [stopOf(effect)]))
   return { owed, over: [] }
 }

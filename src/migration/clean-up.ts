@@ -54,7 +54,7 @@ const callMs = 50_000
  * Takes a machine away whose withdrawal has ended without it, and whose entry may be gone. Judged now: an entry that goes
  * on has its machine, and what was verified has taken over.
  */
-export const undoCleanUp: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+export const undoCleanUp: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
   const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
   const isOwed = async () => {
     if (await isVouchedFor(db, entryId)) return false
@@ -65,7 +65,7 @@ export const undoCleanUp: Undoer = async ({ effect, db, signal, confirm, usePlat
   if (!(await isOwed())) return
   const site = await loadSiteById(db, siteId)
   if (!site) throw targetUnknown(siteId)
-  const call = { signal, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
+  const call = { signal, clock, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
   await usePlatform(site, async (platform) => {
     for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
       // Looks take their time: its entry may have been taken up again.

@@ -1,7 +1,6 @@
 import type { Tx } from '../../db/client.ts'
 import { type EntryAtWork, writeEntry } from '../../db/queries/entry-rows.ts'
 import { hurryJob } from '../../db/queries/hurry-job.ts'
-import { systemClock } from '../clock.ts'
 import { copiedInAll } from '../domain/migration/progress-pace.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
 import { actorOf, type Done, done, type JobContext } from '../ledger/job.ts'
@@ -33,9 +32,9 @@ export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: Byt
       result = imported.result
     }
     await ctx.pace()
-    const begunMs = systemClock.monotonicMs()
+    const begunMs = ctx.clock.monotonicMs()
     await fitTarget(task)
-    const tookMs = systemClock.monotonicMs() - begunMs
+    const tookMs = ctx.clock.monotonicMs() - begunMs
     return done(result, {
       change: move(journey, {
         took: { phase: 'post-import', bytes: 0, tookMs },

@@ -2,7 +2,6 @@ import { z } from 'zod'
 import { listEntryDisks } from '../../db/queries/entry-disks.ts'
 import { lockEntryOfJob } from '../../db/queries/entry-rows.ts'
 import { readClock } from '../../db/queries/read-clock.ts'
-import { systemClock } from '../clock.ts'
 import { durationMs } from '../domain/duration.ts'
 import { DroverError } from '../errors.ts'
 import { type PowerTask, powerMachine } from '../inventory/power-machine.ts'
@@ -134,10 +133,10 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
 const restMs = 500
 
 const rest = async (task: CopyTask, forMs: number): Promise<void> => {
-  const { signal } = task.journey.ctx
-  const until = systemClock.monotonicMs() + forMs
-  for (let left = forMs; left > 0; left = until - systemClock.monotonicMs()) {
-    await systemClock.sleep(Math.min(left, restMs), signal)
+  const { signal, clock } = task.journey.ctx
+  const until = clock.monotonicMs() + forMs
+  for (let left = forMs; left > 0; left = until - clock.monotonicMs()) {
+    await clock.sleep(Math.min(left, restMs), signal)
     signal.throwIfAborted()
     await task.pace()
   }
@@ -158,7 +157,7 @@ const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
 export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (seen.found) return seen.value
   throw sourceGone(ref)
 }

@@ -25,7 +25,7 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     observe: async () => ({ found: false }),
     act: async () => {
       const machines = portOf(platform, 'machines')
-      const handle = await again(call.signal, () => machines.reconfigure(call, ref, fitted(task.journey)), {
+      const handle = await again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), {
         of,
       })
       await handle.wait(call)

@@ -1,7 +1,7 @@
 import { DroverError } from '../errors.ts'
 import type { Start } from '../inventory/start-guard.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
-import type { Call } from '../platforms/call.ts'
+import type { JobCall } from '../ledger/job.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
@@ -18,7 +18,7 @@ export const startOfSource = ({ ctx, entry, source, facts }: Journey): Start => 
 /** Starts it; somebody who was quicker has done the same. */
 export const startSource = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   asked: {
     readonly ref: string
     /** The one guard, asked right before the call: throws when it may not. */
@@ -29,7 +29,7 @@ export const startSource = async (
   const power = portOf(platform, 'power')
   await asked.mayStart()
   try {
-    const handle = await again(call.signal, () => {
+    const handle = await again(call, () => {
       crashPoint('undo-before-change')
       asked.confirm()
       return power.start(call, asked.ref)
@@ -44,10 +44,10 @@ export const startSource = async (
 /** Whether a ref still leads to the machine whose identity was recorded; null: whatever its identity is by now. */
 export const sameMachine = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   asked: { readonly ref: string; readonly uuid: string | null },
 ): Promise<'same' | 'gone'> => {
-  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, asked.ref))
+  const found = await again(call, () => portOf(platform, 'inventory').instance(call, asked.ref))
   if (!found.found) return 'gone'
   const uuid = found.value.uuid.toLowerCase()
   if (uuid === '' || asked.uuid === null || uuid === asked.uuid) return 'same'

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../db/client.ts'
 import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import { DroverError } from '../errors.ts'
-import type { Call } from '../platforms/call.ts'
+import type { JobCall } from '../ledger/job.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
@@ -27,10 +27,10 @@ export interface OwnedBy {
  * Machines on a target that are an entry's own: the recorded one, if it carries our tag, and any that carries it and
  * was never recorded. A stranger's machine with the same ref or name is never among them. A look that fails throws.
  */
-export const ownMachines = async (platform: Platform, call: Call, owned: OwnedBy): Promise<string[]> => {
+export const ownMachines = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<string[]> => {
   const machines = portOf(platform, 'machines')
   const { entryId, machineRef } = owned
-  const tagged = await again(call.signal, () => machines.findOwned(call, { [entryTag]: entryId }))
+  const tagged = await again(call, () => machines.findOwned(call, { [entryTag]: entryId }))
   const mine = new Set(tagged)
   if (machineRef !== null && !mine.has(machineRef) && (await isOwn(platform, call, owned)))
     mine.add(machineRef)
@@ -38,10 +38,10 @@ export const ownMachines = async (platform: Platform, call: Call, owned: OwnedBy
 }
 
 /** Whether the recorded machine is there and ours. */
-export const isOwn = async (platform: Platform, call: Call, owned: OwnedBy): Promise<boolean> => {
+export const isOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<boolean> => {
   const { entryId, machineRef } = owned
   if (machineRef === null) return false
-  const owner = await again(call.signal, () => portOf(platform, 'machines').owner(call, machineRef))
+  const owner = await again(call, () => portOf(platform, 'machines').owner(call, machineRef))
   return owner.found && owner.value[entryTag] === entryId
 }
 
@@ -60,25 +60,25 @@ const patienceMs = 30_000
  */
 export const proveTargetOff = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   owned: OwnedBy,
   { starts, confirm }: ProvenBy,
 ): Promise<void> => {
   const power = portOf(platform, 'power')
   for (const machine of await ownMachines(platform, call, owned)) {
     await awaitTasks(power, call, { machine, begun: starts, patienceMs })
-    const seen = await again(call.signal, () => power.power(call, machine))
+    const seen = await again(call, () => power.power(call, machine))
     if (!seen.found || seen.value.state === 'off') continue
     await confirm()
     await pullPlug(platform, { ...call, name: `${call.name}/off/${machine}` }, machine)
-    const after = await again(call.signal, () => power.power(call, machine))
+    const after = await again(call, () => power.power(call, machine))
     if (after.found && after.value.state !== 'off') throw stillRuns(machine)
   }
 }
 
-const pullPlug = async (platform: Platform, call: Call, machine: string): Promise<void> => {
+const pullPlug = async (platform: Platform, call: JobCall, machine: string): Promise<void> => {
   try {
-    const handle = await again(call.signal, () => portOf(platform, 'power').stop(call, machine))
+    const handle = await again(call, () => portOf(platform, 'power').stop(call, machine))
     await handle.wait(call)
   } catch (error) {
     // Off by now, or gone: the next look tells.

@@ -2,11 +2,9 @@ import type { Db } from '../../db/client.ts'
 import { findStoppedSource } from '../../db/queries/find-stopped-source.ts'
 import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
-import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
-import type { Undoer } from '../ledger/job.ts'
-import type { Call } from '../platforms/call.ts'
+import type { JobCall, Undoer } from '../ledger/job.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
 import { sameMachine, startSource } from './give-back.ts'
@@ -30,10 +28,11 @@ const lookMs = 500
  * as the guest that was asked may still go down, it stays owed, also when the entry has let go of the source.
  */
 export const undoSourceStop: Undoer = async (undoing) => {
-  const { effect, db, signal, confirm, usePlatform } = undoing
+  const { effect, db, clock, signal, confirm, usePlatform } = undoing
   const undo = readSourceStop(effect)
-  const call: Call = {
+  const call: JobCall = {
     signal,
+    clock,
     timeoutMs: undoMs,
     name: `${effect.name}/undo/${effect.attempts}/${effect.epoch}`,
   }
@@ -84,21 +83,22 @@ const isOwed = async (db: Db, undo: SourceStopUndo): Promise<boolean> => {
 /** Looks until it is known what has become of the stop; a guest that takes long to go down is looked at again later. */
 const whatIsLeft = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   { undo, stops }: { readonly undo: SourceStopUndo; readonly stops: readonly AskedStop[] },
 ): Promise<'nothing' | 'start-it'> => {
   if ((await sameMachine(platform, call, undo)) === 'gone') return 'nothing'
   const power = portOf(platform, 'power')
   await awaitTasks(power, call, { machine: undo.ref, begun: stops, patienceMs })
-  const begunMs = systemClock.monotonicMs()
+  const { clock } = call
+  const begunMs = clock.monotonicMs()
   for (;;) {
-    const seen = await again(call.signal, () => power.power(call, undo.ref))
+    const seen = await again(call, () => power.power(call, undo.ref))
     if (!seen.found) return 'nothing'
     if (seen.value.state !== 'on') return 'start-it'
     if (!mayStillGoOff(seen.value, stops)) return 'nothing'
     // It may go down at any later time as well: then it is off, and somebody has to know.
-    if (systemClock.monotonicMs() - begunMs >= Math.min(undo.limit_ms, patienceMs)) throw goesDown(undo.ref)
-    await systemClock.sleep(lookMs, call.signal)
+    if (clock.monotonicMs() - begunMs >= Math.min(undo.limit_ms, patienceMs)) throw goesDown(undo.ref)
+    await clock.sleep(lookMs, call.signal)
     call.signal.throwIfAborted()
   }
 }

@@ -26,7 +26,7 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
   if (!isWanted(journey, ports)) return
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `baseline-${journey.ctx.job.id}`)
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'
   const guest = on ? await orNull(() => guestOf(task)) : null
@@ -63,7 +63,7 @@ const orNull = async <Value>(look: () => Promise<Value>): Promise<Value | null> 
 const guestOf = async (task: CopyTask): Promise<GuestView | null> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'guest')
-  const found = await again(call.signal, () => portOf(platform, 'guest').guest(call, ref), { of: name })
+  const found = await again(call, () => portOf(platform, 'guest').guest(call, ref), { of: name })
   return found.found ? found.value : null
 }
 
@@ -71,7 +71,7 @@ const openPortsOf = async (task: CopyTask, ports: readonly number[]): Promise<re
   if (ports.length === 0) return []
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'ports')
-  const found = await again(call.signal, () => portOf(platform, 'guest').openPorts(call, ref, ports), {
+  const found = await again(call, () => portOf(platform, 'guest').openPorts(call, ref, ports), {
     of: name,
   })
   return found.found ? found.value : null

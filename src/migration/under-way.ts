@@ -1,7 +1,6 @@
 import type { EffectRow } from '../../db/schema/effect.ts'
-import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
-import type { Call } from '../platforms/call.ts'
+import type { JobCall } from '../ledger/job.ts'
 import type { TasksOf, TaskVerb } from '../platforms/ports/task.ts'
 import { again } from './copy/again.ts'
 
@@ -28,14 +27,14 @@ interface AskedTasks {
  */
 export const isUnderWay = async (
   tasks: TasksOf,
-  call: Call,
+  call: JobCall,
   { machine, begun, verb }: AskedTasks,
 ): Promise<boolean> => {
   for (const { name, taskId } of begun) {
     const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
-    const found = await again(call.signal, () => tasks.findTask(call, trace))
+    const found = await again(call, () => tasks.findTask(call, trace))
     if (!found.found) continue
-    const { state } = await again(call.signal, () => found.value.status(call))
+    const { state } = await again(call, () => found.value.status(call))
     if (state === 'queued' || state === 'running') return true
   }
   return false
@@ -46,13 +45,13 @@ const lookMs = 250
 /** Waits until the platform is at none of these any more; throws when that takes longer than `patienceMs`. */
 export const awaitTasks = async (
   tasks: TasksOf,
-  call: Call,
+  call: JobCall,
   asked: AskedTasks & { readonly patienceMs: number },
 ): Promise<void> => {
-  const until = systemClock.monotonicMs() + asked.patienceMs
+  const until = call.clock.monotonicMs() + asked.patienceMs
   while (await isUnderWay(tasks, call, asked)) {
-    if (systemClock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
-    await systemClock.sleep(lookMs, call.signal)
+    if (call.clock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
+    await call.clock.sleep(lookMs, call.signal)
     call.signal.throwIfAborted()
   }
 }

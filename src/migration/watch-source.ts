@@ -7,8 +7,7 @@ import { utcText } from '../domain/utc-text.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
 import { mergeWarnings } from '../inventory/warnings.ts'
-import type { UndoContext } from '../ledger/job.ts'
-import type { Call } from '../platforms/call.ts'
+import type { JobCall, UndoContext } from '../ledger/job.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { again } from './copy/again.ts'
 import { sameMachine, startSource } from './give-back.ts'
@@ -17,7 +16,7 @@ import { mayStillGoOff, readSourceStop, type SourceStopUndo, stopOf } from './so
 import { isUnderWay } from './under-way.ts'
 
 export interface Watching extends UndoContext {
-  readonly call: Call
+  readonly call: JobCall
 }
 
 /**
@@ -48,7 +47,7 @@ const lookAtSource = async (
   platform: Platform,
   undo: SourceStopUndo,
 ): Promise<Looked> => {
-  const found = await again(call.signal, () => portOf(platform, 'power').power(call, undo.ref))
+  const found = await again(call, () => portOf(platform, 'power').power(call, undo.ref))
   const asked = { siteId: undo.source_id, ref: undo.ref, entryId: undo.entry_id, at: effect.createdAt }
   const now = await findAskedSource(db, asked)
   if (!now) throw new Error('Nothing is known of a source that was asked to go off.')
@@ -113,7 +112,7 @@ const requireCopiesOff = async (
     const power = portOf(platform, 'power')
     for (const machine of await ownMachines(platform, call, owned)) {
       if (await isUnderWay(power, call, { machine, begun })) throw copyRuns(machine, target.name)
-      const seen = await again(call.signal, () => power.power(call, machine))
+      const seen = await again(call, () => power.power(call, machine))
       if (seen.found && seen.value.state !== 'off') throw copyRuns(machine, target.name)
     }
   })

@@ -10,8 +10,7 @@ import { DroverError } from '../errors.ts'
 import { type PowerOutcome, powerMachine } from '../inventory/power-machine.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
-import { actorOf, done, type JobContext, type Outcome, waitFor } from '../ledger/job.ts'
-import type { Call } from '../platforms/call.ts'
+import { actorOf, done, type JobCall, type JobContext, type Outcome, waitFor } from '../ledger/job.ts'
 import { isAbsent } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
 import { asItIs } from './apply-entry.ts'
@@ -121,8 +120,9 @@ const useTarget = async <Result>(
 ): Promise<Result | undefined> =>
   target ? ctx.usePlatform(target, (platform) => work(platform, target)) : undefined
 
-const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): Call => ({
+const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): JobCall => ({
   signal: ctx.signal,
+  clock: ctx.clock,
   timeoutMs,
   name: `${ctx.job.id}/${name}`,
 })
@@ -203,7 +203,7 @@ const destroy = async (journey: Journey, platform: Platform, machine: string): P
   // The look has taken its time.
   ctx.confirm()
   try {
-    const handle = await again(call.signal, () => machines.destroy(call, machine))
+    const handle = await again(call, () => machines.destroy(call, machine))
     await handle.wait(call)
   } catch (error) {
     if (!isAbsent(error)) throw error
@@ -217,6 +217,7 @@ const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> =>
   return removeSnapshots(platform, {
     machine: journey.facts.ref,
     signal: journey.ctx.signal,
+    clock: journey.ctx.clock,
     confirm: () => journey.ctx.confirm(),
     called: `${journey.ctx.job.id}/drop/${journey.ctx.job.leaseEpoch}`,
     isOurs: ({ name }) => name.startsWith(prefix),

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { clockReaders, readsClock, reasonOf } from './clock-rules.ts'
 import { breaches, findCircle, ourImports } from './dependency-rules.ts'
 import { codeFiles, importsOf, readSource, repositoryFiles, withoutComments } from './sources.ts'
 
@@ -85,4 +86,22 @@ test('SQL is written in queries, migrations, the schema, the store of the lab an
   )
   expect(writers).toEqual([])
   expect(sql.test('await tx<{ id: string }[]>`select 1`')).toBe(true)
+})
+
+test('a clock is read by the programs, and by the few that are named with their reason', () => {
+  const shipped = codeFiles.filter((path) => /^(src|workers|db)\//.test(path))
+  const readers = shipped.filter((path) => readsClock(path, readSource(path)))
+  expect(readers.filter((path) => reasonOf(path) === undefined)).toEqual([])
+  // A reason that nobody needs any more goes.
+  expect([...new Set(readers.map(reasonOf))].sort()).toEqual(Object.keys(clockReaders).sort())
+})
+
+test.each([
+  'const at = Date.now()',
+  'const at = new Date()',
+  'await systemClock.sleep(5)',
+  'setTimeout(work, 5)',
+])('the clock rule refuses %s in a handler', (text) => {
+  expect(readsClock('workers/handlers/final-verify.ts', text)).toBe(true)
+  expect(readsClock('workers/fleet.ts', text)).toBe(false)
 })

@@ -1,5 +1,5 @@
-import { systemClock } from '../../clock.ts'
 import { limits } from '../../config.ts'
+import type { JobCall } from '../../ledger/job.ts'
 import { type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
 
 const pausesMs = [100, 400, 1_600]
@@ -16,20 +16,20 @@ export interface Patience {
  * asked again: the slot of this turn is worth more to others, and the job comes back later.
  */
 export const again = async <Result>(
-  signal: AbortSignal,
+  { signal, clock }: Pick<JobCall, 'signal' | 'clock'>,
   work: () => Promise<Result>,
   { of = '', stallMs = limits.platformStallMs }: Patience = {},
 ): Promise<Result> => {
-  const begunMs = systemClock.monotonicMs()
+  const begunMs = clock.monotonicMs()
   for (let tries = 0; ; tries += 1) {
     try {
       return await work()
     } catch (error) {
       signal.throwIfAborted()
       const pauseMs = pausesMs[tries]
-      const isOver = pauseMs === undefined || systemClock.monotonicMs() - begunMs >= stallMs
+      const isOver = pauseMs === undefined || clock.monotonicMs() - begunMs >= stallMs
       if (!isPassing(error) || isOver) throw named(error, of)
-      await systemClock.sleep(pauseMs, signal)
+      await clock.sleep(pauseMs, signal)
       signal.throwIfAborted()
     }
   }

@@ -7,7 +7,6 @@ import {
   writeDiskCycle,
 } from '../../../db/queries/entry-disks.ts'
 import { readClock } from '../../../db/queries/read-clock.ts'
-import { systemClock } from '../../clock.ts'
 import { isCopiedRunning } from '../../domain/inventory/copy-way.ts'
 import { PaceMeter } from '../../domain/migration/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
@@ -166,7 +165,7 @@ const abandon = (task: CopyTask): Promise<void> => {
 
 const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> => {
   const { ctx } = task.journey
-  const begunMs = systemClock.monotonicMs()
+  const begunMs = ctx.clock.monotonicMs()
   const plans: DiskPlan[] = []
   for (const disk of disks) {
     ctx.safePoint()
@@ -183,18 +182,18 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
   const [{ cycle }] = disks
   const reset = plans.filter(({ how }) => how === 'reset').map(({ row }) => row.disk)
   const isWhole = plans.length === disks.length && plans.every(({ sent }) => sent === 0)
-  const tookMs = isWhole ? systemClock.monotonicMs() - begunMs : null
+  const tookMs = isWhole ? ctx.clock.monotonicMs() - begunMs : null
   return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, tookMs, reset }
 }
 
 /** Shows how far a copy is and how fast it goes. What an earlier try has sent is done, and makes it no faster. */
 const teller = ({ journey: { ctx }, phase }: CopyTask, total: number, sent: number) => {
-  const meter = new PaceMeter(systemClock.monotonicMs())
+  const meter = new PaceMeter(ctx.clock.monotonicMs())
   let done = sent
   ctx.progress({ done, total, phase })
   return (bytes: number): void => {
     done += bytes
-    meter.add(systemClock.monotonicMs(), bytes)
+    meter.add(ctx.clock.monotonicMs(), bytes)
     const { rate } = meter
     ctx.progress({ done, total, phase, ...(rate === null ? {} : { rate }) })
   }

@@ -1,5 +1,5 @@
 import { limits } from '../../config.ts'
-import type { Call } from '../../platforms/call.ts'
+import type { JobCall } from '../../ledger/job.ts'
 import type { Platform } from '../../platforms/ports.ts'
 import { type Ends, type Journey, machineOf } from '../journey.ts'
 import type { ByteBudget } from './byte-budget.ts'
@@ -22,8 +22,9 @@ const extentMs = 60_000
 export const taskMs = 600_000
 
 /** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
-export const callOf = ({ journey: { ctx } }: CopyTask, name: string, timeoutMs?: number): Call => ({
+export const callOf = ({ journey: { ctx } }: CopyTask, name: string, timeoutMs?: number): JobCall => ({
   signal: ctx.signal,
+  clock: ctx.clock,
   name,
   ...(timeoutMs === undefined ? { timeoutMs: extentMs, stallMs: limits.platformStallMs } : { timeoutMs }),
 })

@@ -27,7 +27,7 @@ export const guardDrift = async (task: CopyTask, reset: readonly string[]): Prom
 const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.journey.ctx.job.id}`)
-  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
+  const found = await again(call, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })
   if (!found.found) throw sourceGone(ref)

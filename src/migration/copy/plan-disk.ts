@@ -68,7 +68,7 @@ const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
   }
-  await again(task.journey.ctx.signal, readAll, { of: task.journey.source.name })
+  await again(task.journey.ctx, readAll, { of: task.journey.source.name })
   return { changeId: null, how: 'all' } as const
 }
 
@@ -87,7 +87,7 @@ const changedSince = async (
   const disks = portOf(task.ends.source, 'disks')
   const call = callOf(task, `changes-${ref.disk}`, taskMs)
   try {
-    return await again(call.signal, () => disks.changedBlocks(call, ref, changeId), {
+    return await again(call, () => disks.changedBlocks(call, ref, changeId), {
       of: task.journey.source.name,
     })
   } catch (error) {

@@ -54,7 +54,7 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
   const to = targetOf(task)
   return task.budget.spend({ bytes: range.length, by: spenderOf(task) }, signal, async () => {
     const bytes = await again(
-      signal,
+      ctx,
       () => portOf(from.platform, 'disks').read(callOf(task, `read-${at}`), plan.ref, range),
       { of: from.name },
     )
@@ -66,7 +66,7 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
       ctx.confirm()
       return portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes)
     }
-    await again(signal, write, { of: to.name })
+    await again(ctx, write, { of: to.name })
     return digest
   })
 }

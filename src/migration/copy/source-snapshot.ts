@@ -2,9 +2,9 @@ import { z } from 'zod'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects.ts'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
+import type { Clock } from '../../clock.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
-import { actorOf, type JobContext, type Undoer } from '../../ledger/job.ts'
-import type { Call } from '../../platforms/call.ts'
+import { actorOf, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
@@ -44,10 +44,10 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
 /** The snapshot of that name, if the machine has it. A machine that is gone throws: it is no answer to this. */
 export const findSnapshot = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   asked: { readonly machine: string; readonly name: string },
 ): Promise<SnapshotRef | undefined> => {
-  const found = await again(call.signal, () => portOf(platform, 'machines').snapshots(call, asked.machine))
+  const found = await again(call, () => portOf(platform, 'machines').snapshots(call, asked.machine))
   if (found.found) return found.value.find(({ name }) => name === asked.name)
   throw sourceGone(asked.machine)
 }
@@ -62,7 +62,7 @@ const create = async (
   const snapshot = { snapshotName: asked.name, memory: false, quiesce: false }
   // Once sent it is heard to its end, whoever calls the job off: else nobody knows whether there will be one.
   const sent = { ...call, timeoutMs: askMs, signal: new AbortController().signal }
-  const handle = await again(call.signal, () => machines.createSnapshot(sent, asked.machine, snapshot), {
+  const handle = await again(call, () => machines.createSnapshot(sent, asked.machine, snapshot), {
     of: task.journey.source.name,
   })
   const ref = await handle.wait(call)
@@ -97,7 +97,7 @@ const freshName = async (
   for (let tries = 0; tries < triesMax; tries += 1) {
     const name = callName(asked.name, tries)
     const call = callOf(task, name)
-    const known = await again(call.signal, () => machines.findTask(call, { name, machine: asked.machine }))
+    const known = await again(call, () => machines.findTask(call, { name, machine: asked.machine }))
     if (!known.found || (await known.value.status(call)).state !== 'failed') return name
   }
   throw new Error(`Snapshot ${asked.name} was tried ${triesMax} times.`)
@@ -106,14 +106,14 @@ const freshName = async (
 /** One that is still being made would be there only after we have looked. */
 const awaitMaking = async (
   platform: Platform,
-  call: Call,
+  call: JobCall,
   asked: { readonly machine: string; readonly name: string },
 ): Promise<void> => {
   const machines = portOf(platform, 'machines')
   const { machine } = asked
   for (let tries = 0; tries < triesMax; tries += 1) {
     const name = callName(asked.name, tries)
-    const known = await again(call.signal, () => machines.findTask(call, { name, machine }))
+    const known = await again(call, () => machines.findTask(call, { name, machine }))
     if (!known.found) return
     await awaitTasks(machines, call, { machine, begun: [{ name, taskId: known.value.id }], patienceMs })
   }
@@ -134,7 +134,7 @@ export const clearSnapshots = async (task: CopyTask): Promise<number> => {
 const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow): Promise<boolean> => {
   const settled = { id: effect.id, actor: actorOf(ctx) }
   try {
-    await removeOwn(platform, effect, { signal: ctx.signal, confirm: () => ctx.confirm() })
+    await removeOwn(platform, effect, { signal: ctx.signal, clock: ctx.clock, confirm: () => ctx.confirm() })
     await ctx.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
     return true
   } catch (thrown) {
@@ -149,13 +149,14 @@ const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow):
 const debtMs = 30_000
 
 /** Undoes the making of a snapshot. What is gone is gone. */
-export const undoSnapshot: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+export const undoSnapshot: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
   const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
-  if (site) await usePlatform(site, (platform) => removeOwn(platform, effect, { signal, confirm }))
+  if (site) await usePlatform(site, (platform) => removeOwn(platform, effect, { signal, clock, confirm }))
 }
 
 interface Hand {
   readonly signal: AbortSignal
+  readonly clock: Clock
   /** Throws when it may no longer be changed from here. */
   readonly confirm: () => void
 }
@@ -165,7 +166,7 @@ const removeOwn = async (platform: Platform, effect: EffectRow, hand: Hand): Pro
   const { machine, snapshot } = undoSchema.parse(effect.undo)
   // Named by the try: a removal that failed is begun anew.
   const called = `${effect.id}/${effect.attempts}/${effect.epoch}`
-  const call = { signal: hand.signal, timeoutMs: taskMs, name: called }
+  const call = { signal: hand.signal, clock: hand.clock, timeoutMs: taskMs, name: called }
   await awaitMaking(platform, call, { machine, name: snapshot })
   await removeSnapshots(platform, {
     ...hand,
@@ -185,13 +186,13 @@ export const removeSnapshots = async (
   },
 ): Promise<number> => {
   const machines = portOf(platform, 'machines')
-  const call = { signal: asked.signal, timeoutMs: taskMs, name: asked.called }
-  const found = await again(asked.signal, () => machines.snapshots(call, asked.machine))
+  const call = { signal: asked.signal, clock: asked.clock, timeoutMs: taskMs, name: asked.called }
+  const found = await again(asked, () => machines.snapshots(call, asked.machine))
   const ours = found.found ? found.value.filter(asked.isOurs) : []
   for (const { ref } of ours) {
     const named = { ...call, name: `${asked.called}/${ref}` }
     try {
-      const handle = await again(asked.signal, () => {
+      const handle = await again(asked, () => {
         asked.confirm()
         return machines.removeSnapshot(named, asked.machine, ref)
       })

@@ -173,7 +173,7 @@ export const viewOf = async (
   const view = await look()
   if (view.nameHeldBy !== 'somebody') return view
   // Whoever had the name a moment ago may be gone, as after a reset.
-  looks.forgetOld(site)
+  looks.forgetOld(site, ctx.clock)
   return look()
 }
 

@@ -2,6 +2,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { listSiteThings, type ThingTable } from '../../../db/queries/list-site-things.ts'
 import { findNamesake } from '../../../db/queries/placing-entries.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type { Clock } from '../../clock.ts'
 import type {
   HostFacts,
   InstanceFacts,
@@ -57,7 +58,7 @@ const scanMs = 300_000
 /** However many ask, a target is not looked at anew more often than that. */
 const justNowMs = 2_000
 
-type Looking = Pick<JobContext, 'db' | 'usePlatform' | 'signal'>
+type Looking = Pick<JobContext, 'db' | 'clock' | 'usePlatform' | 'signal'>
 
 interface Kept {
   readonly untilMs: number
@@ -71,13 +72,13 @@ interface Kept {
 export class TargetLooks {
   readonly #kept = new Map<string, Kept>()
 
-  async look({ db, usePlatform, signal }: Looking, site: SiteRow): Promise<TargetThings> {
-    if (site.syncedAt !== null && Date.now() - site.syncedAt.getTime() < freshMs) return recorded(db, site)
+  async look({ db, clock, usePlatform, signal }: Looking, site: SiteRow): Promise<TargetThings> {
+    if (site.syncedAt !== null && clock.now() - site.syncedAt.getTime() < freshMs) return recorded(db, site)
     const known = this.#kept.get(site.id)
-    if (known && known.untilMs > performance.now()) return orAborted(known.things, signal)
+    if (known && known.untilMs > clock.monotonicMs()) return orAborted(known.things, signal)
     // Shared, with the lender of the process: it does not end with the one who asked first.
     const things = this.#scan(site, usePlatform)
-    this.#kept.set(site.id, { untilMs: performance.now() + freshMs, things })
+    this.#kept.set(site.id, { untilMs: clock.monotonicMs() + freshMs, things })
     things.catch(() => this.forget(site))
     return orAborted(things, signal)
   }
@@ -88,9 +89,9 @@ export class TargetLooks {
   }
 
   /** The same, unless it was seen just now. */
-  forgetOld(site: Pick<SiteRow, 'id'>): void {
+  forgetOld(site: Pick<SiteRow, 'id'>, clock: Clock): void {
     const known = this.#kept.get(site.id)
-    if (known && known.untilMs - performance.now() < freshMs - justNowMs) this.forget(site)
+    if (known && known.untilMs - clock.monotonicMs() < freshMs - justNowMs) this.forget(site)
   }
 
   #scan(site: SiteRow, usePlatform: UsePlatform): Promise<TargetThings> {

@@ -93,7 +93,7 @@ const keep = ({ journey: { ctx } }: VerifyTask, boot: Boot): Promise<void> =>
 const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
   const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (seen.found) return seen.value
   throw machineAbsent(ref)
 }
@@ -102,7 +102,7 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
 export const seenOnTarget = async (task: VerifyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'name')
-  const seen = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), { of: name })
+  const seen = await again(call, () => portOf(platform, 'inventory').instance(call, ref), { of: name })
   if (seen.found) return cleanInstance(seen.value).facts
   throw machineAbsent(ref)
 }
@@ -132,13 +132,13 @@ const guestOf = async (task: VerifyTask, ports: readonly number[]): Promise<Gues
   const call = callOf(task, 'guest')
   try {
     const guest = portOf(platform, 'guest')
-    const seen = await again(call.signal, () => guest.guest(call, ref), { of: name })
+    const seen = await again(call, () => guest.guest(call, ref), { of: name })
     if (!seen.found) return nothing
     const { agent, hostname, addresses } = seen.value
     const open =
       ports.length === 0
         ? undefined
-        : await again(call.signal, () => guest.openPorts(call, ref, ports), { of: name })
+        : await again(call, () => guest.openPorts(call, ref, ports), { of: name })
     return { agent, hostname, addresses, open: open?.found ? open.value : [] }
   } catch (error) {
     if (isUnsupported(error)) return nothing

@@ -155,12 +155,12 @@ class Comparing {
   #digestAt(at: number): Promise<Buffer> {
     const { platform, name, ref, called } = this.#disk
     const range = this.data.rangeOf(at)
-    const { signal } = this.#task.journey.ctx
+    const { ctx } = this.#task.journey
     const spent = { bytes: range.length, by: spenderOf(this.#task) }
-    return this.#task.budget.spend(spent, signal, async () => {
+    return this.#task.budget.spend(spent, ctx.signal, async () => {
       const disks = portOf(platform, 'disks')
       const read = () => disks.read(callOf(this.#task, `${called}-${at}`), ref, range)
-      const bytes = await again(signal, read, { of: name })
+      const bytes = await again(ctx, read, { of: name })
       return createHash('sha256').update(bytes).digest()
     })
   }
@@ -178,7 +178,7 @@ const dataOf = async (
     for await (const page of disks.extents(callOf(task, `${called}-data-${ref.disk}`, taskMs), ref))
       for (const extent of page) map.addBytes(extent)
   }
-  await again(task.journey.ctx.signal, readAll, { of: name })
+  await again(task.journey.ctx, readAll, { of: name })
   return map
 }
 

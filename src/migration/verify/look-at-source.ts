@@ -27,7 +27,7 @@ export type SourceLook =
 export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.journey.ctx.job.id}`)
-  const found = await again(call.signal, () => portOf(platform, 'inventory').instance(call, ref), {
+  const found = await again(call, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })
   const power = found.found ? await sourcePower(task) : undefined
@@ -45,7 +45,7 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
 export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefined> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, ref), { of: name })
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
   return seen.found ? seen.value : undefined
 }
 
@@ -126,7 +126,7 @@ const wasWritten = async (task: VerifyTask, disk: string, changeId: string | nul
   const call = callOf(task, `written-${disk}`, taskMs)
   try {
     const changed = await again(
-      call.signal,
+      call,
       () => portOf(platform, 'disks').changedBlocks(call, { machine, disk }, changeId),
       { of: name },
     )

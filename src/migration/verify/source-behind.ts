@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { type EntryDiskRow, listEntryDisks } from '../../../db/queries/entry-disks.ts'
-import { systemClock } from '../../clock.ts'
 import { isWrongState } from '../../platforms/platform-error.ts'
 import { sourceOf } from '../copy/copy-task.ts'
 import { compareExtents } from './compare-extents.ts'
@@ -89,15 +88,15 @@ const readOnce: Read = async (task, row, tell) => {
   if (known.done.includes(row.disk)) return true
   const keep = (read: z.infer<typeof storedRead>) =>
     ctx.checkpoint({ ...ctx.checkpointed, source_read: read })
-  let notedMs = systemClock.monotonicMs()
+  let notedMs = ctx.clock.monotonicMs()
   const compared = await compareExtents(task, row, sourceDisk(task, row), {
     tell,
     firstOnly: true,
     from: known.disk === row.disk ? known.next : 0,
     reached: async (next) => {
-      if (systemClock.monotonicMs() - notedMs < noteEveryMs) return
+      if (ctx.clock.monotonicMs() - notedMs < noteEveryMs) return
       await keep({ ...known, disk: row.disk, next })
-      notedMs = systemClock.monotonicMs()
+      notedMs = ctx.clock.monotonicMs()
     },
   })
   if (compared.count > 0) return false

@@ -69,7 +69,7 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   const { journey, ends } = task
   const { ctx, entry } = journey
   const { ref } = targetOf(task)
-  const call = { signal: ctx.signal, timeoutMs: callMs, name: `own-${ctx.job.id}` }
+  const call = { signal: ctx.signal, clock: ctx.clock, timeoutMs: callMs, name: `own-${ctx.job.id}` }
   if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
   await markStarted(task)
   await requireSourceOff(task)
@@ -138,7 +138,7 @@ export const settleStarts = async (tx: Tx, { ctx, entry }: Journey): Promise<voi
 const undoMs = 50_000
 
 /** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
-export const undoTargetStart: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+export const undoTargetStart: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
   const undo = undoSchema.parse(effect.undo)
   // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
   if (await isVouchedFor(db, undo.entry_id)) return
@@ -153,7 +153,10 @@ export const undoTargetStart: Undoer = async ({ effect, db, signal, confirm, use
     confirm()
   }
   await usePlatform(site, (platform) =>
-    proveTargetOff(platform, { signal, timeoutMs: undoMs, name }, owned, { starts, confirm: stillOwed }),
+    proveTargetOff(platform, { signal, clock, timeoutMs: undoMs, name }, owned, {
+      starts,
+      confirm: stillOwed,
+    }),
   )
 }
 

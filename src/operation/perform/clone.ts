@@ -5,7 +5,7 @@ import { operationCloneKind } from '../../domain/operation/beside-machine.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { actorOf } from '../../ledger/job.ts'
+import { actorOf, type JobCall } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
 import { installationId } from '../../migration/ownership.ts'
 import { removeOwned } from '../../migration/placement/target-machine.ts'
@@ -94,15 +94,15 @@ const adopt = async (
 export const undoOperationClone = undoerOf(undoSchema, async ({ effect, undo, platform, call, confirm }) => {
   const machines = portOf(platform, 'machines')
   await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'clone' })
-  for (const ref of await again(call.signal, () => machines.findOwned(call, undo.owner))) {
+  for (const ref of await again(call, () => machines.findOwned(call, undo.owner))) {
     await requireOff(platform, call, ref)
     await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
   }
 })
 
 /** A copy is off when it is made. Whoever has started one needs it. */
-const requireOff = async (platform: Platform, call: Call, ref: string): Promise<void> => {
-  const power = await again(call.signal, () => portOf(platform, 'power').power(call, ref))
+const requireOff = async (platform: Platform, call: JobCall, ref: string): Promise<void> => {
+  const power = await again(call, () => portOf(platform, 'power').power(call, ref))
   if (!power.found || power.value.state === 'off') return
   throw new DroverError({
     code: 'clone-runs',

@@ -69,7 +69,7 @@ export const endOperationSave = undoerOf(
     const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref, verb: 'save' })
     if (!own.found || own.value === null) return
     const ref = own.value
-    const whole = isWhole(await again(call.signal, () => hibernate.saved(call, ref)), undo.ref)
+    const whole = isWhole(await again(call, () => hibernate.saved(call, ref)), undo.ref)
     confirm()
     await noteAsItIs({ effect, platform, call, fenced }, undo, (machine, { state }) =>
       whole && state === 'off' && machine.savedState === null ? { savedState: ref } : {},

@@ -1,7 +1,7 @@
 import { noteMachine } from '../../../db/queries/machine-rows.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import type { Call } from '../../platforms/call.ts'
+import type { JobCall } from '../../ledger/job.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found } from '../../platforms/ports/task.ts'
 import { portOf } from '../../platforms/ports.ts'
@@ -11,8 +11,9 @@ import type { Performance } from '../performer.ts'
 
 const callMs = 30_000
 
-export const callOf = ({ ctx }: Performance, name: string): Call => ({
+export const callOf = ({ ctx }: Performance, name: string): JobCall => ({
   signal: ctx.signal,
+  clock: ctx.clock,
   timeoutMs: callMs,
   name,
 })

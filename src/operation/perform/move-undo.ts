@@ -19,7 +19,7 @@ export const undoOperationMove = undoerOf(
       ...(effect.externalId === null ? {} : { taskId: effect.externalId }),
     }
     confirm()
-    await again(call.signal, () => moves.abort(call, trace))
+    await again(call, () => moves.abort(call, trace))
     await resultOfOwn(moves, call, { effect, machine: undo.ref })
     await noteAsItIs({ effect, platform, call, fenced }, undo)
   },

@@ -4,10 +4,9 @@ import { lockMachine } from '../../../db/queries/machine-rows.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { DroverError } from '../../errors.ts'
-import type { UndoContext, Undoer } from '../../ledger/job.ts'
+import type { JobCall, UndoContext, Undoer } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
 import { awaitTasks, begunBy } from '../../migration/under-way.ts'
-import type { Call } from '../../platforms/call.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
@@ -17,7 +16,7 @@ import { noteSeen } from '../note-seen.ts'
 export interface Undoing<Undo> extends UndoContext {
   readonly undo: Undo
   readonly platform: Platform
-  readonly call: Call
+  readonly call: JobCall
 }
 
 const callMs = 50_000
@@ -30,13 +29,13 @@ export const undoerOf =
     work: (undoing: Undoing<z.infer<Shape>>) => Promise<void>,
   ): Undoer =>
   async (undoing) => {
-    const { effect, signal } = undoing
+    const { effect, clock, signal } = undoing
     const undo = shape.parse(effect.undo)
     const site = await loadSite(undoing.db, { role: 'target', name: undo.target })
     if (!site) return
     const name = `${effect.id}/undo/${effect.attempts}/${effect.epoch}`
     await undoing.usePlatform(site, (platform) =>
-      work({ ...undoing, undo, platform, call: { signal, timeoutMs: callMs, name } }),
+      work({ ...undoing, undo, platform, call: { signal, clock, timeoutMs: callMs, name } }),
     )
   }
 
@@ -46,7 +45,7 @@ export const undoerOf =
  */
 export const resultOfOwn = async (
   tasks: TasksOf,
-  call: Call,
+  call: JobCall,
   asked: { readonly effect: EffectRow; readonly machine: string; readonly verb?: TaskVerb | undefined },
 ): Promise<Found<string | null>> => {
   const begun = begunBy(asked.effect)
@@ -54,9 +53,9 @@ export const resultOfOwn = async (
   await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs, verb })
   const { name, taskId } = begun
   const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
-  const found = await again(call.signal, () => tasks.findTask(call, trace))
+  const found = await again(call, () => tasks.findTask(call, trace))
   if (!found.found) return found
-  const seen = await again(call.signal, () => found.value.status(call))
+  const seen = await again(call, () => found.value.status(call))
   if (seen.state === 'succeeded') return { found: true, value: seen.result }
   if (seen.state === 'failed') return { found: false }
   throw another(machine)
@@ -71,7 +70,7 @@ export const noteAsItIs = async (
   of: { readonly ref: string; readonly machine_id: string },
   also: (machine: MachineRow, seen: PowerFacts) => Pick<Partial<MachineRow>, 'savedState'> = () => ({}),
 ): Promise<void> => {
-  const seen = await again(call.signal, () => portOf(platform, 'power').power(call, of.ref))
+  const seen = await again(call, () => portOf(platform, 'power').power(call, of.ref))
   if (!seen.found) return
   const { state: power, host } = seen.value
   await fenced(async (tx) => {

@@ -6,9 +6,8 @@ import { savedStateDropKind } from '../../domain/operation/beside-machine.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import type { Fenced } from '../../ledger/effects.ts'
-import { actorOf } from '../../ledger/job.ts'
+import { actorOf, type JobCall } from '../../ledger/job.ts'
 import { again } from '../../migration/copy/again.ts'
-import type { Call } from '../../platforms/call.ts'
 import type { SavedState } from '../../platforms/ports/hibernate.ts'
 import type { Found } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
@@ -78,8 +77,8 @@ export const letSavedGo = async (performance: Performance, state: string): Promi
   }
 }
 
-const drop = (platform: Platform, call: Call, state: string): Promise<void> =>
-  again(call.signal, () => portOf(platform, 'hibernate').dropSaved(call, state))
+const drop = (platform: Platform, call: JobCall, state: string): Promise<void> =>
+  again(call, () => portOf(platform, 'hibernate').dropSaved(call, state))
 
 const oweDrop = async (performance: Performance, thrown: unknown): Promise<void> => {
   const { ctx } = performance

@@ -59,12 +59,12 @@ export const undoOperationSnapshot = undoerOf(
     const own = await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
     if (!own.found) return
     const ref = own.value
-    const there = await again(call.signal, () => machines.snapshots(call, undo.ref))
+    const there = await again(call, () => machines.snapshots(call, undo.ref))
     if (!there.found || (ref !== null && !there.value.some((one) => one.ref === ref))) return
     const made = there.value.find((one) => one.ref === ref)
     if (made?.name !== undo.snapshot) throw notProven(undo, made)
     try {
-      const removal = await again(call.signal, () => {
+      const removal = await again(call, () => {
         confirm()
         return machines.removeSnapshot(call, undo.ref, made.ref)
       })

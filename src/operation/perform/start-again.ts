@@ -23,7 +23,7 @@ export const startAgain = async (undoing: Undoing<OfMachine>): Promise<void> => 
   const machine = await findMachine(db, undo.machine_id)
   if (!machine || !(await isWantedOn(db, { machine, jobId: effect.jobId }))) return
   const power = portOf(platform, 'power')
-  const seen = await again(call.signal, () => power.power(call, undo.ref))
+  const seen = await again(call, () => power.power(call, undo.ref))
   if (!seen.found || seen.value.state !== 'off') return
   await requireMayStart(undoing, startOfMachine(machine, effect.jobId))
   confirm()

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { loadSiteById } from '../../../db/queries/load-site.ts'
+import { systemClock } from '../../../src/clock.ts'
 import { TargetLooks, viewTarget } from '../../../src/migration/placement/target-view.ts'
 import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
@@ -29,7 +30,12 @@ test('the same name in another project keeps nobody out, as the platform and as 
   const heldBy = async (looks: TargetLooks, project: string) => {
     const site = await loadSiteById(db, world.target.id)
     if (!site) throw new Error('The target is gone.')
-    const looking = { db, usePlatform: world.inventory.use, signal: AbortSignal.timeout(60_000) }
+    const looking = {
+      db,
+      clock: systemClock,
+      usePlatform: world.inventory.use,
+      signal: AbortSignal.timeout(60_000),
+    }
     const things = await looks.look(looking, site)
     return (await viewTarget(site, things, { ...target, project })).nameHeldBy
   }

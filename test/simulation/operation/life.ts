@@ -1,24 +1,18 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Db, Queryable } from '../../../db/client.ts'
-import { type Clock, systemClock } from '../../../src/clock.ts'
-
-/** By which a process goes, whatever becomes of the pauses. */
-const ownClock = { ...systemClock }
-const haste = 50
-
-/**
- * Pauses between two looks take a fiftieth of their time, and whoever has patience for half a minute thinks after so
- * much of it that it is over: nobody waits here, everything is led.
- */
-export const hastenPauses = (): void => {
-  Object.assign(systemClock, {
-    sleep: (ms: number, signal?: AbortSignal) => ownClock.sleep(ms / haste, signal),
-    monotonicMs: () => ownClock.monotonicMs() * haste,
-  })
-}
+import type { Clock } from '../../../src/clock.ts'
+import { hearCrashPoints } from '../../../src/ledger/crash-point.ts'
+import { leaseMs } from '../../support/ledger.ts'
 
 /** What every line of a process that was killed comes to. */
 export class Dead extends Error {
   override readonly name = 'Dead'
+}
+
+/** Which points of processes somebody has died or frozen at: what is sought is another. */
+export interface Search {
+  readonly for: 'death' | 'freeze'
+  readonly met: Set<string>
 }
 
 export interface Fate {
@@ -26,6 +20,8 @@ export interface Fate {
   readonly diesAfter: number | null
   /** How many before it freezes, outside of transactions; null: it does not. */
   readonly freezesAfter: number | null
+  /** It dies or freezes at the first point with a name at which nobody has. */
+  readonly seeks?: Search
 }
 
 /**
@@ -34,36 +30,59 @@ export interface Fate {
  */
 export class Life {
   readonly frozen: Promise<void>
+  /** Nobody waits in it: whoever sleeps has slept at once, and looks at its leases as often as such a time asks for. */
   readonly clock: Clock
+  /** Renews the leases of the process. */
+  beat: () => Promise<unknown> = () => Promise.resolve()
+  #atMs = 0
+  #unrenewedMs = 0
   #passes = 0
+  #steps = 0
   #dead = false
   #freezesAfter: number | null
+  #stood = false
   readonly #diesAfter: number | null
-  #sleptMs = 0
+  readonly #search: Search | undefined
   #freeze: () => void = () => undefined
   #thaw: () => void = () => undefined
 
-  constructor({ diesAfter, freezesAfter }: Fate) {
+  constructor({ diesAfter, freezesAfter, seeks }: Fate) {
+    this.#search = seeks
     this.#diesAfter = diesAfter
     this.#freezesAfter = freezesAfter
     this.frozen = new Promise((resolve) => {
       this.#freeze = resolve
     })
-    this.clock = { ...ownClock, monotonicMs: () => ownClock.monotonicMs() + this.#sleptMs }
+    this.clock = {
+      now: () => Date.now(),
+      monotonicMs: () => this.#atMs,
+      sleep: (ms, signal) => this.#sleep(ms, signal),
+    }
+  }
+
+  /** Crash points that it has passed, and calls of platforms that it has made. */
+  get steps(): number {
+    return this.#steps
   }
 
   /** A point at which it may die. */
-  pass(): void {
+  pass(point?: string): void {
     this.#passes += 1
+    if (point !== undefined && !point.startsWith('after ')) this.#steps += 1
+    if (point !== undefined && !this.#dead && this.#search?.for === 'death' && this.#finds(point))
+      this.#dead = true
     if (this.#diesAfter !== null && this.#passes > this.#diesAfter) this.#dead = true
     if (this.#dead) throw new Dead('The process is dead.')
   }
 
   /** A point at which it may freeze, too. */
-  async rest(): Promise<void> {
-    this.pass()
-    if (this.#freezesAfter === null || this.#passes <= this.#freezesAfter) return
+  async rest(point?: string): Promise<void> {
+    this.pass(point)
+    const sought = point !== undefined && this.#search?.for === 'freeze' && !this.#stood && this.#finds(point)
+    const due = this.#freezesAfter !== null && this.#passes > this.#freezesAfter
+    if (!sought && !due) return
     this.#freezesAfter = null
+    this.#stood = true
     const thawed = new Promise<void>((resolve) => {
       this.#thaw = resolve
     })
@@ -73,8 +92,8 @@ export class Life {
   }
 
   /** By its own clock it has stood still for so long. */
-  sleep(ms: number): void {
-    this.#sleptMs += ms
+  standStill(ms: number): void {
+    this.#atMs += ms
   }
 
   thaw(): void {
@@ -84,7 +103,33 @@ export class Life {
   kill(): void {
     this.#dead = true
   }
+
+  #finds(point: string): boolean {
+    if (!this.#search || this.#search.met.has(point)) return false
+    this.#search.met.add(point)
+    return true
+  }
+
+  async #sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    if (signal?.aborted) return
+    this.#atMs += ms
+    this.#unrenewedMs += ms
+    if (this.#unrenewedMs >= leaseMs / 4) {
+      this.#unrenewedMs = 0
+      await this.beat()
+    }
+    // Whatever else there is to do goes on meanwhile.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
 }
+
+/** Whose line it is that comes to a crash point. */
+const living = new AsyncLocalStorage<Life>()
+
+/** All that `work` does is done by that process. */
+export const liveAs = <Done>(life: Life, work: () => Promise<Done>): Promise<Done> => living.run(life, work)
+
+hearCrashPoints((name) => living.getStore()?.pass(name))
 
 const isStatement = (args: readonly unknown[]): boolean =>
   Array.isArray(args[0]) && 'raw' in (args[0] as object)

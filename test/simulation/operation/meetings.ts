@@ -8,7 +8,6 @@ import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { checkMachines } from '../../support/operated-machines.ts'
 import { checkOperations, watchOperations } from '../../support/operation-invariants.ts'
-import { hastenPauses } from './life.ts'
 import { OperationWorld, type Setting, type Step } from './operation-world.ts'
 
 const at = fc.nat(1)
@@ -124,7 +123,6 @@ class Tally {
 
 /** So many stories of one or two machines at which operations meet, each held against every law when all is over. */
 export const simulateMeetings = async (db: Db, meetings: Meetings): Promise<Met> => {
-  hastenPauses()
   await watchOperations(db)
   const target = await makeSite(db, { role: 'target', name: 'cloud', connectivity: 'ok', quiet: true })
   await hostsOf(db, target.id)

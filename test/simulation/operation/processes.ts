@@ -43,6 +43,7 @@ export class Processes {
     const handlers = [handleOperateMachine, handleSettleDebt(undoers)]
     const base = { workerId: uuidv7(), leaseMs, clock: life.clock, log: quietLog }
     const keeper = new LeaseKeeper({ ...base, db: this.#db })
+    life.beat = () => keeper.beat()
     const runner = new Runner({
       ...{ ...base, db, keeper, undoers, usePlatform },
       handlers: new Map(handlers.map((handler) => [handler.kind.kind, handler])),
@@ -76,7 +77,7 @@ export class Processes {
   async lose(): Promise<void> {
     const jobs = await this.#db<{ id: string }[]>`select id from job where state = 'running'`
     await expire(this.#db, ...jobs.map(({ id }) => id))
-    for (const { life } of this.#frozen) life.sleep(leaseMs)
+    for (const { life } of this.#frozen) life.standStill(leaseMs)
     await sweepLeases(this.#db)
   }
 }

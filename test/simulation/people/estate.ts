@@ -12,6 +12,8 @@ export interface EstateMachine {
   boot: string
   /** What becomes of a word to its guest. */
   guest: 'obeys' | 'hangs'
+  /** Somebody sees to it that its place knows what it has written. */
+  readonly tracked: boolean
   /** The run that was asked to shut itself down: it does when its guest obeys. */
   goesDown: string | null
   /** By which call it was asked to. */
@@ -23,11 +25,16 @@ export interface EstateMachine {
   description: string
   attributes: Readonly<Record<string, string>>
   readonly disks: Map<string, EstateDisk>
+  /** Of a copy that has run: what was on its disks when it ran first after it was written. */
+  copied: ReadonlyMap<string, Buffer> | null
   readonly snapshots: Map<
     string,
     { readonly name: string; readonly disks: ReadonlyMap<string, Readonly<EstateDisk>> }
   >
 }
+
+/** Tracked, if nothing is said. */
+export type NewSource = Pick<EstateMachine, 'power' | 'guest'> & Partial<Pick<EstateMachine, 'tracked'>>
 
 /** One extent of bytes, and how often they have changed. */
 export interface EstateDisk {
@@ -53,18 +60,31 @@ export const diskKey = '2000'
 export class Estate {
   readonly machines = new Map<string, EstateMachine>()
   readonly power: PowerLine[] = []
+  /** Copies that were started with other bytes than their source had. */
+  readonly stale: string[] = []
   /** Moments in which two machines of one identity ran. */
   readonly doubled: string[] = []
   #moment = 0
 
-  put(place: string, number: number, given: Pick<EstateMachine, 'power' | 'guest'>): EstateMachine {
+  put(place: string, number: number, given: NewSource): EstateMachine {
     const { uuid, name, nics, cpus, memory } = instanceFacts({ ref: `vm-${number}` })
     const machine: EstateMachine = {
-      ...{ ...given, place, ref: `vm-${number}`, name, uuid, cpus, memory, boot: this.next('boot') },
+      ...{
+        tracked: true,
+        ...given,
+        place,
+        ref: `vm-${number}`,
+        name,
+        uuid,
+        cpus,
+        memory,
+        boot: this.next('boot'),
+      },
       ...{ goesDown: null, shutBy: '', owner: {}, description: '', attributes: {} },
       nics: nics.map(({ mac, network }) => ({ mac, network })),
       disks: new Map([[diskKey, { bytes: Buffer.alloc(diskBytes, number), version: 1 }]]),
       snapshots: new Map(),
+      copied: null,
     }
     this.add(machine)
     if (machine.power === 'on') this.#note(machine, 'before')
@@ -98,6 +118,7 @@ export class Estate {
     machine.goesDown = null
     machine.power = 'on'
     this.#note(machine, by)
+    this.#noteCopied(machine)
     // Every boot leaves its trace.
     this.write(machine)
     for (const other of this.machines.values())
@@ -120,6 +141,36 @@ export class Estate {
     }
   }
 
+  /** What a copy begins its life with is what its source has, and goes on to have. */
+  #noteCopied(machine: EstateMachine): void {
+    if (machine.owner['drover.entry'] === undefined || machine.copied !== null) return
+    machine.copied = new Map([...machine.disks].map(([key, { bytes }]) => [key, Buffer.from(bytes)]))
+    const source = this.sourceOf(machine)
+    if (source && !hasBytesOf(source, machine.copied))
+      this.stale.push(`${tell(machine)} was started with other bytes than ${tell(source)} has`)
+  }
+
+  /** The machine that a copy of ours was made of. */
+  sourceOf(copy: EstateMachine): EstateMachine | undefined {
+    return [...this.machines.values()].find(
+      ({ uuid, owner }) => uuid === copy.uuid && owner['drover.entry'] === undefined,
+    )
+  }
+
+  /** All of it as it is now; nobody is at work on it. */
+  copy(): Estate {
+    const copy = new Estate()
+    for (const machine of this.machines.values())
+      copy.add({
+        ...machine,
+        disks: new Map([...machine.disks].map(([key, disk]) => [key, { ...disk }])),
+        snapshots: new Map(machine.snapshots),
+      })
+    copy.power.push(...this.power)
+    copy.#moment = this.#moment
+    return copy
+  }
+
   next(what: string): string {
     this.#moment += 1
     return `${what}-${this.#moment}`
@@ -130,6 +181,9 @@ export class Estate {
     this.power.push({ at: this.#moment, place, ref, uuid, to, by })
   }
 }
+
+export const hasBytesOf = ({ disks }: EstateMachine, copied: ReadonlyMap<string, Buffer>): boolean =>
+  [...disks.values()].every(({ bytes }, nth) => [...copied.values()][nth]?.equals(bytes) === true)
 
 export const tell = ({ place, ref, name }: Pick<EstateMachine, 'place' | 'ref' | 'name'>): string =>
   `${name} (${ref}) at ${place}`

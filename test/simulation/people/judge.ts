@@ -1,7 +1,9 @@
 import type { Db } from '../../../db/client.ts'
+import { type EntryStage, type EntryState, isCommitted } from '../../../src/domain/migration/entry.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { checkMigration } from '../../support/migration-invariants.ts'
-import { type Estate, type EstateMachine, tell } from './estate.ts'
+import { type Estate, type EstateMachine, hasBytesOf, tell } from './estate.ts'
+import { atOnce } from './people.ts'
 import type { PeopleWorld } from './people-world.ts'
 
 const idLength = 36
@@ -18,6 +20,32 @@ const kindOf = async (db: Db, call: string): Promise<string> => {
 
 /** No two machines of one identity ever ran, by the record of the places themselves. */
 export const judgeDoubles = ({ doubled }: Estate): string[] => doubled.map((what) => `two copies: ${what}`)
+
+/** No copy was started with other bytes than its source has, and who has a certificate has the last of them. */
+export const judgeBytes = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
+  const finished = await db<{ ref: string }[]>`
+    select machine_ref as ref from entry where state = 'finished' and certificate_id is not null`
+  const behind = [...estate.machines.values()].flatMap((copy) => {
+    const source = estate.sourceOf(copy)
+    if (!source || !copy.copied || !finished.some(({ ref }) => ref === copy.ref)) return []
+    return hasBytesOf(source, copy.copied) ? [] : [`${tell(copy)} is certified, and ${tell(source)} has more`]
+  })
+  return [...estate.stale, ...behind].map((what) => `bytes: ${what}`)
+}
+
+/** No more sources are off, or about to be, than the constraint of each batch allows; nor than a window has room for. */
+export const judgeLimits = async ({ db }: PeopleWorld): Promise<string[]> => {
+  const rows = await db<{ batch: string; state: EntryState; stage: EntryStage; windowId: string | null }[]>`
+    select b.name as batch, e.state, e.stage, e.window_id from entry e join batch b on b.id = e.batch_id`
+  const counts = new Map<string, number>()
+  for (const row of rows) {
+    if (isCommitted(row)) counts.set(row.batch, (counts.get(row.batch) ?? 0) + 1)
+    if (row.windowId !== null) counts.set(row.windowId, (counts.get(row.windowId) ?? 0) + 1)
+  }
+  return [...counts]
+    .filter(([, many]) => many > atOnce)
+    .map(([of, many]) => `limit: ${many} at once in ${of}`)
+}
 
 /** Whoever ran at the beginning runs somewhere; or a person switched it off; or an entry, a debt or a warning says who is off since when. */
 export const judgeLosses = async ({ db, estate }: PeopleWorld): Promise<string[]> => {
@@ -76,7 +104,7 @@ export const judgeRest = async (world: PeopleWorld): Promise<string[]> => {
         and wait_reason is distinct from 'waiting-for-guest'
     union all select format('rest: entry %s is %s/%s (%s: %s), and its batch runs', e.id, e.state, e.stage, e.reason, e.message)
       from entry e join batch b on b.id = e.batch_id
-      where b.state = 'running' and not e.state = any(${atRest as string[]}::text[])
+      where b.state = 'running' and not e.state = any(${atRest as string[]}::text[]) and not ${waitsForPerson(db)}
     union all select format('rest: entry %s is %s without a reason', id, state) from entry
       where reason = '' or message = ''`
   return [
@@ -89,6 +117,10 @@ export const judgeRest = async (world: PeopleWorld): Promise<string[]> => {
 
 /** A person has stopped the batch of the job `j`: it goes on when she starts it. */
 const isStopped = (db: Db) => db`exists (select from pause p where p.scope = 'lane' and p.name = j.lane)`
+
+/** Who has the place in the window of the entry `e`, and its source off, waits for a person. */
+const waitsForPerson = (db: Db) => db`(e.reason in ('windows-full', 'constraint-full') and exists (
+  select from entry o where o.batch_id = e.batch_id and o.state = 'conflict' and o.stage = 'complete'))`
 
 const atRest: readonly string[] = ['finished', 'conflict', 'error', 'canceled', 'blocked']
 
@@ -115,6 +147,6 @@ export const judgeOthers = async ({ db }: PeopleWorld, hung: string): Promise<st
     from entry e join batch b on b.id = e.batch_id join site s on s.id = e.source_id
     where b.state = 'running' and s.name <> ${hung}
       and coalesce((select name from site where id = e.target_id), b.defaults #>> '{placement,target}') <> ${hung}
-      and not e.state = any(${atRest as string[]}::text[])`
+      and not e.state = any(${atRest as string[]}::text[]) and not ${waitsForPerson(db)}`
   return rows.map(({ what }) => what)
 }

@@ -1,19 +1,18 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../support/postgres.ts'
-import { hastenPauses } from '../operation/life.ts'
 import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
-import { openApi } from './people.ts'
-import { PeopleWorld, type Step } from './people-world.ts'
+import { PeopleWorld } from './people-world.ts'
+import type { Step } from './steps.ts'
+import { openTheatre } from './theatre.ts'
 
 const { db } = await createDatabase()
-const ask = openApi(db)
-hastenPauses()
+const theatre = openTheatre(db)
 
 const runs = { power: 'on', guest: 'obeys' } as const
 
 /** A world of which both batches are under way, with so many machines in the east. */
 const begin = async (many = 1): Promise<PeopleWorld> => {
-  const world = new PeopleWorld(db, ask, { shared: false })
+  const world = new PeopleWorld(theatre, { shared: false })
   onTestFinished(() => world.end())
   await world.begin({ east: Array.from({ length: many }, () => runs), west: [runs] })
   return world

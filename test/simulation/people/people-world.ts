@@ -7,35 +7,17 @@ import { readmitAll } from '../../../src/ledger/admission.ts'
 import { sweepDebts } from '../../../src/ledger/sweeps.ts'
 import { failBatches } from '../../../src/migration/fail-batches.ts'
 import { tickOperations } from '../../../src/operation/ticks.ts'
-import { type Client, sealer } from '../../api/setup.ts'
+import { sealer } from '../../api/setup.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { strictLog } from '../../support/strict-log.ts'
-import type { Fate } from '../operation/life.ts'
-import { Estate, type EstateMachine } from './estate.ts'
-import { type Deed, type NewBatch, People } from './people.ts'
-import { type Mode, Place, type Slip } from './place.ts'
+import type { Fate, Life, Search } from '../operation/life.ts'
+import type { Estate } from './estate.ts'
+import { type NewBatch, People } from './people.ts'
+import type { Place } from './place.ts'
 import { Staff } from './staff.ts'
-
-export type Step =
-  | Deed
-  /** A worker follows a bell, and has its fate. */
-  | { readonly do: 'work'; readonly at: number; readonly fate: Fate }
-  /** Everybody does what there is to do, so many times. */
-  | { readonly do: 'rounds'; readonly times: number }
-  | { readonly do: 'trouble'; readonly at: number; readonly mode: Mode }
-  | { readonly do: 'slip'; readonly at: number; readonly slip: Slip }
-  | { readonly do: 'come' | 'write' | 'time-out'; readonly at: number }
-  | { readonly do: 'thaw'; readonly heard: boolean }
-  | { readonly do: 'lose' | 'pass' }
-
-/** Which machines there are at each of the two sources, and where their batches lead. */
-export interface Setting {
-  readonly east: readonly Pick<EstateMachine, 'power' | 'guest'>[]
-  readonly west: readonly Pick<EstateMachine, 'power' | 'guest'>[]
-  /** Both batches lead to one target. */
-  readonly shared: boolean
-}
+import { type Beginning, type Setting, type Step, type WindowState, windowMinutes } from './steps.ts'
+import { copyOf, emptyOutside, type Outside, type Theatre, traceOf } from './theatre.ts'
 
 /** The places of all sites, in the order of their names. */
 const sitesInOrder = ['cloud', 'cloud-2', 'east', 'east', 'west'] as const
@@ -43,42 +25,83 @@ const sitesInOrder = ['cloud', 'cloud-2', 'east', 'east', 'west'] as const
 const hangingRounds = 30
 const settlingRounds = 80
 const turnsMost = 60
+/** Each of them may end a process once. */
+const searchingTurns = 300
+/** A job at which five workers vanish is given up as what takes them down. */
+const endsPerJob = 4
 const noFate: Fate = { diesAfter: null, freezesAfter: null }
 /** Of each kind. Fewer than three could not leave room at a platform that two others share: the last is for what shares nothing. */
 const slots = 4
 
 /** Two sources, two targets and people: `east` is registered as a target as well, so that its machines can be operated. */
 export class PeopleWorld {
-  readonly estate = new Estate()
-  readonly places: ReadonlyMap<string, Place>
   readonly people: People
   readonly db: Db
   readonly #staff: Staff
+  readonly #beginnings: Theatre['beginnings']
+  #outside: Outside
+  readonly #lives: Life[] = []
+  #deeds = 0
+  /** How many processes have ended at each job, of those who search. */
+  readonly #ended = new Map<string, number>()
 
-  constructor(db: Db, ask: Client, { shared }: Pick<Setting, 'shared'>) {
+  constructor({ db, ask, beginnings, lived }: Theatre, { shared }: Pick<Setting, 'shared'>) {
     this.db = db
-    this.places = new Map(
-      ['east', 'west', 'cloud', 'cloud-2'].map((name) => [name, new Place(name, this.estate)]),
-    )
+    this.#beginnings = beginnings
+    this.#outside = emptyOutside()
     const batches: NewBatch[] = [
       { name: 'wave-east', source: 'east', target: 'cloud' },
       { name: 'wave-west', source: 'west', target: shared ? 'cloud' : 'cloud-2' },
     ]
     this.people = new People(db, ask, batches)
-    this.#staff = new Staff({ db, sealer, slots, placeOf: (site) => this.placeOf(site) })
+    const heard = (life: Life) => {
+      lived(life)
+      this.#lives.push(life)
+    }
+    this.#staff = new Staff({ db, sealer, slots, lived: heard, placeOf: (site) => this.placeOf(site) })
   }
 
   placeOf({ endpoint }: Pick<SiteRow, 'endpoint'>): Place {
-    const place = this.places.get(new URL(endpoint).hostname)
+    const { hostname } = new URL(endpoint)
+    const place = this.places.find(({ name }) => name === hostname)
     if (!place) throw new Error(`There is nothing at ${endpoint}.`)
     return place
   }
 
-  /** All is read in, and both batches are defined and started. */
-  async begin({ east, west }: Pick<Setting, 'east' | 'west'>): Promise<void> {
-    for (const [nth, machine] of east.entries()) this.estate.put('east', nth + 1, machine)
-    for (const [nth, machine] of west.entries()) this.estate.put('west', nth + 11, machine)
-    await this.#empty()
+  get estate(): Estate {
+    return this.#outside.estate
+  }
+
+  get places(): readonly Place[] {
+    return this.#outside.places
+  }
+
+  /** All is read in, both batches are defined and started, and all is as it is after so many rounds. */
+  async begin({ east, west, shared = false, chapter = 0 }: Beginning): Promise<void> {
+    const powers = [east, west].map((machines) =>
+      machines.map(({ power, tracked = true }) => `${power}${tracked ? '' : '-untracked'}`).join('+'),
+    )
+    const key = [...powers, shared, chapter].join('/')
+    const kept = await this.#beginnings.putBack(key)
+    if (kept) {
+      this.#outside = copyOf(kept)
+      await unringAll(this.db)
+      await this.#staff.enlist()
+    } else {
+      const willing = { guest: 'obeys' } as const
+      for (const [nth, one] of east.entries()) this.estate.put('east', nth + 1, { ...one, ...willing })
+      for (const [nth, one] of west.entries()) this.estate.put('west', nth + 11, { ...one, ...willing })
+      await this.#readIn()
+      for (let round = 0; round < chapter; round += 1) await this.round()
+      await this.#beginnings.keep(key, copyOf(this.#outside))
+    }
+    for (const [at, machines] of Object.entries({ east, west }))
+      for (const [nth, { guest }] of machines.entries())
+        this.estate.machine(at, `vm-${nth + (at === 'east' ? 1 : 11)}`).guest = guest
+    this.people.said.length = 0
+  }
+
+  async #readIn(): Promise<void> {
     await this.#staff.enlist()
     const sites = [
       ...(['east', 'west'] as const).map((name) => ({ name, at: name, role: 'source' as const })),
@@ -96,10 +119,10 @@ export class PeopleWorld {
     for (const at of [0, 1]) await this.take({ do: 'batch', verb: 'define', at })
     await this.take({ do: 'rounds', times: 2 })
     for (const at of [0, 1]) await this.take({ do: 'batch', verb: 'start', at })
-    this.people.said.length = 0
   }
 
   async take(step: Step): Promise<void> {
+    this.#deeds += 1
     switch (step.do) {
       case 'work': {
         const rings = await this.#staff.ring()
@@ -131,6 +154,13 @@ export class PeopleWorld {
         return this.#staff.lose()
       case 'pass':
         return this.pass()
+      case 'expire':
+        await this.db`update operation set expires_at = now() where finished_at is null`
+        return
+      case 'conduct':
+        return this.#staff.conduct(step.fate)
+      case 'window':
+        return this.setWindows(step.becomes)
       case 'batch':
       case 'entry':
       case 'power':
@@ -144,6 +174,20 @@ export class PeopleWorld {
         await this.people.perform(step)
         return this.#staff.heed()
     }
+  }
+
+  /** Steps that were taken: what people and places did, and what workers came past. */
+  get steps(): number {
+    return this.#lives.reduce((sum, { steps }) => sum + steps, this.#deeds)
+  }
+
+  /** Moments of the database's clock: windows are moved, as nobody can move the clock. */
+  async setWindows(becomes: WindowState): Promise<void> {
+    const [starts, ends] = windowMinutes[becomes]
+    await this.db`
+      update batch_window set starts_at = now() + ${starts}::int * interval '1 minute',
+        ends_at = now() + ${ends}::int * interval '1 minute'`
+    await this.db`update entry set look_at = now() - interval '1 second'`
   }
 
   /** Time passes: waits are over, debts are due, and the conductor has looked at everything. */
@@ -172,23 +216,53 @@ export class PeopleWorld {
       if (!ring) break
       await this.#staff.work(ring, noFate)
     }
-    for (const place of this.places.values()) if (place.mode !== 'hangs') place.comeAbout()
+    for (const place of this.places) if (place.mode !== 'hangs') place.comeAbout()
+  }
+
+  /** A round in which everybody dies, or stands still, at each point at which nobody has before. */
+  async search(search: Search): Promise<void> {
+    const fate: Fate = { ...noFate, seeks: search }
+    await this.db`update machine set policy_next_at = now() - interval '1 second'`
+    await this.#staff.conduct(fate)
+    await this.pass()
+    for (let turns = 0; turns < searchingTurns; turns += 1) {
+      const [ring] = await this.#staff.ring()
+      if (!ring) break
+      const before = search.met.size
+      const ended = this.#ended.get(ring.id) ?? 0
+      await this.#staff.work(ring, ended < endsPerJob ? fate : noFate)
+      this.#ended.set(ring.id, ended + search.met.size - before)
+      await this.#staff.lose(fate)
+      await this.#staff.thaw(turns % 2 === 0)
+      await this.#staff.lose()
+    }
+    for (const place of this.places) if (place.mode !== 'hangs') place.comeAbout()
   }
 
   /** One place hangs and all others are well: everybody works for a while. */
   async carryOn(hung: string): Promise<void> {
-    for (const place of this.places.values())
+    for (const place of this.places)
       Object.assign(place, { mode: place.name === hung ? 'hangs' : 'well', slip: null })
     await this.#staff.heed()
     await this.#look(hung)
     await this.#untilQuiet(hangingRounds)
   }
 
+  /** All is well outside, and the windows are over: everybody works until what is off is on again. */
+  async close(): Promise<void> {
+    for (const place of this.places) Object.assign(place, { mode: 'well', slip: null })
+    await this.setWindows('over')
+    await this.#staff.heed()
+    await this.#look()
+    await this.#untilQuiet(hangingRounds)
+  }
+
   /** All is well outside; then everybody works until nothing changes any more. */
   async settle(): Promise<void> {
-    for (const place of this.places.values()) Object.assign(place, { mode: 'well', slip: null })
+    for (const place of this.places) Object.assign(place, { mode: 'well', slip: null })
     // A guest that did not hear does what it was asked for at last.
     for (const machine of this.estate.machines.values()) machine.guest = 'obeys'
+    await this.setWindows('open')
     await this.#staff.heed()
     await this.#look()
     await this.#untilQuiet(settlingRounds)
@@ -205,7 +279,7 @@ export class PeopleWorld {
       await this.#staff.thaw(true)
       await this.#staff.lose()
       await this.round()
-      const now = await this.#trace()
+      const now = `${await traceOf(this.db)} ${this.estate.power.length} ${this.#staff.halted}`
       quiet = now === before ? quiet + 1 : 0
       before = now
     }
@@ -218,24 +292,7 @@ export class PeopleWorld {
   }
 
   #place(at: number): Place {
-    const all = [...this.places.values()]
+    const all = this.places
     return all[at % all.length] as Place
-  }
-
-  /** What changes as long as something happens; syncs and looks do not count. */
-  async #trace(): Promise<string> {
-    const [row] = await this.db<{ trace: string }[]>`
-      select concat_ws(' ', (select count(*) from event where type not like 'job.%'),
-        (select count(*) || '/' || sum(lease_epoch) from job where finished_at is null),
-        (select string_agg(e.state || e.stage || coalesce(e.reason, ''), ',' order by e.id) from entry e)) as trace`
-    return `${row?.trace} ${this.estate.power.length} ${this.#staff.halted}`
-  }
-
-  async #empty(): Promise<void> {
-    const tables = await this.db<{ name: string }[]>`
-      select quote_ident(tablename) as name from pg_tables where schemaname = 'public'
-        and tablename <> all(${['access_token', 'event_floor', 'ledger_fact', 'schema_support', 'sealing_key', 'setting', 'signing_key']}::text[])`
-    await this.db.unsafe(`truncate ${tables.map(({ name }) => name).join(', ')}`)
-    await unringAll(this.db)
   }
 }

@@ -33,6 +33,9 @@ export type Deed =
   | { readonly do: 'job'; readonly verb: 'cancel' | 'retry'; readonly at: number }
   | { readonly do: 'waive'; readonly what: 'rule' | 'effect'; readonly at: number }
 
+/** Of each batch one source at a time is off: what there is to do beside it waits for its end. */
+export const atOnce = 1
+
 export interface NewBatch {
   readonly name: string
   readonly source: string
@@ -182,6 +185,10 @@ const settingsOf = ({ name, source, target }: NewBatch) => ({
   name,
   include_expression: `source == ${JSON.stringify(source)}`,
   defaults: { placement: { target, storage_pool: 'ds-1' } },
+  migration_windows: [
+    { name: 'night', end: '2999-01-01T00:00:00Z', capacity: source === 'east' ? atOnce : 0 },
+  ],
+  constraints: [{ name: 'few', include_expression: 'true', max_concurrent_instances: atOnce }],
   config: {
     guest_shutdown_limit: '4s',
     boot_limit: '6s',

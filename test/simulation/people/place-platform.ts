@@ -33,16 +33,41 @@ export const platformOf = (place: Place, hand: Hand): Platform => ({
   kind: 'lab',
   capabilities,
   ports: {
-    inventory: inventoryOf(place, hand),
-    power: powerOf(place, hand),
-    machines: machinesOf(place, hand) as MachinesPort,
-    disks: disksOf(place, hand),
-    guest: guestOf(place, hand),
+    inventory: named(hand, 'inventory', inventoryOf(place, hand)),
+    power: named(hand, 'power', powerOf(place, hand)),
+    machines: named(hand, 'machines', machinesOf(place, hand) as MachinesPort),
+    disks: named(hand, 'disks', disksOf(place, hand)),
+    guest: named(hand, 'guest', guestOf(place, hand)),
   },
   probe: (call) =>
     hand.look(place, call, () => ({ product: 'Imagined', version: '1', instance_id: place.name })),
   close: () => Promise.resolve(),
 })
+
+/** Every call of a port that there is, by its name. */
+export const knownCalls = new Set<string>()
+
+/** Before and after each of its calls is a point with the name of the call. */
+const named = <Port extends object>(hand: Hand, port: string, calls: Port): Port => {
+  for (const [call, made] of Object.entries(calls) as [
+    keyof Port & string,
+    (...given: never[]) => unknown,
+  ][]) {
+    const name = `${port}.${call}`
+    knownCalls.add(name)
+    const passing = (...given: never[]) => {
+      hand.life.pass(`before ${name}`)
+      const answer = made(...given)
+      if (!(answer instanceof Promise)) return answer
+      return answer.then(async (value: unknown) => {
+        await hand.life.rest(`after ${name}`)
+        return value
+      })
+    }
+    Object.assign(calls, { [call]: passing })
+  }
+  return calls
+}
 
 const found = <Value>(value: Value | undefined): Found<Value> =>
   value === undefined ? { found: false } : { found: true, value }
@@ -143,10 +168,14 @@ const disksOf = (place: Place, hand: Hand): DisksPort => ({
     hand.act(place, call, () => {
       const machine = place.estate.machine(place.name, ref.machine)
       if (machine.power === 'on') throw problem('platform-wrong-state', 'refused')
-      bytes.copy(diskOf(place, ref).bytes, offset)
+      const disk = diskOf(place, ref)
+      bytes.copy(disk.bytes, offset)
+      // It is a copy that has not run yet, once more.
+      machine.copied = null
     }),
   changedBlocks: (call, ref, changeId) =>
     hand.look(place, call, (): ChangedBlocks => {
+      if (!place.estate.machine(place.name, ref.machine).tracked) throw problem('platform-refused', 'refused')
       const { version, bytes } = diskOf(place, ref)
       const whole = changeId === '*' || Number(changeId) < version
       return { extents: whole ? [{ offset: 0, length: bytes.length }] : [], changeId: String(version) }
@@ -172,18 +201,20 @@ const guestOf = (place: Place, hand: Hand): GuestPort => ({
 })
 
 /** What a look at the place shows of a machine. */
-const factsOf = ({ ref, name, uuid, power, cpus, memory, nics, disks }: EstateMachine): InstanceFacts => {
+const factsOf = (machine: EstateMachine): InstanceFacts => {
+  const { ref, name, uuid, power, cpus, memory, nics, disks, tracked } = machine
   const usual = instanceFacts({ ref, name, uuid })
   const [nic] = usual.nics
   const [disk] = usual.disks
   if (!nic || !disk) throw new Error('An imagined instance has a card and a disk.')
   return {
     ...usual,
+    background_import: tracked,
     ...{ cpus, memory, power_state: power, running: power === 'on', host: hostFacts.name },
     nics: nics.map(({ mac }) => ({ ...nic, mac, network, ipv4_addresses: [...nic.ipv4_addresses] })),
     disks: [...disks].map(([key, { bytes, version }]) => ({
       ...{ ...disk, key, used: null },
-      ...{ capacity: bytes.length, change_id: String(version) },
+      ...{ capacity: bytes.length, change_id: tracked ? String(version) : null },
     })),
   }
 }

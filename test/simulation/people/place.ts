@@ -36,6 +36,13 @@ export class Place {
     this.estate = estate
   }
 
+  /** As it is now, over a copy of what there is outside; nothing is under way. */
+  copy(estate: Estate): Place {
+    const copy = new Place(this.name, estate)
+    copy.tasks.push(...this.tasks.map((task) => ({ ...task, carryOut: () => null })))
+    return copy
+  }
+
   /** Throws when it would not be begun now. */
   begin(work: Work): PlaceTask {
     if (this.running(work.ref)) throw problem('platform-busy', 'refused')
@@ -191,11 +198,13 @@ export class Place {
         owner,
         power: 'off',
         guest: 'obeys',
+        tracked: true,
       },
       ...{ boot: '', goesDown: null, shutBy: '', description: '', attributes: {} },
       nics: nics.map(({ mac, network }) => ({ mac, network })),
       disks: new Map(disks.map(({ key, capacity }) => [key, { bytes: Buffer.alloc(capacity), version: 0 }])),
       snapshots: new Map(),
+      copied: null,
     })
     return ref
   }

@@ -8,6 +8,7 @@ import { systemClock } from '../../../src/clock.ts'
 import type { Bell, Ring } from '../../../src/ledger/bell.ts'
 import { Relay } from '../../../src/ledger/relay.ts'
 import { sweepLeases } from '../../../src/ledger/sweeps.ts'
+import { tickOperations } from '../../../src/operation/ticks.ts'
 import type { Platform } from '../../../src/platforms/ports.ts'
 import type { Sealer } from '../../../src/seal.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
@@ -17,7 +18,7 @@ import { Runner } from '../../../workers/runner.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { quietLog } from '../../support/events.ts'
 import { expire, leaseMs } from '../../support/ledger.ts'
-import { Dead, type Fate, Life, mortalDb } from '../operation/life.ts'
+import { Dead, type Fate, Life, liveAs, mortalDb } from '../operation/life.ts'
 import { Hand } from './hand.ts'
 import type { Place } from './place.ts'
 import { platformOf } from './place-platform.ts'
@@ -40,14 +41,17 @@ export interface StaffOptions {
   readonly placeOf: (site: SiteRow) => Place
   /** Of each kind: what one process runs at once. */
   readonly slots: number
+  /** Hears of every process that takes something up. */
+  readonly lived: (life: Life) => void
 }
 
 const silentMs = 3_600_000
+/** Of all stories: their beginnings know it. */
+const workerId = uuidv7()
 
 /** A worker's real runner and handlers with all it does, turn by turn, and the real relay with a bell in memory. */
 export class Staff {
   readonly #options: StaffOptions
-  readonly #workerId = uuidv7()
   readonly #cpu = new CpuPool()
   #rung: Ring[] = []
   #halted: Turn[] = []
@@ -68,7 +72,7 @@ export class Staff {
     await beatWorker(
       db,
       {
-        ...{ id: this.#workerId, role: 'worker', host: 'here', pid: 1, version: 'test' },
+        ...{ id: workerId, role: 'worker', host: 'here', pid: 1, version: 'test' },
         kinds: Object.fromEntries(kinds.map(({ kind }) => [kind.kind, kind.version])),
         slots: Object.fromEntries(kinds.map(({ kind }) => [kind.kind, slots])),
       },
@@ -92,6 +96,20 @@ export class Staff {
     })
   }
 
+  /** A conductor looks once at all there is, and has its fate; what it has rung is heard. */
+  async conduct(fate: Fate): Promise<void> {
+    const life = new Life(fate)
+    const db = mortalDb(this.#options.db, life)
+    const bell = { ring: async (rings: readonly Ring[]) => void this.#rung.push(...rings) } as unknown as Bell
+    const work = async () => {
+      await sweepLeases(db)
+      await tickOperations(db, quietLog)
+      await new Relay({ db, bell, clock: life.clock, log: quietLog, silentMs }).runOnce()
+    }
+    await liveAs(life, work).catch(ifDead)
+    this.#options.lived(life)
+  }
+
   /** A bell is followed until the turn has ended, is dead, hangs or stands still. */
   async work(ring: Ring, fate: Fate): Promise<void> {
     this.#rung = this.#rung.filter((one) => one !== ring)
@@ -100,10 +118,13 @@ export class Staff {
     const hand = new Hand(life)
     const own = mortalDb(db, life)
     const { handlers, undoers, usePlatform } = this.#handlers(own, hand)
-    const base = { workerId: this.#workerId, leaseMs, clock: life.clock, log: quietLog }
+    const base = { workerId, leaseMs, clock: life.clock, log: quietLog }
     const keeper = new LeaseKeeper({ ...base, db })
+    life.beat = () => keeper.beat()
     const runner = new Runner({ ...base, db: own, keeper, handlers, undoers, usePlatform })
-    const end = runner.follow(ring.kind, { id: ring.id, generation: ring.generation }).catch(ifDead)
+    const bell = { id: ring.id, generation: ring.generation }
+    const end = liveAs(life, () => runner.follow(ring.kind, bell)).catch(ifDead)
+    this.#options.lived(life)
     await this.#onward({ jobId: ring.id, kind: ring.kind, life, hand, keeper, end, ...awake })
   }
 
@@ -143,14 +164,15 @@ export class Staff {
   }
 
   /** Whoever is dead or frozen has lost its leases and the frozen know by their clock; the bells are flushed. */
-  async lose(): Promise<void> {
+  async lose(fate: Fate = noFate): Promise<void> {
     const { db } = this.#options
     const alive = this.#halted.filter(({ frozen }) => !frozen).map(({ jobId }) => jobId)
     const jobs = await db<{ id: string }[]>`
       select id from job where state = 'running' and not id = any(${alive}::uuid[])`
     await expire(db, ...jobs.map(({ id }) => id))
-    for (const { frozen, life } of this.#halted) if (frozen) life.sleep(leaseMs)
-    await sweepLeases(db)
+    for (const { frozen, life } of this.#halted) if (frozen) life.standStill(leaseMs)
+    const life = new Life(fate)
+    await liveAs(life, () => sweepLeases(mortalDb(db, life))).catch(ifDead)
     this.#rung = []
     await unringAll(db)
   }

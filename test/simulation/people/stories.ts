@@ -1,10 +1,11 @@
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { Db } from '../../../db/client.ts'
-import { hastenPauses } from '../operation/life.ts'
-import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
-import { openApi } from './people.ts'
-import { PeopleWorld, type Setting, type Step } from './people-world.ts'
+import { checkMigration } from '../../support/migration-invariants.ts'
+import { judgeBytes, judgeDoubles, judgeLimits, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
+import { PeopleWorld } from './people-world.ts'
+import type { Setting, Step } from './steps.ts'
+import type { Theatre } from './theatre.ts'
 
 const at = fc.nat(7)
 const calls = fc.option(fc.nat(40), { nil: null, freq: 2 })
@@ -98,22 +99,35 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('come', 'write', 'time-out'), at }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('thaw'), heard: fc.boolean() }) },
-  { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('lose', 'pass', 'pass') }) },
+  {
+    weight: 3,
+    arbitrary: fc.record({ do: fc.constantFrom('lose', 'lose', 'pass', 'pass', 'pass', 'expire') }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: fc.constant('conduct'), fate }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('window'),
+      becomes: fc.constantFrom('open', 'open', 'later', 'closing', 'over'),
+    }),
+  },
 ) as fc.Arbitrary<Step>
 
 const machine = fc.record({
   power: fc.constantFrom('on', 'on', 'on', 'off'),
   guest: fc.constantFrom('obeys', 'obeys', 'hangs'),
+  tracked: fc.constantFrom(true, true, false),
 })
 
 const setting = fc.record({
   east: fc.array(machine, { minLength: 1, maxLength: 2 }),
   west: fc.array(machine, { minLength: 1, maxLength: 1 }),
   shared: fc.boolean(),
+  chapter: fc.constantFrom(0, 1, 2, 3),
 }) as fc.Arbitrary<Setting>
 
-/** Where it hangs at last, while everything else is well. */
-const hung = fc.constantFrom('east', 'west', 'cloud', null)
+/** Where it hangs at last, while everything else is well; or all windows are over at last. */
+const hung = fc.constantFrom('east', 'west', 'cloud', 'window', null, null)
 
 export interface Telling {
   readonly seed: number
@@ -126,6 +140,10 @@ export interface Telling {
 
 export interface Told {
   readonly stories: number
+  /** Crash points and calls of platforms that processes came to, and what people and places did. */
+  readonly steps: number
+  /** Every state and stage in which an entry was. */
+  readonly reached: ReadonlySet<string>
   /** How many entries ended in each state, and how often each deed was done. */
   readonly ends: ReadonlyMap<string, number>
   readonly deeds: ReadonlyMap<string, number>
@@ -140,24 +158,56 @@ export const tell = async (
   steps: readonly Step[],
   last: string | null,
 ): Promise<string[]> => {
-  for (const taken of steps) await world.take(taken)
-  if (last !== null) await world.carryOn(last)
-  const held = last === null ? [] : await judgeOthers(world, last)
+  const crowded = new Set<string>()
+  for (const taken of steps) {
+    await world.take(taken)
+    for (const what of await judgeLimits(world)) crowded.add(what)
+  }
+  const held = await tellLast(world, last)
   await world.settle()
-  return [...judgeDoubles(world.estate), ...held, ...(await judgeLosses(world)), ...(await judgeRest(world))]
+  return [
+    ...judgeDoubles(world.estate),
+    ...held,
+    ...crowded,
+    ...(await judgeBytes(world)),
+    ...(await judgeLosses(world)),
+    ...(await judgeRest(world)),
+  ]
+}
+
+const placesReached = (db: Db) =>
+  db<{ what: string }[]>`
+    select distinct to_state || '/' || coalesce(detail ->> 'stage', 'background') as what
+    from event where subject_type = 'entry' and to_state is not null`
+
+const tellLast = async (world: PeopleWorld, last: string | null): Promise<string[]> => {
+  if (last === null) return []
+  if (last === 'window') {
+    await world.close()
+    return checkMigration(world.db)
+  }
+  await world.carryOn(last)
+  return judgeOthers(world, last)
 }
 
 /** So many stories of people beside migrations, each held against the record of the places. */
-export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
-  hastenPauses()
-  const ask = openApi(db)
-  const told = { stories: 0, ends: new Map<string, number>(), deeds: new Map<string, number>() }
+export const tellStories = async (theatre: Theatre, telling: Telling): Promise<Told> => {
+  const { db } = theatre
+  const told = {
+    stories: 0,
+    steps: 0,
+    ends: new Map<string, number>(),
+    deeds: new Map<string, number>(),
+    reached: new Set<string>(),
+  }
   const run = async (given: Setting, steps: readonly Step[], last: string | null): Promise<void> => {
-    const world = new PeopleWorld(db, ask, given)
+    const world = new PeopleWorld(theatre, given)
     try {
       await world.begin(given)
       expect(await tell(world, steps, last), world.people.story).toEqual([])
       told.stories += 1
+      told.steps += world.steps
+      for (const { what } of await placesReached(db)) told.reached.add(what)
       for (const { state } of await db<{ state: string }[]>`select state from entry`) add(told.ends, state)
       for (const { what, status } of world.people.said)
         if (!what.endsWith(':check')) add(told.deeds, status < 300 ? 'done' : 'refused')
@@ -178,4 +228,28 @@ export const tellStories = async (db: Db, telling: Telling): Promise<Told> => {
   )
   if (check.failed) throw new Error(fc.defaultReportMessage(check), { cause: check.errorInstance })
   return told
+}
+
+/** The same in several databases at once: while one waits for its database, another thinks. */
+export const tellTogether = async (theatres: readonly Theatre[], telling: Telling): Promise<Told> => {
+  const share = (of: number): number => Math.ceil(of / theatres.length)
+  const all = await Promise.all(
+    theatres.map((theatre, lane) =>
+      tellStories(theatre, {
+        ...telling,
+        // Of its own: a failure names it, and is told again by it alone.
+        seed: telling.seed + lane,
+        runs: share(telling.runs),
+      }),
+    ),
+  )
+  const sum = { stories: 0, steps: 0, ends: new Map(), deeds: new Map(), reached: new Set<string>() }
+  for (const { stories, steps, ends, deeds, reached } of all) {
+    sum.stories += stories
+    sum.steps += steps
+    for (const [what, times] of ends) add(sum.ends, what, times)
+    for (const [what, times] of deeds) add(sum.deeds, what, times)
+    for (const place of reached) sum.reached.add(place)
+  }
+  return sum
 }

@@ -3,7 +3,7 @@ import { systemClock } from '../../../src/clock.ts'
 import { again } from '../../../src/migration/copy/again.ts'
 import { type PlatformCode, PlatformError } from '../../../src/platforms/platform-error.ts'
 
-const { signal } = new AbortController()
+const waiting = { signal: new AbortController().signal, clock: systemClock }
 
 const failing = (code: PlatformCode, afterMs = 0) => {
   const calls = { count: 0 }
@@ -18,7 +18,7 @@ const failing = (code: PlatformCode, afterMs = 0) => {
 // promise: cutover-held
 test('a platform that was silent for as long as is bearable is not asked a second time', async () => {
   const { calls, work } = failing('platform-timeout', 30)
-  await expect(again(signal, work, { stallMs: 20, of: 'paris' })).rejects.toMatchObject({
+  await expect(again(waiting, work, { stallMs: 20, of: 'paris' })).rejects.toMatchObject({
     code: 'platform-timeout',
     class: 'environment',
     message: 'paris: No answer.',
@@ -29,13 +29,13 @@ test('a platform that was silent for as long as is bearable is not asked a secon
 
 test('a single lost answer is asked for again', async () => {
   const { calls, work } = failing('platform-unreachable')
-  const answered = again(signal, () => (calls.count === 1 ? Promise.resolve('here') : work()))
+  const answered = again(waiting, () => (calls.count === 1 ? Promise.resolve('here') : work()))
   expect(await answered).toBe('here')
   expect(calls.count).toBe(1)
 })
 
 test('what a platform says of itself is thrown as it is', async () => {
   const { calls, work } = failing('platform-permission')
-  await expect(again(signal, work, { of: 'paris' })).rejects.toMatchObject({ message: 'No answer.' })
+  await expect(again(waiting, work, { of: 'paris' })).rejects.toMatchObject({ message: 'No answer.' })
   expect(calls.count).toBe(1)
 })

@@ -1,0 +1,130 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { crashPoints } from '../../../src/ledger/crash-point.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import type { Search } from '../operation/life.ts'
+import { judgeBytes, judgeDoubles, judgeLosses, judgeRest } from './judge.ts'
+import { PeopleWorld } from './people-world.ts'
+import { knownCalls } from './place-platform.ts'
+import type { Step } from './steps.ts'
+import { openTheatre } from './theatre.ts'
+
+const { db } = await createDatabase()
+const theatre = openTheatre(db)
+
+/**
+ * Points of which no process here is: what acks is a bell's own, what asks is the API, and what a conductor ends of
+ * operations is left to it in `crash/operation`.
+ */
+const elsewhere = ['after-ack', 'operation-asked', 'operation-gives-way', 'operation-tick']
+
+const runs = { power: 'on', guest: 'obeys' } as const
+const east = [runs, { power: 'on', guest: 'hangs', tracked: false }] as const
+
+const all = (step: (at: number) => Step, many = 4): Step[] =>
+  Array.from({ length: many }, (_, at) => step(at))
+const operateAll = (kind: 'start' | 'stop' | 'restart') =>
+  all((at) => ({ do: 'operate', kind, at, force: true }))
+const powerAll = (verb: 'start' | 'stop' | 'shutdown' | 'restart') =>
+  all((at) => ({ do: 'power', verb, at, raw: false }))
+/** Both targets; the sources come before them. */
+const cloudsAre = (mode: 'well' | 'away' | 'refuses') => all((at) => ({ do: 'trouble', at: at + 2, mode }), 2)
+const entries = (verb: 'cancel' | 'clean-up' | 'retry' | 'resolve' | 'remove-with-copy') =>
+  all((at) => ({ do: 'entry', verb, at }))
+
+/** What people do while everybody who works for them dies again and again: by how each of them goes on. */
+const acts: Readonly<Record<string, readonly (readonly Step[])[]>> = {
+  'a whole journey, and what is operated after it': [
+    all((at) => ({ do: 'sync', at }), 5),
+    ...Array.from({ length: 12 }, () => []),
+    operateAll('restart'),
+    // Nobody has taken it up in time.
+    [...operateAll('restart'), { do: 'expire' }],
+    operateAll('stop'),
+    operateAll('start'),
+    all((at) => ({ do: 'policy', policy: 'always-on', at })),
+    operateAll('stop'),
+    [],
+    powerAll('start'),
+  ],
+  'power of sources before they move, and a window that ends in the middle': [
+    [{ do: 'window', becomes: 'later' }, ...powerAll('shutdown')],
+    powerAll('start'),
+    powerAll('restart'),
+    [{ do: 'window', becomes: 'open' }],
+    ...Array.from({ length: 4 }, () => []),
+    [{ do: 'window', becomes: 'over' }],
+    [],
+    [{ do: 'window', becomes: 'open' }],
+    ...Array.from({ length: 6 }, () => []),
+  ],
+  'a target that goes away in the middle of cutovers, which are called off': [
+    [{ do: 'window', becomes: 'later' }],
+    [],
+    [],
+    [...all((at) => ({ do: 'write', at })), ...cloudsAre('away'), { do: 'window', becomes: 'open' }],
+    [],
+    all((at) => ({ do: 'job', verb: 'cancel', at }), 30),
+    [],
+    [...cloudsAre('well'), { do: 'window', becomes: 'over' }],
+    [],
+    all((at) => ({ do: 'job', verb: 'retry', at }), 30),
+    [{ do: 'window', becomes: 'open' }],
+    ...Array.from({ length: 4 }, () => []),
+  ],
+  'copies that do not start, and are given up and cleared away': [
+    [],
+    [],
+    cloudsAre('refuses'),
+    ...Array.from({ length: 6 }, () => []),
+    entries('retry'),
+    [],
+    entries('resolve'),
+    entries('clean-up'),
+    all((at) => ({ do: 'trouble', at, mode: 'away' })),
+    [],
+    all((at) => ({ do: 'trouble', at, mode: 'well' })),
+    [],
+    entries('remove-with-copy'),
+    all((at) => ({ do: 'batch', verb: 'reset', at }), 2),
+    all((at) => ({ do: 'batch', verb: 'start', at }), 2),
+    ...Array.from({ length: 6 }, () => []),
+  ],
+}
+
+/** Of both ways to go away a list of its own. */
+const searches: readonly Search[] = [
+  { for: 'death', met: new Set() },
+  { for: 'freeze', met: new Set() },
+]
+
+// promise: killed-worker
+// promise: frozen-worker
+// promise: intent-first
+test.each(
+  Object.entries(acts).flatMap(([title, steps]) =>
+    searches.map((one) => ({ title, steps, one, by: one.for })),
+  ),
+)('$title: a $by at every point that is new breaks no law', async ({ steps, one }) => {
+  const world = new PeopleWorld(theatre, { shared: false })
+  onTestFinished(() => world.end())
+  await world.begin({ east, west: [runs] })
+  for (const deeds of steps) {
+    for (const deed of deeds) await world.take(deed)
+    await world.search(one)
+  }
+  await world.settle()
+  expect(judgeDoubles(world.estate)).toEqual([])
+  expect(await judgeBytes(world)).toEqual([])
+  expect(await judgeLosses(world)).toEqual([])
+  expect(await judgeRest(world)).toEqual([])
+})
+
+test('a process has died at every crash point there is, and before and after every call of a platform', () => {
+  const [deaths = new Set<string>(), freezes = new Set<string>()] = searches.map(({ met }) => met)
+  console.info({ deaths: deaths.size, freezes: freezes.size, calls: knownCalls.size })
+  const points = crashPoints.filter((point) => !elsewhere.includes(point))
+  expect(points.filter((point) => !deaths.has(point))).toEqual([])
+  const ends = [...knownCalls].flatMap((call) => [`before ${call}`, `after ${call}`])
+  expect(ends.filter((end) => !deaths.has(end))).toEqual([])
+  expect([...knownCalls].filter((call) => !freezes.has(`after ${call}`))).toEqual([])
+})
