@@ -17,6 +17,9 @@ const theatre = openTheatre(db)
  */
 const elsewhere = ['after-ack', 'operation-asked', 'operation-gives-way', 'operation-tick']
 
+/** Calls that nobody has reason to make here: `simulation/operation` restarts, and the rest is of other platforms. */
+const unasked = ['inventory.changes', 'power.suspend', 'power.restart', 'guest.openPorts']
+
 const runs = { power: 'on', guest: 'obeys' } as const
 const east = [runs, { power: 'on', guest: 'hangs', tracked: false }] as const
 
@@ -124,7 +127,8 @@ test('a process has died at every crash point there is, and before and after eve
   console.info({ deaths: deaths.size, freezes: freezes.size, calls: knownCalls.size })
   const points = crashPoints.filter((point) => !elsewhere.includes(point))
   expect(points.filter((point) => !deaths.has(point))).toEqual([])
-  const ends = [...knownCalls].flatMap((call) => [`before ${call}`, `after ${call}`])
+  const asked = [...knownCalls].filter((call) => !unasked.includes(call))
+  const ends = asked.flatMap((call) => [`before ${call}`, `after ${call}`])
   expect(ends.filter((end) => !deaths.has(end))).toEqual([])
-  expect([...knownCalls].filter((call) => !freezes.has(`after ${call}`))).toEqual([])
+  expect(asked.filter((call) => !freezes.has(`after ${call}`))).toEqual([])
 })
