@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { crashPoints } from '../../../src/ledger/crash-point.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { Search } from '../operation/life.ts'
@@ -16,6 +16,9 @@ const theatre = openTheatre(db)
  * operations is left to it in `crash/operation`.
  */
 const elsewhere = ['after-ack', 'operation-asked', 'operation-gives-way', 'operation-tick']
+
+/** Calls that nobody has reason to make here: `simulation/operation` restarts, and the rest is of other platforms. */
+const unasked = ['inventory.changes', 'power.suspend', 'power.restart', 'guest.openPorts']
 
 const runs = { power: 'on', guest: 'obeys' } as const
 const east = [runs, { power: 'on', guest: 'hangs', tracked: false }] as const
@@ -97,6 +100,25 @@ const searches: readonly Search[] = [
   { for: 'freeze', met: new Set() },
 ]
 
+/** People act, and processes end where nobody has yet; then all is well, and no law was broken. */
+const play = async (steps: readonly (readonly Step[])[], one: Search): Promise<void> => {
+  const world = new PeopleWorld(theatre, { shared: false })
+  try {
+    await world.begin({ east, west: [runs] })
+    for (const deeds of steps) {
+      for (const deed of deeds) await world.take(deed)
+      await world.search(one)
+    }
+    await world.settle()
+    expect(judgeDoubles(world.estate)).toEqual([])
+    expect(await judgeBytes(world)).toEqual([])
+    expect(await judgeLosses(world)).toEqual([])
+    expect(await judgeRest(world)).toEqual([])
+  } finally {
+    await world.end()
+  }
+}
+
 // promise: killed-worker
 // promise: frozen-worker
 // promise: intent-first
@@ -104,27 +126,24 @@ test.each(
   Object.entries(acts).flatMap(([title, steps]) =>
     searches.map((one) => ({ title, steps, one, by: one.for })),
   ),
-)('$title: a $by at every point that is new breaks no law', async ({ steps, one }) => {
-  const world = new PeopleWorld(theatre, { shared: false })
-  onTestFinished(() => world.end())
-  await world.begin({ east, west: [runs] })
-  for (const deeds of steps) {
-    for (const deed of deeds) await world.take(deed)
-    await world.search(one)
-  }
-  await world.settle()
-  expect(judgeDoubles(world.estate)).toEqual([])
-  expect(await judgeBytes(world)).toEqual([])
-  expect(await judgeLosses(world)).toEqual([])
-  expect(await judgeRest(world)).toEqual([])
-})
+)('$title: a $by at every point that is new breaks no law', ({ steps, one }) => play(steps, one))
 
-test('a process has died at every crash point there is, and before and after every call of a platform', () => {
-  const [deaths = new Set<string>(), freezes = new Set<string>()] = searches.map(({ met }) => met)
-  console.info({ deaths: deaths.size, freezes: freezes.size, calls: knownCalls.size })
+/** What is still sought: points of deaths, and of freezes. */
+const notMet = (): string[] => {
   const points = crashPoints.filter((point) => !elsewhere.includes(point))
-  expect(points.filter((point) => !deaths.has(point))).toEqual([])
-  const ends = [...knownCalls].flatMap((call) => [`before ${call}`, `after ${call}`])
-  expect(ends.filter((end) => !deaths.has(end))).toEqual([])
-  expect([...knownCalls].filter((call) => !freezes.has(`after ${call}`))).toEqual([])
+  const calls = [...knownCalls].filter((call) => !unasked.includes(call))
+  const [before, after] = ['before', 'after'].map((when) => calls.map((call) => `${when} ${call}`))
+  const sought = { death: [...points, ...(before ?? []), ...(after ?? [])], freeze: after ?? [] }
+  return searches.flatMap(({ for: by, met }) =>
+    sought[by].filter((point) => !met.has(point)).map((point) => `${by} ${point}`),
+  )
+}
+
+test('a process has died at every crash point there is, and before and after every call of a platform', async () => {
+  // Who comes where first is left to the order of ids: what the acts have missed is sought in them once more.
+  for (let times = 0; times < 2 && notMet().length > 0; times += 1)
+    for (const steps of Object.values(acts)) for (const one of searches) await play(steps, one)
+  console.info(Object.fromEntries(searches.map((one) => [one.for, one.met.size])))
+  expect(knownCalls.size).toBeGreaterThan(unasked.length)
+  expect(notMet()).toEqual([])
 })

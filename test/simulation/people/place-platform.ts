@@ -44,6 +44,13 @@ export const platformOf = (place: Place, hand: Hand): Platform => ({
   close: () => Promise.resolve(),
 })
 
+/** Its call is over when its last page is there. */
+async function* streamed(hand: Hand, name: string, pages: AsyncGenerator): AsyncGenerator {
+  const end: unknown = yield* pages
+  await hand.life.rest(`after ${name}`)
+  return end
+}
+
 /** Every call of a port that there is, by its name. */
 export const knownCalls = new Set<string>()
 
@@ -58,7 +65,7 @@ const named = <Port extends object>(hand: Hand, port: string, calls: Port): Port
     const passing = (...given: never[]) => {
       hand.life.pass(`before ${name}`)
       const answer = made(...given)
-      if (!(answer instanceof Promise)) return answer
+      if (!(answer instanceof Promise)) return streamed(hand, name, answer as AsyncGenerator)
       return answer.then(async (value: unknown) => {
         await hand.life.rest(`after ${name}`)
         return value
