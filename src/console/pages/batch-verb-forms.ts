@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
+import { type BatchState, mayHappen } from '../../domain/migration/batch-table.ts'
 import { whatStays } from '../../migration/forget-finished.ts'
 import { downBeforeHtml } from '../down-shown.ts'
 import { many } from '../shown.ts'
@@ -8,8 +8,7 @@ import type { BatchDetailSeen, PlanSeen } from './batch.ts'
 
 /** What can be done about a batch in its state; whatever throws work away is said twice. */
 export const batchVerbForms = (batch: BatchDetailSeen, plan: PlanSeen | undefined): Html => {
-  const can = (event: 'start' | 'stop' | 'reset') =>
-    applyBatchEvent(batch.state as BatchState, event) !== undefined
+  const can = (event: 'start' | 'stop' | 'reset') => mayHappen(batch.state as BatchState, event)
   return html`${can('start') ? startForm(batch, plan) : ''}
 ${
   can('stop')
