@@ -9,7 +9,12 @@ import {
   moveOperation,
 } from '../../../db/queries/operation-rows.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import { activeStates, type OperationState, operationStates } from '../../../src/domain/operation/state.ts'
+import {
+  activeStates,
+  isActive,
+  type OperationState,
+  operationStates,
+} from '../../../src/domain/operation/state.ts'
 import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
