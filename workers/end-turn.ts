@@ -40,7 +40,7 @@ export const endTurn = async (ctx: RunningJob, ending: Ending, options: EndTurnO
   switch (ending.type) {
     case 'done': {
       const result = ending.result === undefined ? null : storableJson(ending.result)
-      await commit(ctx, options, { to: 'succeeded', event: 'succeed', type: 'job.succeeded', result }, ending)
+      await commit(ctx, options, { event: 'succeed', result }, ending)
       return 'succeeded'
     }
     case 'wait':
@@ -77,9 +77,7 @@ const endThrown = async (ctx: RunningJob, thrown: unknown, options: EndTurnOptio
   ctx.log.warn({ err: error, code: error.code, retry: decision.retry }, 'a try failed')
   if (!decision.retry) return fail(ctx, options, error, decision.charge)
   await commit(ctx, options, {
-    to: 'ready',
     event: 'retry',
-    type: 'job.retried',
     reason: error.code,
     error: storableJson(recordError(error)),
     charge: decision.charge,
@@ -94,7 +92,7 @@ const giveBack = async (
   { reason, detail }: Pick<Release, 'reason' | 'detail'>,
 ): Promise<string> => {
   const message = storableText(detail)
-  await commit(ctx, options, { to: 'ready', event: 'release', type: 'job.released', reason, message })
+  await commit(ctx, options, { event: 'release', reason, message })
   return 'released'
 }
 
@@ -126,9 +124,7 @@ const fail = async (
 ): Promise<string> => {
   const residue = await undo(ctx, options)
   await commit(ctx, options, {
-    to: 'failed',
     event: 'fail',
-    type: 'job.failed',
     reason: residue.debts > 0 ? `${error.code}, ${residue.debts} effects left as debt` : error.code,
     error: storableJson(recordError(error)),
     charge,
@@ -139,9 +135,7 @@ const fail = async (
 const cancel = async (ctx: RunningJob, options: EndTurnOptions, reason: string): Promise<string> => {
   const residue = await undo(ctx, options)
   await commit(ctx, options, {
-    to: 'canceled',
     event: 'cancel',
-    type: 'job.canceled',
     reason: residue.debts > 0 ? `${reason}, ${residue.debts} effects left as debt` : reason,
   })
   return 'canceled'
@@ -154,9 +148,7 @@ const undo = (ctx: RunningJob, options: EndTurnOptions) => {
 }
 
 const waiting = (wait: Wait): Settlement => ({
-  to: 'waiting',
   event: 'wait',
-  type: 'job.waiting',
   reason: storableText(wait.reason),
   wait: {
     reason: storableText(wait.reason),

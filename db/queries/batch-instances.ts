@@ -1,4 +1,7 @@
 import type { InstanceFacts } from '../../src/domain/inventory/facts.ts'
+import type { EntryState } from '../../src/domain/migration/entry.ts'
+import { entryTable } from '../../src/domain/migration/entry-table.ts'
+import { requireStart } from '../../src/domain/state-table.ts'
 import type { Queryable, Tx } from '../client.ts'
 import { isMigrated } from './is-migrated.ts'
 import { openJobAbout } from './open-job-about.ts'
@@ -87,7 +90,7 @@ export interface EntryInsert {
   readonly id: string
   readonly instanceId: string
   readonly sourceId: string
-  readonly state: string
+  readonly state: EntryState
   readonly reason: string
   readonly message: string
   readonly reasons: readonly Readonly<Record<string, unknown>>[]
@@ -113,7 +116,9 @@ export const insertEntries = async (
   tx: Tx,
   batch: { readonly id: string; readonly name: string; readonly by: string },
   entries: readonly EntryInsert[],
-): Promise<MadeEntry[]> => tx<MadeEntry[]>`
+): Promise<MadeEntry[]> => {
+  for (const { state } of entries) requireStart(entryTable, state)
+  return tx<MadeEntry[]>`
     with input as (
       select * from jsonb_to_recordset(${tx.json(entries as never)}) as e(id uuid, "instanceId" uuid, "sourceId" uuid,
         state text, reason text, message text, reasons jsonb, revision bigint, facts jsonb, running boolean, force boolean)
@@ -137,6 +142,7 @@ export const insertEntries = async (
       where told.type is not null order by id, told.nth
     )
     select id, instance_id, state, ${openJobAbout(tx, 'instance', tx`made.instance_id::text`)} as busy from made`
+}
 
 export const setBatchMessage = async (
   tx: Tx,

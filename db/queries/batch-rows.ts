@@ -1,6 +1,9 @@
+import { type BatchEvent, type BatchState, batchTable } from '../../src/domain/migration/batch-table.ts'
+import { requireTransition, sweepOf } from '../../src/domain/state-table.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { BatchRow, WindowRow } from '../schema/migration.ts'
 import { openJobAbout } from './open-job-about.ts'
+import { inStates, word } from './state-words.ts'
 
 export const findBatch = async (db: Queryable, name: string): Promise<BatchRow | undefined> => {
   const [row] = await db<BatchRow[]>`select * from batch where name = ${name}`
@@ -26,52 +29,72 @@ export const lockRoom = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`select 1 from batch where id = ${batchId}::uuid for no key update`
 }
 
+const finish = sweepOf(batchTable, 'finish')
+
+/** A condition: nothing of a batch `b` goes on, and its start is not still making entries. */
+const isOver = (db: Queryable) => db`
+  b.state ${inStates(db, finish.from)} and exists (select from entry e where e.batch_id = b.id)
+    and not exists (select from entry e where e.batch_id = b.id
+      and (e.state not in ('finished', 'canceled') or e.intent is not null))
+    and not ${openJobAbout(db, 'batch', db`b.name`)}`
+
+export interface OverBatch {
+  readonly id: string
+  /** At least one of its entries was migrated. */
+  readonly migrated: boolean
+}
+
 /** Running batches of which every entry has finished or was given up. */
-export const finishBatches = async (db: Queryable): Promise<string[]> => {
+export const findOverBatches = async (db: Queryable): Promise<OverBatch[]> => db<OverBatch[]>`
+  select b.id, exists (select from entry e where e.batch_id = b.id and e.state = 'finished') as migrated
+  from batch b where ${isOver(db)}`
+
+/** Finishes batches, unless something of them has begun to go on since they were found. Gives the names of the finished. */
+export const finishBatchRows = async (
+  db: Queryable,
+  batches: readonly { readonly id: string; readonly message: string }[],
+): Promise<string[]> => {
   const rows = await db<{ name: string }[]>`
     with done as (
-      update batch b set state = 'finished', finished_at = now(), updated_at = now(),
-        message = case when exists (select from entry e where e.batch_id = b.id and e.state = 'finished')
-          then 'Every entry has finished.' else 'Every entry was given up: nothing was migrated.' end
-      where state = 'running' and exists (select from entry e where e.batch_id = b.id)
-        and not exists (select from entry e where e.batch_id = b.id
-          and (e.state not in ('finished', 'canceled') or e.intent is not null))
-        -- Its start is still making entries.
-        and not ${openJobAbout(db, 'batch', db`b.name`)}
-      returning name, message
+      update batch b set state = ${word(db, finish.to)}, finished_at = now(), updated_at = now(), message = f.message
+      from unnest(${batches.map(({ id }) => id)}::uuid[], ${batches.map(({ message }) => message)}::text[])
+        as f(id, message)
+      where b.id = f.id and ${isOver(db)}
+      returning b.name, b.message
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)
-      select 'batch.finished', 'batch', name, 'conductor', 'running', 'finished', message from done
+      select 'batch.finished', 'batch', name, 'conductor', 'running', ${word(db, finish.to)}, message from done
     )
     select name from done`
   return rows.map(({ name }) => name)
 }
 
-/** Moves a batch and tells of it. The caller holds its lock and has asked the table. */
+/** Moves a batch and tells of it. The caller holds its lock. */
 export const moveBatch = async (
   tx: Tx,
   moved: {
     readonly batch: BatchRow
-    readonly to: BatchRow['state']
-    readonly event: string
+    readonly event: BatchEvent
     readonly message: string
     readonly by: string
     readonly started?: boolean
   },
 ): Promise<BatchRow> => {
-  const { batch, to, message } = moved
+  const { batch, message } = moved
+  const { to, tells } = requireTransition(batchTable, batch.state as BatchState, moved.event)
   const [row] = await tx<BatchRow[]>`
     with moved as (
       update batch set state = ${to}, message = ${message}, updated_at = now(), version = version + 1,
         started_at = case when ${moved.started === true} then now() when ${to} = 'defined' then null else started_at end,
         finished_at = case when ${to} = 'finished' then now() else null end
-      where id = ${batch.id}::uuid returning *
+      where id = ${batch.id}::uuid and state = ${batch.state} returning *
     ), told as (
       insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason)
-      select ${`batch.${moved.event}`}, 'batch', name, ${moved.by}, ${batch.state}, state, message from moved
+      select ${tells}, 'batch', name, ${moved.by}, ${batch.state}, state, message from moved
     )
     select * from moved`
-  if (!row) throw new Error(`Batch ${batch.name} vanished while its row was locked.`)
+  if (!row)
+    throw new Error(`Batch ${batch.name} is not ${batch.state} any more: it was not moved under its lock.`)
   return row
 }
 

@@ -1,4 +1,5 @@
-import type { JobState } from '../../src/domain/job/state.ts'
+import { type JobState, jobTable } from '../../src/domain/job/state.ts'
+import { requireTransition } from '../../src/domain/state-table.ts'
 import type { Tx } from '../client.ts'
 
 export interface LockedJob {
@@ -28,34 +29,39 @@ export interface CancelRequest {
 }
 
 /** Ends a job that no worker runs and that left nothing outside. The caller holds its lock. */
-export const cancelIdleJob = async (tx: Tx, jobId: string, request: CancelRequest): Promise<void> => {
+export const cancelIdleJob = async (
+  tx: Tx,
+  job: Pick<LockedJob, 'id' | 'state'>,
+  request: CancelRequest,
+): Promise<void> => {
+  const { to, tells } = requireTransition(jobTable, job.state, 'cancel')
   await tx`
-    with before as (select id, state from job where id = ${jobId}::uuid),
-    canceled as (
-      update job set state = 'canceled', finished_at = now(), cancel_requested_at = now(),
+    with canceled as (
+      update job set state = ${to}, finished_at = now(), cancel_requested_at = now(),
         cancel_requested_by = ${request.by}, cancel_reason = ${request.reason}, wait_signal = null
-      where id = ${jobId}::uuid returning id, subject_type, subject_id
+      where id = ${job.id}::uuid and state = ${job.state} returning id, subject_type, subject_id
     )
     insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
-    select 'job.canceled', subject_type, subject_id, id, ${request.by}, before.state, 'canceled', ${request.reason}
-    from canceled join before using (id)`
+    select ${tells}, subject_type, subject_id, id, ${request.by}, ${job.state}, ${to}, ${request.reason} from canceled`
 }
 
 /** Asks for the end of a job that a worker must end: it runs, or left effects to undo. It is due at once. */
-export const requestJobCancel = async (tx: Tx, jobId: string, request: CancelRequest): Promise<void> => {
+export const requestJobCancel = async (
+  tx: Tx,
+  job: Pick<LockedJob, 'id' | 'state'>,
+  request: CancelRequest,
+): Promise<void> => {
+  const { to, tells } = requireTransition(jobTable, job.state, 'ask-cancel')
   await tx`
-    with before as (select id, state from job where id = ${jobId}::uuid),
-    asked as (
+    with asked as (
       update job set cancel_requested_at = now(), cancel_requested_by = ${request.by},
         cancel_reason = ${request.reason},
-        state = case when state = 'waiting' then 'ready' else state end,
+        state = ${to},
         bell = case when state = 'waiting' or bell = 'held' then 'due' else bell end,
         run_after = case when state = 'running' then run_after else now() end,
         wait_since = null, wait_until = null, wait_signal = null
-      where id = ${jobId}::uuid returning id, subject_type, subject_id, state
+      where id = ${job.id}::uuid and state = ${job.state} returning id, subject_type, subject_id
     )
     insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
-    select 'job.cancel-requested', subject_type, subject_id, id, ${request.by}, before.state, asked.state,
-      ${request.reason}
-    from asked join before using (id)`
+    select ${tells}, subject_type, subject_id, id, ${request.by}, ${job.state}, ${to}, ${request.reason} from asked`
 }

@@ -1,6 +1,7 @@
 import type { Queryable } from '../client.ts'
 import type { JobRow } from '../schema/job.ts'
 import { inOrder } from './in-order.ts'
+import { jobSweep } from './state-words.ts'
 
 /** What a worker needs to know to run a job it has claimed. */
 export type ClaimedJob = Pick<
@@ -43,7 +44,7 @@ export interface Claimer {
 
 /** What becomes of a row `j` that is claimed, alone or with others. */
 export const underClaim = (db: Queryable, by: Claimer) => db`
-  state = 'running', lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
+  state = ${jobSweep(db, 'claim').to}, lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
   lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
   claimed_at = now(), claimed_in = pg_current_snapshot(), started_at = coalesce(j.started_at, now()),
   wait_reason = null, wait_detail = null, wait_since = null`
@@ -66,6 +67,7 @@ export const claimJobs = async (
   by: Claimer,
 ): Promise<ClaimedJob[]> => {
   const ordered = inOrder(asked)
+  const claim = jobSweep(db, 'claim')
   return db<ClaimedJob[]>`
   with asked as (
     select * from unnest(
@@ -78,7 +80,7 @@ export const claimJobs = async (
     update job j set
       ${underClaim(db, by)}
     from asked a
-    where j.id = a.id and j.generation = a.generation and j.state = 'ready'
+    where j.id = a.id and j.generation = a.generation and j.state ${claim.from}
       and j.run_after < now() + interval '1 millisecond'
       and j.payload_version <= a.version and j.tokens = '{}'
       and (j.cancel_requested_at is not null or not exists (
@@ -87,7 +89,7 @@ export const claimJobs = async (
     returning ${claimedColumns(db)}
   ), told as (
     insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
-    select 'job.running', subject_type, subject_id, id, ${`worker/${by.workerId}`}, 'ready', 'running',
+    select ${claim.tells}, subject_type, subject_id, id, ${`worker/${by.workerId}`}, ${claim.was}, ${claim.to},
       jsonb_build_object('epoch', lease_epoch)
     from claimed
   )

@@ -1,12 +1,7 @@
+import { cleanUpOwed, type MachineNeed } from '../../src/domain/migration/clean-up.ts'
 import type { Queryable, Tx } from '../client.ts'
 
-const why = JSON.stringify({
-  code: 'clean-up-owed',
-  class: 'transient',
-  message: 'Our machine is to be taken away, and is not proved to be gone.',
-  remedy:
-    'Nothing to do while the withdrawal of its entry goes on. Where the target is gone for good, look there and waive this.',
-})
+const why = JSON.stringify(cleanUpOwed)
 
 /**
  * Owes the taking away of an entry's machine, before anybody looks for it: one debt for each entry and target, which goes
@@ -71,23 +66,14 @@ export const findCleanUps = async (
   where subject_type = 'entry' and subject_id = ${asked.entryId} and kind = ${asked.kind} and state in ('debt', 'waived')
   order by created_at, id`
 
-/**
- * Who an entry's machine on that target is for by now. `withdrawal`: a job takes it away, or is going to, and knows in
- * which order. `entry`: the entry goes on with it. `nobody`: it may go.
- */
-export type MachineIsFor = 'withdrawal' | 'entry' | 'nobody'
-
-export const whoNeedsMachine = async (
+/** What decides who needs the machine of an entry on that target; undefined: the entry is gone. */
+export const findMachineNeed = async (
   db: Queryable,
   asked: { readonly entryId: string; readonly siteId: string },
-): Promise<MachineIsFor> => {
-  const [row] = await db<{ needs: MachineIsFor }[]>`
-    select case
-        -- A source that we switched off comes back first.
-        when e.state <> 'finished' and (e.source_stopped_at is not null and e.state in ('canceled', 'error')
-          or j.kind = 'withdraw-entry' and j.state <> 'succeeded') then 'withdrawal'
-        when e.state = 'canceled' or (e.target_id is not null and e.target_id <> ${asked.siteId}::uuid) then 'nobody'
-        else 'entry' end as needs
+): Promise<MachineNeed | undefined> => {
+  const [row] = await db<MachineNeed[]>`
+    select e.state, e.source_stopped_at is not null as source_off, j.kind as job_kind, j.state as job_state,
+      e.target_id is not null and e.target_id <> ${asked.siteId}::uuid as lands_elsewhere
     from entry e left join job j on j.id = e.job_id where e.id = ${asked.entryId}::uuid`
-  return row?.needs ?? 'nobody'
+  return row
 }

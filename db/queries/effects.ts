@@ -1,3 +1,4 @@
+import { leftBehind } from '../../src/domain/job/ends.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { EffectRow } from '../schema/effect.ts'
 import { openJobAbout, runningJobAbout } from './open-job-about.ts'
@@ -139,8 +140,7 @@ export const turnEffectsIntoDebt = async (
     debt as (
       update effect set state = 'debt', updated_at = now(),
         next_try_at = now() + ${delayMs}::float8 * interval '1 millisecond',
-        error = jsonb_build_object('code', 'left-behind', 'class', 'transient', 'message', ${why}::text,
-          'remedy', 'It is undone by itself as soon as a worker and the platform are there.')
+        error = ${JSON.stringify(leftBehind(why))}::text::jsonb
       where job_id = any(${jobIds as string[]}::uuid[]) and state in ('intended', 'done')
       returning *
     ), told as (

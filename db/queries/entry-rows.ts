@@ -1,5 +1,7 @@
 import type { EntryPlace } from '../../src/domain/migration/entry.ts'
 import type { Intent } from '../../src/domain/migration/entry-facts.ts'
+import { type EntryEvent, entryTable } from '../../src/domain/migration/entry-table.ts'
+import { requireTransition } from '../../src/domain/state-table.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import type { Queryable, Tx } from '../client.ts'
 import type { EntryRow } from '../schema/migration.ts'
@@ -120,13 +122,16 @@ const jsonColumns = new Set([
   'error',
 ])
 
-/** Writes an entry's place and what came with it. The caller holds its lock. */
+/**
+ * Writes what came with an event, or what is noted of an entry that stays where it is. Where it goes is the table's: a
+ * `step` that the table does not have is refused. The caller holds its lock.
+ */
 export const writeEntry = async (
   tx: Tx,
   entry: {
     readonly id: string
-    readonly place: EntryPlace
-    readonly moved: boolean
+    /** None given: it stays where it is. */
+    readonly step?: { readonly from: EntryPlace; readonly event: EntryEvent } | undefined
     readonly reason: string
     readonly message: string
     readonly tries: number
@@ -140,20 +145,32 @@ export const writeEntry = async (
     name,
     jsonColumns.has(name) && value !== null ? tx.json(value as never) : value,
   ])
+  const from = entry.step?.from
+  const to = entry.step && landsAt(entry.step)
   const row = {
-    state: entry.place.state,
-    stage: entry.place.stage,
+    ...to,
     reason: entry.reason,
     message: entry.message,
     tries: entry.tries,
     jobId: entry.jobId,
     ...Object.fromEntries(change),
   }
-  await tx`
+  const written = await tx`
     update entry set ${tx(row as Record<string, never>)}, version = version + 1, updated_at = now(),
-      since = case when ${entry.moved} then now() else since end,
+      since = case when ${to !== undefined && to.state !== from?.state} then now() else since end,
       look_at = coalesce(${entry.lookAt ?? null}::timestamptz, now())
-    where id = ${entry.id}::uuid`
+    where id = ${entry.id}::uuid
+      and ${from ? tx`state = ${from.state} and stage = ${from.stage}` : tx`true`}`
+  if (from && written.count === 0)
+    throw new Error(`Entry ${entry.id} is not ${from.state} any more: it was not moved under its lock.`)
+}
+
+/** One that is to go, and left something outside, stands somewhere until that is put right. */
+const landsAt = ({ from, event }: { from: EntryPlace; event: EntryEvent }): EntryPlace => {
+  const { to, stage, leavesAs } = requireTransition(entryTable, from.state, event, from.stage)
+  if (to !== 'gone') return { state: to, stage: stage ?? from.stage }
+  if (!leavesAs) throw new Error(`An entry that is ${from.state} leaves nothing: it is deleted.`)
+  return leavesAs
 }
 
 export const deleteEntry = async (tx: Tx, id: string): Promise<void> => {

@@ -24,12 +24,14 @@ export interface TwinLine {
   readonly provenAt: Date | null
   /** Null: a place that is not registered any more. */
   readonly siteId: string | null
+  /** Empty: nobody knows its name any more. */
   readonly site: string
   readonly ref: string
   readonly name: string
   /** As it was seen last; null: this line does not say. */
   readonly power: string | null
   readonly gone: boolean
+  /** What may start it at any moment: `operation/<id>`, `migration/<id>` or `job/<id>`. */
   readonly starting: string | null
 }
 
@@ -88,7 +90,7 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when m.instance_id in (select id from family) then 'copy' else 'same-uuid' end as relation,
     case when m.origin = 'migrated' then m.created_at end as proven_at, m.target_id as site_id, t.name as site, m.ref, m.name, m.power,
     m.gone_at is not null as gone,
-    (select 'the operation ' || o.id from operation o
+    (select 'operation/' || o.id from operation o
       where o.machine_id = m.id and o.state in ('pending', 'running') and o.kind in ('start', 'restart', 'wake', 'restore')
         and ${isNot(db, db`o.job_id`, by.jobId)} limit 1) as starting
   from machine m join site t on t.id = m.target_id
@@ -97,8 +99,8 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
 
 /** Copies that entries know of. */
 const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
-  select 'copy', case when e.state = 'finished' then coalesce(e.finished_at, e.updated_at) end, t.id, coalesce(t.name, e.placement ->> 'target', 'its target'), coalesce(e.machine_ref, ''), i.name, null,
-    false, case when e.state not in ('finished', 'error', 'canceled') then 'the migration ' || e.id end
+  select 'copy', case when e.state = 'finished' then coalesce(e.finished_at, e.updated_at) end, t.id, coalesce(t.name, e.placement ->> 'target', ''), coalesce(e.machine_ref, ''), i.name, null,
+    false, case when e.state not in ('finished', 'error', 'canceled') then 'migration/' || e.id end
   from entry e join instance i on i.id = e.instance_id left join site t on t.role = 'target'
     and (t.id = e.target_id or (e.target_id is null and t.name = e.placement ->> 'target'))
   where e.instance_id = any(${family(db)}) and (e.machine_ref is not null or e.state = 'finished')
@@ -126,13 +128,13 @@ const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when i.id in (select instance_id from made) or ${isCertifiedSource(db, at)} then 'original' else 'same-uuid' end, null, i.site_id, s.name,
     i.ref, i.name, case when i.frozen_by is null and e.id is null then i.facts ->> 'power_state' end, false,
     coalesce(
-      (select 'the job ' || j.id from job_search js join job j on j.id = js.job_id
+      (select 'job/' || j.id from job_search js join job j on j.id = js.job_id
         where js.subject_type = 'instance' and js.subject_id = i.id::text and j.finished_at is null
           and ${isNot(db, db`j.id`, by.jobId)}
           and ((j.kind = 'power-instance' and j.payload ->> 'verb' in ('start', 'restart'))
             or (j.kind = 'track-instance' and j.payload ->> 'verb' = 'enable')) limit 1),
       case when ${isNot(db, db`e.id`, by.entryId)} and e.state <> 'finished'
-        and (e.state not in ('error', 'canceled') or e.source_stopped_at is not null) then 'the migration ' || e.id end)
+        and (e.state not in ('error', 'canceled') or e.source_stopped_at is not null) then 'migration/' || e.id end)
   from instance i join site s on s.id = i.site_id left join entry e on e.instance_id = i.id
   where i.gone_at is null and (i.id = any(array(select instance_id from made)) or i.uuid = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`i.site_id`, db`i.ref`)}`

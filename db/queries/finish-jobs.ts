@@ -1,5 +1,6 @@
 import type { Queryable } from '../client.ts'
 import { inOrder } from './in-order.ts'
+import { jobSweep } from './state-words.ts'
 
 export interface JobFinish {
   readonly id: string
@@ -24,19 +25,20 @@ export const finishJobs = async (
   actor: string,
 ): Promise<ReadonlySet<string>> => {
   const ordered = inOrder(finishes)
+  const succeed = jobSweep(db, 'succeed')
   const rows = await db<{ id: string }[]>`
     with ended as (
-      update job j set state = 'succeeded', result = f.result::jsonb, error = null, lease_until = null,
+      update job j set state = ${succeed.to}, result = f.result::jsonb, error = null, lease_until = null,
         progress = coalesce(f.progress::jsonb, j.progress), finished_at = now()
       from unnest(
         ${ordered.map((f) => f.id)}::uuid[], ${ordered.map((f) => f.epoch)}::bigint[],
         ${ordered.map((f) => f.result)}::text[], ${ordered.map((f) => f.progress ?? null)}::text[]
       ) as f(id, epoch, result, progress)
-      where j.id = f.id and j.lease_epoch = f.epoch and j.state = 'running'
+      where j.id = f.id and j.lease_epoch = f.epoch and j.state ${succeed.from}
       returning j.id, j.subject_type, j.subject_id, j.lease_epoch
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, detail)
-      select 'job.succeeded', subject_type, subject_id, id, ${actor}, 'running', 'succeeded',
+      select ${succeed.tells}, subject_type, subject_id, id, ${actor}, ${succeed.was}, ${succeed.to},
         jsonb_build_object('epoch', lease_epoch)
       from ended
     )

@@ -1,12 +1,7 @@
-import { savedStateDropKind } from '../../src/domain/operation/beside-machine.ts'
+import { savedStateDropKind, staleStateOwed } from '../../src/domain/operation/beside-machine.ts'
 import type { Tx } from '../client.ts'
 
-const why = JSON.stringify({
-  code: 'saved-state-stale',
-  class: 'transient',
-  message: 'The machine has run since its memory was saved: nothing can be woken from it.',
-  remedy: 'It is removed by itself as soon as a worker and the platform are there.',
-})
+const why = JSON.stringify(staleStateOwed)
 
 /** Those of these ids, or those that a page of a target's reading has just written, which leaves out who is being woken. */
 export type StaleScope =

@@ -1,10 +1,11 @@
 import type { OperationReason } from '../../src/domain/operation/reasons.ts'
+import { type ReasonFacts, shownReason } from '../../src/domain/operation/shown-reason.ts'
 import { activeStates, endedStates, type OperationState } from '../../src/domain/operation/state.ts'
 import type { JobOfOperation } from '../../src/domain/operation/why-it-waits.ts'
 import type { Queryable } from '../client.ts'
 import type { OperationRow } from '../schema/operation.ts'
 import { idAt } from './list-jobs.ts'
-import { jobOfOperation, shownReason } from './shown-reason.ts'
+import { jobOfOperation, reasonFacts } from './reason-facts.ts'
 
 /** An operation with what a reader wants beside it. */
 export type OperationLine = OperationRow &
@@ -41,8 +42,8 @@ export interface OperationFilter {
 type Sql = ReturnType<typeof jobOfOperation>
 
 const columns = (db: Queryable, silentMs: number) => db`
-  o.*, coalesce(m.name, '') as machine_name, coalesce(s.name, '') as target, ${shownReason(db, silentMs)} as shown_reason,
-  j.state as job_state, j.error as job_error, j.wait_detail as job_wait_detail, j.wait_since as job_wait_since,
+  o.*, coalesce(m.name, '') as machine_name, coalesce(s.name, '') as target, ${reasonFacts(db, silentMs)},
+  j.error as job_error, j.wait_detail as job_wait_detail, j.wait_since as job_wait_since,
   j.run_after as job_run_after, p.paused_by, p.paused_at,
   p.scope || ' ' || p.name || ': ' || p.reason as paused_what,
   array(select older.id from operation older where older.superseded_by = o.id order by older.seq) as supersedes,
@@ -65,10 +66,14 @@ export const readOperation = async (
   id: string,
   silentMs: number,
 ): Promise<OperationLine | undefined> => {
-  const [row] = await db<OperationLine[]>`
+  const [row] = await db<OperationFacts[]>`
     select ${columns(db, silentMs)} ${joined(db, db`operation`)} where o.id = ${id}::uuid`
-  return row
+  return row && lineOf(row)
 }
+
+type OperationFacts = Omit<OperationLine, 'shownReason'> & ReasonFacts
+
+const lineOf = (row: OperationFacts): OperationLine => ({ ...row, shownReason: shownReason(row) })
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -132,25 +137,55 @@ const fits = (db: Queryable, filter: OperationFilter, before: string | undefined
     and ${before === undefined ? db`true` : db`o.id < ${before}::uuid`}`
 
 /**
- * The rows of a page, and no more: what goes beside each is looked up for them alone. What has settled has its reason
- * stored; of what is open, which is few, the job may say another, so each of them is asked. Both are cut apart:
- * together they could not be read in the order of an index.
+ * Open operations that show this reason, the newest first. What is open is few, and its job may say another reason than
+ * what is stored, so each is asked.
  */
-const pageRows = (db: Queryable, filter: OperationFilter, { before, limit, silentMs }: OperationPage) =>
-  filter.reason === undefined
-    ? db`(select o.* from operation o where ${fits(db, filter, before)} order by o.id desc limit ${limit})`
-    : db`(
-      (select o.* from operation o where o.settled_at is not null and o.reason = ${filter.reason}
+const findOpenShowing = async (
+  db: Queryable,
+  filter: OperationFilter & { readonly reason: string },
+  { before, limit, silentMs }: OperationPage,
+): Promise<string[]> => {
+  const open = await db<(ReasonFacts & { id: string })[]>`
+    select o.id, o.state, o.reason, ${reasonFacts(db, silentMs)} from operation o ${jobOfOperation(db)}
+    where o.settled_at is null and ${fits(db, filter, before)} order by o.id desc`
+  return open
+    .filter((facts) => shownReason(facts) === filter.reason)
+    .slice(0, limit)
+    .map(({ id }) => id)
+}
+
+/**
+ * The rows of a page, and no more: what goes beside each is looked up for them alone. What has settled has its reason
+ * stored. Both are cut apart: together they could not be read in the order of an index.
+ */
+const pageRows = async (
+  db: Queryable,
+  filter: OperationFilter,
+  page: OperationPage,
+): Promise<{ rows: Sql }> => {
+  const { before, limit } = page
+  const { reason } = filter
+  if (reason === undefined)
+    return {
+      rows: db`(select o.* from operation o where ${fits(db, filter, before)} order by o.id desc limit ${limit})`,
+    }
+  const open = await findOpenShowing(db, { ...filter, reason }, page)
+  return {
+    rows: db`(
+      (select o.* from operation o where o.settled_at is not null and o.reason = ${reason}
         and ${fits(db, filter, before)} order by o.id desc limit ${limit})
-      union all (select o.* from operation o ${jobOfOperation(db)} where o.settled_at is null
-        and ${shownReason(db, silentMs)} = ${filter.reason}
-        and ${fits(db, filter, before)} order by o.id desc limit ${limit}))`
+      union all (select o.* from operation o where o.id = any(${open}::uuid[])))`,
+  }
+}
 
 /** Operations, the newest first. */
 export const listOperations = async (
   db: Queryable,
   filter: OperationFilter,
   page: OperationPage,
-): Promise<OperationLine[]> => db<OperationLine[]>`
-  select ${columns(db, page.silentMs)} ${joined(db, pageRows(db, filter, page))}
-  order by o.id desc limit ${page.limit}`
+): Promise<OperationLine[]> => {
+  const { rows } = await pageRows(db, filter, page)
+  const lines = await db<OperationFacts[]>`
+    select ${columns(db, page.silentMs)} ${joined(db, rows)} order by o.id desc limit ${page.limit}`
+  return lines.map(lineOf)
+}

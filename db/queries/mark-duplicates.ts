@@ -1,3 +1,4 @@
+import { type Owner, whyDuplicate } from '../../src/domain/inventory/duplicate.ts'
 import type { Tx } from '../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 
@@ -20,24 +21,26 @@ export const markDuplicates = async (tx: Tx, at: MergeAt, full: boolean): Promis
     ? tx`${living} and (i.ignored is null or i.ignored = 'duplicate-uuid')`
     : tx`${living} and (i.ignored is null or i.ignored = 'duplicate-uuid') and i.revision = ${at.revision}::bigint`
   const ignored = tx`${living} and i.ignored = 'duplicate-uuid'`
-  const rows = await tx<{ id: string }[]>`
+  const judged = await tx<(Owner & { id: string; detail: string | null })[]>`
     with mine as (
-      select i.id, i.uuid, i.first_seen_at from instance i where ${mine}
-      ${full ? tx`` : tx`union select i.id, i.uuid, i.first_seen_at from instance i where ${ignored}`}
-    ), judged as (
-      select m.id, (
-        select 'Another machine has the same UUID and was there first. That is ' || o.name || ' (' || o.ref
-               || ') of source ' || os.name || '.'
-        from instance o join site os on os.id = o.site_id
-        where o.uuid = m.uuid and o.id <> m.id and o.gone_at is null and os.role = 'source'
-          and (o.ignored is null or o.ignored = 'duplicate-uuid')
-          and (o.first_seen_at, o.id) < (m.first_seen_at, m.id)
-        order by o.first_seen_at, o.id limit 1) as owner
-      from mine m
+      select i.id, i.uuid, i.first_seen_at, i.ignored_detail from instance i where ${mine}
+      ${full ? tx`` : tx`union select i.id, i.uuid, i.first_seen_at, i.ignored_detail from instance i where ${ignored}`}
     )
-    update instance i set ignored = case when j.owner is not null then 'duplicate-uuid' end,
-      ignored_detail = j.owner, revision = ${at.revision}::bigint, changed_at = now()
-    from judged j where i.id = j.id and i.ignored_detail is distinct from j.owner
-    returning i.id`
-  return rows.map((row) => row.id)
+    select m.id, m.ignored_detail as detail, owner.* from mine m left join lateral (
+      select o.name, o.ref, os.name as source from instance o join site os on os.id = o.site_id
+      where o.uuid = m.uuid and o.id <> m.id and o.gone_at is null and os.role = 'source'
+        and (o.ignored is null or o.ignored = 'duplicate-uuid')
+        and (o.first_seen_at, o.id) < (m.first_seen_at, m.id)
+      order by o.first_seen_at, o.id limit 1) owner on true
+    where owner.ref is not null or m.ignored_detail is not null`
+  const news = judged
+    .map((row) => ({ id: row.id, detail: row.detail, why: whyDuplicate(row) }))
+    .filter(({ detail, why }) => detail !== why)
+  if (news.length === 0) return []
+  await tx`
+    update instance i set ignored = case when n.why is not null then 'duplicate-uuid' end,
+      ignored_detail = n.why, revision = ${at.revision}::bigint, changed_at = now()
+    from unnest(${news.map(({ id }) => id)}::uuid[], ${news.map(({ why }) => why)}::text[]) as n(id, why)
+    where i.id = n.id`
+  return news.map(({ id }) => id)
 }

@@ -1,5 +1,6 @@
+import { type ReasonFacts, shownReason } from '../../src/domain/operation/shown-reason.ts'
 import type { Queryable } from '../client.ts'
-import { jobOfOperation, shownReason } from './shown-reason.ts'
+import { jobOfOperation, reasonFacts } from './reason-facts.ts'
 
 export interface TallyLine {
   readonly kind: string
@@ -26,14 +27,26 @@ export interface OpenLine {
  * What has not come to its end, through the index of open ones: what is over costs nothing. By the reason that is shown;
  * a worker that was silent for `silentMs` does not count.
  */
-export const measureOpenOperations = async (db: Queryable, silentMs: number): Promise<OpenLine[]> => db<
-  OpenLine[]
->`
-  select case when o.finished_at is null then o.state else 'letting-go' end as state,
-    ${shownReason(db, silentMs)} as reason, count(*)::int as operations,
-    extract(epoch from now() - min(coalesce(o.finished_at, o.created_at)))::float8 as oldest_seconds
-  from operation o ${jobOfOperation(db)}
-  where o.settled_at is null group by 1, 2`
+export const measureOpenOperations = async (db: Queryable, silentMs: number): Promise<OpenLine[]> => {
+  const groups = await db<(ReasonFacts & { over: boolean; operations: number; oldestSeconds: number })[]>`
+    select state, reason, over, job_state, job_wait_reason, held, retrying, attended,
+      count(*)::int as operations, max(seconds)::float8 as oldest_seconds
+    from (
+      select o.state, o.reason, o.finished_at is not null as over, ${reasonFacts(db, silentMs)},
+        extract(epoch from now() - coalesce(o.finished_at, o.created_at)) as seconds
+      from operation o ${jobOfOperation(db)} where o.settled_at is null) facts
+    group by state, reason, over, job_state, job_wait_reason, held, retrying, attended`
+  const lines = new Map<string, OpenLine>()
+  for (const group of groups) {
+    const [state, reason] = [group.over ? 'letting-go' : group.state, shownReason(group)]
+    const { operations = 0, oldestSeconds = 0 } = lines.get(`${state}/${reason}`) ?? {}
+    lines.set(`${state}/${reason}`, {
+      ...{ state, reason, operations: operations + group.operations },
+      oldestSeconds: Math.max(oldestSeconds, group.oldestSeconds),
+    })
+  }
+  return [...lines.values()]
+}
 
 export interface SpanLine {
   readonly kind: string

@@ -1,3 +1,4 @@
+import { hostIsSilent } from '../../src/domain/operation/phase.ts'
 import type { Tx } from '../client.ts'
 import type { MergeAt, MergePage } from './merge-instances.ts'
 import { isMissing } from './missing-instances.ts'
@@ -144,7 +145,7 @@ export const loseSight = async (tx: Tx, at: MachineMerge): Promise<number> => {
       returning m.id, m.name, m.host
     ), told as (
       insert into event (type, subject_type, subject_id, actor, to_state, reason, detail)
-      select 'machine.changed', 'machine', id::text, ${at.actor}, 'unknown', 'Its host does not answer.',
+      select 'machine.changed', 'machine', id::text, ${at.actor}, 'unknown', ${hostIsSilent},
         jsonb_build_object('target', ${at.target}::text, 'name', name, 'host', host)
       from lost where not ${at.quiet}
     )

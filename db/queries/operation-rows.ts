@@ -4,8 +4,9 @@ import {
   hasEnded,
   type OperationEvent,
   type OperationState,
-  transitionOf,
+  operationTable,
 } from '../../src/domain/operation/state.ts'
+import { requireStart, sweepOf } from '../../src/domain/state-table.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import { storableText } from '../../src/storable.ts'
 import type { Queryable, Tx } from '../client.ts'
@@ -73,7 +74,7 @@ export const insertOperation = async (tx: Tx, made: NewOperation): Promise<Opera
       insert into operation (id, machine_id, kind, force, params, state, reason, message, on_conflict, cause,
         stands_down, resumes, leaves, failures, deadline_seconds, expires_at, created_by)
       values (${made.id}::uuid, ${made.machineId}::uuid, ${made.kind}, ${made.force},
-        ${tx.json(made.params as never)}, ${made.state}, ${made.reason}, ${storableText(made.message)},
+        ${tx.json(made.params as never)}, ${requireStart(operationTable, made.state)}, ${made.reason}, ${storableText(made.message)},
         ${made.onConflict}, ${made.cause}, ${made.standsDown}, ${made.resumes}, ${made.leaves ?? null},
         ${made.failures ?? 0}, ${made.deadlineSeconds}, now() + ${made.waitSeconds} * interval '1 second',
         ${made.createdBy})
@@ -109,7 +110,7 @@ export interface OperationMove {
 
 /** Moves it and tells of it; undefined: it was not there any more. */
 export const moveOperation = async (tx: Tx, move: OperationMove): Promise<OperationRow | undefined> => {
-  const { from, to } = transitionOf(move.event, move.seen)
+  const { from, to } = sweepOf(operationTable, move.event, move.seen)
   const [row] = await tx<OperationRow[]>`
     with before as (
       select id, state from operation where id = ${move.id}::uuid and state = any(${from as string[]}::text[]) for update

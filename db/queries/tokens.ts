@@ -1,4 +1,5 @@
 import type { Queryable, Tx } from '../client.ts'
+import { jobSweep } from './state-words.ts'
 
 /** Spells `TOKN`: first half of the lock that makes a token's count exact. */
 const tokenLock = 0x544f4b4e
@@ -125,16 +126,17 @@ export const waitForTokens = async (
     untilMs: number
   },
 ): Promise<void> => {
+  const parking = jobSweep(tx, 'wait-for-tokens')
   await tx`
     with parked as (
-      update job set state = 'waiting', wait_reason = ${wait.reason}, wait_detail = ${wait.detail}, publish = publish + 1,
+      update job set state = ${parking.to}, wait_reason = ${wait.reason}, wait_detail = ${wait.detail}, publish = publish + 1,
         wait_since = coalesce(wait_since, now()), wait_signal = 'token',
         wait_until = now() + ${wait.untilMs}::float8 * interval '1 millisecond'
-      where id = ${wait.jobId}::uuid and generation = ${wait.generation} and state = 'ready'
+      where id = ${wait.jobId}::uuid and generation = ${wait.generation} and state ${parking.from}
       returning id, subject_type, subject_id
     )
     insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
-    select 'job.waiting', subject_type, subject_id, id, ${wait.actor}, 'ready', 'waiting', ${wait.detail} from parked`
+    select ${parking.tells}, subject_type, subject_id, id, ${wait.actor}, ${parking.was}, ${parking.to}, ${wait.detail} from parked`
 }
 
 /**
@@ -142,16 +144,17 @@ export const waitForTokens = async (
  * change is passed over: who holds tokens' locks must never wait for a job.
  */
 export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
+  const wake = jobSweep(tx, 'wake')
   const rows = await tx`
     with free as (
-      select id from job where id = ${jobId}::uuid and state = 'waiting' and wait_signal = 'token'
+      select id from job where id = ${jobId}::uuid and state ${wake.from} and wait_signal = 'token'
       for update skip locked
     ), admitted as (
-      update job j set state = 'ready', bell = 'due', run_after = now(), wait_until = null, wait_signal = null
+      update job j set state = ${wake.to}, bell = 'due', run_after = now(), wait_until = null, wait_signal = null
       from free where j.id = free.id returning j.id, subject_type, subject_id
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason)
-      select 'job.woken', subject_type, subject_id, id, 'admission', 'waiting', 'ready', 'tokens-granted' from admitted
+      select ${wake.tells}, subject_type, subject_id, id, 'admission', ${wake.was}, ${wake.to}, 'tokens-granted' from admitted
     )
     select id from admitted`
   return rows.length === 1

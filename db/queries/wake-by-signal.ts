@@ -1,4 +1,5 @@
 import type { Tx } from '../client.ts'
+import { jobSweep } from './state-words.ts'
 
 /** Spells `SGNL`: first half of the lock that orders a signal against the waits that begin meanwhile. */
 const signalLock = 0x53474e4c
@@ -11,18 +12,19 @@ export const lockSignal = async (tx: Tx, name: string): Promise<void> => {
 /** Ends every wait for this signal, and remembers it for a wait that is just about to begin. */
 export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise<number> => {
   await lockSignal(tx, name)
+  const wake = jobSweep(tx, 'wake')
   const [row] = await tx<{ woken: number }[]>`
     with sent as (
       insert into signal (name, at) values (${name}, clock_timestamp())
       on conflict (name) do update set at = excluded.at, xid = excluded.xid
     ), woken as (
-      update job set state = 'ready', bell = 'due', run_after = now(), wait_since = null, wait_until = null,
+      update job set state = ${wake.to}, bell = 'due', run_after = now(), wait_since = null, wait_until = null,
         wait_signal = null
-      where state = 'waiting' and wait_signal = ${name}
+      where state ${wake.from} and wait_signal = ${name}
       returning id, subject_type, subject_id, wait_reason
     ), told as (
       insert into event (type, subject_type, subject_id, job_id, actor, from_state, to_state, reason, detail)
-      select 'job.woken', subject_type, subject_id, id, ${actor}, 'waiting', 'ready', 'signal',
+      select ${wake.tells}, subject_type, subject_id, id, ${actor}, ${wake.was}, ${wake.to}, 'signal',
         jsonb_build_object('signal', ${name}::text, 'waited_for', wait_reason)
       from woken
     )

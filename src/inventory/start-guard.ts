@@ -130,17 +130,22 @@ const asTwin = (lines: readonly TwinLine[]): TwinAt[] => {
     {
       relation: relation ?? 'same-uuid',
       provenAt: latest(lines),
-      called: `${first.name} (${first.ref}) of ${first.site}`,
+      called: `${first.name} (${first.ref}) of ${first.site || 'its target'}`,
       power: lines.some(({ gone }) => gone)
         ? 'gone'
         : power === 'on' || power === 'off' || power === 'suspended'
           ? power
           : 'unknown',
-      starting: lines.find(({ starting }) => starting !== null)?.starting ?? null,
+      starting: startedBy(lines),
       siteId: first.siteId,
       ref: first.ref,
     },
   ]
+}
+
+const startedBy = (lines: readonly TwinLine[]): string | null => {
+  const starting = lines.find((line) => line.starting !== null)?.starting
+  return starting ? `the ${starting.replace('/', ' ')}` : null
 }
 
 const remedies: Readonly<Record<StartRefusal, string>> = {

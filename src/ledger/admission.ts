@@ -74,7 +74,7 @@ export const claimWithTokens = (
         generation: asked.generation,
         actor: `worker/${by.workerId}`,
         ...(crowded === undefined
-          ? { reason: 'token', detail: `waits for ${full.join(', ')}` }
+          ? { reason: 'token', detail: waitsFor(full) }
           : { reason: 'room', detail: crowded }),
         untilMs: askAgainMs,
       })
@@ -162,12 +162,14 @@ export const admitWaiters = async (
   return admitted
 }
 
+const waitsFor = (tokens: readonly string[]): string => `waits for ${tokens.join(', ')}`
+
 /**
  * A job that has not begun is let off one of its tokens, and into what is free of the others, in the caller's
  * transaction. False: it runs by now, or never needed it.
  */
 export const letOffToken = async (tx: Tx, job: { id: string; token: string }): Promise<boolean> => {
-  const left = await dropJobToken(tx, job)
+  const left = await dropJobToken(tx, job, waitsFor)
   if (!left) return false
   if (await releaseToken(tx, job.id, job.token)) await admitWaiters(tx, [job.token])
   if (!left.inLine) return true

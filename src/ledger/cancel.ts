@@ -24,10 +24,10 @@ export const cancelInTransaction = async (
   if (!job) return { outcome: 'not-found' }
   if (isTerminal(job.state)) return { outcome: 'ended', state: job.state }
   if (job.state === 'running' || job.openEffects > 0) {
-    if (!job.cancelRequested) await requestJobCancel(tx, jobId, request)
+    if (!job.cancelRequested) await requestJobCancel(tx, job, request)
     return { outcome: 'requested', state: job.state }
   }
-  await cancelIdleJob(tx, jobId, request)
+  await cancelIdleJob(tx, job, request)
   await releaseAndAdmit(tx, [jobId])
   return { outcome: 'canceled', state: 'canceled' }
 }

@@ -1,11 +1,13 @@
 import { type Db, isDeadlock, type Tx } from '../../db/client.ts'
-import { closeIntents, findIntending } from '../../db/queries/close-intents.ts'
+import { findIntending } from '../../db/queries/close-intents.ts'
 import { finishJobs, type JobFinish } from '../../db/queries/finish-jobs.ts'
 import { isCancelRequested, type JobSettlement, settleJob } from '../../db/queries/settle-job.ts'
 import { lockSignal, wasSignalled } from '../../db/queries/wake-by-signal.ts'
-import { isTerminal, mayBecome } from '../domain/job/state.ts'
+import { isTerminal, jobTable } from '../domain/job/state.ts'
+import { requireTransition } from '../domain/state-table.ts'
 import { FencedError } from '../errors.ts'
 import { releaseAndAdmit, releaseDropped } from './admission.ts'
+import { closeIntents } from './close-intents.ts'
 import type { DomainChange } from './job.ts'
 
 export interface SettledWith {
@@ -25,16 +27,15 @@ export const settle = async (
   settlement: JobSettlement,
   { change, lock, keepsTokens = false }: SettledWith = {},
 ): Promise<void> => {
-  if (!mayBecome('running', settlement.event, settlement.to))
-    throw new Error(`A running job cannot become ${settlement.to} by ${settlement.event}.`)
   await db.begin(async (tx) => {
     await lock?.(tx)
     const final = await endWaitBeforeItBegins(tx, settlement).then((s) => hurryCanceled(tx, s))
     // The fence before the change: it locks the row, so the domain's change runs under a lease that cannot move.
     if (!(await settleJob(tx, final))) throw new FencedError(settlement.id, settlement.epoch)
     await change?.(tx)
-    if (isTerminal(final.to)) await closeIntents(tx, [settlement.id], settlement.actor)
-    await (keepsTokens && !isTerminal(final.to) ? releaseDropped : releaseAndAdmit)(tx, [settlement.id])
+    const over = isTerminal(requireTransition(jobTable, 'running', final.event).to)
+    if (over) await closeIntents(tx, [settlement.id], settlement.actor)
+    await (keepsTokens && !over ? releaseDropped : releaseAndAdmit)(tx, [settlement.id])
   })
 }
 
@@ -44,14 +45,15 @@ const endWaitBeforeItBegins = async (tx: Tx, settlement: JobSettlement): Promise
   if (!signal) return settlement
   await lockSignal(tx, signal)
   if (!(await wasSignalled(tx, signal, settlement.id))) return settlement
-  return { ...settlement, to: 'ready', wait: null, reason: `${signal} came while the wait began` }
+  return { ...settlement, event: 'wait-over', wait: null, reason: `${signal} came while the wait began` }
 }
 
 /** A job that somebody wants cancelled neither waits nor rests before its next turn: that turn ends it. */
 const hurryCanceled = async (tx: Tx, settlement: JobSettlement): Promise<JobSettlement> => {
-  const rests = settlement.to === 'waiting' || (settlement.delayMs ?? 0) > 0
+  const waits = settlement.event === 'wait'
+  const rests = waits || (settlement.delayMs ?? 0) > 0
   if (!rests || !(await isCancelRequested(tx, settlement))) return settlement
-  return { ...settlement, to: 'ready', wait: null, delayMs: 0 }
+  return { ...settlement, ...(waits ? { event: 'wait-over' } : {}), wait: null, delayMs: 0 }
 }
 
 /** A plain success. */

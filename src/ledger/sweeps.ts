@@ -1,16 +1,17 @@
 import type { Db } from '../../db/client.ts'
-import { closeForgottenIntents } from '../../db/queries/close-intents.ts'
 import { takeDueDebts, turnEffectsIntoDebt } from '../../db/queries/effects.ts'
-import { type ExpiredJob, expireLeases } from '../../db/queries/expire-leases.ts'
-import { failPastDeadline } from '../../db/queries/fail-past-deadline.ts'
+import { findSilentJobs, takeBackJobs } from '../../db/queries/expire-leases.ts'
+import { failOverdueJobs, findOverdueJobs } from '../../db/queries/fail-past-deadline.ts'
 import { wakeTimedOutWaits } from '../../db/queries/wake-timed-out-waits.ts'
 import { loseSilentWorkers } from '../../db/queries/workers.ts'
 import type { Clock } from '../clock.ts'
 import { limits } from '../config.ts'
+import { pastDeadline, whyGivenUp } from '../domain/job/ends.ts'
 import { jobKinds } from '../domain/job/registry.ts'
 import { backoffMs } from '../domain/job/retry.ts'
 import type { Logger } from '../log.ts'
 import { lapseReservations, readmitAll, releaseAndAdmit } from './admission.ts'
+import { closeForgottenIntents } from './close-intents.ts'
 import { crashPoint } from './crash-point.ts'
 import { enqueue } from './enqueue.ts'
 import { Loop, type Service } from './service.ts'
@@ -41,13 +42,15 @@ const keepers: ReadonlySet<string> = new Set(
 export const sweepLeases = async (db: Db): Promise<number> => {
   crashPoint('conductor-before-sweep')
   const expired = await db.begin(async (tx) => {
-    const jobs = await expireLeases(tx, { lostMax, limit: sweepBatch })
+    const silent = await findSilentJobs(tx, sweepBatch)
+    const jobs = silent.map((job) => ({ ...job, error: whyGivenUp(job.lost, lostMax.get(job.kind)) }))
+    await takeBackJobs(tx, jobs)
     if (jobs.length > 0) crashPoint('conductor-mid-sweep')
-    const failed = jobs.filter((job) => job.state === 'failed').map((job) => job.id)
+    const failed = jobs.filter(({ error }) => error !== undefined).map((job) => job.id)
     const why = 'the job failed while no worker held it'
     if (failed.length > 0) await turnEffectsIntoDebt(tx, failed, { why, delayMs: 0 })
     const lost = jobs.filter((job) => job.tokens.length > 0)
-    const goesOn = ({ kind, state }: ExpiredJob) => state === 'ready' && keepers.has(kind)
+    const goesOn = ({ kind, error }: (typeof jobs)[number]) => error === undefined && keepers.has(kind)
     await releaseAndAdmit(
       tx,
       lost.filter((job) => !goesOn(job)).map((job) => job.id),
@@ -64,7 +67,13 @@ export const sweepLeases = async (db: Db): Promise<number> => {
  */
 export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =>
   (await db.begin(async (tx) => {
-    const overdue = await failPastDeadline(tx, sweepBatch)
+    const found = await findOverdueJobs(tx, sweepBatch)
+    if (found.length === 0) return 0
+    await failOverdueJobs(
+      tx,
+      found.map(({ id, state }) => ({ id, error: pastDeadline(state) })),
+    )
+    const overdue = found.map((job) => ({ ...job, ran: job.state === 'running' }))
     for (const ran of [true, false]) {
       const ids = overdue.filter((job) => job.ran === ran).map((job) => job.id)
       const why = 'the job did not end by its deadline'

@@ -48,8 +48,6 @@ export const placeOf = (entry: Pick<EntryAtWork, 'state' | 'stage'>): EntryPlace
 /** An entry that stays where it is, as it is written: what a writer does not name is as it was. */
 export const asItIs = (entry: EntryAtWork) => ({
   id: entry.id,
-  place: placeOf(entry),
-  moved: false,
   reason: entry.reason,
   message: entry.message,
   tries: entry.tries,
@@ -78,12 +76,11 @@ export const moveEntry = async (
     return undefined
   }
   // A reset that has to put something right first takes the entry away when that is done.
-  const place: EntryPlace = to ?? { state: 'canceled', stage: 'background' }
+  const place = to ?? rule.leavesAs ?? from
   const jobId = withdrawal ? await send(tx, batch, entry, withdrawal) : (step.jobId ?? null)
   await writeEntry(tx, {
     id: entry.id,
-    place,
-    moved: place.state !== from.state,
+    step: { from, event: step.event },
     reason: step.reason.code,
     message: step.reason.message,
     tries: step.tries ?? 0,

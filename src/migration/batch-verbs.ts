@@ -5,7 +5,7 @@ import { countLeaving } from '../../db/queries/entry-under-way.ts'
 import { findFinished } from '../../db/queries/finished-entries.ts'
 import { deletePause, insertPause } from '../../db/queries/pauses.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
-import { applyBatchEvent, type BatchEvent, type BatchState } from '../domain/migration/batch-table.ts'
+import { type BatchEvent, type BatchState, mayHappen } from '../domain/migration/batch-table.ts'
 import { hasEnded } from '../domain/migration/windows.ts'
 import { DroverError } from '../errors.ts'
 import { enqueue } from '../ledger/enqueue.ts'
@@ -26,7 +26,7 @@ export const startBatchNow = async (
   verb: BatchVerb,
 ): Promise<{ readonly batch: BatchRow; readonly jobId: string }> => {
   const batch = await locked(tx, verb.name)
-  const to = stateAfter(batch, 'start')
+  requirePossible(batch, 'start')
   const windows = (await listWindows(tx, batch.id)).map(viewWindow)
   if (windows.length > 0 && windows.every((window) => hasEnded(window, verb.now.getTime())))
     throw refuse(
@@ -53,8 +53,7 @@ export const startBatchNow = async (
   await deletePause(tx, laneOf(batch.name), verb.by)
   const moved = await moveBatch(tx, {
     batch,
-    to,
-    event: 'started',
+    event: 'start',
     message: batch.state === 'defined' ? 'Its entries are being made.' : 'It goes on where it was.',
     by: verb.by,
     started: batch.state === 'defined',
@@ -95,9 +94,9 @@ export const searchJob = (batch: BatchRow, purpose: 'assign' | 'start', by: stri
 /** What runs lets go at its next safe point; sources that are off stay off until their window ends. */
 export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
   const batch = await locked(tx, verb.name)
-  const to = stateAfter(batch, 'stop')
+  requirePossible(batch, 'stop')
   await insertPause(tx, { ...laneOf(batch.name), by: verb.by, reason: 'The batch was stopped.' })
-  return moveBatch(tx, { batch, to, event: 'stopped', message: 'Stopped by a person.', by: verb.by })
+  return moveBatch(tx, { batch, event: 'stop', message: 'Stopped by a person.', by: verb.by })
 }
 
 /** Its entries go, with what they made; finished machines stay. Committed entries need force. How many are to go. */
@@ -112,7 +111,7 @@ export const resetBatch = async (
   const batch = await locked(tx, verb.name)
   // It is what was asked for: by somebody who heard no answer, or by a script that begins with it.
   if (batch.state === 'defined') return { batch, entries: await countLeaving(tx, batch.id) }
-  const to = stateAfter(batch, 'reset')
+  requirePossible(batch, 'reset')
   const committed = await findCommitted(tx, batch.id)
   if (committed.count > 0 && !verb.force)
     throw refuse(
@@ -122,7 +121,7 @@ export const resetBatch = async (
       { committed: committed.count },
     )
   requireForgettingConfirmed(await findFinished(tx, batch.id), verb.confirmedFinished)
-  const moved = await moveBatch(tx, { batch, to, event: 'reset', message: 'Reset by a person.', by: verb.by })
+  const moved = await moveBatch(tx, { batch, event: 'reset', message: 'Reset by a person.', by: verb.by })
   const entries = await intendReset(tx, { batchId: batch.id })
   await deletePause(tx, laneOf(batch.name), verb.by)
   return { batch: moved, entries }
@@ -140,9 +139,8 @@ const locked = async (tx: Tx, name: string): Promise<BatchRow> => {
   })
 }
 
-const stateAfter = (batch: BatchRow, event: BatchEvent): BatchState => {
-  const to = applyBatchEvent(batch.state as BatchState, event)
-  if (to) return to
+const requirePossible = (batch: BatchRow, event: BatchEvent): void => {
+  if (mayHappen(batch.state as BatchState, event)) return
   throw refuse(
     'batch-not-from-here',
     `The batch ${batch.name} is ${batch.state}: it cannot be ${event === 'stop' ? 'stopped' : event === 'start' ? 'started' : event}.`,

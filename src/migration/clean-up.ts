@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import type { Queryable, Tx } from '../../db/client.ts'
-import { findCleanUps, oweCleanUp, whoNeedsMachine } from '../../db/queries/clean-ups.ts'
+import { findCleanUps, findMachineNeed, oweCleanUp } from '../../db/queries/clean-ups.ts'
 import { settleEffect } from '../../db/queries/effects.ts'
 import { isVouchedFor } from '../../db/queries/is-vouched-for.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
+import { whoNeedsMachine } from '../domain/migration/clean-up.ts'
 import { DroverError } from '../errors.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import type { Undoer } from '../ledger/job.ts'
@@ -58,7 +59,7 @@ export const undoCleanUp: Undoer = async ({ effect, db, clock, signal, confirm, 
   const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
   const isOwed = async () => {
     if (await isVouchedFor(db, entryId)) return false
-    const needs = await whoNeedsMachine(db, { entryId, siteId })
+    const needs = whoNeedsMachine(await findMachineNeed(db, { entryId, siteId }))
     if (needs === 'withdrawal') throw withdrawn(entryId)
     return needs === 'nobody'
   }

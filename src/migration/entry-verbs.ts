@@ -11,7 +11,7 @@ import { thawInstance } from '../../db/queries/freeze-instances.ts'
 import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
 import type { BatchRow } from '../../db/schema/migration.ts'
 import { answerVerb } from '../domain/migration/answer-verb.ts'
-import { applyBatchEvent, type BatchState } from '../domain/migration/batch-table.ts'
+import { type BatchState, mayHappen } from '../domain/migration/batch-table.ts'
 import { isMigrating } from '../domain/migration/entry.ts'
 import type { EntryJobKind, Intent } from '../domain/migration/entry-facts.ts'
 import { DroverError } from '../errors.ts'
@@ -57,9 +57,8 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
   const reason = { code: verb, message: says[verb] }
   if (answer.do === 'apply') {
     // A batch of which all else has finished goes on for it.
-    const to = verb === 'retry' ? applyBatchEvent(batch.state as BatchState, 'reopen') : undefined
-    const message = 'An entry is tried again.'
-    if (to) await moveBatch(tx, { batch, to, event: 'reopened', message, by })
+    if (verb === 'retry' && mayHappen(batch.state as BatchState, 'reopen'))
+      await moveBatch(tx, { batch, event: 'reopen', message: 'An entry is tried again.', by })
     await moveEntry(tx, batch, entry, { event: verb, reason, by, force, cleanup, change: changeOf(verb) })
     return { batch, outcome: 'done' }
   }

@@ -1,5 +1,5 @@
 import type { Db } from '../../db/client.ts'
-import { endWishes } from '../../db/queries/end-wishes.ts'
+import { endWishRows, findDoubtfulWishes } from '../../db/queries/end-wishes.ts'
 import {
   type PruneCursor,
   pruneGoneMachines,
@@ -10,6 +10,7 @@ import {
 import { readSettingRows } from '../../db/queries/settings.ts'
 import type { Clock } from '../clock.ts'
 import { wishBounds } from '../domain/operation/after-end.ts'
+import { whyWishEnds } from '../domain/operation/wish-end.ts'
 import { settingValue } from '../domain/settings.ts'
 import { Loop } from '../ledger/service.ts'
 import type { Logger } from '../log.ts'
@@ -52,7 +53,7 @@ export const pruneOperationsOnce = async (
   { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
 ): Promise<PrunedRound> => {
   const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
-  const wishes = await endWishes(db, { bounds: wishBounds, limit, actor: 'conductor' })
+  const wishes = await endWishes(db, limit)
   const { operations, next } = await pruneOperations(db, {
     days: settingValue(stored, 'retention-operations-days'),
     keep: settingValue(stored, 'operations-kept-per-machine'),
@@ -63,3 +64,14 @@ export const pruneOperationsOnce = async (
   const machines = await pruneGoneMachines(db, { days: settingValue(stored, 'retention-events-days'), limit })
   return { operations, machines, refusals, wishes, next }
 }
+
+/** Ends wishes of evacuations that nothing is left of, and tells of each; gives how many. */
+const endWishes = async (db: Db, limit: number): Promise<number> =>
+  (await db.begin(async (tx) => {
+    const over = (await findDoubtfulWishes(tx, wishBounds, limit)).flatMap(({ id, ...facts }) => {
+      const why = whyWishEnds(facts)
+      return why === undefined ? [] : [{ id, reason: `It does not come back. ${why}` }]
+    })
+    if (over.length > 0) await endWishRows(tx, over, 'conductor')
+    return over.length
+  })) as number

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { finishBatches } from '../../db/queries/batch-rows.ts'
+import { finishBatches } from '../../src/migration/end-batches.ts'
 import { jobOf } from '../support/ledger.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { until } from '../support/wait.ts'

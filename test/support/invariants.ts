@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../../db/client.ts'
 import { jobKinds } from '../../src/domain/job/registry.ts'
-import { isTerminal, type JobEvent, type JobState, jobStates, mayBecome } from '../../src/domain/job/state.ts'
+import { isTerminal, type JobState, jobStates, jobTable } from '../../src/domain/job/state.ts'
 import { tokenLimit } from '../../src/domain/job/token.ts'
 import { verifySeals } from '../../src/ledger/verify-seals.ts'
 import { createSealer, type Sealer } from '../../src/seal.ts'
@@ -82,21 +82,6 @@ const jobsAtRest = async (db: Queryable, overdueMs: number): Promise<string[]> =
   )
 }
 
-/** What each event type is in the transition table. A wait for tokens is what a claim came to. */
-const verbs: Readonly<Record<string, readonly JobEvent[]>> = {
-  'job.running': ['claim'],
-  'job.succeeded': ['succeed'],
-  'job.failed': ['fail', 'lease-expired', 'deadline'],
-  'job.retried': ['retry'],
-  'job.released': ['release'],
-  'job.waiting': ['wait', 'claim'],
-  'job.woken': ['wake'],
-  'job.lost': ['lease-expired'],
-  'job.canceled': ['cancel'],
-  'job.cancel-requested': ['cancel'],
-  'job.redriven': ['redrive'],
-}
-
 interface Step {
   readonly jobId: string
   readonly state: JobState
@@ -134,7 +119,9 @@ const isEdge = ({ type, fromState, toState, times }: Step): boolean => {
   if (type === null || toState === null) return false
   if (type === 'job.created') return fromState === null && toState === 'ready' && times === 1
   if (fromState === null || !jobStates.includes(fromState)) return false
-  return (verbs[type] ?? []).some((verb) => mayBecome(fromState, verb, toState))
+  return jobTable.moves.some(
+    ({ tells, from, to }) => tells === type && from.includes(fromState) && to === toState,
+  )
 }
 
 const brokenWalk = (jobId: string, steps: readonly Step[]): string[] => {

@@ -59,9 +59,9 @@ const tell = ({ type, fromState, toState, stage }: Step) => `${type} ${fromState
 const isBirth = ({ type, fromState }: Step) => type === 'entry.created' && fromState === null
 
 const isEdge = (step: Step): boolean => {
-  if (isBirth(step)) return ['waiting', 'blocked', 'conflict'].includes(step.toState)
+  if (isBirth(step)) return (entryTable.starts as readonly string[]).includes(step.toState)
   const event = step.type.slice('entry.'.length) as EntryEvent
-  return entryTable.some(
+  return entryTable.moves.some(
     (rule) =>
       rule.event === event &&
       step.fromState !== null &&

@@ -4,7 +4,6 @@ import { operationMatrix } from '../../src/domain/operation/matrix.ts'
 import {
   endedStates,
   type OperationState,
-  operationEvents,
   operationStates,
   operationTable,
 } from '../../src/domain/operation/state.ts'
@@ -162,8 +161,8 @@ const walks = async (db: Queryable): Promise<string[]> => {
 
 const isEdge = ({ type, fromState, toState, times }: Step): boolean => {
   if (toState === null || type !== `operation.${toState}` || times !== 1) return false
-  if (fromState === null) return toState === 'queued' || toState === 'pending'
-  return operationEvents.some((event) => operationTable[fromState][event] === toState)
+  if (fromState === null) return operationTable.starts.includes(toState)
+  return operationTable.moves.some(({ from, to }) => from.includes(fromState) && to === toState)
 }
 
 const tornWalk = (id: string, steps: readonly Step[]): string[] => {
@@ -202,12 +201,7 @@ const refusable: readonly OperationKind[] = ['hibernate', 'wake', 'restore', 'mi
  * a role has no right to the table in which what is broken is noted.
  */
 export const watchOperations = async (db: Db): Promise<void> => {
-  const edges = operationStates.flatMap((from) =>
-    operationEvents.flatMap((event) => {
-      const to = operationTable[from][event]
-      return to ? [`${from}>${to}`] : []
-    }),
-  )
+  const edges = operationTable.moves.flatMap(({ from, to }) => from.map((state) => `${state}>${to}`))
   await db.unsafe(`
     create schema watch;
     create table watch.broken (what text not null);

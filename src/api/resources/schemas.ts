@@ -36,7 +36,7 @@ export const laneName = z
 export const reasonText = z.string().trim().min(1, 'must say why').max(500)
 
 /** A comma-separated list in a query, each item one of `values`. */
-export const listQuery = <V extends string>(values: readonly [V, ...V[]]) => {
+export const listQuery = <V extends string>(values: readonly V[]) => {
   const known: ReadonlySet<string> = new Set(values)
   const split = (text: string) => text.split(',').map((item) => item.trim())
   return z

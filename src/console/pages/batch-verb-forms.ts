@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { PlanSummary } from '../../api/resources/plans.ts'
-import { applyBatchEvent, type BatchState } from '../../domain/migration/batch-table.ts'
+import { type BatchState, mayHappen } from '../../domain/migration/batch-table.ts'
 import { whatStays } from '../../domain/migration/reasons.ts'
 import { downBeforeHtml } from '../down-shown.ts'
 import { many } from '../shown.ts'
@@ -9,8 +9,7 @@ import type { BatchDetailSeen } from './batch.ts'
 
 /** What can be done about a batch in its state; whatever throws work away is said twice. */
 export const batchVerbForms = (batch: BatchDetailSeen, plan: PlanSummary | undefined): Html => {
-  const can = (event: 'start' | 'stop' | 'reset') =>
-    applyBatchEvent(batch.state as BatchState, event) !== undefined
+  const can = (event: 'start' | 'stop' | 'reset') => mayHappen(batch.state as BatchState, event)
   return html`${can('start') ? startForm(batch, plan) : ''}
 ${
   can('stop')

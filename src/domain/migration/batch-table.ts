@@ -1,52 +1,80 @@
+import { defineTable, type Move, transition } from '../state-table.ts'
+
 /** Instances that are migrated together, and what becomes of the whole. */
-export const batchStates = ['defined', 'running', 'stopped', 'finished', 'error'] as const
-export type BatchState = (typeof batchStates)[number]
+const states = {
+  defined: { says: 'It may be changed; nothing of it was begun.', starts: true },
+  running: { says: 'Its entries go on by themselves.' },
+  stopped: { says: 'Nothing new begins until it is started again.' },
+  finished: { says: 'Every entry has finished or was given up.', terminal: true },
+  error: { says: 'Its entries could not be made.', terminal: true },
+} as const
+export type BatchState = keyof typeof states
 
-export const batchEvents = ['start', 'stop', 'reset', 'finish', 'reopen', 'fail'] as const
-export type BatchEvent = (typeof batchEvents)[number]
+const events = ['start', 'stop', 'finish', 'reopen', 'fail', 'reset'] as const
+export type BatchEvent = (typeof events)[number]
 
-interface BatchRule {
-  readonly event: BatchEvent
-  readonly from: readonly BatchState[]
+interface BatchMove extends Move<BatchState, BatchEvent> {
   readonly to: BatchState
-  readonly says: string
+  /** The type of the event that the history gets. */
+  readonly tells: `batch.${string}`
 }
 
-/** Every transition of a batch; what is not here is refused. */
-export const batchTable: readonly BatchRule[] = [
+const moves: readonly BatchMove[] = [
   {
     event: 'start',
     from: ['defined', 'stopped', 'error'],
     to: 'running',
+    cause: 'person',
+    tells: 'batch.started',
     says: 'Entries are made for instances that have none; the others go on where they were.',
   },
   {
     event: 'stop',
     from: ['running'],
     to: 'stopped',
+    cause: 'person',
+    tells: 'batch.stopped',
     says: 'What runs lets go at its next safe point; sources that are off stay off until the window ends.',
   },
   {
     event: 'finish',
     from: ['running'],
     to: 'finished',
+    cause: 'conductor',
+    tells: 'batch.finished',
     says: 'Every entry has finished or was given up; the message says when none was migrated.',
   },
   {
     event: 'reopen',
     from: ['finished'],
     to: 'running',
+    cause: 'person',
+    tells: 'batch.reopened',
     says: 'An entry is tried again.',
   },
-  { event: 'fail', from: ['running'], to: 'error', says: 'Nothing of it can go on; the message says why.' },
+  {
+    event: 'fail',
+    from: ['running'],
+    to: 'error',
+    cause: 'conductor',
+    tells: 'batch.failed',
+    says: 'Nothing of it can go on; the message says why.',
+  },
   {
     event: 'reset',
     from: ['running', 'stopped', 'finished', 'error'],
     to: 'defined',
+    cause: 'person',
+    tells: 'batch.reset',
     says: 'Its entries go, and what they made with them; finished machines stay.',
   },
 ]
 
-/** Where an event leads from here; undefined when it is refused. */
-export const applyBatchEvent = (state: BatchState, event: BatchEvent): BatchState | undefined =>
-  batchTable.find((rule) => rule.event === event && rule.from.includes(state))?.to
+/** Every move of a batch, drawn in `docs/migration.md`. */
+export const batchTable = defineTable({ subject: 'batch', states, events, moves })
+
+export const batchStates = batchTable.states
+
+/** Whether the table lets this happen here: for screens and answers. */
+export const mayHappen = (state: BatchState, event: BatchEvent): boolean =>
+  transition(batchTable, state, event) !== undefined

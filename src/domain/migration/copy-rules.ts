@@ -41,6 +41,7 @@ export const copyRules: readonly EntryRule[] = [
     from: ['idle'],
     in: ['background', 'final'],
     to: 'background-import',
+    cause: 'conductor',
     says: 'A first copy, or a top-up of what changed since the last one.',
   }),
   row({
@@ -56,6 +57,7 @@ export const copyRules: readonly EntryRule[] = [
     from: ['background-import', 'idle'],
     in: ['background', 'final'],
     to: 'idle',
+    cause: 'conductor',
     says: 'It was let go, or a platform could not be reached; it goes on from there.',
   }),
 ]

@@ -8,6 +8,7 @@ export const cutoverRules: readonly EntryRule[] = [
     in: ['background', 'final'],
     to: 'final-import',
     stage: 'final',
+    cause: 'conductor',
     says: 'Its window is open: the source is switched off and the rest is copied.',
   }),
   row({
@@ -23,6 +24,7 @@ export const cutoverRules: readonly EntryRule[] = [
     from: ['idle'],
     in: ['complete'],
     to: 'post-import',
+    cause: 'conductor',
     says: 'The copy is fitted to its new home.',
   }),
   row({

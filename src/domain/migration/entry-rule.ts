@@ -1,4 +1,5 @@
-import type { EntryStage, EntryState } from './entry.ts'
+import type { Move } from '../state-table.ts'
+import type { EntryPlace, EntryStage, EntryState } from './entry.ts'
 
 /**
  * What can happen to an entry. A person's verbs are among them: `cancel`, `retry`, `resolve`, `reset`. `let-go`: its
@@ -40,25 +41,22 @@ type SourceRule = 'keep' | 'start' | 'person'
 /** `asked`: as the person said (`cleanup`). */
 type TargetRule = 'keep' | 'destroy' | 'asked'
 
-export interface EntryRule {
-  readonly event: EntryEvent
-  readonly from: readonly EntryState[]
-  /** The stages it is possible in; none given: all. */
-  readonly in?: readonly EntryStage[]
-  readonly to: EntryState | 'gone'
-  /** None given: it stays. */
-  readonly stage?: EntryStage
+export interface EntryRule extends Move<EntryState, EntryEvent, EntryStage> {
   readonly source: SourceRule
   readonly target: TargetRule
   /** States from which a person must say `force`: hours of work, or the proof itself, are thrown away. */
   readonly force?: readonly EntryState[]
   /** And from wherever the source is off on our account. */
   readonly forceIfCommitted?: boolean
-  readonly says: string
+  /** Of an entry that goes: where it stands until what it left outside is put right. */
+  readonly leavesAs?: EntryPlace
 }
 
-/** A rule that leaves alone what it does not name. */
-export const row = (rule: Omit<EntryRule, 'source' | 'target'> & Partial<EntryRule>): EntryRule => ({
+type Optional = 'source' | 'target' | 'cause'
+
+/** A rule that leaves alone what it does not name; who sets it off is a worker, unless another is named. */
+export const row = (rule: Omit<EntryRule, Optional> & Partial<EntryRule>): EntryRule => ({
+  cause: 'worker',
   source: 'keep',
   target: 'keep',
   ...rule,

@@ -1,7 +1,8 @@
+import { defineTable, transition } from '../state-table.ts'
 import { copyRules } from './copy-rules.ts'
 import { cutoverRules } from './cutover-rules.ts'
-import { type EntryPlace, entryStages, entryStates, isCommitted } from './entry.ts'
-import type { EntryEvent, EntryRule } from './entry-rule.ts'
+import { type EntryPlace, entryMeanings, entryStages, entryStates, isCommitted } from './entry.ts'
+import { type EntryEvent, type EntryRule, entryEvents } from './entry-rule.ts'
 import { setbackRules } from './setback-rules.ts'
 import { verbRules } from './verb-rules.ts'
 
@@ -11,7 +12,13 @@ export { type EntryEvent, type EntryRule, entryEvents } from './entry-rule.ts'
  * Every transition there is: the code applies it, the tests walk over all pairs of it, the documents draw it
  * (docs/migration.md) and the console offers what it allows. What is not here is refused.
  */
-export const entryTable: readonly EntryRule[] = [...copyRules, ...cutoverRules, ...setbackRules, ...verbRules]
+export const entryTable = defineTable({
+  subject: 'entry',
+  states: entryMeanings,
+  stages: entryStages,
+  events: entryEvents,
+  moves: [...copyRules, ...cutoverRules, ...setbackRules, ...verbRules],
+})
 
 export interface EntryStep {
   readonly rule: EntryRule
@@ -29,12 +36,7 @@ export const applyEntryEvent = (
   event: EntryEvent,
   options: { readonly force?: boolean } = {},
 ): EntryAnswer => {
-  const rule = entryTable.find(
-    (candidate) =>
-      candidate.event === event &&
-      candidate.from.includes(place.state) &&
-      (candidate.in ?? entryStages).includes(place.stage),
-  )
+  const rule = transition(entryTable, place.state, event, place.stage)
   if (!rule) return { allowed: false, why: 'not-from-here', from: place }
   const guarded = rule.force?.includes(place.state) || (rule.forceIfCommitted === true && isCommitted(place))
   if (guarded && !options.force) return { allowed: false, why: 'needs-force', from: place }

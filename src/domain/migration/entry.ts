@@ -1,19 +1,22 @@
+import type { StateMeaning } from '../state-table.ts'
+
 /** One instance's journey in one batch. The words are those of the tools that operators come from. */
-export const entryStates = [
-  'blocked',
-  'waiting',
-  'creating',
-  'background-import',
-  'idle',
-  'final-import',
-  'post-import',
-  'worker-done',
-  'finished',
-  'error',
-  'canceled',
-  'conflict',
-] as const
-export type EntryState = (typeof entryStates)[number]
+export const entryMeanings = {
+  blocked: { says: 'Something keeps it from starting that heals by itself.', starts: true },
+  waiting: { says: 'It waits for its place on a target.', starts: true },
+  creating: { says: 'Its machine is being defined on the target.' },
+  'background-import': { says: 'Its disks are copied while the source runs.' },
+  idle: { says: 'It rests until the next copy, or until its cutover.' },
+  'final-import': { says: 'Its source is off, and the rest is copied.' },
+  'post-import': { says: 'The copy is fitted to its new home.' },
+  'worker-done': { says: 'The copy is ready and is being verified.' },
+  finished: { says: 'It is migrated.', terminal: true },
+  error: { says: 'It cannot go on by itself.', terminal: true },
+  canceled: { says: 'A person gave it up.', terminal: true },
+  conflict: { says: 'A person has to decide.', starts: true },
+} as const satisfies Record<string, StateMeaning>
+export type EntryState = keyof typeof entryMeanings
+export const entryStates = Object.keys(entryMeanings) as EntryState[]
 
 /**
  * How far the copy has come, whatever the state says. `background`: no first copy yet. `final`: a copy is there, and
@@ -44,7 +47,7 @@ export const isMigrating = isOneOf(
 )
 
 /** Nothing more happens by itself, and nothing of it is under way. */
-export const hasEnded = isOneOf('finished', 'error', 'canceled')
+export const hasEnded = (state: EntryState): boolean => 'terminal' in entryMeanings[state]
 
 /** Something will happen to it without a person; where it is blocked, once the cause is gone. */
 export const goesOnByItself = (state: EntryState): boolean => !hasEnded(state) && state !== 'conflict'

@@ -8,6 +8,7 @@ export const setbackRules: readonly EntryRule[] = [
     in: ['final'],
     to: 'idle',
     source: 'start',
+    cause: 'conductor',
     says: 'Its window closed during the final import, or the work was called off: the source runs again.',
   }),
   row({
@@ -17,6 +18,7 @@ export const setbackRules: readonly EntryRule[] = [
     to: 'idle',
     stage: 'final',
     source: 'start',
+    cause: 'conductor',
     says: 'Its window closed after the final import: the source runs again and the copy is stale.',
   }),
   row({
@@ -27,6 +29,7 @@ export const setbackRules: readonly EntryRule[] = [
     stage: 'background',
     source: 'start',
     target: 'destroy',
+    cause: 'conductor',
     says: 'Its window closed when the copy had been changed already: it begins anew.',
   }),
   row({
@@ -36,6 +39,7 @@ export const setbackRules: readonly EntryRule[] = [
     to: 'conflict',
     stage: 'final',
     source: 'start',
+    cause: 'conductor',
     says: 'Its window closed before a person decided: the source runs again and the copy is stale.',
   }),
   row({
@@ -44,6 +48,7 @@ export const setbackRules: readonly EntryRule[] = [
     in: ['background'],
     to: 'error',
     source: 'start',
+    cause: 'conductor',
     says: 'It cannot go on by itself; the message says why.',
   }),
   row({
@@ -53,6 +58,7 @@ export const setbackRules: readonly EntryRule[] = [
     to: 'error',
     stage: 'final',
     source: 'start',
+    cause: 'conductor',
     says: 'It cannot go on by itself; the message says why. What was copied is kept.',
   }),
 ]

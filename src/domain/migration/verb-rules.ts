@@ -21,6 +21,7 @@ export const verbRules: readonly EntryRule[] = [
     source: 'start',
     target: 'asked',
     force: ['post-import', 'worker-done'],
+    cause: 'person',
     says: 'A person gave it up.',
   }),
   row({
@@ -30,6 +31,7 @@ export const verbRules: readonly EntryRule[] = [
     stage: 'background',
     source: 'start',
     target: 'asked',
+    cause: 'person',
     says: 'It was given up before: what is left of it on the target is taken away.',
   }),
   row({
@@ -38,6 +40,7 @@ export const verbRules: readonly EntryRule[] = [
     to: 'waiting',
     stage: 'background',
     source: 'start',
+    cause: 'person',
     says: 'A person wants it tried again: everything is checked anew, and what is there of ours is taken over.',
   }),
   row({
@@ -45,6 +48,7 @@ export const verbRules: readonly EntryRule[] = [
     from: ['conflict'],
     in: ['background'],
     to: 'waiting',
+    cause: 'person',
     says: 'A person lets it through.',
   }),
   row({
@@ -53,6 +57,7 @@ export const verbRules: readonly EntryRule[] = [
     in: ['final'],
     to: 'idle',
     source: 'start',
+    cause: 'person',
     says: 'A person has decided; the source has run since, so a new final import comes first.',
   }),
   row({
@@ -60,6 +65,7 @@ export const verbRules: readonly EntryRule[] = [
     from: ['conflict'],
     in: ['complete'],
     to: 'worker-done',
+    cause: 'person',
     says: 'A person has decided: everything is verified once more.',
   }),
   row({
@@ -80,13 +86,16 @@ export const verbRules: readonly EntryRule[] = [
     to: 'gone',
     source: 'start',
     target: 'destroy',
+    leavesAs: { state: 'canceled', stage: 'background' },
     forceIfCommitted: true,
+    cause: 'person',
     says: 'The batch begins from nothing; what is finished stays as it is.',
   }),
   row({
     event: 'reset',
     from: ['finished'],
     to: 'gone',
+    cause: 'person',
     says: 'The batch begins from nothing; the finished machine stays.',
   }),
 ]

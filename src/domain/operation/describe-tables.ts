@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { describeMoves, describeStates, drawStateTable, listed } from '../draw-state-table.ts'
 import { fillPage } from '../fill-page.ts'
 import { tokenClasses } from '../job/token.ts'
 import { applicability, type RunPolicy, runPolicies } from './applicability.ts'
@@ -15,14 +16,13 @@ import { type OperationVariant, operationKinds, operationVariants, variantText }
 import { supersedes } from './matrix.ts'
 import { operationParams } from './params.ts'
 import { type OperationReason, operationReasons, type ReasonText } from './reasons.ts'
-import { hasEnded, operationStates, operationTable } from './state.ts'
+import { operationTable } from './state.ts'
 import { usualTimes } from './times.ts'
 
 const row = (...cells: readonly string[]): string => `| ${cells.join(' | ')} |`
 const table = (head: readonly string[], rows: readonly (readonly string[])[]): string =>
   [row(...head), `|${'---|'.repeat(head.length)}`, ...rows.map((cells) => row(...cells))].join('\n')
 const code = (text: string): string => `\`${text}\``
-const codes = (texts: readonly string[]): string => texts.map(code).join(', ')
 
 const paramNames = (kind: (typeof operationKinds)[number]): string => {
   const { properties = {}, required = [] } = z.toJSONSchema(operationParams[kind], { io: 'input' }) as {
@@ -51,10 +51,10 @@ const [older, newer] = [operationVariants.filter(givesWay), operationVariants.fi
 
 const applicabilityRows = operationKinds.map((kind) => {
   const rule = applicability[kind]
-  const forced = rule.forcedPhases ? `; with force also ${codes(rule.forcedPhases)}` : ''
+  const forced = rule.forcedPhases ? `; with force also ${listed(rule.forcedPhases)}` : ''
   return [
     code(kind),
-    `${codes(rule.phases)}${forced}`,
+    `${listed(rule.phases)}${forced}`,
     ...runPolicies.map((policy: RunPolicy) => (rule.policies.includes(policy) ? 'yes' : '')),
   ]
 })
@@ -71,22 +71,6 @@ const wordCells = (reason: OperationReason, family: 'moves' | 'others'): string[
 }
 
 const slotClasses = ['host-outbound-moves', 'host-inbound-moves', 'host-move-syncs', 'target-moves'] as const
-
-const drawStates = (): string[] => {
-  const edges = new Map<string, string[]>()
-  for (const from of operationStates)
-    for (const [event, to] of Object.entries(operationTable[from]))
-      edges.set(`${from} --> ${to}`, [...(edges.get(`${from} --> ${to}`) ?? []), event])
-  return [
-    '```mermaid',
-    'stateDiagram-v2',
-    '  [*] --> pending',
-    '  [*] --> queued',
-    ...[...edges].map(([edge, events]) => `  ${edge}: ${events.join(', ')}`),
-    ...operationStates.filter(hasEnded).map((state) => `  ${state} --> [*]`),
-    '```',
-  ]
-}
 
 /** The parts of docs/operations.md that are made of the tables, by name. */
 export const operationTables = (): Readonly<Record<string, string>> => ({
@@ -110,16 +94,10 @@ export const operationTables = (): Readonly<Record<string, string>> => ({
     applicabilityRows,
   ),
   states: [
-    ...drawStates(),
-    '',
-    table(
-      ['State', 'Goes to'],
-      operationStates.map((state) => [
-        code(state),
-        codes([...new Set(Object.values(operationTable[state]))]) || 'nowhere: it has ended',
-      ]),
-    ),
-  ].join('\n'),
+    drawStateTable(operationTable),
+    describeStates(operationTable),
+    describeMoves(operationTable),
+  ].join('\n\n'),
   reasons: table(
     ['Reason', 'What it means', 'What ends it, or what to do', 'Asked again later, it may succeed'],
     Object.entries(reasons).map(([reason, { title, remedy, retryable }]) => [

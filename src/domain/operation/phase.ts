@@ -18,6 +18,9 @@ export const machinePhases = [
 ] as const
 export type MachinePhase = (typeof machinePhases)[number]
 
+/** Why nobody can tell whether a machine runs. */
+export const hostIsSilent = 'Its host does not answer.'
+
 export interface MachineSeen {
   /** Unknown: its host does not answer. */
   readonly power: PowerState | 'unknown'

@@ -1,83 +1,76 @@
-/** The states of an operation. */
-export const operationStates = [
-  /** Behind another one of its machine. */
-  'queued',
-  /** Its turn has come; nothing was asked of the platform yet. */
-  'pending',
-  'running',
-  'completed',
-  'failed',
-  'canceled',
-  /** A newer one took its place. */
-  'superseded',
-] as const
-export type OperationState = (typeof operationStates)[number]
+import { defineTable, type Move } from '../state-table.ts'
 
-export const operationEvents = [
-  'promote',
-  'begin',
-  'complete',
-  'fail',
-  'cancel',
-  'supersede',
-  'expire',
-] as const
-export type OperationEvent = (typeof operationEvents)[number]
+const states = {
+  queued: { says: 'Behind another operation of its machine.', starts: true },
+  pending: { says: 'Its turn has come; nothing was asked of the platform yet.', starts: true },
+  running: { says: 'The platform was asked for it.' },
+  completed: { says: 'The machine is as it was asked to be.', terminal: true },
+  failed: { says: 'It did not come about; its reason says why.', terminal: true },
+  canceled: { says: 'A person gave it up.', terminal: true },
+  superseded: { says: 'A newer operation took its place.', terminal: true },
+} as const
+export type OperationState = keyof typeof states
 
-/** Every transition there is. What is not here does not happen. */
-export const operationTable: Readonly<
-  Record<OperationState, Readonly<Partial<Record<OperationEvent, OperationState>>>>
-> = {
-  queued: { promote: 'pending', expire: 'failed', cancel: 'canceled', fail: 'failed' },
-  pending: {
-    begin: 'running',
-    fail: 'failed',
-    cancel: 'canceled',
-    supersede: 'superseded',
-    expire: 'failed',
-  },
-  running: {
-    complete: 'completed',
-    fail: 'failed',
-    cancel: 'canceled',
-    supersede: 'superseded',
-    expire: 'failed',
-  },
-  completed: {},
-  failed: {},
-  canceled: {},
-  superseded: {},
-}
-
-/** Where an event finds an operation, and where it leads. */
-export interface Transition {
-  readonly from: readonly OperationState[]
-  readonly to: OperationState
-}
-
-/**
- * What the table says of an event; `seen`: of an operation in that state alone. What the table does not have is a
- * mistake of whoever asks for it.
- */
-export const transitionOf = (event: OperationEvent, seen?: OperationState): Transition => {
-  const from = operationStates.filter((state) => operationTable[state][event] && (seen ?? state) === state)
-  const [to, ...others] = new Set(from.map((state) => operationTable[state][event]))
-  if (to === undefined || others.length > 0)
-    throw new Error(`No operation ${seen === undefined ? '' : `that is ${seen} `}can ${event}.`)
-  return { from, to }
-}
+const events = ['promote', 'begin', 'complete', 'fail', 'cancel', 'supersede', 'expire'] as const
+export type OperationEvent = (typeof events)[number]
 
 /** At most one operation of a machine is active; any number may be queued behind it. */
 export const activeStates = ['pending', 'running'] as const satisfies readonly OperationState[]
-export const endedStates = [
-  'completed',
-  'failed',
-  'canceled',
-  'superseded',
-] as const satisfies readonly OperationState[]
+const open = ['queued', ...activeStates] as const
+
+const moves: readonly Move<OperationState, OperationEvent>[] = [
+  {
+    event: 'promote',
+    from: ['queued'],
+    to: 'pending',
+    cause: 'conductor',
+    says: 'Nobody is at the machine any more: its turn has come.',
+  },
+  {
+    event: 'begin',
+    from: ['pending'],
+    to: 'running',
+    cause: 'worker',
+    says: 'A worker is about to ask the platform.',
+  },
+  {
+    event: 'complete',
+    from: ['running'],
+    to: 'completed',
+    cause: 'worker',
+    says: 'The platform has done it.',
+  },
+  {
+    event: 'fail',
+    from: open,
+    to: 'failed',
+    cause: 'worker',
+    says: 'It cannot be done; while it queues: nobody may do it there any more.',
+  },
+  { event: 'cancel', from: open, to: 'canceled', cause: 'person', says: 'A person gave it up.' },
+  {
+    event: 'supersede',
+    from: activeStates,
+    to: 'superseded',
+    cause: 'person',
+    says: 'A newer operation that may do so took its place.',
+  },
+  {
+    event: 'expire',
+    from: open,
+    to: 'failed',
+    cause: 'conductor',
+    says: 'Its turn did not come in time, or it took longer than it was given.',
+  },
+]
+
+/** Every move of an operation, drawn in `docs/operations.md`. */
+export const operationTable = defineTable({ subject: 'operation', states, events, moves })
+
+export const operationStates = operationTable.states
+export const endedStates = operationTable.terminal
 
 export const isActive = (state: OperationState): boolean =>
   (activeStates as readonly OperationState[]).includes(state)
 
-export const hasEnded = (state: OperationState): boolean =>
-  (endedStates as readonly OperationState[]).includes(state)
+export const hasEnded = (state: OperationState): boolean => endedStates.includes(state)

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { inOrder } from '../../../db/queries/in-order.ts'
 import { releaseReasons } from '../../../src/domain/job/release.ts'
-import { jobEvents, jobStates, jobTransitions, terminalStates } from '../../../src/domain/job/state.ts'
+import { jobTable } from '../../../src/domain/job/state.ts'
 import { fullTokens } from '../../../src/ledger/admission.ts'
 import { bellId } from '../../../src/ledger/bell.ts'
 import { windowFor } from '../../../src/ledger/relay.ts'
@@ -91,8 +91,8 @@ describe('docs/jobs.md', () => {
     const edges = drawn
       .filter(({ from, to }) => from !== '[*]' && to !== '[*]')
       .flatMap(({ from, to, events }) => events.split(', ').map((event) => `${from} ${event} ${to}`))
-    const table = jobStates.flatMap((from) =>
-      jobEvents.flatMap((event) => (jobTransitions[from][event] ?? []).map((to) => `${from} ${event} ${to}`)),
+    const table = jobTable.moves.flatMap(({ from, event, to }) =>
+      from.map((state) => `${state} ${event} ${to}`),
     )
     expect(edges.sort()).toEqual(table.sort())
   })
@@ -106,6 +106,6 @@ describe('docs/jobs.md', () => {
     const outside = drawn
       .filter(({ from, to }) => from === '[*]' || to === '[*]')
       .map(({ from, to }) => `${from} ${to}`)
-    expect(outside.sort()).toEqual(['[*] ready', ...terminalStates.map((state) => `${state} [*]`)].sort())
+    expect(outside.sort()).toEqual(['[*] ready', ...jobTable.terminal.map((state) => `${state} [*]`)].sort())
   })
 })

@@ -1,11 +1,7 @@
 import { expect, test } from 'vitest'
 import { answerVerb } from '../../../src/domain/migration/answer-verb.ts'
-import { applyBatchEvent, batchEvents, batchStates } from '../../../src/domain/migration/batch-table.ts'
-import {
-  answersAt,
-  fillMigrationPage,
-  reachablePlaces,
-} from '../../../src/domain/migration/describe-table.ts'
+import { batchStates, batchTable } from '../../../src/domain/migration/batch-table.ts'
+import { answersAt, reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
 import {
   type EntryPlace,
   entryStages,
@@ -17,9 +13,9 @@ import {
   applyEntryEvent,
   type EntryEvent,
   entryEvents,
-  entryTable,
   entryVerbs,
 } from '../../../src/domain/migration/entry-table.ts'
+import { transition } from '../../../src/domain/state-table.ts'
 import { readSource } from '../sources.ts'
 
 const places: EntryPlace[] = entryStates.flatMap((state) => entryStages.map((stage) => ({ state, stage })))
@@ -36,11 +32,6 @@ const steps = all.flatMap(({ place, event, force, answer }) =>
 )
 const told = (found: readonly { place: EntryPlace; event: EntryEvent }[]) =>
   found.map(({ place, event }) => `${event} at ${name(place)}`)
-
-test('docs/migration.md says what the tables say', () => {
-  const page = readSource('docs/migration.md')
-  expect(fillMigrationPage(page) === page, 'run `npm run docs:migration`').toBe(true)
-})
 
 test('the page has a row for every place that can be, with every event that is possible there', () => {
   const page = readSource('docs/migration.md')
@@ -73,38 +64,6 @@ test('exactly these places can be come to', () => {
     'conflict/final',
     'conflict/complete',
   ])
-})
-
-test('there is at most one rule for an event at a place', () => {
-  expect(all.length).toBe(12 * 3 * 22 * 2)
-  const twice = places.flatMap((place) =>
-    entryEvents
-      .filter(
-        (event) =>
-          entryTable.filter(
-            (rule) =>
-              rule.event === event &&
-              rule.from.includes(place.state) &&
-              (rule.in ?? entryStages).includes(place.stage),
-          ).length > 1,
-      )
-      .map((event) => ({ place, event })),
-  )
-  expect(told(twice)).toEqual([])
-})
-
-test('every rule is used by a place that can be', () => {
-  const used = new Set(
-    reachablePlaces().flatMap((place) =>
-      entryEvents.flatMap((event) => {
-        const answer = applyEntryEvent(place, event, { force: true })
-        return answer.allowed ? [answer.rule] : []
-      }),
-    ),
-  )
-  expect(entryTable.filter((rule) => !used.has(rule)).map(({ event, from }) => `${event} ${from}`)).toEqual(
-    [],
-  )
 })
 
 // promise: source-given-back
@@ -302,10 +261,10 @@ const batchAnswers = {
   reset: { running: 'defined', stopped: 'defined', finished: 'defined', error: 'defined' },
 } as const
 
-test.each(batchEvents)('a batch answers to %s in every state', (event) => {
+test.each(batchTable.events)('a batch answers to %s in every state', (event) => {
   const answers = Object.fromEntries(
     batchStates.flatMap((state) => {
-      const to = applyBatchEvent(state, event)
+      const to = transition(batchTable, state, event)?.to
       return to ? [[state, to]] : []
     }),
   )

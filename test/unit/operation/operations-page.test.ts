@@ -4,7 +4,6 @@ import { expect, test } from 'vitest'
 import { z } from 'zod'
 import { optionsOfKind } from '../../../src/cli/commands/operation/operation-options.ts'
 import { commands } from '../../../src/cli/commands.ts'
-import { fillOperationsPage } from '../../../src/domain/operation/describe-tables.ts'
 import { mayForce, operationKinds } from '../../../src/domain/operation/kinds.ts'
 import { operationMatrix } from '../../../src/domain/operation/matrix.ts'
 import { operationParams } from '../../../src/domain/operation/params.ts'
@@ -13,10 +12,6 @@ import { timeBounds, usualTimes } from '../../../src/domain/operation/times.ts'
 import { repositoryRoot } from '../../support/processes.ts'
 
 const page = readFileSync(join(repositoryRoot, 'docs', 'operations.md'), 'utf8')
-
-test('docs/operations.md shows the tables as they are: npm run docs:operations', () => {
-  expect(page).toBe(fillOperationsPage(page))
-})
 
 test('the page names every reason with what ends it, and every pair that gives way', () => {
   for (const [reason, { title, remedy }] of Object.entries(operationReasons))

@@ -1,0 +1,9 @@
+import { describeMoves, describeStates, drawStateTable } from '../draw-state-table.ts'
+import { fillPage } from '../fill-page.ts'
+import { jobTable } from './state.ts'
+
+/** docs/jobs.md with its made parts as they should be. */
+export const fillJobsPage = (page: string): string =>
+  fillPage(page, {
+    states: [drawStateTable(jobTable), describeStates(jobTable), describeMoves(jobTable)].join('\n\n'),
+  })

@@ -1,0 +1,10 @@
+import { fillJobsPage } from '../../src/domain/job/describe-states.ts'
+import { fillMigrationPage } from '../../src/domain/migration/describe-table.ts'
+import { fillOperationsPage } from '../../src/domain/operation/describe-tables.ts'
+
+/** Pages of `docs/` with parts that are made of the tables of the code. */
+export const tablePages: Readonly<Record<string, (page: string) => string>> = {
+  'jobs.md': fillJobsPage,
+  'migration.md': fillMigrationPage,
+  'operations.md': fillOperationsPage,
+}
