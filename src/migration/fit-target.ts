@@ -1,7 +1,7 @@
 import { DroverError } from '../errors.ts'
+import { again } from '../platforms/again.ts'
 import type { MachineChange, NewNic } from '../platforms/ports/machines.ts'
 import { portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from './copy/copy-task.ts'
 import { type Journey, placementOf } from './journey.ts'
 import { isOwn } from './own-target.ts'

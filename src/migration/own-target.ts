@@ -1,11 +1,11 @@
 import type { Queryable } from '../../db/client.ts'
 import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import { DroverError } from '../errors.ts'
+import { awaitTasks, type Begun, begunBy } from '../ledger/ended-task.ts'
+import { again } from '../platforms/again.ts'
 import type { Call } from '../platforms/call.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
-import { awaitTasks, type Begun, begunBy } from './under-way.ts'
 
 /** The tag that tells whose a machine is: an entry's id, which nobody else has. */
 export const entryTag = 'drover.entry'

@@ -5,10 +5,11 @@ import { loadSiteById } from '../../db/queries/load-site.ts'
 import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
+import { awaitTasks } from '../ledger/ended-task.ts'
 import type { Undoer } from '../ledger/job.ts'
+import { again } from '../platforms/again.ts'
 import type { Call } from '../platforms/call.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import { sameMachine, startSource } from './give-back.ts'
 import { proveTargetOff, startsOf } from './own-target.ts'
 import {
@@ -18,7 +19,6 @@ import {
   type SourceStopUndo,
   stopsOf,
 } from './source-stops.ts'
-import { awaitTasks } from './under-way.ts'
 import { watchSource } from './watch-source.ts'
 
 const undoMs = 50_000

@@ -1,6 +1,6 @@
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { again } from '../../migration/copy/again.ts'
+import { again } from '../../platforms/again.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'

@@ -1,4 +1,4 @@
-import { again } from '../../migration/copy/again.ts'
+import { again } from '../../platforms/again.ts'
 import { portOf } from '../../platforms/ports.ts'
 import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
 

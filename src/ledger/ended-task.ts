@@ -1,9 +1,9 @@
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
+import { again } from '../platforms/again.ts'
 import type { Call } from '../platforms/call.ts'
 import type { TasksOf, TaskVerb } from '../platforms/ports/task.ts'
-import { again } from './copy/again.ts'
 
 /** A call that began work of a platform, or may have: the work goes on when the job that asked for it has ended. */
 export interface Begun {

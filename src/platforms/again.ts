@@ -1,6 +1,6 @@
-import { systemClock } from '../../clock.ts'
-import { limits } from '../../config.ts'
-import { type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
+import { systemClock } from '../clock.ts'
+import { limits } from '../config.ts'
+import { type PlatformCode, PlatformError } from './platform-error.ts'
 
 const pausesMs = [100, 400, 1_600]
 
