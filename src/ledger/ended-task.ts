@@ -3,7 +3,14 @@ import { systemClock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
 import { again } from '../platforms/again.ts'
 import type { Call } from '../platforms/call.ts'
-import type { TasksOf, TaskVerb } from '../platforms/ports/task.ts'
+import type { Found, TasksOf, TaskTrace, TaskVerb } from '../platforms/ports/task.ts'
+import { findOlderTasks } from './older-tasks.ts'
+
+/**
+ * The end of what a job began at a platform, for whoever comes after it: an undo, a withdrawal, another operation. A
+ * task outlives its job, so nothing is concluded from what is seen of a machine, and nothing is taken back, while ours
+ * may still be at work on it.
+ */
 
 /** A call that began work of a platform, or may have: the work goes on when the job that asked for it has ended. */
 export interface Begun {
@@ -16,7 +23,8 @@ export interface Begun {
 export const begunBy = ({ name, externalId }: EffectRow): Begun => ({ name, taskId: externalId })
 
 interface AskedTasks {
-  readonly machine: string
+  /** What they work on; not given where they make it. */
+  readonly machine?: string
   readonly begun: readonly Begun[]
   /** What all of them were to do: where tasks are known by their machine alone, work of another sort is another's. */
   readonly verb?: TaskVerb | undefined
@@ -32,7 +40,7 @@ export const isUnderWay = async (
   { machine, begun, verb }: AskedTasks,
 ): Promise<boolean> => {
   for (const { name, taskId } of begun) {
-    const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
+    const trace = traceOf({ name, taskId }, { machine, verb })
     const found = await again(call.signal, () => tasks.findTask(call, trace))
     if (!found.found) continue
     const { state } = await again(call.signal, () => found.value.status(call))
@@ -41,15 +49,23 @@ export const isUnderWay = async (
   return false
 }
 
-const lookMs = 250
+const traceOf = (
+  { name, taskId }: Begun,
+  { machine, verb }: { readonly machine?: string | undefined; readonly verb?: TaskVerb | undefined },
+): TaskTrace => ({
+  name,
+  verb,
+  ...(machine === undefined ? {} : { machine }),
+  ...(taskId === null ? {} : { taskId }),
+})
 
-/** Waits until the platform is at none of these any more; throws when that takes longer than `patienceMs`. */
-export const awaitTasks = async (
-  tasks: TasksOf,
-  call: Call,
-  asked: AskedTasks & { readonly patienceMs: number },
-): Promise<void> => {
-  const until = systemClock.monotonicMs() + asked.patienceMs
+const lookMs = 250
+/** An undo has a minute in all. What takes longer stays owed, and is looked at again later. */
+const patienceMs = 30_000
+
+/** Waits until the platform is at none of these any more; throws when that takes too long. */
+export const awaitTasks = async (tasks: TasksOf, call: Call, asked: AskedTasks): Promise<void> => {
+  const until = systemClock.monotonicMs() + patienceMs
   while (await isUnderWay(tasks, call, asked)) {
     if (systemClock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
     await systemClock.sleep(lookMs, call.signal)
@@ -57,7 +73,50 @@ export const awaitTasks = async (
   }
 }
 
-const stillUnderWay = (machine: string): DroverError =>
+interface OfEffect {
+  readonly effect: EffectRow
+  readonly machine?: string
+  readonly verb?: TaskVerb | undefined
+}
+
+/** Waits until what an effect began has come to its end, however it ended. An undo acts after this, and not before. */
+export const awaitTaskOf = async (tasks: TasksOf, call: Call, asked: OfEffect): Promise<void> => {
+  const { effect, ...of } = asked
+  const older = await again(call.signal, () => findOlderTasks(tasks, call, asked))
+  const begun = older?.map((name) => ({ name, taskId: null })) ?? [begunBy(effect)]
+  await awaitTasks(tasks, call, { ...of, begun })
+}
+
+/**
+ * The same, and tells what it made; not found: nothing has come of it. It throws while that cannot be told: then it is
+ * looked at again later.
+ */
+export const resultOfTask = async (
+  tasks: TasksOf,
+  call: Call,
+  asked: OfEffect,
+): Promise<Found<string | null>> => {
+  await awaitTaskOf(tasks, call, asked)
+  const trace = traceOf(begunBy(asked.effect), asked)
+  const found = await again(call.signal, () => tasks.findTask(call, trace))
+  if (!found.found) return found
+  const seen = await again(call.signal, () => found.value.status(call))
+  if (seen.state === 'succeeded') return { found: true, value: seen.result }
+  if (seen.state === 'failed') return { found: false }
+  // Where tasks are known by their machine alone, somebody else's may have begun after ours had ended.
+  throw another(asked)
+}
+
+const another = ({ effect, machine = effect.platform }: OfEffect): DroverError =>
+  new DroverError({
+    code: 'task-under-way',
+    class: 'transient',
+    message: `The platform is at work on ${machine}, and whose work that is cannot be told.`,
+    remedy: 'Nothing to do: it is looked at again.',
+    detail: { machine },
+  })
+
+const stillUnderWay = (machine = 'a new machine'): DroverError =>
   new DroverError({
     code: 'task-under-way',
     class: 'transient',

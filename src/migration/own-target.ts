@@ -52,8 +52,6 @@ export interface ProvenBy {
   readonly confirm: () => Promise<void> | void
 }
 
-const patienceMs = 30_000
-
 /**
  * Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. A
  * machine that is off while a start of it is under way is about to run: that is waited for first.
@@ -66,7 +64,7 @@ export const proveTargetOff = async (
 ): Promise<void> => {
   const power = portOf(platform, 'power')
   for (const machine of await ownMachines(platform, call, owned)) {
-    await awaitTasks(power, call, { machine, begun: starts, patienceMs })
+    await awaitTasks(power, call, { machine, begun: starts })
     const seen = await again(call.signal, () => power.power(call, machine))
     if (!seen.found || seen.value.state === 'off') continue
     await confirm()

@@ -89,7 +89,7 @@ const whatIsLeft = async (
 ): Promise<'nothing' | 'start-it'> => {
   if ((await sameMachine(platform, call, undo)) === 'gone') return 'nothing'
   const power = portOf(platform, 'power')
-  await awaitTasks(power, call, { machine: undo.ref, begun: stops, patienceMs })
+  await awaitTasks(power, call, { machine: undo.ref, begun: stops })
   const begunMs = systemClock.monotonicMs()
   for (;;) {
     const seen = await again(call.signal, () => power.power(call, undo.ref))

@@ -81,8 +81,6 @@ const create = async (
 const askMs = 30_000
 /** More than a job has tries. */
 const triesMax = 1_000
-/** A snapshot that takes longer to be made is looked for again later. */
-const patienceMs = 30_000
 
 /** Of the calls that were to make a snapshot, in the order in which they were made. */
 const callName = (snapshot: string, tries: number): string => `${snapshot}/${tries}`
@@ -115,7 +113,7 @@ const awaitMaking = async (
     const name = callName(asked.name, tries)
     const known = await again(call.signal, () => machines.findTask(call, { name, machine }))
     if (!known.found) return
-    await awaitTasks(machines, call, { machine, begun: [{ name, taskId: known.value.id }], patienceMs })
+    await awaitTasks(machines, call, { machine, begun: [{ name, taskId: known.value.id }] })
   }
 }
 

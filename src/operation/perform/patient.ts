@@ -108,7 +108,7 @@ export const note = (performance: Performance, { inLine, ...noted }: Noted): Pro
   })
 
 /** What a target takes on and fails at so often is no trouble that passes; each leaves an effect to look after. */
-const mostFailures = 10
+export const mostFailures = 10
 
 /** The error of a task that failed, or that it was one too many. */
 export const unlessTooMany = (error: Error, failures: number): Error =>

@@ -4,12 +4,13 @@ import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
 import { failedTasks, powerMachine, verbOf } from '../../inventory/power-machine.ts'
 import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
 import { patient, unlessTooMany } from './patient.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
@@ -115,7 +116,7 @@ export const awaitOperationPower = undoerOf(
   undoSchema,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
     const verb = undo.step && verbOf[undo.step]
-    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
+    const own = await resultOfTask(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
     confirm()
     if (own.found && undo.step === 'start' && undo.saved)
       await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })
