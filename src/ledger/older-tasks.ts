@@ -1,6 +1,8 @@
+import { findOpenEffects } from '../../db/queries/effects.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import type { Call } from '../platforms/call.ts'
 import type { TasksOf } from '../platforms/ports/task.ts'
+import type { PlatformTask, TaskContext } from './platform-task.ts'
 
 /** Of a task: what finds it at its platform. */
 type Named = Pick<EffectRow, 'kind' | 'name' | 'jobId'>
@@ -38,4 +40,30 @@ export const findOlderTasks = async (
     if (found.value.byMachine) break
   }
   return names
+}
+
+const callMs = 30_000
+
+/** A task under its older name. */
+interface OlderBegun {
+  readonly effect: string
+  /** Of its newest call. */
+  readonly name: string
+  readonly failed: number
+}
+
+/** What an older version began for this job and did not bring to its end: it is gone on with under its own name. */
+export const findOlderBegun = async (
+  { db, job, signal }: TaskContext,
+  { kind, older, tasks, machine }: PlatformTask,
+): Promise<OlderBegun | undefined> => {
+  // In its first turn nobody else can have begun it.
+  if (older === undefined || job.leaseEpoch <= 1) return undefined
+  const open = await findOpenEffects(db, job.id)
+  const effect = open.find((one) => one.kind === kind && one.name === older)
+  if (!effect) return undefined
+  const call = { signal, timeoutMs: callMs, name: older }
+  const names = (await findOlderTasks(tasks, call, { effect, machine })) ?? []
+  // Its tries were numbered from 0 on: the number after the newest is nobody's yet.
+  return { effect: older, name: names.at(-1) ?? older, failed: Math.max(0, names.length - 1) }
 }

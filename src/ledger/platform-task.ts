@@ -1,12 +1,11 @@
 import { z } from 'zod'
-import { findOpenEffects } from '../../db/queries/effects.ts'
 import { nextTaskStep, type TaskSeen, type TaskStep, taskName } from '../domain/job/task-step.ts'
-import { DroverError } from '../errors.ts'
 import type { Call } from '../platforms/call.ts'
 import { mayHaveHappened, PlatformError } from '../platforms/platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TasksOf, TaskVerb } from '../platforms/ports/task.ts'
 import type { JobContext } from './job.ts'
-import { findOlderTasks } from './older-tasks.ts'
+import { findOlderBegun } from './older-tasks.ts'
+import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
 
 /**
  * One durable task: work that a platform does by itself once it was asked, begun once over all turns of a job, found
@@ -47,7 +46,7 @@ export interface PlatformTask {
   readonly repeat?: TaskSeen['repeat']
   /** So many tasks may fail. Not given: as many as the job has tries. */
   readonly most?: number
-  /** How long one turn waits for it. */
+  /** How long one turn waits for it; 0: it only looks. */
   readonly turnMs?: number
   /** Where it is recorded; not given: in the checkpoint, under its part. */
   readonly record?: TaskRecord
@@ -74,17 +73,16 @@ export interface TaskRecord {
 export type TaskEnd =
   /** `byWord`: the very task that was asked for says so; else it is seen from what is there. */
   | { readonly type: 'ended'; readonly result: string | null; readonly byWord: boolean }
-  | { readonly type: 'working'; readonly percent: number | null }
+  | { readonly type: 'working'; readonly status: TaskStatus | null }
+  /** It failed, which is counted. */
+  | { readonly type: 'failed'; readonly error: Error }
   /** The platform does not know it any more and nothing has come of it: it is asked for again. */
   | { readonly type: 'lost' }
   /** The same of what is never repeated. */
   | { readonly type: 'unknown'; readonly taskId: string | null }
 
 /** What a task needs of its job. */
-export type TaskContext = Pick<
-  JobContext,
-  'job' | 'db' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'
->
+export type TaskContext = Pick<JobContext, 'job' | 'db' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'>
 
 const callMs = 30_000
 /** A turn is not spent on watching. */
@@ -111,14 +109,17 @@ const inCheckpoint = (ctx: TaskContext, part: string): TaskRecord => ({
 
 /**
  * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
- * is gone on from. A task that failed is counted, and its error thrown.
+ * is gone on from. A task that failed is counted, and the next turn begins it under the next name.
  */
 export const runTask = async (ctx: TaskContext, task: PlatformTask): Promise<TaskEnd> => {
   const record = task.record ?? inCheckpoint(ctx, task.part)
   const progress = record.read()
   if (progress.ended) return { type: 'ended', result: progress.result, byWord: false }
   const name = taskName(ctx.job.id, task.part, progress.failed)
-  const at = (await olderTask(ctx, task, record)) ?? { ctx, task, record, progress, name, effect: name }
+  const older = progress.failed === 0 ? await findOlderBegun(ctx, task) : undefined
+  const at: At = older
+    ? { ctx, task, record, ...older, progress: { ...progress, failed: older.failed } }
+    : { ctx, task, record, progress, name, effect: name }
   const taskId = await ask(at)
   return follow(at, taskId)
 }
@@ -135,6 +136,7 @@ export const finishTask = async (
     const end = await runTask(ctx, task)
     if (end.type === 'ended') return end.result
     if (end.type === 'working') throw takesLong(task)
+    if (end.type === 'failed') throw end.error
     if (end.type === 'unknown') throw forgotten(task)
     ctx.signal.throwIfAborted()
   }
@@ -156,26 +158,11 @@ interface At {
   readonly effect: string
 }
 
-/** What an older version has begun for this job and not brought to its end is gone on with under its own name. */
-const olderTask = async (
-  ctx: TaskContext,
-  task: PlatformTask,
-  record: TaskRecord,
-): Promise<At | undefined> => {
-  // This version would have recorded it, and in its first turn nobody else can have begun it.
-  if (task.older === undefined || record.read().failed > 0 || ctx.job.leaseEpoch <= 1) return undefined
-  const effects = await findOpenEffects(ctx.db, ctx.job.id)
-  const effect = effects.find(({ kind, name }) => kind === task.kind && name === task.older)
-  if (!effect) return undefined
-  const call = { signal: ctx.signal, timeoutMs: callMs, name: effect.name }
-  const names = await findOlderTasks(task.tasks, call, { effect, machine: task.machine })
-  const [name = effect.name] = names?.slice(-1) ?? []
-  // The names of its tries were the numbers from 0 on: the next one is nobody's.
-  const progress = { ...fresh, failed: Math.max(0, (names?.length ?? 0) - 1) }
-  return { ctx, task, record, progress, name, effect: effect.name }
-}
-
-const callOf = ({ ctx, name }: At, signal = ctx.signal): Call => ({ signal, timeoutMs: callMs, name })
+const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>, signal = ctx.signal): Call => ({
+  signal,
+  timeoutMs: callMs,
+  name,
+})
 
 const ask = async (at: At): Promise<string | null> => {
   const { ctx, task, effect } = at
@@ -219,13 +206,13 @@ const follow = async (at: At, taskId: string | null): Promise<TaskEnd> => {
     await record.write({ ...progress, ended: true, result: made })
     return { type: 'ended', result: made, byWord: result === undefined && handle?.id === taskId }
   }
-  if (step === 'follow') return { type: 'working', percent: status?.percent ?? null }
+  if (step === 'follow') return { type: 'working', status: status ?? null }
   if (step === 'outcome-unknown') return { type: 'unknown', taskId }
   await record.write({ ...progress, failed: progress.failed + 1 })
   await task.onNothing?.()
   const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
   if (step === 'give-up') throw failsAlways(error ?? forgotten(task), progress.failed + 1)
-  if (error) throw error
+  if (error) return { type: 'failed', error }
   return { type: 'lost' }
 }
 
@@ -261,73 +248,41 @@ const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | n
   }
 }
 
-type Sight = Pick<Decided, 'handle' | 'status'> & { readonly task: TaskSeen['task'] }
+type Sight = Pick<Decided, 'handle' | 'status'> & {
+  readonly task: TaskSeen['task']
+}
 
 const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Sight> => {
   const { task, name } = at
   const call = callOf(at)
-  const { machine, verb } = task
+  const { machine, verb, turnMs = shortTurnMs } = task
   const trace = { name, verb, ...(machine === undefined ? {} : { machine }) }
   const found = await task.tasks.findTask(call, taskId === null ? trace : { ...trace, taskId })
   if (!found.found) return { task: 'absent' }
   const handle = found.value
-  const isFollowed = recorded === 'asked' && !handle.byMachine
-  const status = isFollowed ? await awaitTask(at, handle) : await handle.status(call)
-  const { state } = status
-  const sight = state === 'queued' || state === 'running' ? 'working' : state
-  return { task: sight, handle, ...(handle.byMachine ? {} : { status }) }
-}
-
-/** Waits for it as long as a turn may; that the watching ended says nothing of the task itself. */
-const awaitTask = async (at: At, handle: TaskHandle): Promise<TaskStatus> => {
-  const call = callOf(at)
-  try {
-    const result = await handle.wait({ ...call, timeoutMs: at.task.turnMs ?? shortTurnMs })
-    return { id: handle.id, state: 'succeeded', percent: 100, result, error: null }
-  } catch (error) {
-    at.ctx.signal.throwIfAborted()
-    if (!(error instanceof PlatformError)) throw error
-    return handle.status(call)
+  if (recorded === 'asked' && !handle.byMachine && turnMs > 0) {
+    const result = await awaitTask(handle, { ...call, timeoutMs: turnMs })
+    if (result !== undefined)
+      return { task: 'succeeded', handle, status: { ...doneStatus, id: handle.id, result } }
+  }
+  const status = await handle.status(call)
+  const isWorking = status.state === 'queued' || status.state === 'running'
+  return {
+    task: isWorking ? 'working' : (status.state as 'succeeded' | 'failed'),
+    handle,
+    ...(handle.byMachine ? {} : { status }),
   }
 }
 
-const whereOf = ({ platform, machine }: PlatformTask): string =>
-  machine === undefined ? platform : `${machine} of ${platform}`
+const doneStatus = { state: 'succeeded', percent: 100, error: null } as const
 
-const anothers = (task: PlatformTask, handle: TaskHandle | undefined): PlatformError =>
-  new PlatformError({
-    code: 'platform-busy',
-    failure: 'refused',
-    message: `Task ${handle?.id ?? ''} is at work on ${whereOf(task)}, and whose it is cannot be told.`,
-    remedy: 'It is waited for. See the tasks of the platform.',
-    detail: { task: handle?.id ?? null },
-  })
-
-/** What is said of a task that was taken on, and of which nothing is known any more. */
-export const forgotten = (task: PlatformTask): DroverError =>
-  new DroverError({
-    code: 'outcome-unknown',
-    class: 'conflict',
-    message: `${task.platform} has taken "${task.part}" on${task.machine === undefined ? '' : ` for ${task.machine}`} and does not know its task any more: whether it was done cannot be told.`,
-    remedy: 'Look at the machine there. Ask again when it is not as you want it.',
-  })
-
-const takesLong = (task: PlatformTask): DroverError =>
-  new DroverError({
-    code: 'task-under-way',
-    class: 'environment',
-    message: `The platform is still at work on "${task.part}" at ${whereOf(task)}.`,
-    remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
-  })
-
-/** What a platform takes on and fails at so often is no trouble that passes. */
-const failsAlways = (error: Error, failures: number): DroverError =>
-  new DroverError(
-    {
-      code: 'failed',
-      class: 'permanent',
-      message: `The platform has taken it on and failed at it ${failures} times. ${error.message}`,
-      remedy: 'See the error, mend its cause, ask again.',
-    },
-    { cause: error },
-  )
+/** What it made; undefined: its watching ended, which says nothing of the task itself. */
+const awaitTask = async (handle: TaskHandle, call: Call): Promise<string | null | undefined> => {
+  try {
+    return await handle.wait(call)
+  } catch (error) {
+    call.signal.throwIfAborted()
+    if (!(error instanceof PlatformError)) throw error
+    return undefined
+  }
+}

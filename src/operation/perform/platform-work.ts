@@ -47,6 +47,7 @@ export const doWork = async (performance: Performance, work: PlatformWork): Prom
     ...(pastReturn ? { onNothing: () => noteReturn(performance, work, false) } : {}),
   })
   if (end.type === 'ended') return end
+  if (end.type === 'failed') throw end.error
   if (end.type === 'unknown') throw forgotten(performance, end.taskId)
   const wait = { type: 'wait', reason: 'in-progress', forMs: lookMs } as const
   if (end.type === 'lost')
@@ -55,7 +56,11 @@ export const doWork = async (performance: Performance, work: PlatformWork): Prom
       detail: `${doing} The platform has lost the task, and nothing has come of it: it is asked again.`,
     }
   const [from, to] = span
-  return { ...wait, detail: doing, progress: Math.floor(from + ((to - from) * (end.percent ?? 0)) / 100) }
+  return {
+    ...wait,
+    detail: doing,
+    progress: Math.floor(from + ((to - from) * (end.status?.percent ?? 0)) / 100),
+  }
 }
 
 const noteReturn = (performance: Performance, { doing }: PlatformWork, pastReturn: boolean): Promise<void> =>
