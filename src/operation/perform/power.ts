@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
-import { failedTasks, powerMachine, verbOf } from '../../inventory/power-machine.ts'
+import { powerMachine, verbOf } from '../../inventory/power-machine.ts'
 import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
 import { resultOfTask } from '../../ledger/ended-task.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
@@ -11,7 +11,7 @@ import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
 import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
-import { patient, unlessTooMany } from './patient.ts'
+import { mostFailures, patient } from './patient.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
@@ -34,6 +34,7 @@ export const powerPart = async (
     ref: machine.ref,
     part,
     mayStart: performance.mayStart,
+    most: mostFailures,
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
     isBooting: () =>
       wasStartedLately(ctx.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
@@ -42,9 +43,8 @@ export const powerPart = async (
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, saved: machine.savedState },
     },
   }).catch((error: unknown) => {
-    if (!(error instanceof DroverError)) throw error
-    if (error.code === 'instance-absent') throw machineGone(performance)
-    throw unlessTooMany(error, failedTasks(ctx.checkpointed?.[part]))
+    if (error instanceof DroverError && error.code === 'instance-absent') throw machineGone(performance)
+    throw error
   })
   if (outcome.type === 'done') return outcome
   return {
