@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import { DroverError } from '../errors.ts'
 import type { JobContext } from '../ledger/job.ts'
+import { runTask, type TaskRecord } from '../ledger/platform-task.ts'
 import type { Call } from '../platforms/call.ts'
 import { isUnsupported, PlatformError, saidNo } from '../platforms/platform-error.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
@@ -35,6 +36,8 @@ export interface PowerTask {
    * run of the machine that it is to end (`boot_id`) are added to `with`.
    */
   readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> } | null
+  /** So many of its tasks may fail; not given: as many as the job has tries. */
+  readonly most?: number
 }
 
 export type PowerOutcome =
@@ -54,12 +57,6 @@ const storedProgress = z.object({
 type Stored = z.infer<typeof storedProgress>
 
 const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false, failed: 0 }
-/** A task that an earlier turn or this one has begun. */
-interface Begun {
-  readonly name: string
-  readonly taskId: string | null
-  readonly verb: TaskVerb
-}
 
 const lookMs = 2_000
 const slowestLookMs = 10_000
@@ -108,12 +105,6 @@ const readProgress = ({ ctx, part }: PowerTask): Stored => {
   return parsed.success ? parsed.data : fresh
 }
 
-/** How many tasks of a power change have failed, from what was recorded of it. */
-export const failedTasks = (recorded: unknown): number => {
-  const parsed = storedProgress.safeParse(recorded)
-  return parsed.success ? parsed.data.failed : 0
-}
-
 const record = ({ ctx, part }: PowerTask, progress: Stored): Promise<void> =>
   ctx.checkpoint({ ...ctx.checkpointed, [part]: progress })
 
@@ -136,26 +127,33 @@ const look = async (task: PowerTask): Promise<PowerFacts> => {
 
 /** Does one step, once over all tries, and waits a while for the platform's task. */
 const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
-  const { ctx, site, part } = task
-  const name = `${ctx.job.id}/${part}/${step}${progress.failed > 0 ? `/${progress.failed}` : ''}`
+  const { ctx, site, part, ref } = task
   // Begun anew only where the one that failed has not happened all the same: a guest is not reset twice.
   if (progress.failed > 0 && (await hasHappened(task, step, progress))) return progress
-  let begun: Begun | undefined
+  const { counted, counter } = countIn(task, progress)
   try {
-    const { externalId } = await ctx.effect({
+    const end = await runTask(ctx, {
+      part: `${part}/${step}`,
       kind: task.undo?.kind ?? 'instance-power',
+      undo: task.undo && { ...task.undo.with, step, boot_id: progress.bootId },
       platform: site.name,
-      name,
-      undo: task.undo ? { ...task.undo.with, step, boot_id: progress.bootId } : null,
-      observe: () => observe(task, step, name, progress),
-      act: () => begin(task, step, name),
+      tasks: portOf(task.platform, 'power'),
+      machine: ref,
+      verb: verbOf[step],
+      begin: (call) => begin(task, step, call),
+      made: async () =>
+        (await hasHappened(task, step, progress)) ? { found: true, value: null } : { found: false },
+      // What the machine comes to decides what is asked for next.
+      repeat: 'never',
+      ...(task.most === undefined ? {} : { most: task.most }),
+      turnMs: lookMs * 2,
+      record: counter,
     })
-    begun = { name, taskId: externalId, verb: verbOf[step] }
-    const wasReset = (await settleTask(task, begun)) && step === 'reset'
+    if (end.type === 'failed') throw end.error
     // It could not be reset when it was asked to be: it was on its way off, or on.
-    if (step === 'reset' && externalId === null && !(await hasHappened(task, step, progress)))
+    if (step === 'reset' && end.type === 'unknown' && end.taskId === null)
       return progress.failed < missesMost ? await missed(task, progress) : progress
-    return { ...progress, wasReset, deaf: false }
+    return { ...counted(), wasReset: step === 'reset' && end.type === 'ended' && end.byWord, deaf: false }
   } catch (error) {
     if (!(error instanceof PlatformError)) throw error
     if (step === 'shutdown' && (saidNo(error) || isUnsupported(error))) {
@@ -163,14 +161,25 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       await record(task, deaf)
       return deaf
     }
-    // What was refused at once has left nothing behind: it is asked again under the same name.
-    if (begun && (await hasFailed(task, begun))) {
-      if (error.code === 'platform-wrong-state' && progress.failed < missesMost)
-        return await missed(task, progress)
-      await record(task, { ...progress, failed: progress.failed + 1 })
-    }
+    const failed = counted().failed > progress.failed
+    if (failed && error.code === 'platform-wrong-state' && progress.failed < missesMost)
+      return await missed(task, progress)
     throw error
   }
+}
+
+/** Failed tasks are counted over all steps of a change; that one has ended is seen of the machine. */
+const countIn = (task: PowerTask, progress: Stored) => {
+  let now = progress
+  const counter: TaskRecord = {
+    read: () => ({ failed: now.failed, ended: false, result: null }),
+    write: async ({ failed }) => {
+      if (failed === now.failed) return
+      now = { ...now, failed }
+      await record(task, now)
+    },
+  }
+  return { counter, counted: () => now }
 }
 
 /** A platform that says one thing of a machine and another to who asks it for something is not believed for ever. */
@@ -198,14 +207,6 @@ export const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
   reset: 'restart',
 }
 
-/** Whether an earlier try has begun this: its task is there, or the machine is where the step leads. */
-const observe = async (task: PowerTask, step: PowerStep, name: string, progress: PowerProgress) => {
-  const power = portOf(task.platform, 'power')
-  const found = await power.findTask(callOf(task, name), { name, machine: task.ref, verb: verbOf[step] })
-  if (found.found) return { found: true as const, externalId: found.value.id }
-  return (await hasHappened(task, step, progress)) ? { found: true as const } : { found: false as const }
-}
-
 /** Whether the machine is where the step leads. */
 const hasHappened = async (task: PowerTask, step: PowerStep, progress: PowerProgress): Promise<boolean> => {
   const seen = await look(task)
@@ -213,11 +214,8 @@ const hasHappened = async (task: PowerTask, step: PowerStep, progress: PowerProg
   return step !== 'reset' || (progress.bootId !== '' && seen.boot_id !== progress.bootId)
 }
 
-const begin = async (task: PowerTask, step: PowerStep, name: string) => {
+const begin = async (task: PowerTask, step: PowerStep, call: Call): Promise<TaskHandle | undefined> => {
   const power = portOf(task.platform, 'power')
-  // Once sent it is heard to its end, whoever calls the job off: an answer that nobody waited for leaves it open
-  // whether the machine is about to move.
-  const call = { ...callOf(task, name), signal: new AbortController().signal }
   const verbs: Readonly<Record<PowerStep, () => Promise<TaskHandle>>> = {
     start: () => power.start(call, task.ref),
     shutdown: () => power.shutdownGuest(call, task.ref),
@@ -226,7 +224,7 @@ const begin = async (task: PowerTask, step: PowerStep, name: string) => {
   }
   if (wantedState[step] === 'on') await askMayStart(task)
   try {
-    return { externalId: (await verbs[step]()).id }
+    return await verbs[step]()
   } catch (error) {
     // Somebody else was quicker: the next look decides.
     if (error instanceof PlatformError && error.code === 'platform-wrong-state') return undefined
@@ -239,32 +237,6 @@ const askMayStart = async ({ mayStart, ctx, asked }: PowerTask): Promise<void> =
   if (mayStart === 'never') throw new Error(`A ${asked.verb} was about to start a machine.`)
   await mayStart()
   ctx.confirm()
-}
-
-/**
- * Waits for the platform's own work as long as it is short; throws its error. What takes longer is looked at later. True:
- * it is done, by the word of the very task that was begun.
- */
-const settleTask = async (task: PowerTask, { name, taskId, verb }: Begun): Promise<boolean> => {
-  if (taskId === null) return false
-  const call = callOf(task, name)
-  const found = await portOf(task.platform, 'power').findTask(call, { taskId, name, machine: task.ref, verb })
-  if (!found.found) return false
-  try {
-    await found.value.wait({ ...call, timeoutMs: lookMs * 2 })
-    return found.value.id === taskId
-  } catch (error) {
-    if (!(error instanceof PlatformError) || error.code !== 'platform-timeout') throw error
-    return false
-  }
-}
-
-/** Whether a task has come to its end without what it was to do: the platform itself gives the same answer for ever. */
-const hasFailed = async (task: PowerTask, { name, taskId, verb }: Begun): Promise<boolean> => {
-  const call = callOf(task, name)
-  const trace = { name, machine: task.ref, verb, ...(taskId === null ? {} : { taskId }) }
-  const found = await portOf(task.platform, 'power').findTask(call, trace)
-  return found.found && (await found.value.status(call)).state === 'failed'
 }
 
 const refused = (decision: Extract<PowerDecision, { type: 'refuse' }>): DroverError =>

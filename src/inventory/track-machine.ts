@@ -5,9 +5,9 @@ import type { InstanceFacts } from '../domain/inventory/facts.ts'
 import type { TrackingRecord } from '../domain/inventory/tracking.ts'
 import { DroverError } from '../errors.ts'
 import { actorOf, type JobContext } from '../ledger/job.ts'
+import { finishTask, type PlatformTask } from '../ledger/platform-task.ts'
 import type { Call } from '../platforms/call.ts'
 import { isUnsupported, saidNo } from '../platforms/platform-error.ts'
-import type { TaskHandle } from '../platforms/ports/task.ts'
 import { type Platform, portOf, requireCapability } from '../platforms/ports.ts'
 import { reassess } from './assess.ts'
 import { powerMachine } from './power-machine.ts'
@@ -140,6 +140,7 @@ const clearSnapshots = async (task: TrackTask, facts: InstanceFacts): Promise<vo
   const machines = portOf(task.platform, 'machines')
   for (const { ref } of facts.snapshots)
     await change(task, `snapshot/${ref}`, {
+      verb: 'remove-snapshot',
       isDone: async (call) => {
         const found = await machines.snapshots(call, task.instance.ref)
         return found.found && !found.value.some((snapshot) => snapshot.ref === ref)
@@ -151,6 +152,7 @@ const clearSnapshots = async (task: TrackTask, facts: InstanceFacts): Promise<vo
 const switchOn = (task: TrackTask): Promise<void> => {
   const machines = portOf(task.platform, 'machines')
   return change(task, 'track', {
+    verb: 'reconfigure',
     isDone: async (call) => {
       const found = await portOf(task.platform, 'inventory').instance(call, task.instance.ref)
       return found.found && found.value.background_import
@@ -164,33 +166,20 @@ const verifyMs = 60_000
 
 /** One change of the machine, once over all tries, to the end of the platform's task. */
 const change = async (
-  task: TrackTask,
-  what: string,
-  how: {
-    readonly isDone: (call: Call) => Promise<boolean>
-    readonly begin: (call: Call) => Promise<TaskHandle>
-  },
+  { ctx, site, platform, instance }: TrackTask,
+  part: string,
+  how: Pick<PlatformTask, 'begin' | 'verb'> & { readonly isDone: (call: Call) => Promise<boolean> },
 ): Promise<void> => {
-  const { ctx, site, platform, instance } = task
-  const name = `${ctx.job.id}/${what}`
-  const call: Call = { signal: ctx.signal, timeoutMs: taskMs, name }
-  const machines = portOf(platform, 'machines')
-  await ctx.effect({
+  await finishTask(ctx, {
+    ...how,
+    part,
     kind: 'instance-change',
-    platform: site.name,
-    name,
     undo: null,
-    observe: async () => {
-      const found = await machines.findTask(call, { name, machine: instance.ref })
-      // One that failed is begun anew; one that runs is waited for.
-      if (found.found) await found.value.wait(call).catch(() => null)
-      return (await how.isDone(call)) ? { found: true } : { found: false }
-    },
-    act: async () => {
-      const handle = await how.begin(call)
-      await handle.wait(call)
-      return { externalId: handle.id }
-    },
+    platform: site.name,
+    tasks: portOf(platform, 'machines'),
+    machine: instance.ref,
+    turnMs: taskMs,
+    made: async (call) => ((await how.isDone(call)) ? { found: true, value: null } : { found: false }),
   })
 }
 

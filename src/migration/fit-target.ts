@@ -1,7 +1,8 @@
 import { DroverError } from '../errors.ts'
+import { finishTask } from '../ledger/platform-task.ts'
+import { again } from '../platforms/again.ts'
 import type { MachineChange, NewNic } from '../platforms/ports/machines.ts'
 import { portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from './copy/copy-task.ts'
 import { type Journey, placementOf } from './journey.ts'
 import { isOwn } from './own-target.ts'
@@ -13,24 +14,21 @@ import { isOwn } from './own-target.ts'
 export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { ctx, target, entry } = task.journey
   const { platform, name: of, ref } = targetOf(task)
-  const name = `${ctx.job.id}/fit`
-  // Repeated, it changes nothing; begun anew by each try, as one that failed would be remembered under its name.
-  const call = callOf(task, `${name}/${ctx.job.leaseEpoch}`, taskMs)
-  if (!(await isOwn(platform, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
-  await ctx.effect({
+  const machines = portOf(platform, 'machines')
+  const own = { entryId: entry.id, machineRef: ref }
+  if (!(await isOwn(platform, callOf(task, `${ctx.job.id}/fit`, taskMs), own))) throw notOurs(ref)
+  await finishTask(ctx, {
+    part: 'fit',
     kind: 'target-fit',
-    platform: target?.name ?? '',
-    name,
     undo: null,
-    observe: async () => ({ found: false }),
-    act: async () => {
-      const machines = portOf(platform, 'machines')
-      const handle = await again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), {
-        of,
-      })
-      await handle.wait(call)
-      return { externalId: handle.id }
-    },
+    platform: target?.name ?? '',
+    tasks: machines,
+    machine: ref,
+    verb: 'reconfigure',
+    turnMs: taskMs,
+    begin: (call) => again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), { of }),
+    // Done again it changes nothing.
+    made: async () => ({ found: false }),
   })
 }
 

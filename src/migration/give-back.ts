@@ -2,9 +2,9 @@ import { DroverError } from '../errors.ts'
 import type { Start } from '../inventory/start-guard.ts'
 import { crashPoint } from '../ledger/crash-point.ts'
 import type { JobCall } from '../ledger/job.ts'
+import { again } from '../platforms/again.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import type { Journey } from './journey.ts'
 
 /** The start that gives a source back. */

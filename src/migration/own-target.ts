@@ -1,11 +1,11 @@
 import type { Queryable } from '../../db/client.ts'
 import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import { DroverError } from '../errors.ts'
+import { awaitTasks, type Begun, begunBy } from '../ledger/ended-task.ts'
 import type { JobCall } from '../ledger/job.ts'
+import { again } from '../platforms/again.ts'
 import { PlatformError } from '../platforms/platform-error.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
-import { awaitTasks, type Begun, begunBy } from './under-way.ts'
 
 /** The tag that tells whose a machine is: an entry's id, which nobody else has. */
 export const entryTag = 'drover.entry'
@@ -52,8 +52,6 @@ export interface ProvenBy {
   readonly confirm: () => Promise<void> | void
 }
 
-const patienceMs = 30_000
-
 /**
  * Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. A
  * machine that is off while a start of it is under way is about to run: that is waited for first.
@@ -66,7 +64,7 @@ export const proveTargetOff = async (
 ): Promise<void> => {
   const power = portOf(platform, 'power')
   for (const machine of await ownMachines(platform, call, owned)) {
-    await awaitTasks(power, call, { machine, begun: starts, patienceMs })
+    await awaitTasks(power, call, { machine, begun: starts })
     const seen = await again(call, () => power.power(call, machine))
     if (!seen.found || seen.value.state === 'off') continue
     await confirm()

@@ -3,9 +3,9 @@ import type { Queryable } from '../../db/client.ts'
 import { listEntryEffects } from '../../db/queries/entry-effects.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { durationMs } from '../domain/duration.ts'
+import { type Begun, begunBy } from '../ledger/ended-task.ts'
 import type { PowerFacts } from '../platforms/ports/power.ts'
 import type { Journey } from './journey.ts'
-import { type Begun, begunBy } from './under-way.ts'
 
 /** Effects of this kind are sources that we switched off. */
 export const sourceStopKind = 'source-stop'

@@ -4,9 +4,10 @@ import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
 import { loadSiteById } from '../../db/queries/load-site.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
+import { awaitTasks } from '../ledger/ended-task.ts'
 import type { JobCall, Undoer } from '../ledger/job.ts'
+import { again } from '../platforms/again.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import { sameMachine, startSource } from './give-back.ts'
 import { proveTargetOff, startsOf } from './own-target.ts'
 import {
@@ -16,7 +17,6 @@ import {
   type SourceStopUndo,
   stopsOf,
 } from './source-stops.ts'
-import { awaitTasks } from './under-way.ts'
 import { watchSource } from './watch-source.ts'
 
 const undoMs = 50_000
@@ -88,7 +88,7 @@ const whatIsLeft = async (
 ): Promise<'nothing' | 'start-it'> => {
   if ((await sameMachine(platform, call, undo)) === 'gone') return 'nothing'
   const power = portOf(platform, 'power')
-  await awaitTasks(power, call, { machine: undo.ref, begun: stops, patienceMs })
+  await awaitTasks(power, call, { machine: undo.ref, begun: stops })
   const { clock } = call
   const begunMs = clock.monotonicMs()
   for (;;) {

@@ -7,13 +7,13 @@ import { utcText } from '../domain/utc-text.ts'
 import { DroverError } from '../errors.ts'
 import { requireMayStart } from '../inventory/start-guard.ts'
 import { mergeWarnings } from '../inventory/warnings.ts'
+import { isUnderWay } from '../ledger/ended-task.ts'
 import type { JobCall, UndoContext } from '../ledger/job.ts'
+import { again } from '../platforms/again.ts'
 import { type Platform, portOf } from '../platforms/ports.ts'
-import { again } from './copy/again.ts'
 import { sameMachine, startSource } from './give-back.ts'
 import { type OwnedBy, ownMachines, startsOf } from './own-target.ts'
 import { mayStillGoOff, readSourceStop, type SourceStopUndo, stopOf } from './source-stops.ts'
-import { isUnderWay } from './under-way.ts'
 
 export interface Watching extends UndoContext {
   readonly call: JobCall

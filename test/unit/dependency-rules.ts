@@ -37,7 +37,9 @@ const rules: readonly Rule[] = [
     from: /^src\/ledger\//,
     exceptFrom: /^src\/ledger\/run-conductor\.ts$/,
     to: /./,
-    exceptTo: new RegExp(`^db/|^src/(domain|ledger)/|^src/platforms/(ports|call)\\.ts$|${ground.source}`),
+    exceptTo: new RegExp(
+      `^db/|^src/(domain|ledger)/|^src/platforms/(ports(/[a-z-]+)?|call|platform-error|again)\\.ts$|${ground.source}`,
+    ),
   },
   {
     name: 'platforms and disks know neither the ledger, nor the database, nor the API',

@@ -1,9 +1,9 @@
 import type { DiskCycle, EntryDiskRow } from '../../../db/queries/entry-disks.ts'
 import { recordedExtents } from '../../../db/queries/entry-extents.ts'
+import { again } from '../../platforms/again.ts'
 import { cannotTellChanges } from '../../platforms/platform-error.ts'
 import type { ChangedBlocks, DiskRef } from '../../platforms/ports/disks.ts'
 import { portOf } from '../../platforms/ports.ts'
-import { again } from './again.ts'
 import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
 import { ExtentMap } from './extent-map.ts'
 

@@ -4,13 +4,14 @@ import { loadSiteById } from '../../../db/queries/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { Clock } from '../../clock.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
+import { awaitTaskOf } from '../../ledger/ended-task.ts'
 import { actorOf, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
+import { finishTask } from '../../ledger/platform-task.ts'
+import { again } from '../../platforms/again.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { storableJson } from '../../storable.ts'
-import { awaitTasks } from '../under-way.ts'
-import { again } from './again.ts'
 import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
 
 /** Effects of this kind are snapshots of a source that are there only to be read. */
@@ -25,20 +26,36 @@ const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
   const { ctx, source, entry } = task.journey
   const { platform, ref: machine } = sourceOf(task)
+  const machines = portOf(platform, 'machines')
   const name = `${snapshotPrefix(entry.id)}${n}`
-  const { externalId } = await ctx.effect({
+  const snapshot = { snapshotName: name, memory: false, quiesce: false }
+  const find = (call: JobCall) => findSnapshot(platform, call, { machine, name })
+  const made = await finishTask(ctx, {
+    part: `snapshot-${n}`,
     kind: snapshotKind,
-    platform: source.name,
-    name,
     undo: { site_id: source.id, machine, snapshot: name },
-    observe: async () => {
-      const found = await findSnapshot(platform, callOf(task, name), { machine, name })
-      return found ? { found: true, externalId: found.ref } : { found: false }
+    platform: source.name,
+    tasks: machines,
+    machine,
+    verb: 'snapshot',
+    turnMs: taskMs,
+    older: name,
+    begin: (call) =>
+      again(call, () => machines.createSnapshot(call, machine, snapshot), { of: source.name }),
+    made: async (call) => {
+      const found = await find(call)
+      return found ? { found: true, value: found.ref } : { found: false }
     },
-    act: async () => ({ externalId: await create(task, platform, { machine, name }) }),
   })
-  if (externalId === null) throw new Error(`Snapshot ${name} was made without a ref.`)
-  return externalId
+  const ref = made ?? (await find(callOf(task, name)))?.ref
+  if (ref !== undefined) return ref
+  throw new DroverError({
+    code: 'source-snapshot-lost',
+    class: 'transient',
+    message: `The snapshot ${name} was made, and is not there.`,
+    remedy:
+      'Nothing to do: it is made again. When it happens often, look who removes snapshots of the source.',
+  })
 }
 
 /** The snapshot of that name, if the machine has it. A machine that is gone throws: it is no answer to this. */
@@ -50,73 +67,6 @@ export const findSnapshot = async (
   const found = await again(call, () => portOf(platform, 'machines').snapshots(call, asked.machine))
   if (found.found) return found.value.find(({ name }) => name === asked.name)
   throw sourceGone(asked.machine)
-}
-
-const create = async (
-  task: CopyTask,
-  platform: Platform,
-  asked: { readonly machine: string; readonly name: string },
-): Promise<string> => {
-  const machines = portOf(platform, 'machines')
-  const call = callOf(task, await freshName(task, platform, asked), taskMs)
-  const snapshot = { snapshotName: asked.name, memory: false, quiesce: false }
-  // Once sent it is heard to its end, whoever calls the job off: else nobody knows whether there will be one.
-  const sent = { ...call, timeoutMs: askMs, signal: new AbortController().signal }
-  const handle = await again(call, () => machines.createSnapshot(sent, asked.machine, snapshot), {
-    of: task.journey.source.name,
-  })
-  const ref = await handle.wait(call)
-  const made = ref ?? (await findSnapshot(platform, call, asked))?.ref
-  if (made) return made
-  throw new DroverError({
-    code: 'source-snapshot-lost',
-    class: 'transient',
-    message: `The snapshot ${asked.name} was made, and is not there.`,
-    remedy:
-      'Nothing to do: it is made again. When it happens often, look who removes snapshots of the source.',
-  })
-}
-
-/** For a platform's word that it has begun. */
-const askMs = 30_000
-/** More than a job has tries. */
-const triesMax = 1_000
-/** A snapshot that takes longer to be made is looked for again later. */
-const patienceMs = 30_000
-
-/** Of the calls that were to make a snapshot, in the order in which they were made. */
-const callName = (snapshot: string, tries: number): string => `${snapshot}/${tries}`
-
-/** A platform answers a name with what became of it: one whose task failed is begun anew under another. */
-const freshName = async (
-  task: CopyTask,
-  platform: Platform,
-  asked: { readonly machine: string; readonly name: string },
-): Promise<string> => {
-  const machines = portOf(platform, 'machines')
-  for (let tries = 0; tries < triesMax; tries += 1) {
-    const name = callName(asked.name, tries)
-    const call = callOf(task, name)
-    const known = await again(call, () => machines.findTask(call, { name, machine: asked.machine }))
-    if (!known.found || (await known.value.status(call)).state !== 'failed') return name
-  }
-  throw new Error(`Snapshot ${asked.name} was tried ${triesMax} times.`)
-}
-
-/** One that is still being made would be there only after we have looked. */
-const awaitMaking = async (
-  platform: Platform,
-  call: JobCall,
-  asked: { readonly machine: string; readonly name: string },
-): Promise<void> => {
-  const machines = portOf(platform, 'machines')
-  const { machine } = asked
-  for (let tries = 0; tries < triesMax; tries += 1) {
-    const name = callName(asked.name, tries)
-    const known = await again(call, () => machines.findTask(call, { name, machine }))
-    if (!known.found) return
-    await awaitTasks(machines, call, { machine, begun: [{ name, taskId: known.value.id }], patienceMs })
-  }
 }
 
 /**
@@ -166,8 +116,10 @@ const removeOwn = async (platform: Platform, effect: EffectRow, hand: Hand): Pro
   const { machine, snapshot } = undoSchema.parse(effect.undo)
   // Named by the try: a removal that failed is begun anew.
   const called = `${effect.id}/${effect.attempts}/${effect.epoch}`
-  const call = { signal: hand.signal, clock: hand.clock, timeoutMs: taskMs, name: called }
-  await awaitMaking(platform, call, { machine, name: snapshot })
+  const { signal, clock } = hand
+  const call = { signal, clock, timeoutMs: taskMs, name: called }
+  // One that is still being made would be there only after we have looked.
+  await awaitTaskOf(portOf(platform, 'machines'), call, { effect, machine, verb: 'snapshot' })
   await removeSnapshots(platform, {
     ...hand,
     machine,

@@ -5,18 +5,17 @@ import { loadSiteById } from '../../../db/queries/load-site.ts'
 import { isMachineOfEntry } from '../../../db/queries/placing-entries.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { DroverError } from '../../errors.ts'
+import { awaitTaskOf } from '../../ledger/ended-task.ts'
 import type { JobContext, Undoer } from '../../ledger/job.ts'
+import { finishTask, makeAnew } from '../../ledger/platform-task.ts'
 import type { Call } from '../../platforms/call.ts'
-import { isAbsent, mayHaveHappened } from '../../platforms/platform-error.ts'
+import { isAbsent } from '../../platforms/platform-error.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
-import type { TaskHandle } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 
 export const machineKind = 'target-machine'
 
 const callMs = 120_000
-/** More than a job has tries: each task that failed is asked for again under another name. */
-const mostTasks = 1_000
 
 const undoSchema = z.object({
   site_id: z.string(),
@@ -51,72 +50,40 @@ export type DiskPairs = ReadonlyMap<string, string>
 export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine> => {
   const known = task.known === null ? undefined : await fits(task, task.known)
   if (task.known !== null && known) return { ref: task.known, kept: true, disks: known }
-  const { ctx, site, entryId, machine } = task
-  const { externalId } = await ctx.effect({
+  const { ctx, platform, site, entryId, machine } = task
+  const machines = portOf(platform, 'machines')
+  const ref = await finishTask(ctx, {
+    part,
     kind: machineKind,
-    platform: site.name,
-    name: `machine of ${entryId}`,
     undo: { site_id: site.id, entry_id: entryId, owner: machine.owner },
-    observe: async () => {
-      const ref = (await settledTask(task)) ?? (await ours(task))
-      return ref === undefined ? { found: false } : { found: true, externalId: ref }
+    platform: site.name,
+    tasks: machines,
+    turnMs: callMs,
+    older: `machine of ${entryId}`,
+    begin: async (call) => {
+      if ((await ours(task)) !== undefined) return undefined
+      // The look takes its time.
+      ctx.confirm()
+      return machines.create(call, { ...machine, owner: marksOf(machine) })
     },
-    act: async () => ({ externalId: (await ours(task)) ?? (await create(task)) }),
+    made: async () => {
+      const found = await ours(task)
+      return found === undefined ? { found: false } : { found: true, value: found }
+    },
   })
-  if (externalId === null) throw new Error('A machine was made and its ref was not recorded.')
-  const disks = await fits(task, externalId)
-  if (disks) return { ref: externalId, kept: false, disks }
+  const disks = ref === null ? undefined : await fits(task, ref)
+  if (ref !== null && disks) return { ref, kept: false, disks }
+  await makeAnew(ctx, part)
   throw gone(machine.machineName)
 }
+
+const part = 'target-machine'
 
 const callOf = (ctx: Pick<JobContext, 'signal'>, name: string): Call => ({
   signal: ctx.signal,
   timeoutMs: callMs,
   name,
 })
-
-const taskName = (jobId: string, failed: number): string => `${jobId}/target-machine/${failed}`
-
-const failedSoFar = ({ ctx }: MachineTask): number => Number(ctx.checkpointed?.failed_creations ?? 0)
-
-/** What a creation that was begun before a crash has come to. */
-const settledTask = async (task: MachineTask): Promise<string | undefined> => {
-  const name = taskName(task.ctx.job.id, failedSoFar(task))
-  const call = callOf(task.ctx, name)
-  const found = await portOf(task.platform, 'machines').findTask(call, { name })
-  if (!found.found) return undefined
-  try {
-    return (await found.value.wait(call)) ?? undefined
-  } catch (error) {
-    if (await hasEnded(found.value, call, error)) await countFailure(task)
-    throw error
-  }
-}
-
-/**
- * Whether the task is over: the platform said no, or says that it failed. What it did all the same, such a task does
- * no more of it: a look tells what is there.
- */
-const hasEnded = async (task: TaskHandle, call: Call, error: unknown): Promise<boolean> =>
-  !mayHaveHappened(error) || (await task.status(call)).state === 'failed'
-
-/** Under the name of a task that failed the platform would give its answer for ever. */
-const countFailure = (task: MachineTask): Promise<void> =>
-  task.ctx.checkpoint({ ...task.ctx.checkpointed, failed_creations: failedSoFar(task) + 1 })
-
-const create = async (task: MachineTask): Promise<string> => {
-  const { ctx, platform, machine } = task
-  const call = callOf(ctx, taskName(ctx.job.id, failedSoFar(task)))
-  const handle = await portOf(platform, 'machines').create(call, { ...machine, owner: marksOf(machine) })
-  try {
-    const ref = await handle.wait(call)
-    if (ref === null) throw gone(machine.machineName)
-    return ref
-  } catch (error) {
-    if (await hasEnded(handle, call, error)) await countFailure(task)
-    throw error
-  }
-}
 
 /** The one machine that carries our tag and is what is wanted; whatever else carries it is taken away. */
 const ours = async (task: MachineTask): Promise<string | undefined> => {
@@ -206,7 +173,7 @@ export const removeOwned = async (
 }
 
 /** By its recorded ref and our tag, never by its name. */
-export const undoTargetMachine: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
+export const undoTargetMachine: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
   const undo = undoSchema.parse(effect.undo)
   const site = await loadSiteById(db, undo.site_id)
   if (!site) return
@@ -214,27 +181,14 @@ export const undoTargetMachine: Undoer = async ({ effect, db, signal, confirm, u
   if (await isVouchedFor(db, undo.entry_id)) return
   await usePlatform(site, async (platform) => {
     const name = `${effect.id}/undo/${effect.attempts}`
-    const call = { signal, timeoutMs: callMs, name }
-    await awaitTasks(platform, call, effect.jobId)
+    const call = { signal, clock, timeoutMs: callMs, name }
+    // A creation that is still under way would bring its machine after we have looked.
+    await awaitTaskOf(portOf(platform, 'machines'), call, { effect })
     for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
       if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue
       await removeOwned(platform, call, { ref, owner: undo.owner, confirm })
     }
   })
-}
-
-/** A creation that is still under way would bring its machine after we have looked. */
-const awaitTasks = async (platform: Platform, call: Call, jobId: string): Promise<void> => {
-  for (let failed = 0; failed < mostTasks; failed += 1) {
-    const name = taskName(jobId, failed)
-    const found = await portOf(platform, 'machines').findTask(call, { name })
-    if (!found.found) return
-    try {
-      await found.value.wait(call)
-    } catch (error) {
-      if (!(await hasEnded(found.value, call, error))) throw error
-    }
-  }
 }
 
 const gone = (name: string): DroverError =>

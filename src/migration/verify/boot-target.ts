@@ -12,10 +12,10 @@ import {
   type VerifyCheck,
 } from '../../domain/migration/verify-guest.ts'
 import { DroverError } from '../../errors.ts'
+import { again } from '../../platforms/again.ts'
 import { isUnsupported } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
-import { again } from '../copy/again.ts'
 import { callOf, targetOf } from '../copy/copy-task.ts'
 import { noteEntry } from '../journey.ts'
 import { probedPorts } from '../probed-ports.ts'

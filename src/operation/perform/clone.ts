@@ -5,17 +5,18 @@ import { operationCloneKind } from '../../domain/operation/beside-machine.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
 import { actorOf, type JobCall } from '../../ledger/job.ts'
-import { again } from '../../migration/copy/again.ts'
 import { installationId } from '../../migration/ownership.ts'
 import { removeOwned } from '../../migration/placement/target-machine.ts'
+import { again } from '../../platforms/again.ts'
 import type { Call } from '../../platforms/call.ts'
 import { PlatformError } from '../../platforms/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { underMachineLock } from '../machine-lock.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf } from './look-at-machine.ts'
-import { resultOfOwn, undoerOf } from './own-work.ts'
+import { undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 
@@ -93,7 +94,7 @@ const adopt = async (
 /** Removes the copy that this operation has made and nobody uses: by its tag, never by its name. */
 export const undoOperationClone = undoerOf(undoSchema, async ({ effect, undo, platform, call, confirm }) => {
   const machines = portOf(platform, 'machines')
-  await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'clone' })
+  await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'clone' })
   for (const ref of await again(call, () => machines.findOwned(call, undo.owner))) {
     await requireOff(platform, call, ref)
     await removeOwned(platform, call, { ref, owner: undo.owner, confirm })

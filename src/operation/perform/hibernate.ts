@@ -1,10 +1,11 @@
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { again } from '../../migration/copy/again.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
+import { again } from '../../platforms/again.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasBegunWork } from './platform-work.ts'
 import { coldRemedy, isWhole, requireWhole } from './saved-state.ts'
@@ -66,7 +67,7 @@ export const endOperationSave = undoerOf(
   ownWork,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
     const hibernate = portOf(platform, 'hibernate')
-    const own = await resultOfOwn(hibernate, call, { effect, machine: undo.ref, verb: 'save' })
+    const own = await resultOfTask(hibernate, call, { effect, machine: undo.ref, verb: 'save' })
     if (!own.found || own.value === null) return
     const ref = own.value
     const whole = isWhole(await again(call, () => hibernate.saved(call, ref)), undo.ref)

@@ -1,6 +1,7 @@
-import { again } from '../../migration/copy/again.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
+import { again } from '../../platforms/again.ts'
 import { portOf } from '../../platforms/ports.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
 
 /** Effects of this kind are live moves. */
 export const operationMoveKind = 'operation-move'
@@ -20,7 +21,7 @@ export const undoOperationMove = undoerOf(
     }
     confirm()
     await again(call, () => moves.abort(call, trace))
-    await resultOfOwn(moves, call, { effect, machine: undo.ref })
+    await resultOfTask(moves, call, { effect, machine: undo.ref })
     await noteAsItIs({ effect, platform, call, fenced }, undo)
   },
 )

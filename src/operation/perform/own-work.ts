@@ -1,14 +1,10 @@
 import { z } from 'zod'
 import { loadSite } from '../../../db/queries/load-site.ts'
 import { lockMachine } from '../../../db/queries/machine-rows.ts'
-import type { EffectRow } from '../../../db/schema/effect.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import { DroverError } from '../../errors.ts'
 import type { JobCall, UndoContext, Undoer } from '../../ledger/job.ts'
-import { again } from '../../migration/copy/again.ts'
-import { awaitTasks, begunBy } from '../../migration/under-way.ts'
+import { again } from '../../platforms/again.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import type { Found, TasksOf, TaskVerb } from '../../platforms/ports/task.ts'
 import { type Platform, portOf } from '../../platforms/ports.ts'
 import { noteSeen } from '../note-seen.ts'
 
@@ -20,7 +16,6 @@ export interface Undoing<Undo> extends UndoContext {
 }
 
 const callMs = 50_000
-const patienceMs = 30_000
 
 /** The undoer of effects whose data has that shape. With the target gone from the fleet nothing of ours is there. */
 export const undoerOf =
@@ -38,28 +33,6 @@ export const undoerOf =
       work({ ...undoing, undo, platform, call: { signal, clock, timeoutMs: callMs, name } }),
     )
   }
-
-/**
- * Waits until what an effect began has ended, and tells what it made; not found: nothing has come of it. It throws while
- * that cannot be told: then it is looked at again later.
- */
-export const resultOfOwn = async (
-  tasks: TasksOf,
-  call: JobCall,
-  asked: { readonly effect: EffectRow; readonly machine: string; readonly verb?: TaskVerb | undefined },
-): Promise<Found<string | null>> => {
-  const begun = begunBy(asked.effect)
-  const { machine, verb } = asked
-  await awaitTasks(tasks, call, { machine, begun: [begun], patienceMs, verb })
-  const { name, taskId } = begun
-  const trace = { name, machine, verb, ...(taskId === null ? {} : { taskId }) }
-  const found = await again(call, () => tasks.findTask(call, trace))
-  if (!found.found) return found
-  const seen = await again(call, () => found.value.status(call))
-  if (seen.state === 'succeeded') return { found: true, value: seen.result }
-  if (seen.state === 'failed') return { found: false }
-  throw another(machine)
-}
 
 /** Where the work of an effect was, for who looks what has become of it. */
 export type AtPlatform = Pick<Undoing<unknown>, 'effect' | 'platform' | 'call' | 'fenced'>
@@ -80,16 +53,6 @@ export const noteAsItIs = async (
     await noteSeen(tx, at, { power, host, ...also(machine, seen.value) })
   })
 }
-
-/** Where tasks are known by their machine alone, somebody else's may have begun after ours had ended. */
-const another = (machine: string): DroverError =>
-  new DroverError({
-    code: 'task-under-way',
-    class: 'transient',
-    message: `The platform is at work on ${machine}, and whose work that is cannot be told.`,
-    remedy: 'Nothing to do: it is looked at again.',
-    detail: { machine },
-  })
 
 /** What every undo of an operation's work knows. */
 export const ownWork = z.object({ target: z.string(), ref: z.string(), machine_id: z.string() })

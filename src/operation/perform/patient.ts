@@ -108,21 +108,7 @@ export const note = (performance: Performance, { inLine, ...noted }: Noted): Pro
   })
 
 /** What a target takes on and fails at so often is no trouble that passes; each leaves an effect to look after. */
-const mostFailures = 10
-
-/** The error of a task that failed, or that it was one too many. */
-export const unlessTooMany = (error: Error, failures: number): Error =>
-  failures < mostFailures
-    ? error
-    : new DroverError(
-        {
-          code: 'failed' satisfies OperationReason,
-          class: 'permanent',
-          message: `The target has taken it on and failed at it ${failures} times. ${error.message}`,
-          remedy: operationReasons.failed.remedy,
-        },
-        { cause: error },
-      )
+export const mostFailures = 10
 
 const cannot = (kind: string, target: string, lacks: Capability): DroverError =>
   new DroverError({

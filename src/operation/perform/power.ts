@@ -2,15 +2,16 @@ import { z } from 'zod'
 import { wasStartedLately } from '../../../db/queries/was-started-lately.ts'
 import type { PowerVerb } from '../../domain/job/power-instance.ts'
 import { DroverError } from '../../errors.ts'
-import { failedTasks, powerMachine, verbOf } from '../../inventory/power-machine.ts'
+import { powerMachine, verbOf } from '../../inventory/power-machine.ts'
 import { forGuest, forGuestToHear } from '../../inventory/power-step.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../performer.ts'
 import { lookAtPower, machineGone, notForPhase } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
-import { patient, unlessTooMany } from './patient.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
+import { mostFailures, patient } from './patient.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
@@ -33,6 +34,7 @@ export const powerPart = async (
     ref: machine.ref,
     part,
     mayStart: performance.mayStart,
+    most: mostFailures,
     asked: { verb, force, timeoutMs: operation.deadlineSeconds * 1_000 },
     isBooting: () =>
       wasStartedLately(ctx.db, { machineId: machine.id, but: operation.id, withinSeconds: bootSeconds }),
@@ -41,9 +43,8 @@ export const powerPart = async (
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, saved: machine.savedState },
     },
   }).catch((error: unknown) => {
-    if (!(error instanceof DroverError)) throw error
-    if (error.code === 'instance-absent') throw machineGone(performance)
-    throw unlessTooMany(error, failedTasks(ctx.checkpointed?.[part]))
+    if (error instanceof DroverError && error.code === 'instance-absent') throw machineGone(performance)
+    throw error
   })
   if (outcome.type === 'done') return outcome
   return {
@@ -115,7 +116,7 @@ export const awaitOperationPower = undoerOf(
   undoSchema,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
     const verb = undo.step && verbOf[undo.step]
-    const own = await resultOfOwn(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
+    const own = await resultOfTask(portOf(platform, 'power'), call, { effect, machine: undo.ref, verb })
     confirm()
     if (own.found && undo.step === 'start' && undo.saved)
       await letOutlivedGo({ effect, fenced }, { machine_id: undo.machine_id, state: undo.saved })

@@ -2,11 +2,12 @@ import { z } from 'zod'
 import { readParams } from '../../domain/operation/params.ts'
 import type { OperationReason } from '../../domain/operation/reasons.ts'
 import { DroverError } from '../../errors.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone, notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -42,7 +43,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
     },
     // Nothing on a machine tells to what it was brought back last.
     made: async () => ({ found: false }),
-    once: true,
+    repeat: 'never',
     doing: `${machine.name} is being brought back to snapshot "${plan.name}".`,
     pastReturn: true,
     span: [0, 80],
@@ -127,7 +128,7 @@ const undoSchema = ownWork.extend({ was: z.enum(['on', 'off']).default('off') })
  */
 export const awaitOperationRestore = undoerOf(undoSchema, async (undoing) => {
   const { effect, undo, platform, call, confirm } = undoing
-  const own = await resultOfOwn(portOf(platform, 'machines'), call, {
+  const own = await resultOfTask(portOf(platform, 'machines'), call, {
     effect,
     machine: undo.ref,
     verb: 'revert',

@@ -2,13 +2,14 @@ import { z } from 'zod'
 import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
 import { readParams } from '../../domain/operation/params.ts'
 import { DroverError } from '../../errors.ts'
-import { again } from '../../migration/copy/again.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
+import { again } from '../../platforms/again.ts'
 import { isAbsent } from '../../platforms/platform-error.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { callOf, machineGone } from './look-at-machine.ts'
-import { ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { ownWork, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork } from './platform-work.ts'
 
@@ -56,7 +57,7 @@ export const undoOperationSnapshot = undoerOf(
   undoSchema,
   async ({ effect, undo, platform, call, confirm }) => {
     const machines = portOf(platform, 'machines')
-    const own = await resultOfOwn(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
+    const own = await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
     if (!own.found) return
     const ref = own.value
     const there = await again(call, () => machines.snapshots(call, undo.ref))

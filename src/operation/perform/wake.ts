@@ -1,10 +1,11 @@
 import { z } from 'zod'
 import { readParams } from '../../domain/operation/params.ts'
+import { resultOfTask } from '../../ledger/ended-task.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { portOf } from '../../platforms/ports.ts'
 import type { Performance, PerformDone, PerformWait } from '../performer.ts'
 import { notForPhase, requirePower } from './look-at-machine.ts'
-import { noteAsItIs, ownWork, resultOfOwn, undoerOf } from './own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from './own-work.ts'
 import { patient } from './patient.ts'
 import { doWork, hasEndedWork } from './platform-work.ts'
 import { powerPart } from './power.ts'
@@ -97,7 +98,7 @@ const startCold = (performance: Performance): Promise<Woken> =>
 export const awaitOperationWake = undoerOf(
   undoSchema,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
-    const own = await resultOfOwn(portOf(platform, 'hibernate'), call, {
+    const own = await resultOfTask(portOf(platform, 'hibernate'), call, {
       effect,
       machine: undo.ref,
       verb: 'wake',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { again } from '../../../src/migration/copy/again.ts'
+import { again } from '../../../src/platforms/again.ts'
 import { type PlatformCode, PlatformError } from '../../../src/platforms/platform-error.ts'
 
 const waiting = { signal: new AbortController().signal, clock: systemClock }

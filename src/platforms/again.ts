@@ -1,6 +1,6 @@
-import { limits } from '../../config.ts'
-import type { JobCall } from '../../ledger/job.ts'
-import { type PlatformCode, PlatformError } from '../../platforms/platform-error.ts'
+import type { Clock } from '../clock.ts'
+import { limits } from '../config.ts'
+import { type PlatformCode, PlatformError } from './platform-error.ts'
 
 const pausesMs = [100, 400, 1_600]
 
@@ -16,7 +16,7 @@ export interface Patience {
  * asked again: the slot of this turn is worth more to others, and the job comes back later.
  */
 export const again = async <Result>(
-  { signal, clock }: Pick<JobCall, 'signal' | 'clock'>,
+  { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
   work: () => Promise<Result>,
   { of = '', stallMs = limits.platformStallMs }: Patience = {},
 ): Promise<Result> => {

@@ -1,0 +1,289 @@
+import { z } from 'zod'
+import { nextTaskStep, type TaskSeen, type TaskStep, taskName } from '../domain/job/task-step.ts'
+import type { Call } from '../platforms/call.ts'
+import { mayHaveHappened, PlatformError } from '../platforms/platform-error.ts'
+import type { Found, TaskHandle, TaskStatus, TasksOf, TaskVerb } from '../platforms/ports/task.ts'
+import type { JobCall, JobContext } from './job.ts'
+import { findOlderBegun } from './older-tasks.ts'
+import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
+
+/**
+ * One durable task: work that a platform does by itself once it was asked, begun once over all turns of a job, found
+ * again after a crash, followed to its end, and told from somebody else's.
+ *
+ * A subject is written as a list of such tasks. For each say what `begin` asks of the platform, how `made` tells from the
+ * thing itself that it is done (platforms forget their tasks), and under which effect kind it is undone. Then a turn of
+ * the job is:
+ *
+ *     const imported = await runTask(ctx, { part: 'import', ... })
+ *     if (imported.type !== 'ended') return waitFor(...)
+ *     const renamed = await runTask(ctx, { part: 'rename', ... })
+ *
+ * Each turn runs the list from above: what has ended is read from the checkpoint and costs no call. What is decided
+ * between two tasks goes into the checkpoint before the next one begins. The undoer of the effect kind calls
+ * `resultOfTask` (ended-task.ts) first: it waits until our task is over, and only then there is something to undo.
+ *
+ * What is next is decided by the table in src/domain/job/task-step.ts; this file looks, acts and records.
+ */
+export interface PlatformTask {
+  /** Tells it from the other tasks of the job; part of its name. */
+  readonly part: string
+  /** Names the undoer. */
+  readonly kind: string
+  /** What the undoer needs to know; null: nothing is left to be undone. */
+  readonly undo: Readonly<Record<string, unknown>> | null
+  /** The source or target, by its name. */
+  readonly platform: string
+  readonly tasks: TasksOf
+  /** What it works on; not given where the task makes it. */
+  readonly machine?: string
+  readonly verb?: TaskVerb
+  /** Asks the platform. Undefined: there was nothing to ask for, the machine is not as it was. */
+  readonly begin: (call: JobCall) => Promise<TaskHandle | undefined>
+  /** Whether it is done, and what it made, as the thing itself tells. A look that fails throws. */
+  readonly made: (call: JobCall) => Promise<Found<string | null>>
+  /** `never`: done again it would undo what has happened since. Not given: `anew`. */
+  readonly repeat?: TaskSeen['repeat']
+  /** So many tasks may fail. Not given: as many as the job has tries. */
+  readonly most?: number
+  /** How long one turn waits for it; 0: it only looks. */
+  readonly turnMs?: number
+  /** Where it is recorded; not given: in the checkpoint, under its part. */
+  readonly record?: TaskRecord
+  /** How versions before this one called its effect; see older-tasks.ts. */
+  readonly older?: string
+  /** Called whenever it is certain that nothing has come of it so far. */
+  readonly onNothing?: () => Promise<void>
+}
+
+/** How far it has come, kept over all turns. */
+export interface TaskProgress {
+  /** Tasks that failed: each is begun anew under another name. */
+  readonly failed: number
+  readonly ended: boolean
+  readonly result: string | null
+}
+
+/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks in that. */
+export interface TaskRecord {
+  readonly read: () => TaskProgress
+  readonly write: (progress: TaskProgress) => Promise<void>
+}
+
+export type TaskEnd =
+  /** `byWord`: the very task that was asked for says so; else it is seen from what is there. */
+  | { readonly type: 'ended'; readonly result: string | null; readonly byWord: boolean }
+  | { readonly type: 'working'; readonly status: TaskStatus | null }
+  /** It failed, which is counted. */
+  | { readonly type: 'failed'; readonly error: Error }
+  /** The platform does not know it any more and nothing has come of it: it is asked for again. */
+  | { readonly type: 'lost' }
+  /** The same of what is never repeated. */
+  | { readonly type: 'unknown'; readonly taskId: string | null }
+
+/** What a task needs of its job. */
+export type TaskContext = Pick<JobContext, 'job' | 'db' | 'clock' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'>
+
+const callMs = 30_000
+/** A turn is not spent on watching. */
+const shortTurnMs = 2_500
+/** More than a job has tries. */
+const mostTasks = 1_000
+
+const fresh: TaskProgress = { failed: 0, ended: false, result: null }
+/** Also of jobs that an older version began. */
+const storedProgress = z.looseObject({
+  failed: z.number(),
+  ended: z.boolean().default(false),
+  result: z.string().nullable().default(null),
+})
+
+/** The record of a task in the checkpoint; undefined: none was written. */
+export const readTask = ({ checkpointed }: TaskContext, part: string): TaskProgress | undefined =>
+  storedProgress.safeParse(checkpointed?.[part]).data
+
+const inCheckpoint = (ctx: TaskContext, part: string): TaskRecord => ({
+  read: () => readTask(ctx, part) ?? fresh,
+  write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
+})
+
+/**
+ * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
+ * is gone on from. A task that failed is counted, and the next turn begins it under the next name.
+ */
+export const runTask = async (ctx: TaskContext, task: PlatformTask): Promise<TaskEnd> => {
+  const record = task.record ?? inCheckpoint(ctx, task.part)
+  const progress = record.read()
+  if (progress.ended) return { type: 'ended', result: progress.result, byWord: false }
+  const name = taskName(ctx.job.id, task.part, progress.failed)
+  const older = progress.failed === 0 ? await findOlderBegun(ctx, task) : undefined
+  const at: At = older
+    ? { ctx, task, record, ...older, progress: { ...progress, failed: older.failed } }
+    : { ctx, task, record, progress, name, effect: name }
+  const taskId = await ask(at)
+  return follow(at, taskId)
+}
+
+/**
+ * The same to its end, for what is short or must not be left half done: `turnMs` is how long it may take. Returns what it
+ * made.
+ */
+export const finishTask = async (
+  ctx: TaskContext,
+  task: PlatformTask & { readonly turnMs: number },
+): Promise<string | null> => {
+  for (;;) {
+    const end = await runTask(ctx, task)
+    if (end.type === 'ended') return end.result
+    if (end.type === 'working') throw takesLong(task)
+    if (end.type === 'failed') throw end.error
+    if (end.type === 'unknown') throw forgotten(task)
+    ctx.signal.throwIfAborted()
+  }
+}
+
+/** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
+export const makeAnew = async (ctx: TaskContext, part: string): Promise<void> => {
+  const record = inCheckpoint(ctx, part)
+  await record.write({ ...record.read(), ...fresh, failed: record.read().failed + 1 })
+}
+
+interface At {
+  readonly ctx: TaskContext
+  readonly task: PlatformTask
+  readonly record: TaskRecord
+  readonly progress: TaskProgress
+  /** Of the call; the platform knows its task by it. */
+  readonly name: string
+  readonly effect: string
+}
+
+const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>, signal = ctx.signal): JobCall => ({
+  clock: ctx.clock,
+  signal,
+  timeoutMs: callMs,
+  name,
+})
+
+const ask = async (at: At): Promise<string | null> => {
+  const { ctx, task, effect } = at
+  let refused = false
+  try {
+    const { externalId } = await ctx.effect({
+      kind: task.kind,
+      platform: task.platform,
+      name: effect,
+      undo: task.undo && { ...task.undo },
+      observe: async () => {
+        const { step, handle } = await decide(at, 'intended', null)
+        if (step === 'begin') return { found: false }
+        if (step === 'adopt') return { found: true, ...(handle ? { externalId: handle.id } : {}) }
+        throw anothers(task, handle)
+      },
+      act: async () => {
+        // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
+        const call = callOf(at, new AbortController().signal)
+        try {
+          const handle = await task.begin(call)
+          return handle && { externalId: handle.id }
+        } catch (error) {
+          refused = !mayHaveHappened(error)
+          throw error
+        }
+      },
+    })
+    return externalId
+  } catch (error) {
+    if (refused) await task.onNothing?.()
+    throw error
+  }
+}
+
+const follow = async (at: At, taskId: string | null): Promise<TaskEnd> => {
+  const { task, record, progress } = at
+  const { step, handle, status, result } = await decide(at, 'asked', taskId)
+  if (step === 'ended') {
+    const made = result === undefined ? (status?.result ?? null) : result
+    await record.write({ ...progress, ended: true, result: made })
+    return { type: 'ended', result: made, byWord: result === undefined && handle?.id === taskId }
+  }
+  if (step === 'follow') return { type: 'working', status: status ?? null }
+  if (step === 'outcome-unknown') return { type: 'unknown', taskId }
+  await record.write({ ...progress, failed: progress.failed + 1 })
+  await task.onNothing?.()
+  const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
+  if (step === 'give-up') throw failsAlways(error ?? forgotten(task), progress.failed + 1)
+  if (error) return { type: 'failed', error }
+  return { type: 'lost' }
+}
+
+interface Decided {
+  readonly step: TaskStep
+  /** The platform's task, ours or not; its status only where it is ours. */
+  readonly handle?: TaskHandle
+  readonly status?: TaskStatus
+  /** What is there, when that decided. */
+  readonly result?: string | null
+}
+
+/** Looks for what the table asks for, and no further. */
+const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Decided> => {
+  const { task, progress } = at
+  const { repeat = 'anew', most = mostTasks } = task
+  let seen: TaskSeen = {
+    ...{ recorded, task: 'unseen', whose: 'ours', made: 'unseen' },
+    ...{ repeat, most, failed: progress.failed },
+  }
+  let found: Omit<Decided, 'step'> = {}
+  for (;;) {
+    const step = nextTaskStep(seen)
+    if (step === 'look-at-task') {
+      const sight = await lookAtTask(at, recorded, taskId)
+      seen = { ...seen, task: sight.task, whose: sight.handle?.byMachine ? 'untold' : 'ours' }
+      found = sight
+    } else if (step === 'look-at-result') {
+      const made = await task.made(callOf(at))
+      seen = { ...seen, made: made.found ? 'there' : 'absent' }
+      if (made.found) found = { result: made.value }
+    } else return { step, ...found }
+  }
+}
+
+type Sight = Pick<Decided, 'handle' | 'status'> & {
+  readonly task: TaskSeen['task']
+}
+
+const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Sight> => {
+  const { task, name } = at
+  const call = callOf(at)
+  const { machine, verb, turnMs = shortTurnMs } = task
+  const trace = { name, verb, ...(machine === undefined ? {} : { machine }) }
+  const found = await task.tasks.findTask(call, taskId === null ? trace : { ...trace, taskId })
+  if (!found.found) return { task: 'absent' }
+  const handle = found.value
+  if (recorded === 'asked' && !handle.byMachine && turnMs > 0) {
+    const result = await awaitTask(handle, { ...call, timeoutMs: turnMs })
+    if (result !== undefined)
+      return { task: 'succeeded', handle, status: { ...doneStatus, id: handle.id, result } }
+  }
+  const status = await handle.status(call)
+  const isWorking = status.state === 'queued' || status.state === 'running'
+  return {
+    task: isWorking ? 'working' : (status.state as 'succeeded' | 'failed'),
+    handle,
+    ...(handle.byMachine ? {} : { status }),
+  }
+}
+
+const doneStatus = { state: 'succeeded', percent: 100, error: null } as const
+
+/** What it made; undefined: its watching ended, which says nothing of the task itself. */
+const awaitTask = async (handle: TaskHandle, call: Call): Promise<string | null | undefined> => {
+  try {
+    return await handle.wait(call)
+  } catch (error) {
+    call.signal.throwIfAborted()
+    if (!(error instanceof PlatformError)) throw error
+    return undefined
+  }
+}
