@@ -1,5 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
-import { describe } from 'vitest'
+import { test } from 'vitest'
 import type { Db, Tx } from '../../db/client.ts'
 import { lockBatch, moveBatch } from '../../db/queries/batch-rows.ts'
 import { cancelIdleJob, lockJob, requestJobCancel } from '../../db/queries/cancel-job.ts'
@@ -218,9 +218,22 @@ const operations: Harness<OperationState, OperationEvent, never> = {
   told: (id) => eventsOf('operation', id),
 }
 
+const mostMs = 180_000
+
 // promise: job-transitions
-describe('the table of jobs', () => checkEnforced(jobTable, jobs))
-describe('the table of batches', () => checkEnforced(batchTable, batches))
-describe('the table of entries', () => checkEnforced(entryTable, entries))
+test('a job moves along its table and along no other way, whoever writes it', { timeout: mostMs }, () =>
+  checkEnforced(jobTable, jobs),
+)
+
+test('a batch moves along its table and along no other way', { timeout: mostMs }, () =>
+  checkEnforced(batchTable, batches),
+)
+
+test('an entry moves along its table and along no other way', { timeout: mostMs }, () =>
+  checkEnforced(entryTable, entries),
+)
+
 // promise: operation-table
-describe('the table of operations', () => checkEnforced(operationTable, operations))
+test('an operation moves along its table and along no other way', { timeout: mostMs }, () =>
+  checkEnforced(operationTable, operations),
+)

@@ -14,11 +14,9 @@ import { checkTable } from '../support/state-table-model.ts'
 import { tablePages } from '../support/table-pages.ts'
 import { readSource } from './sources.ts'
 
-// promise: job-transitions
 checkTable(jobTable)
 checkTable(batchTable)
 checkTable(entryTable)
-// promise: operation-table
 checkTable(operationTable)
 
 test.each(Object.entries(tablePages))(

@@ -242,6 +242,7 @@ export class PeopleWorld {
   async carryOn(hung: string): Promise<void> {
     for (const place of this.places)
       Object.assign(place, { mode: place.name === hung ? 'hangs' : 'well', slip: null })
+    await this.setWindows('open')
     await this.#staff.heed()
     await this.#look(hung)
     await this.#untilQuiet(hangingRounds)
