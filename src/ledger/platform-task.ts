@@ -82,7 +82,10 @@ export type TaskEnd =
   | { readonly type: 'unknown'; readonly taskId: string | null }
 
 /** What a task needs of its job. */
-export type TaskContext = Pick<JobContext, 'job' | 'db' | 'clock' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'>
+export type TaskContext = Pick<
+  JobContext,
+  'job' | 'db' | 'clock' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'
+>
 
 const callMs = 30_000
 /** A turn is not spent on watching. */

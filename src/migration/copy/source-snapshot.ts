@@ -40,8 +40,7 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     verb: 'snapshot',
     turnMs: taskMs,
     older: name,
-    begin: (call) =>
-      again(call, () => machines.createSnapshot(call, machine, snapshot), { of: source.name }),
+    begin: (call) => again(call, () => machines.createSnapshot(call, machine, snapshot), { of: source.name }),
     made: async (call) => {
       const found = await find(call)
       return found ? { found: true, value: found.ref } : { found: false }
