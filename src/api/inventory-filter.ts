@@ -1,7 +1,6 @@
 import type { JudgedEntry } from '../../db/queries/entries-for-filter.ts'
 import type { JudgedLine, LeftOut } from '../../db/queries/list-instances.ts'
 import { type MachineLine, phaseOfLine } from '../../db/queries/list-machines.ts'
-import type { OperationLine } from '../../db/queries/list-operations.ts'
 import type { NetworkLine } from '../../db/queries/list-site-things.ts'
 import { type CompiledFilter, compileNewFilter } from '../domain/inventory/filter/compile-filter.ts'
 import { type FilterKind, filterFields } from '../domain/inventory/filter/fields.ts'
@@ -12,11 +11,9 @@ import {
   instanceView,
   machineView,
   networkView,
-  operationView,
 } from '../domain/inventory/filter/view.ts'
 import { applyOverrides, type InstanceOverrides } from '../domain/inventory/overrides.ts'
 import { problem } from './problem.ts'
-import { viewOperation } from './resources/operation-view.ts'
 
 /** Says of a row whether it fits; throws where it cannot be judged. */
 export type RowTest<Row> = (row: Row) => boolean
@@ -30,7 +27,7 @@ export interface FleetTest<Row> {
 export type InstanceTest = FleetTest<JudgedLine>
 
 /** Reads a filter that a person sent; nothing, where they sent none. Refuses it with the place of the mistake. */
-const compile = (text: string, kind: FilterKind): CompiledFilter => {
+export const compileAsked = (text: string, kind: FilterKind): CompiledFilter => {
   try {
     return compileNewFilter(text, kind)
   } catch (error) {
@@ -49,7 +46,7 @@ const compile = (text: string, kind: FilterKind): CompiledFilter => {
   }
 }
 
-const testOf =
+export const testOf =
   <Row>(filter: CompiledFilter, view: (row: Row) => FilterView): RowTest<Row> =>
   (row) => {
     const outcome = filter.run(view(row))
@@ -72,7 +69,7 @@ const unmentioned = (text: string): string[] =>
 
 export const instanceFilter = (text: string | undefined): InstanceTest | undefined => {
   if (text === undefined) return undefined
-  const filter = compile(text, 'instance')
+  const filter = compileAsked(text, 'instance')
   // Telling the system takes longer than most filters do.
   const system = [...systemFields, ...systemFacts].some((field) => mentions(text, field))
   const facts = unmentioned(text).filter((field) => !(system && systemFacts.includes(field)))
@@ -96,7 +93,7 @@ export const entryFilter = (text: string | undefined): FleetTest<JudgedEntry> | 
   text === undefined
     ? undefined
     : {
-        test: testOf<JudgedEntry>(compile(text, 'entry'), ({ sourceKind, sourceOff, since, ...row }) =>
+        test: testOf<JudgedEntry>(compileAsked(text, 'entry'), ({ sourceKind, sourceOff, since, ...row }) =>
           entryView({
             ...row,
             source_kind: sourceKind,
@@ -110,14 +107,14 @@ export const entryFilter = (text: string | undefined): FleetTest<JudgedEntry> | 
 export const networkFilter = (text: string | undefined): RowTest<NetworkLine> | undefined =>
   text === undefined
     ? undefined
-    : testOf(compile(text, 'network'), ({ facts, site, siteKind }) =>
+    : testOf(compileAsked(text, 'network'), ({ facts, site, siteKind }) =>
         networkView({ facts, source: site, source_kind: siteKind }),
       )
 
 export const machineFilter = (text: string | undefined): RowTest<MachineLine> | undefined =>
   text === undefined
     ? undefined
-    : testOf(compile(text, 'machine'), (line) =>
+    : testOf(compileAsked(text, 'machine'), (line) =>
         machineView({
           name: line.name,
           target: line.target,
@@ -138,31 +135,3 @@ export const machineFilter = (text: string | undefined): RowTest<MachineLine> | 
           operation: line.operationKind ?? '',
         }),
       )
-
-/** Asks about an operation as its answer shows it. */
-export const operationFilter = (text: string | undefined): RowTest<OperationLine> | undefined =>
-  text === undefined
-    ? undefined
-    : testOf(compile(text, 'operation'), (line) => {
-        const shown = viewOperation(line)
-        return operationView({
-          machine: shown.machine,
-          target: shown.target,
-          kind: shown.kind,
-          force: shown.force,
-          state: shown.state,
-          reason: shown.reason,
-          retryable: shown.retryable,
-          message: shown.message,
-          cause: shown.cause,
-          on_conflict: shown.on_conflict,
-          progress: shown.progress,
-          past_return: shown.past_return,
-          settled: shown.settled_at !== null,
-          superseded_by: shown.superseded_by ?? '',
-          created_by: shown.created_by,
-          created_at: shown.created_at,
-          started_at: shown.started_at ?? '',
-          finished_at: shown.finished_at ?? '',
-        })
-      })

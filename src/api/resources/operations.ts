@@ -18,12 +18,12 @@ import { operationMatrix } from '../../domain/operation/matrix.ts'
 import { operationStates } from '../../domain/operation/state.ts'
 import type { ApiDeps } from '../env.ts'
 import type { Slices } from '../filter-turns.ts'
-import { operationFilter } from '../inventory-filter.ts'
 import { pageOf, pageQuery } from '../page.ts'
 import { problem } from '../problem.ts'
 import { defineRoute, idParams, json, newResource } from '../route.ts'
 import { scanFields, scanShape } from '../scan.ts'
 import { wholePage } from '../whole-page.ts'
+import { operationFilter } from './operation-filter.ts'
 import {
   conditionsSchema,
   operationCause,
