@@ -35,5 +35,5 @@ EXPOSE 7070 7071
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=5s --start-period=30s --retries=3 \
     CMD ["node", "src/cli/healthcheck.mjs"]
-ENTRYPOINT ["node", "src/main.ts"]
+ENTRYPOINT ["node", "src/roles/main.ts"]
 CMD ["api"]

@@ -1,7 +1,7 @@
 /**
  * What each running role may do in the database, as data. `migrate` applies it (grant-privileges.ts) and takes away
  * whatever is not named here, so a table that nobody names is a table that only its owner may touch;
- * test/integration/privileges.test.ts fails until it is named.
+ * test/integration/seals/privileges.test.ts fails until it is named.
  *
  * The words are those of GRANT: `update (a, b)` means these columns alone. Locking rows needs `update` of a column.
  */

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { isIP } from 'node:net'
-import { hasSeveralHosts } from '../src/several-hosts.ts'
+import { hasSeveralHosts } from '../src/config/several-hosts.ts'
 
 /** What both drivers give to Node's TLS. */
 export interface DatabaseTls {

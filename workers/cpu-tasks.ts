@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { checkScript, placeByScript } from '../src/migration/placement/script-thread.ts'
+import { checkScript, placeByScript } from '../src/migration/place/script-thread.ts'
 
 /** What may take long on the processor. Each is a pure function of its input, run in a thread. */
 export const cpuTasks = {

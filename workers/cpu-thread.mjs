@@ -1,5 +1,5 @@
 // Plain JavaScript: a thread of Node 20 cannot start from TypeScript, so it first learns to read it.
-import { enableTypeScript } from '../src/node-version.mjs'
+import { enableTypeScript } from '../src/process/node-version.mjs'
 
 await enableTypeScript()
 const { cpuTasks } = await import('./cpu-tasks.ts')

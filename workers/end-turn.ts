@@ -1,11 +1,11 @@
 import { type Db, isDbAway } from '../db/client.ts'
-import { findCancelRequest } from '../db/queries/find-cancel-request.ts'
-import type { JobSettlement } from '../db/queries/settle-job.ts'
-import { limits } from '../src/config.ts'
+import type { JobSettlement } from '../db/queries/jobs/settle-job.ts'
+import { findCancelRequest } from '../db/queries/leases/find-cancel-request.ts'
+import { limits } from '../src/config/config.ts'
+import { crashPoint } from '../src/crash-point.ts'
 import { sealBrokenCode } from '../src/domain/inventory/connectivity.ts'
 import { decideRetry, pauseForPassword } from '../src/domain/job/retry.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
-import { crashPoint } from '../src/ledger/crash-point.ts'
 import {
   CancelRequest,
   type Handler,
@@ -15,7 +15,7 @@ import {
   type Undoer,
   type Wait,
 } from '../src/ledger/job.ts'
-import { settle } from '../src/ledger/settle.ts'
+import { settle } from '../src/ledger/jobs/settle.ts'
 import { storableJson, storableText } from '../src/storable.ts'
 import type { RunningJob } from './running-job.ts'
 import { undoEffects } from './undo-effects.ts'

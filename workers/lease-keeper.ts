@@ -1,11 +1,11 @@
 import type { Db } from '../db/client.ts'
-import { findCancelRequests } from '../db/queries/find-cancel-requests.ts'
-import { heartbeatJobs } from '../db/queries/heartbeat-jobs.ts'
+import { findCancelRequests } from '../db/queries/leases/find-cancel-requests.ts'
+import { heartbeatJobs } from '../db/queries/leases/heartbeat-jobs.ts'
 import type { Clock } from '../src/clock.ts'
-import { limits } from '../src/config.ts'
+import { limits } from '../src/config/config.ts'
 import { CancelRequest } from '../src/ledger/job.ts'
-import { Loop, type Service } from '../src/ledger/service.ts'
-import type { Logger } from '../src/log.ts'
+import type { Logger } from '../src/process/log.ts'
+import { Loop, type Service } from '../src/process/service.ts'
 import type { RunningJob } from './running-job.ts'
 
 export interface LeaseKeeperOptions {

@@ -1,10 +1,10 @@
 import type { Db } from '../db/client.ts'
-import { hasSilentBell } from '../db/queries/has-silent-bell.ts'
-import { unringJobs } from '../db/queries/unring-jobs.ts'
+import { hasSilentBell } from '../db/queries/bell/has-silent-bell.ts'
+import { unringJobs } from '../db/queries/bell/unring-jobs.ts'
 import type { Clock } from '../src/clock.ts'
-import type { Bell, BellListener, HeardBell } from '../src/ledger/bell.ts'
-import { Loop, type Service } from '../src/ledger/service.ts'
-import type { Logger } from '../src/log.ts'
+import type { Bell, BellListener, HeardBell } from '../src/ledger/bell/bell.ts'
+import type { Logger } from '../src/process/log.ts'
+import { Loop, type Service } from '../src/process/service.ts'
 
 export interface ListenersOptions {
   readonly db: Db

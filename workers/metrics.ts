@@ -1,4 +1,4 @@
-import { counter, gauge, histogram } from '../src/telemetry.ts'
+import { counter, gauge, histogram } from '../src/process/telemetry.ts'
 
 export const jobsEnded = counter('jobs_ended_total', 'Turns of jobs that ended in this worker, by how.', [
   'kind',

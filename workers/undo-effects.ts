@@ -1,13 +1,13 @@
 import type { Tx } from '../db/client.ts'
-import { beginUndo, findOpenEffects, settleEffect } from '../db/queries/effects.ts'
-import { holdLease } from '../db/queries/hold-lease.ts'
+import { beginUndo, findOpenEffects, settleEffect } from '../db/queries/effects/effects.ts'
+import { holdLease } from '../db/queries/leases/hold-lease.ts'
 import type { EffectRow } from '../db/schema/effect.ts'
 import { boundedSignal } from '../src/bounded-signal.ts'
+import { crashPoint } from '../src/crash-point.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
-import { crashPoint } from '../src/ledger/crash-point.ts'
+import { debtDelayMs } from '../src/ledger/conductor/sweeps.ts'
 import { fencedBy } from '../src/ledger/effects.ts'
 import type { JobContext, Undoer } from '../src/ledger/job.ts'
-import { debtDelayMs } from '../src/ledger/sweeps.ts'
 import { storableJson } from '../src/storable.ts'
 
 /** How long one undo may take before it becomes a debt; debts are tried again without a job waiting for them. */

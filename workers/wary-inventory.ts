@@ -1,6 +1,6 @@
-import { PlatformError } from '../src/platforms/platform-error.ts'
 import type { InventoryItem, InventoryPort, Scan } from '../src/platforms/ports/inventory.ts'
-import type { Platform } from '../src/platforms/ports.ts'
+import { PlatformError } from '../src/platforms/ports/platform-error.ts'
+import type { Platform } from '../src/platforms/ports/ports.ts'
 import { withoutSecret } from './without-secret.ts'
 
 /** The platform, with a secret cut out of what its readings say of single things as well: that is kept and shown. */

@@ -1,5 +1,5 @@
 import { DroverError } from '../src/errors.ts'
-import { type PlatformCode, PlatformError } from '../src/platforms/platform-error.ts'
+import { type PlatformCode, PlatformError } from '../src/platforms/ports/platform-error.ts'
 
 /** Too short to be told from ordinary words. */
 const shortest = 4

@@ -33,7 +33,7 @@ export const site = pgTable(
     kind: text('kind').notNull(),
     endpoint: text('endpoint').notNull(),
     username: text('username').notNull(),
-    /** The password, sealed (src/seal.ts); null: none was given. */
+    /** The password, sealed (src/seal/seal.ts); null: none was given. */
     secret: bytea('secret'),
     ca: text('ca').notNull().default(''),
     /** Pinned by a person. */

@@ -91,7 +91,7 @@ export const batchWindow = pgTable(
 
 export type WindowRow = typeof batchWindow.$inferSelect
 
-/** One instance's journey in one batch: `/queue` in the API. Its states: src/domain/migration/entry-table.ts. */
+/** One instance's journey in one batch: `/queue` in the API. Its states: src/domain/migration/entry/entry-table.ts. */
 export const entry = pgTable(
   'entry',
   {

@@ -11,13 +11,13 @@ import {
   uniqueIndex,
   uuid,
 } from 'drizzle-orm/pg-core'
-import type { ConflictRule } from '../../src/domain/operation/admit.ts'
-import type { RunPolicy } from '../../src/domain/operation/applicability.ts'
-import type { OperationCause, OperationKind } from '../../src/domain/operation/kinds.ts'
-import type { MachineOrigin } from '../../src/domain/operation/origin.ts'
-import type { MachineSeen } from '../../src/domain/operation/phase.ts'
-import type { OperationReason } from '../../src/domain/operation/reasons.ts'
-import type { OperationState } from '../../src/domain/operation/state.ts'
+import type { ConflictRule } from '../../src/domain/operation/admission/admit.ts'
+import type { RunPolicy } from '../../src/domain/operation/kinds/applicability.ts'
+import type { OperationCause, OperationKind } from '../../src/domain/operation/kinds/kinds.ts'
+import type { MachineOrigin } from '../../src/domain/operation/kinds/origin.ts'
+import type { MachineSeen } from '../../src/domain/operation/kinds/phase.ts'
+import type { OperationReason } from '../../src/domain/operation/kinds/reasons.ts'
+import type { OperationState } from '../../src/domain/operation/kinds/state.ts'
 import type { RecordedError } from '../../src/errors.ts'
 import { moment } from './columns.ts'
 

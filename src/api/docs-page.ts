@@ -1,6 +1,6 @@
-import type { OpenApiDocument } from './openapi.ts'
-import { escapeHtml, page } from './pages.ts'
-import { problemCodes } from './problem-codes.ts'
+import type { OpenApiDocument } from './http/openapi.ts'
+import { escapeHtml, page } from './http/pages.ts'
+import { problemCodes } from './wire/problem-codes.ts'
 
 type Operation = NonNullable<NonNullable<OpenApiDocument['paths']>[string]['get']>
 

@@ -1,12 +1,12 @@
 import type { Db } from '../../db/client.ts'
 import { knownMigrations } from '../../db/known-migrations.ts'
-import { countBrokenSeals } from '../../db/queries/count-broken-seals.ts'
-import { countLiveRoles } from '../../db/queries/count-live-roles.ts'
-import { countMigrations } from '../../db/queries/count-migrations.ts'
-import { findUnopened } from '../../db/queries/find-unopened.ts'
-import type { Readiness } from '../health.ts'
+import { countMigrations } from '../../db/queries/batches/count-migrations.ts'
+import { countLiveRoles } from '../../db/queries/fleet/count-live-roles.ts'
+import { countBrokenSeals } from '../../db/queries/seals/count-broken-seals.ts'
+import { findUnopened } from '../../db/queries/seals/find-unopened.ts'
+import type { Readiness } from '../process/health.ts'
 import { keyReasons } from '../sealing/key-watch.ts'
-import type { ApiDeps } from './env.ts'
+import type { ApiDeps } from './http/env.ts'
 
 const checkMs = 1_500
 

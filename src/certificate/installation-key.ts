@@ -5,10 +5,10 @@ import {
   lockSigningKeys,
   retireSigningKeys,
   type SigningKeyRow,
-} from '../../db/queries/signing-keys.ts'
+} from '../../db/queries/seals/signing-keys.ts'
 import { DroverError } from '../errors.ts'
-import type { Sealer } from '../seal.ts'
-import { signingKeyPlace } from '../seal-places.ts'
+import type { Sealer } from '../seal/seal.ts'
+import { signingKeyPlace } from '../seal/seal-places.ts'
 import { makeSigningPair, type SigningPair, vouchFor } from './signing.ts'
 
 /** The key that this installation signs with; the first who needs it makes it. */

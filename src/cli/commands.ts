@@ -52,7 +52,7 @@ export const commands: readonly Command[] = [
   ...doctorCommands,
 ]
 
-/** What src/main.ts starts; the help and the completion name them too. */
+/** What src/roles/main.ts starts; the help and the completion name them too. */
 export const roles: Readonly<Record<string, string>> = {
   up: 'everything on this machine, with an embedded Postgres unless DATABASE_URL is set (npm start)',
   api: 'the HTTP API, the console and Bull Board',

@@ -5,7 +5,7 @@
 // `/healthz` by default: alive. `node src/cli/healthcheck.mjs /readyz` asks whether work can flow, which is
 // what a load balancer wants to know; a container must not be called sick because Postgres is away.
 
-import { printable } from '../printable.mjs'
+import { printable } from '../print/printable.mjs'
 
 const path = process.argv[2] ?? '/healthz'
 const ports = [process.env.DROVER_PORT || '7070', process.env.DROVER_HEALTH_PORT || '7071']

@@ -4,7 +4,7 @@
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { printable } from '../printable.mjs'
+import { printable } from '../print/printable.mjs'
 
 const folder = resolve(process.argv[2] ?? 'secrets')
 const random = () => randomBytes(32).toString('hex')

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
-import { version } from '../config.ts'
-import { Terminal } from '../terminal.ts'
+import { version } from '../config/config.ts'
+import { Terminal } from '../print/terminal.ts'
 import { commands, roles } from './commands.ts'
 import { ApiRefusal, Client, Unreachable } from './kit/client.ts'
 import { type Command, exitCodes, type Io, UsageError, type Values } from './kit/command.ts'

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { jobKinds } from './job/registry.ts'
+import { jobKinds } from './job/kinds/registry.ts'
 
 /** Something that a person may change while the fleet runs. Readers look again within seconds. */
 export interface Setting {

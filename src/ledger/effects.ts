@@ -1,11 +1,16 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db, Tx } from '../../db/client.ts'
-import { intendEffect, markEffectDone, noteRefusedIntent, waiveOpenEffect } from '../../db/queries/effects.ts'
-import { holdLease } from '../../db/queries/hold-lease.ts'
+import {
+  intendEffect,
+  markEffectDone,
+  noteRefusedIntent,
+  waiveOpenEffect,
+} from '../../db/queries/effects/effects.ts'
+import { holdLease } from '../../db/queries/leases/hold-lease.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
+import { crashPoint } from '../crash-point.ts'
 import { DroverError, FencedError, recordError } from '../errors.ts'
 import { storableJson } from '../storable.ts'
-import { crashPoint } from './crash-point.ts'
 
 /** What a look outside found. A look that failed throws: unknown is not absent. */
 export type Observation = { readonly found: true; readonly externalId?: string } | { readonly found: false }

@@ -1,6 +1,6 @@
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { DroverError } from '../errors.ts'
-import { again } from '../platforms/again.ts'
+import { again } from '../platforms/ports/again.ts'
 import type { Found, TasksOf, TaskTrace, TaskVerb } from '../platforms/ports/task.ts'
 import type { JobCall } from './job.ts'
 import { findOlderTasks } from './older-tasks.ts'

@@ -1,13 +1,13 @@
 import type { Db, Tx } from '../../db/client.ts'
-import type { ClaimedJob } from '../../db/queries/claim-jobs.ts'
+import type { ClaimedJob } from '../../db/queries/leases/claim-jobs.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import type { SiteRow } from '../../db/schema/inventory.ts'
 import type { Clock } from '../clock.ts'
 import type { JobKind } from '../domain/job/kind.ts'
 import type { ReleaseReason } from '../domain/job/release.ts'
-import type { Logger } from '../log.ts'
-import type { Call } from '../platforms/call.ts'
-import type { Platform } from '../platforms/ports.ts'
+import type { Call } from '../platforms/ports/call.ts'
+import type { Platform } from '../platforms/ports/ports.ts'
+import type { Logger } from '../process/log.ts'
 import type { EffectResult, EffectSpec, Fenced } from './effects.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { findOpenEffects } from '../../db/queries/effects.ts'
+import { findOpenEffects } from '../../db/queries/effects/effects.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
-import type { Call } from '../platforms/call.ts'
+import type { Call } from '../platforms/ports/call.ts'
 import type { TasksOf } from '../platforms/ports/task.ts'
 import type { PlatformTask, TaskContext } from './platform-task.ts'
 

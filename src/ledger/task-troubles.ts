@@ -1,5 +1,5 @@
 import { DroverError } from '../errors.ts'
-import { PlatformError } from '../platforms/platform-error.ts'
+import { PlatformError } from '../platforms/ports/platform-error.ts'
 import type { TaskHandle } from '../platforms/ports/task.ts'
 
 /** What is told of a task of a platform that is not simply done, of a job of whatever subject. */

@@ -1,6 +1,6 @@
-import type { Connection, PlatformKind } from './connection.ts'
 import { openLab } from './lab/lab.ts'
-import type { Platform } from './ports.ts'
+import type { Connection, PlatformKind } from './ports/connection.ts'
+import type { Platform } from './ports/ports.ts'
 import { openVsphere } from './vsphere/vsphere.ts'
 
 /** How each kind is opened: a new platform adds its line here and its name in connection.ts. */

@@ -1,5 +1,5 @@
 import { createDecipheriv } from 'node:crypto'
-import { derive, sealBroken } from '../seal.ts'
+import { derive, sealBroken } from '../seal/seal.ts'
 
 const formatVersion = 1
 const nonceBytes = 12

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { DroverError } from '../errors.ts'
-import { parseHead, type SealHead } from '../seal-head.ts'
+import { parseHead, type SealHead } from '../seal/seal-head.ts'
 import { whyUnreadable } from '../unreadable.ts'
 
 const plainHead = /^(\d{1,15}):([0-9a-f]{64})$/

@@ -1,6 +1,7 @@
 import { type Db, isDbAway, type Queryable, type Tx } from '../../db/client.ts'
-import { listFormerKeys } from '../../db/queries/former-keys.ts'
-import { readSealHeads } from '../../db/queries/seal-heads.ts'
+import { checkSchema } from '../../db/migrate/schema-check.ts'
+import { listFormerKeys } from '../../db/queries/seals/former-keys.ts'
+import { readSealHeads } from '../../db/queries/seals/seal-heads.ts'
 import {
   deleteFormerList,
   deleteSealingKeysBut,
@@ -9,12 +10,11 @@ import {
   listSealingKeys,
   lockSealingKeys,
   type SealingKeyRow,
-} from '../../db/queries/sealing-keys.ts'
-import { checkSchema } from '../../db/schema-check.ts'
+} from '../../db/queries/seals/sealing-keys.ts'
 import { refusedStatement } from '../errors.ts'
-import type { Logger } from '../log.ts'
-import { type Sealer, sealKeyId } from '../seal.ts'
-import { keyCheckPlace } from '../seal-places.ts'
+import type { Logger } from '../process/log.ts'
+import { type Sealer, sealKeyId } from '../seal/seal.ts'
+import { keyCheckPlace } from '../seal/seal-places.ts'
 import { keyDiffers, keyNotEntered, keyReplaced, sealedBefore } from './key-errors.ts'
 
 const checkOf = (sealer: Sealer): SealingKeyRow => ({

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../db/client.ts'
 import type { Clock } from '../clock.ts'
 import { DroverError } from '../errors.ts'
-import { Loop } from '../ledger/service.ts'
-import type { Logger } from '../log.ts'
-import type { Sealer } from '../seal.ts'
+import type { Logger } from '../process/log.ts'
+import { Loop } from '../process/service.ts'
+import type { Sealer } from '../seal/seal.ts'
 import { checkKey, checkStart } from './key-check.ts'
 
 /** Longer than this, nobody works on with keys that are not enough: what `drover rekey` waits for. */

@@ -1,5 +1,5 @@
-import type { Sealer } from '../seal.ts'
-import { answerPlace } from '../seal-places.ts'
+import type { Sealer } from '../seal/seal.ts'
+import { answerPlace } from '../seal/seal-places.ts'
 
 type KeptRequest = Parameters<typeof answerPlace>[0]
 

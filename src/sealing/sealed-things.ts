@@ -8,8 +8,8 @@ import {
   replaceAnswer,
   replaceSeal,
   type SealedSite,
-} from '../../db/queries/sealed-rows.ts'
-import type { SealPlace } from '../seal.ts'
+} from '../../db/queries/seals/sealed-rows.ts'
+import type { SealPlace } from '../seal/seal.ts'
 import {
   answerPlace,
   formerKeyPlace,
@@ -18,7 +18,7 @@ import {
   sitePasswordPlace,
   webhookSecretPlace,
   webhookUrlPlace,
-} from '../seal-places.ts'
+} from '../seal/seal-places.ts'
 import { markSealed, sealOfAnswer } from './sealed-answer.ts'
 
 /** What a person may have to hear of a seal that nothing opens. */

@@ -1,5 +1,5 @@
-import type { Sealer } from '../seal.ts'
-import { webhookUrlPlace } from '../seal-places.ts'
+import type { Sealer } from '../seal/seal.ts'
+import { webhookUrlPlace } from '../seal/seal-places.ts'
 
 /** A webhook's URL as its row has it: the origin for everybody, the whole for who delivers. */
 export const sealUrl = (

@@ -1,4 +1,4 @@
-import { withoutUserinfo } from '../log.ts'
+import { withoutUserinfo } from '../process/log.ts'
 
 export interface BannerFacts {
   readonly address: string

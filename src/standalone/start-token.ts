@@ -1,7 +1,7 @@
 import type { Db } from '../../db/client.ts'
-import { lockAccessTokens } from '../../db/queries/access-tokens.ts'
-import { pruneStartTokens } from '../../db/queries/prune-start-tokens.ts'
-import { createToken, newSecret, revokeToken } from '../api/tokens.ts'
+import { lockAccessTokens } from '../../db/queries/access/access-tokens.ts'
+import { pruneStartTokens } from '../../db/queries/access/prune-start-tokens.ts'
+import { createToken, newSecret, revokeToken } from '../api/access/tokens.ts'
 
 /** Who makes them, as rows and events name it. */
 const by = 'start'

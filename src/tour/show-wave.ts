@@ -1,6 +1,6 @@
 import type { Client } from '../cli/kit/client.ts'
 import { pathOf } from '../cli/kit/rows.ts'
-import type { Terminal } from '../terminal.ts'
+import type { Terminal } from '../print/terminal.ts'
 import { standingOfWave, startWave, type WaveParts, waveName } from './start-wave.ts'
 import { entryLine, isSettled, type WaveEntry, type WaveSeen, waveBlock, waveEndLines } from './wave-lines.ts'
 

@@ -1,9 +1,9 @@
 import { type ApiDoor, socketDoor } from '../api-request.ts'
 import { Client } from '../cli/kit/client.ts'
+import type { Terminal } from '../print/terminal.ts'
 import { withBriefAdmin } from '../standalone/brief-admin.ts'
-import type { LabStart } from '../standalone/fleet-of-roles.ts'
 import type { LabHome } from '../standalone/lab-home.ts'
-import type { Terminal } from '../terminal.ts'
+import type { LabStart } from '../supervisor/fleet-of-roles.ts'
 import { type AssessmentSeen, type HostSeen, inventoryLines } from './inventory-lines.ts'
 import { showWave } from './show-wave.ts'
 import {

@@ -1,6 +1,6 @@
 import { bar } from '../cli/kit/output.ts'
-import { type EntryState, goesOnByItself } from '../domain/migration/entry.ts'
-import { printable } from '../printable.mjs'
+import { type EntryState, goesOnByItself } from '../domain/migration/entry/entry.ts'
+import { printable } from '../print/printable.mjs'
 import { droverCommand } from './drover-command.ts'
 
 /** An entry of the wave, as far as the start shows it. */

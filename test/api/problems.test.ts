@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { limits } from '../../src/config.ts'
+import { limits } from '../../src/config/config.ts'
 import { DroverError } from '../../src/errors.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { type Ask, clientOf, depsOver, type Reply, selfTestJob, strangerOf } from './setup.ts'

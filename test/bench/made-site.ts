@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../db/client.ts'
-import { sealPassword } from '../../src/api/resources/site-secret.ts'
+import { sealPassword } from '../../src/api/resources/inventory/site-secret.ts'
 import { readSettings, type SiteRole } from '../../src/domain/inventory/site-settings.ts'
-import { createSealer } from '../../src/seal.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 
 /** A site of a lab, known and reachable, that nobody checks or reads while something is measured. */
 export const addSite = async (

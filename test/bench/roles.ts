@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { firstMessage, type StartedProcess, startProcess } from './processes.ts'
 
-const main = fileURLToPath(new URL('../../src/main.ts', import.meta.url))
+const main = fileURLToPath(new URL('../../src/roles/main.ts', import.meta.url))
 
 export interface RoleGiven {
   readonly url: string

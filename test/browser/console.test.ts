@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs'
 import { expect, test } from 'vitest'
-import { deletePause, insertPause } from '../../db/queries/pauses.ts'
+import { deletePause, insertPause } from '../../db/queries/fleet/pauses.ts'
 import { until } from '../support/wait.ts'
 import { openPage, patienceMs, signedIn, signIn, startBrowser, untilLive } from './browser.ts'
 import { addJob, startFleet } from './fleet.ts'

@@ -1,4 +1,4 @@
-import { createSealer } from '../../src/seal.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { enterKey } from '../../src/sealing/key-check.ts'
 import { createDatabase, type TestDatabase } from '../support/postgres.ts'
 import { startRole, type TestProcess } from '../support/processes.ts'

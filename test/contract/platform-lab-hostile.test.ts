@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { openLab } from '../../src/platforms/lab/lab.ts'
 import type { InventoryItem, Scan } from '../../src/platforms/ports/inventory.ts'
-import { type Platform, portOf } from '../../src/platforms/ports.ts'
+import { type Platform, portOf } from '../../src/platforms/ports/ports.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { call, expectFailure, serve } from '../support/hostile-server.ts'
 

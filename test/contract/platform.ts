@@ -1,6 +1,6 @@
 import { describe } from 'vitest'
+import type { Capability } from '../../src/platforms/ports/ports.ts'
 import type { NewImage } from '../../src/platforms/ports/templates.ts'
-import type { Capability } from '../../src/platforms/ports.ts'
 import { testChangedBlocks, testReading, testWriting } from './platform-suite/disks.ts'
 import { testGaps } from './platform-suite/gaps.ts'
 import { testIdentity } from './platform-suite/identity.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { portOf } from '../../src/platforms/ports/ports.ts'
 import type { NewImage } from '../../src/platforms/ports/templates.ts'
-import { portOf } from '../../src/platforms/ports.ts'
 import { testOvf } from '../support/test-ovf.ts'
 import { anyCall, makeMachine, newMachine, startVsphere } from '../support/vsphere-machines.ts'
 

@@ -2,14 +2,14 @@ import { createHash, randomBytes } from 'node:crypto'
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { openHttp } from '../../src/platforms/http/platform-http.ts'
-import { portOf } from '../../src/platforms/ports.ts'
+import { portOf } from '../../src/platforms/ports/ports.ts'
 import {
   type DatastoreFile,
   parseDatastorePath,
   readRange,
   uploadToDatastore,
-} from '../../src/platforms/vsphere/datastore.ts'
-import { Session } from '../../src/platforms/vsphere/session.ts'
+} from '../../src/platforms/vsphere/disks/datastore.ts'
+import { Session } from '../../src/platforms/vsphere/soap/session.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { openTestHttp, serve } from '../support/hostile-server.ts'
 import { startSoapProxy } from '../support/soap-proxy.ts'

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { expect, test } from 'vitest'
-import { portOf } from '../../src/platforms/ports.ts'
+import { portOf } from '../../src/platforms/ports/ports.ts'
 import { startSoapProxy } from '../support/soap-proxy.ts'
 import {
   anyCall,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { openMachines } from '../../src/platforms/vsphere/machines.ts'
+import { openMachines } from '../../src/platforms/vsphere/machines/machines.ts'
 import { readFakeObjects } from '../support/fake-objects.ts'
 import { Fault, startFakeVsphere } from '../support/fake-vsphere.ts'
 import { serveTls } from '../support/hostile-server.ts'

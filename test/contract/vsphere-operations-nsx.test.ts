@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { NetworkFacts } from '../../src/domain/inventory/facts.ts'
-import { portOf } from '../../src/platforms/ports.ts'
+import { portOf } from '../../src/platforms/ports/ports.ts'
 import { anyCall, makeMachine, startVsphere } from '../support/vsphere-machines.ts'
 
 test('a new card is plugged into an NSX segment as into any other network', async () => {

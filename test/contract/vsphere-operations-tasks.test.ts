@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { openMachines } from '../../src/platforms/vsphere/machines.ts'
-import { openPower } from '../../src/platforms/vsphere/power.ts'
+import { openMachines } from '../../src/platforms/vsphere/machines/machines.ts'
+import { openPower } from '../../src/platforms/vsphere/machines/power.ts'
 import { fakeRefs, readFakeObjects } from '../support/fake-objects.ts'
 import { startFakeVsphere } from '../support/fake-vsphere.ts'
 import { anyCall } from '../support/vsphere-machines.ts'

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { expect, test } from 'vitest'
-import { readTags, readTagsOf } from '../../src/platforms/vsphere/instance-tags.ts'
-import { Vapi } from '../../src/platforms/vsphere/vapi.ts'
+import { readTags, readTagsOf } from '../../src/platforms/vsphere/inventory/instance-tags.ts'
+import { Vapi } from '../../src/platforms/vsphere/soap/vapi.ts'
 import { call, expectFailure, openTestHttp, serve } from '../support/hostile-server.ts'
 
 const account = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { cancelInTransaction, requestCancel } from '../../src/ledger/cancel.ts'
+import { cancelInTransaction, requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { onEachBell } from '../support/bells.ts'
 import { addLoad, allEnded, countStates, expectWhole, someDone } from '../support/load.ts'
 import { expectAlive, startRoles, startWorker } from '../support/roles.ts'

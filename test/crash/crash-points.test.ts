@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { requestCancel } from '../../src/ledger/cancel.ts'
-import type { CrashPoint } from '../../src/ledger/crash-point.ts'
+import type { CrashPoint } from '../../src/crash-point.ts'
+import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { expectWhole } from '../support/load.ts'

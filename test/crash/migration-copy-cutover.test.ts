@@ -1,6 +1,6 @@
 import { beforeAll, expect, test } from 'vitest'
-import { requestCancel } from '../../src/ledger/cancel.ts'
-import { nudge } from '../../src/ledger/nudge.ts'
+import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
+import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/journey-fleet.ts'
 import {

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { listEntryDisks } from '../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../db/queries/copies/entry-disks.ts'
 import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { cleanUp, createFleetWorld, survive } from '../support/journey-fleet.ts'
 import { entryOf, type JourneyWorld, placeEntry, snapshotsOf } from '../support/journeys.ts'

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest'
-import { createSealer } from '../../src/seal.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { makeBatch, onShop, ownedMachines, provenAgainst, type TestBatch } from '../support/batch-world.ts'
 import { dieAndReturn, dies, expectClean, hurryUntil, settles } from '../support/chaos-batch.ts'
 import { type Armed, type Fleet, onEachFleet } from '../support/fleet.ts'

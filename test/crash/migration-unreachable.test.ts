@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSealer } from '../../src/seal.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { makeBatch, onShop } from '../support/batch-world.ts'
 import { settles } from '../support/chaos-batch.ts'
 import { makeSite } from '../support/inventory.ts'

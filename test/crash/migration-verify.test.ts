@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { nudge } from '../../src/ledger/nudge.ts'
-import { createSealer } from '../../src/seal.ts'
+import { nudge } from '../../src/ledger/jobs/nudge.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { type Armed, ending, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { entryOf, overlapsOf, powerOf, sendTo } from '../support/journeys.ts'

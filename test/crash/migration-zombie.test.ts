@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, expect, test } from 'vitest'
-import { nudge } from '../../src/ledger/nudge.ts'
-import { createSealer } from '../../src/seal.ts'
+import { nudge } from '../../src/ledger/jobs/nudge.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { placeEntry, powerOf, sendTo } from '../support/journeys.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createSealer, secretKeyId } from '../../src/seal.ts'
+import { createSealer, secretKeyId } from '../../src/seal/seal.ts'
 import { enterKey } from '../../src/sealing/key-check.ts'
 import { createDatabase } from '../support/postgres.ts'
 import { type Role, startRole } from '../support/processes.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { readTree } from '../../src/platforms/vsphere/inventory-tree.ts'
-import { retrieve } from '../../src/platforms/vsphere/property-read.ts'
+import { readTree } from '../../src/platforms/vsphere/inventory/inventory-tree.ts'
+import { retrieve } from '../../src/platforms/vsphere/soap/property-read.ts'
 import { fakeObject, startFakeVsphere } from '../support/fake-vsphere.ts'
 import { call, expectFailure } from '../support/hostile-server.ts'
 import { soapAnswer } from '../support/soap-answers.ts'

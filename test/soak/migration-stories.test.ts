@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { reachablePlaces } from '../../src/domain/migration/describe-table.ts'
+import { reachablePlaces } from '../../src/domain/migration/batch/describe-table.ts'
 import { tellTogether } from '../simulation/people/stories.ts'
 import { openTheatre } from '../simulation/people/theatre.ts'
 import { createDatabase } from '../support/postgres.ts'

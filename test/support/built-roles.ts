@@ -67,7 +67,7 @@ export interface BuiltRoles {
  * (`npm start`, the command line) is tested as they run it.
  */
 export const buildRoles = async (run: string): Promise<BuiltRoles> => {
-  if (nodeRunsTypeScript()) return { main: join(root, 'src/main.ts'), remove: () => undefined }
+  if (nodeRunsTypeScript()) return { main: join(root, 'src/roles/main.ts'), remove: () => undefined }
   mkdirSync(results, { recursive: true })
   removeLeft()
   // Below the root, because packages are found from there.

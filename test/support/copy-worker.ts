@@ -1,6 +1,6 @@
 import type { Handler, UsePlatform } from '../../src/ledger/job.ts'
 import { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
-import type { Platform } from '../../src/platforms/ports.ts'
+import type { Platform } from '../../src/platforms/ports/ports.ts'
 import { handleCutoverInstance } from '../../workers/handlers/cutover-instance.ts'
 import { handleImportInstance } from '../../workers/handlers/import-instance.ts'
 import { handleWithdrawEntry } from '../../workers/handlers/withdraw-entry.ts'

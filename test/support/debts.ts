@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
+import { sweepDebts } from '../../src/ledger/conductor/sweeps.ts'
 import type { Undoer, UsePlatform } from '../../src/ledger/job.ts'
-import { sweepDebts } from '../../src/ledger/sweeps.ts'
 import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
 import { createJourneyWorker } from './journeys.ts'
 

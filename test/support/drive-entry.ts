@@ -1,5 +1,5 @@
-import type { Logger } from '../../src/log.ts'
-import { advanceEntries } from '../../src/migration/scheduler.ts'
+import { advanceEntries } from '../../src/migration/batch/scheduler.ts'
+import type { Logger } from '../../src/process/log.ts'
 import { quietLog } from './events.ts'
 import { entryOf } from './journeys.ts'
 import { jobOf } from './ledger.ts'

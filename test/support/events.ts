@@ -1,8 +1,12 @@
 import type { Queryable } from '../../db/client.ts'
-import { type EventFilter, type FeedEvent, readEventsAfter } from '../../db/queries/read-events-after.ts'
-import { sealEvents } from '../../src/ledger/seal-events.ts'
-import { createLog } from '../../src/log.ts'
-import { createSealer, type Sealer } from '../../src/seal.ts'
+import {
+  type EventFilter,
+  type FeedEvent,
+  readEventsAfter,
+} from '../../db/queries/events/read-events-after.ts'
+import { sealEvents } from '../../src/ledger/seals/seal-events.ts'
+import { createLog } from '../../src/process/log.ts'
+import { createSealer, type Sealer } from '../../src/seal/seal.ts'
 import { until } from './wait.ts'
 
 export const quietLog = createLog({ role: 'test', level: 'silent' })

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
-import type { Call } from '../../src/platforms/call.ts'
+import type { Call } from '../../src/platforms/ports/call.ts'
 import type { Scan } from '../../src/platforms/ports/inventory.ts'
-import type { Platform } from '../../src/platforms/ports.ts'
+import type { Platform } from '../../src/platforms/ports/ports.ts'
 import { testOvf } from './test-ovf.ts'
 
 const owner = { drover: 'x' }

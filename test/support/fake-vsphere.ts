@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { openHttp } from '../../src/platforms/http/platform-http.ts'
-import { Session, type SessionAccount } from '../../src/platforms/vsphere/session.ts'
+import { Session, type SessionAccount } from '../../src/platforms/vsphere/soap/session.ts'
 import { atEnd } from './cleanup.ts'
 import { serve } from './hostile-server.ts'
 import { soapAnswer, soapFaultAnswer } from './soap-answers.ts'

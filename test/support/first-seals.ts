@@ -1,6 +1,6 @@
 import type { Db } from '../../db/client.ts'
-import { insertSeal, nextSealRange } from '../../db/queries/seal-events.ts'
-import { sealText } from '../../src/ledger/seal-texts.ts'
+import { insertSeal, nextSealRange } from '../../db/queries/seals/seal-events.ts'
+import { sealText } from '../../src/ledger/seals/seal-texts.ts'
 import { testSealer, untilReadable } from './events.ts'
 
 /** Seals all that is committed as the version before did it: hashed by the database, in its SQL word for word. */

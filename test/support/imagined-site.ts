@@ -6,9 +6,9 @@ import type {
   NicFacts,
   StorageFacts,
 } from '../../src/domain/inventory/facts.ts'
-import { PlatformError } from '../../src/platforms/platform-error.ts'
 import type { InventoryItem, ScanEnd } from '../../src/platforms/ports/inventory.ts'
-import type { Capability, Platform, PlatformIdentity } from '../../src/platforms/ports.ts'
+import { PlatformError } from '../../src/platforms/ports/platform-error.ts'
+import type { Capability, Platform, PlatformIdentity } from '../../src/platforms/ports/ports.ts'
 
 const nicOf = (number: number, hex: string): NicFacts => ({
   key: '4000',

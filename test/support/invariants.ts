@@ -1,9 +1,9 @@
 import type { Db, Queryable } from '../../db/client.ts'
-import { jobKinds } from '../../src/domain/job/registry.ts'
+import { jobKinds } from '../../src/domain/job/kinds/registry.ts'
 import { isTerminal, type JobState, jobStates, jobTable } from '../../src/domain/job/state.ts'
 import { tokenLimit } from '../../src/domain/job/token.ts'
-import { verifySeals } from '../../src/ledger/verify-seals.ts'
-import { createSealer, type Sealer } from '../../src/seal.ts'
+import { verifySeals } from '../../src/ledger/seals/verify-seals.ts'
+import { createSealer, type Sealer } from '../../src/seal/seal.ts'
 
 export interface InvariantOptions {
   /** How long a lease, a hold or a wait may be overdue before it counts as forgotten. */

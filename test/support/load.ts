@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect } from 'vitest'
 import type { Db } from '../../db/client.ts'
-import { enqueue } from '../../src/ledger/enqueue.ts'
-import { nudge } from '../../src/ledger/nudge.ts'
+import { enqueue } from '../../src/ledger/jobs/enqueue.ts'
+import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { checkInvariants } from './invariants.ts'
 import { until } from './wait.ts'
 

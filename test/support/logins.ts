@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { asLogin, type LoginRole, loginIn, loginRoles } from '../../src/database-urls.ts'
-import { clusterLogins } from '../../src/standalone/cluster-logins.ts'
-import { clusterUser } from '../../src/standalone/postgres-cluster.ts'
+import { asLogin, type LoginRole, loginIn, loginRoles } from '../../src/config/database-urls.ts'
+import { clusterLogins } from '../../src/standalone/postgres/cluster-logins.ts'
+import { clusterUser } from '../../src/standalone/postgres/postgres-cluster.ts'
 
 /** The password of every login of a test's cluster: so a URL of it can be made wherever a test needs one. */
 const password = 'only-in-tests'

@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../../db/client.ts'
-import { type EntryState, isCommitted, isMigrating } from '../../src/domain/migration/entry.ts'
-import { type EntryEvent, entryEvents, entryTable } from '../../src/domain/migration/entry-table.ts'
+import { type EntryState, isCommitted, isMigrating } from '../../src/domain/migration/entry/entry.ts'
+import { type EntryEvent, entryEvents, entryTable } from '../../src/domain/migration/entry/entry-table.ts'
 
 /** How long an entry may be due, or a source be owed its start, before that counts as forgotten. */
 const overdueMs = 300_000

@@ -1,6 +1,6 @@
 import { createApi } from '../../src/api/app.ts'
-import type { ApiDeps } from '../../src/api/env.ts'
-import { describeApi } from '../../src/api/openapi.ts'
+import type { ApiDeps } from '../../src/api/http/env.ts'
+import { describeApi } from '../../src/api/http/openapi.ts'
 
 interface Schema {
   readonly $ref?: string

@@ -1,16 +1,20 @@
 import { expect } from 'vitest'
 import type { Db } from '../../db/client.ts'
 import type { OperationRow } from '../../db/schema/operation.ts'
-import { mayForce, type OperationKind } from '../../src/domain/operation/kinds.ts'
-import { operationReasons } from '../../src/domain/operation/reasons.ts'
+import { mayForce, type OperationKind } from '../../src/domain/operation/kinds/kinds.ts'
+import { operationReasons } from '../../src/domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../src/errors.ts'
-import { nudgeCancel } from '../../src/ledger/cancel.ts'
-import { nudge } from '../../src/ledger/nudge.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../src/operation/ask-operation.ts'
-import { cancelOperation } from '../../src/operation/cancel-operation.ts'
-import { recordRefusal } from '../../src/operation/record-refusal.ts'
+import { nudgeCancel } from '../../src/ledger/jobs/cancel.ts'
+import { nudge } from '../../src/ledger/jobs/nudge.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../src/operation/admission/ask-operation.ts'
+import { cancelOperation } from '../../src/operation/admission/cancel-operation.ts'
+import { recordRefusal } from '../../src/operation/admission/record-refusal.ts'
 import { openLab } from '../../src/platforms/lab/lab.ts'
-import { createSealer } from '../../src/seal.ts'
+import { createSealer } from '../../src/seal/seal.ts'
 import { checkInvariants } from './invariants.ts'
 import { createInventoryWorker, makeSite } from './inventory.ts'
 import type { TestLab } from './lab.ts'

@@ -1,12 +1,12 @@
 import type { Db, Queryable } from '../../db/client.ts'
-import type { OperationKind } from '../../src/domain/operation/kinds.ts'
-import { operationMatrix } from '../../src/domain/operation/matrix.ts'
+import type { OperationKind } from '../../src/domain/operation/kinds/kinds.ts'
+import { operationMatrix } from '../../src/domain/operation/kinds/matrix.ts'
 import {
   endedStates,
   type OperationState,
   operationStates,
   operationTable,
-} from '../../src/domain/operation/state.ts'
+} from '../../src/domain/operation/kinds/state.ts'
 
 /** How long an operation may be due for an end, a settling or its turn before that counts as forgotten. */
 const overdueMs = 300_000

@@ -1,6 +1,6 @@
 import { expect } from 'vitest'
 import type { Db } from '../../db/client.ts'
-import { findOperation } from '../../db/queries/operation-rows.ts'
+import { findOperation } from '../../db/queries/operations/operation-rows.ts'
 import type { Client, Reply } from '../api/setup.ts'
 import { addMachine } from './machines.ts'
 

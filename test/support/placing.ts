@@ -1,8 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { EntryRow } from '../../db/schema/migration.ts'
 import { applyOverrides, type InstanceOverrides } from '../../src/domain/inventory/overrides.ts'
-import { batchConfig, batchDefaults } from '../../src/domain/migration/batch-settings.ts'
-import { ownerOfEntry } from '../../src/migration/ownership.ts'
+import { batchConfig, batchDefaults } from '../../src/domain/migration/batch/batch-settings.ts'
+import { ownerOfEntry } from '../../src/migration/target/ownership.ts'
 import { instanceOf } from './inventory.ts'
 import { entryOf, type JourneyWorld, sendTo } from './journeys.ts'
 

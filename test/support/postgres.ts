@@ -3,9 +3,12 @@ import { join } from 'node:path'
 import postgres from 'postgres'
 import { inject } from 'vitest'
 import { type Db, type DbTypes, openDb } from '../../db/client.ts'
-import { createLog } from '../../src/log.ts'
-import { clusterLogins } from '../../src/standalone/cluster-logins.ts'
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../../src/standalone/embedded-postgres.ts'
+import { createLog } from '../../src/process/log.ts'
+import { clusterLogins } from '../../src/standalone/postgres/cluster-logins.ts'
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/standalone/postgres/embedded-postgres.ts'
 import { findUnprivilegedUser } from '../../src/standalone/unprivileged-user.ts'
 import { forgetChild, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Move, type StateTable, transition } from '../../src/domain/state-table.ts'
+import { type Move, type StateTable, transition } from '../../src/domain/table/state-table.ts'
 
 /** What is known of every state table, whatever it is about. */
 export interface Place<State, Stage> {

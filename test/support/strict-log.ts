@@ -1,4 +1,4 @@
-import { createLog, type Logger } from '../../src/log.ts'
+import { createLog, type Logger } from '../../src/process/log.ts'
 
 const refuse = (said: unknown, message?: string): never => {
   const cause = typeof said === 'object' && said !== null && 'err' in said ? said.err : said

@@ -1,6 +1,6 @@
 import { fillJobsPage } from '../../src/domain/job/describe-states.ts'
-import { fillMigrationPage } from '../../src/domain/migration/describe-table.ts'
-import { fillOperationsPage } from '../../src/domain/operation/describe-tables.ts'
+import { fillMigrationPage } from '../../src/domain/migration/batch/describe-table.ts'
+import { fillOperationsPage } from '../../src/domain/operation/admission/describe-tables.ts'
 
 /** Pages of `docs/` with parts that are made of the tables of the code. */
 export const tablePages: Readonly<Record<string, (page: string) => string>> = {

@@ -1,4 +1,4 @@
-import type { Connection } from '../../src/platforms/connection.ts'
+import type { Connection } from '../../src/platforms/ports/connection.ts'
 import { startProcess, type TestProcess } from './processes.ts'
 import { seenFingerprint } from './seen-fingerprint.ts'
 import { freePort, tempDir } from './temp.ts'

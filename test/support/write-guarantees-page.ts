@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { readSource, repositoryFiles } from '../unit/sources.ts'
+import { readSource, repositoryFiles } from '../unit/repository/sources.ts'
 import { fillGuaranteesPage } from './guarantees/describe-guarantees.ts'
 import { repositoryRoot } from './processes.ts'
 

@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events'
 import { expect, onTestFinished, test } from 'vitest'
 import { beginBounded, boundedSignal } from '../../src/bounded-signal.ts'
-import { codeFiles, readSource, withoutComments } from './sources.ts'
+import { codeFiles, readSource, withoutComments } from './repository/sources.ts'
 
 test('a bounded signal fires with whoever stops, at once where that has happened, and by its time', async () => {
   const stopping = new AbortController()

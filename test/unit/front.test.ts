@@ -1,8 +1,8 @@
 import { BlockList } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import { isSameOrigin } from '../../src/api/peers.ts'
-import { readConfig } from '../../src/config.ts'
-import { parseProxies, parsePublicUrl, peerOf } from '../../src/front.ts'
+import { isSameOrigin } from '../../src/api/http/peers.ts'
+import { readConfig } from '../../src/config/config.ts'
+import { parseProxies, parsePublicUrl, peerOf } from '../../src/config/front.ts'
 
 describe('the public address', () => {
   test.each([

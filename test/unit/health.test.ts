@@ -1,8 +1,8 @@
 import { createServer } from 'node:http'
 import { expect, test } from 'vitest'
-import { type Readiness, serveHealth } from '../../src/health.ts'
-import { createLog } from '../../src/log.ts'
-import { counter } from '../../src/telemetry.ts'
+import { type Readiness, serveHealth } from '../../src/process/health.ts'
+import { createLog } from '../../src/process/log.ts'
+import { counter } from '../../src/process/telemetry.ts'
 import { atEnd } from '../support/cleanup.ts'
 
 const log = createLog({ role: 'test', level: 'silent' })

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { createLog, withoutUserinfo } from '../../src/log.ts'
+import { createLog, withoutUserinfo } from '../../src/process/log.ts'
 
 const record = (level = 'info') => {
   const lines: string[] = []

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { validationProblem } from '../../src/api/problem.ts'
+import { validationProblem } from '../../src/api/wire/problem.ts'
 
 test('what is wrong with a field ends with one full stop, whether its check wrote one or not', () => {
   const said = (...messages: readonly string[]) =>

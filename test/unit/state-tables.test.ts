@@ -1,18 +1,18 @@
 import { expect, test } from 'vitest'
 import { jobTable } from '../../src/domain/job/state.ts'
-import { batchTable } from '../../src/domain/migration/batch-table.ts'
-import { entryTable } from '../../src/domain/migration/entry-table.ts'
-import { operationTable } from '../../src/domain/operation/state.ts'
+import { batchTable } from '../../src/domain/migration/batch/batch-table.ts'
+import { entryTable } from '../../src/domain/migration/entry/entry-table.ts'
+import { operationTable } from '../../src/domain/operation/kinds/state.ts'
 import {
   defineTable,
   requireStart,
   requireTransition,
   sweepOf,
   transition,
-} from '../../src/domain/state-table.ts'
+} from '../../src/domain/table/state-table.ts'
 import { checkTable } from '../support/state-table-model.ts'
 import { tablePages } from '../support/table-pages.ts'
-import { readSource } from './sources.ts'
+import { readSource } from './repository/sources.ts'
 
 checkTable(jobTable)
 checkTable(batchTable)

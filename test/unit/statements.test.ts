@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { codeFiles, readSource } from './sources.ts'
+import { codeFiles, readSource } from './repository/sources.ts'
 
 const queries = codeFiles.filter((path) => path.startsWith('db/queries/'))
 
@@ -51,9 +51,10 @@ const sentencesIn = (text: string): string[] =>
 
 /** Texts with blanks in them that nobody reads as a sentence. */
 const allowed: Readonly<Record<string, string>> = {
-  'db/queries/describe-schema.ts': 'statements of the dump of the schema',
-  'db/queries/ensure-logins.ts': 'statements that are made for each object, and a name of the catalogue',
-  'db/queries/clean-ups.ts': 'the name of an effect: installations hold debts under it',
+  'db/queries/server/describe-schema.ts': 'statements of the dump of the schema',
+  'db/queries/server/ensure-logins.ts':
+    'statements that are made for each object, and a name of the catalogue',
+  'db/queries/effects/clean-ups.ts': 'the name of an effect: installations hold debts under it',
 }
 
 test('no statement holds a sentence for people: those are made in src/domain', () => {

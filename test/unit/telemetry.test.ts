@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { context, trace } from '@opentelemetry/api'
 import { expect, test } from 'vitest'
-import { currentTraceparent, startTracing, withRemoteParent, withSpan } from '../../src/telemetry.ts'
+import { currentTraceparent, startTracing, withRemoteParent, withSpan } from '../../src/process/telemetry.ts'
 import { atEnd } from '../support/cleanup.ts'
 
 interface ExportedSpan {

@@ -1,7 +1,7 @@
 import { PassThrough } from 'node:stream'
 import { expect, test } from 'vitest'
-import { readableLine } from '../../src/standalone/role-log.ts'
-import { Terminal } from '../../src/terminal.ts'
+import { Terminal } from '../../src/print/terminal.ts'
+import { readableLine } from '../../src/supervisor/role-log.ts'
 
 const stream = (isTTY: boolean) => {
   const out = Object.assign(new PassThrough(), { isTTY, columns: 40 })

@@ -1,5 +1,5 @@
-import { checkConnection } from '../../src/domain/job/check-connection.ts'
-import { checkSite } from '../../src/inventory/check-site.ts'
+import { checkConnection } from '../../src/domain/job/kinds/check-connection.ts'
+import { checkSite } from '../../src/inventory/sync/check-site.ts'
 import { defineHandler, done } from '../../src/ledger/job.ts'
 
 /** Looks whether a source or target can be reached. That it cannot is an answer, not a failure of the job. */

@@ -1,9 +1,9 @@
-import { cutoverInstance } from '../../src/domain/job/cutover-instance.ts'
+import { cutoverInstance } from '../../src/domain/job/kinds/cutover-instance.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
 import type { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
-import { cutOverEntry } from '../../src/migration/cutover-entry.ts'
-import { sourceStopKind } from '../../src/migration/source-stops.ts'
-import { undoSourceStop } from '../../src/migration/start-source.ts'
+import { cutOverEntry } from '../../src/migration/cutover/cutover-entry.ts'
+import { sourceStopKind } from '../../src/migration/source/source-stops.ts'
+import { undoSourceStop } from '../../src/migration/source/start-source.ts'
 
 /** Switches a source off, copies the rest, and fits the copy to its new home. */
 export const handleCutoverInstance = (budget: ByteBudget) =>

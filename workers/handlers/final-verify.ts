@@ -1,13 +1,13 @@
-import { finalVerify } from '../../src/domain/job/final-verify.ts'
+import { finalVerify } from '../../src/domain/job/kinds/final-verify.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
 import type { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
-import { targetStartKind } from '../../src/migration/own-target.ts'
-import type { ScriptThreads } from '../../src/migration/placement/script-runner.ts'
-import { TargetLooks } from '../../src/migration/placement/target-view.ts'
+import type { ScriptThreads } from '../../src/migration/place/script-runner.ts'
+import { TargetLooks } from '../../src/migration/place/target-view.ts'
+import { targetStartKind } from '../../src/migration/target/own-target.ts'
 import { placeAgain } from '../../src/migration/verify/place-again.ts'
 import { undoTargetStart } from '../../src/migration/verify/start-target.ts'
 import { verifyEntry } from '../../src/migration/verify/verify-entry.ts'
-import type { Sealer } from '../../src/seal.ts'
+import type { Sealer } from '../../src/seal/seal.ts'
 
 export interface FinalVerifyParts {
   readonly budget: ByteBudget

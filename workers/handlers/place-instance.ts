@@ -1,21 +1,21 @@
 import type { SiteRow } from '../../db/schema/inventory.ts'
-import { placeInstance } from '../../src/domain/job/place-instance.ts'
-import type { Placement } from '../../src/domain/migration/placement.ts'
+import { placeInstance } from '../../src/domain/job/kinds/place-instance.ts'
+import type { Placement } from '../../src/domain/migration/place/placement.ts'
 import { type Done, defineHandler, done, release, waitFor } from '../../src/ledger/job.ts'
-import { enterJourney, type Journey, placementOf } from '../../src/migration/journey.ts'
-import { blockEntry, putBack } from '../../src/migration/placement/block-entry.ts'
+import { enterJourney, type Journey, placementOf } from '../../src/migration/entry/journey.ts'
+import { blockEntry, putBack } from '../../src/migration/place/block-entry.ts'
 import {
   hasMachineDebts,
   makeMachine,
   newMachineOf,
   recordMachine,
-} from '../../src/migration/placement/make-machine.ts'
-import { placeEntry, targetOf } from '../../src/migration/placement/place-entry.ts'
-import type { ScriptThreads } from '../../src/migration/placement/script-runner.ts'
-import { takeRecord } from '../../src/migration/placement/take-record.ts'
-import { machineKind, undoTargetMachine } from '../../src/migration/placement/target-machine.ts'
-import { TargetLooks } from '../../src/migration/placement/target-view.ts'
-import { PlatformError } from '../../src/platforms/platform-error.ts'
+} from '../../src/migration/place/make-machine.ts'
+import { placeEntry, targetOf } from '../../src/migration/place/place-entry.ts'
+import type { ScriptThreads } from '../../src/migration/place/script-runner.ts'
+import { takeRecord } from '../../src/migration/place/take-record.ts'
+import { TargetLooks } from '../../src/migration/place/target-view.ts'
+import { machineKind, undoTargetMachine } from '../../src/migration/target/target-machine.ts'
+import { PlatformError } from '../../src/platforms/ports/platform-error.ts'
 
 const debtLookMs = 5_000
 

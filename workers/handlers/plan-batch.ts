@@ -1,12 +1,12 @@
 import { v7 as uuidv7 } from 'uuid'
-import { insertPlan, prunePlans } from '../../db/queries/batch-plan-rows.ts'
-import { findBatch, listWindows } from '../../db/queries/batch-rows.ts'
-import { insertAuditEvent } from '../../db/queries/insert-audit-event.ts'
-import { planBatch as planBatchKind } from '../../src/domain/job/plan-batch.ts'
+import { insertPlan, prunePlans } from '../../db/queries/batches/batch-plan-rows.ts'
+import { findBatch, listWindows } from '../../db/queries/batches/batch-rows.ts'
+import { insertAuditEvent } from '../../db/queries/events/insert-audit-event.ts'
+import { planBatch as planBatchKind } from '../../src/domain/job/kinds/plan-batch.ts'
 import { defineHandler, done } from '../../src/ledger/job.ts'
-import { viewBatch } from '../../src/migration/batch-view.ts'
-import type { ScriptThreads } from '../../src/migration/placement/script-runner.ts'
-import { planBatch } from '../../src/migration/plan-batch.ts'
+import { viewBatch } from '../../src/migration/entry/batch-view.ts'
+import type { ScriptThreads } from '../../src/migration/place/script-runner.ts'
+import { planBatch } from '../../src/migration/plan/plan-batch.ts'
 
 /** Of a batch: what a person may still look at, and what people last agreed to. */
 const keptPlans = { newest: 20, approved: 5 }

@@ -1,10 +1,10 @@
-import { isEntryLettingGo } from '../../db/queries/entry-of-instance.ts'
-import { powerInstance } from '../../src/domain/job/power-instance.ts'
-import { powerMachine } from '../../src/inventory/power-machine.ts'
-import { refreshInstance } from '../../src/inventory/refresh-instance.ts'
-import { requireActionable } from '../../src/inventory/require-instance.ts'
-import { requireMayStart, startOfInstance } from '../../src/inventory/start-guard.ts'
-import { mergeWarnings } from '../../src/inventory/warnings.ts'
+import { isEntryLettingGo } from '../../db/queries/entries/entry-of-instance.ts'
+import { powerInstance } from '../../src/domain/job/kinds/power-instance.ts'
+import { mergeWarnings } from '../../src/inventory/connection/warnings.ts'
+import { powerMachine } from '../../src/inventory/power/power-machine.ts'
+import { requireActionable } from '../../src/inventory/power/require-instance.ts'
+import { requireMayStart, startOfInstance } from '../../src/inventory/power/start-guard.ts'
+import { refreshInstance } from '../../src/inventory/sync/refresh-instance.ts'
 import { actorOf, defineHandler, done, type Outcome, waitFor } from '../../src/ledger/job.ts'
 
 const lookMs = 2_000

@@ -1,5 +1,5 @@
-import { findEffect } from '../../db/queries/effects.ts'
-import { settleDebt } from '../../src/domain/job/settle-debt.ts'
+import { findEffect } from '../../db/queries/effects/effects.ts'
+import { settleDebt } from '../../src/domain/job/kinds/settle-debt.ts'
 import { actorOf, defineHandler, done, type Undoer } from '../../src/ledger/job.ts'
 import { undoOne } from '../undo-effects.ts'
 

@@ -1,8 +1,8 @@
-import { findBatch, listWindows } from '../../db/queries/batch-rows.ts'
-import { startBatch } from '../../src/domain/job/start-batch.ts'
+import { findBatch, listWindows } from '../../db/queries/batches/batch-rows.ts'
+import { startBatch } from '../../src/domain/job/kinds/start-batch.ts'
 import { defineHandler, done } from '../../src/ledger/job.ts'
-import { viewBatch } from '../../src/migration/batch-view.ts'
-import { findInstances, sayFound } from '../../src/migration/find-instances.ts'
+import { findInstances, sayFound } from '../../src/migration/batch/find-instances.ts'
+import { viewBatch } from '../../src/migration/entry/batch-view.ts'
 
 /** Notes who belongs to a batch, or makes the entries of its start. */
 export const handleStartBatch = defineHandler(startBatch, async (ctx) => {

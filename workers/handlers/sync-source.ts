@@ -1,7 +1,7 @@
-import { syncSource } from '../../src/domain/job/sync-source.ts'
-import { syncSite } from '../../src/inventory/sync-site.ts'
+import { syncSource } from '../../src/domain/job/kinds/sync-source.ts'
+import { syncSite } from '../../src/inventory/sync/sync-site.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
-import type { Sealer } from '../../src/seal.ts'
+import type { Sealer } from '../../src/seal/seal.ts'
 
 /** Reads a source and makes what was read its inventory. */
 export const handleSyncSource = (sealer: Sealer) =>

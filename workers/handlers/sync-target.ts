@@ -1,7 +1,7 @@
-import { syncTarget } from '../../src/domain/job/sync-target.ts'
-import { syncSite } from '../../src/inventory/sync-site.ts'
+import { syncTarget } from '../../src/domain/job/kinds/sync-target.ts'
+import { syncSite } from '../../src/inventory/sync/sync-site.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
-import type { Sealer } from '../../src/seal.ts'
+import type { Sealer } from '../../src/seal/seal.ts'
 
 /** Reads a target: where machines may go, and how much room there is. */
 export const handleSyncTarget = (sealer: Sealer) =>

@@ -1,13 +1,13 @@
 import { z } from 'zod'
-import { findHeldOffMachine } from '../../db/queries/find-held-off.ts'
-import { hasSucceeded } from '../../db/queries/has-succeeded.ts'
-import { loadSiteById } from '../../db/queries/load-site.ts'
-import { trackInstance } from '../../src/domain/job/track-instance.ts'
-import { requireActionable } from '../../src/inventory/require-instance.ts'
-import { requireMayStart, startOfInstance, whyStartRefused } from '../../src/inventory/start-guard.ts'
-import { cycleKind, enableTracking, resetTracking } from '../../src/inventory/track-machine.ts'
+import { hasSucceeded } from '../../db/queries/jobs/has-succeeded.ts'
+import { findHeldOffMachine } from '../../db/queries/sites/find-held-off.ts'
+import { loadSiteById } from '../../db/queries/sites/load-site.ts'
+import { trackInstance } from '../../src/domain/job/kinds/track-instance.ts'
+import { requireActionable } from '../../src/inventory/power/require-instance.ts'
+import { requireMayStart, startOfInstance, whyStartRefused } from '../../src/inventory/power/start-guard.ts'
+import { cycleKind, enableTracking, resetTracking } from '../../src/inventory/power/track-machine.ts'
 import { defineHandler, done, type Outcome, type Undoer, waitFor } from '../../src/ledger/job.ts'
-import { portOf } from '../../src/platforms/ports.ts'
+import { portOf } from '../../src/platforms/ports/ports.ts'
 
 const undoSchema = z.object({ site_id: z.string(), ref: z.string() })
 const undoMs = 60_000

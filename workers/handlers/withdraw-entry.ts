@@ -1,7 +1,7 @@
-import { withdrawEntry as kind } from '../../src/domain/job/withdraw-entry.ts'
+import { withdrawEntry as kind } from '../../src/domain/job/kinds/withdraw-entry.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
-import { cleanUpKind, undoCleanUp } from '../../src/migration/clean-up.ts'
-import { withdrawEntry } from '../../src/migration/withdraw-entry.ts'
+import { cleanUpKind, undoCleanUp } from '../../src/migration/target/clean-up.ts'
+import { withdrawEntry } from '../../src/migration/withdraw/withdraw-entry.ts'
 
 /** Puts right what an entry left outside. */
 export const handleWithdrawEntry = defineHandler(

@@ -1,4 +1,4 @@
-import type { BatchCount } from '../../../db/queries/list-lanes.ts'
+import type { BatchCount } from '../../../db/queries/fleet/list-lanes.ts'
 
 /** The jobs of a lane, as one piece of work. */
 export interface LaneBatch {

@@ -1,10 +1,10 @@
-import { chooseForVerb, type VerbChoice } from '../../../db/queries/entries-for-verb.ts'
-import { findEntries } from '../../../db/queries/list-entries.ts'
-import { readLatestEvents } from '../../../db/queries/read-latest-events.ts'
-import type { ApiDeps } from '../env.ts'
-import { readDown } from '../resources/down-view.ts'
-import { viewJobEvent } from '../resources/event-view.ts'
-import { viewEntrySummary } from '../resources/queue-answer.ts'
+import { chooseForVerb, type VerbChoice } from '../../../db/queries/entries/entries-for-verb.ts'
+import { findEntries } from '../../../db/queries/entries/list-entries.ts'
+import { readLatestEvents } from '../../../db/queries/events/read-latest-events.ts'
+import type { ApiDeps } from '../http/env.ts'
+import { readDown } from '../resources/fleet/down-view.ts'
+import { viewJobEvent } from '../resources/jobs/event-view.ts'
+import { viewEntrySummary } from '../resources/migration/queue-answer.ts'
 import { readOverview } from './overview.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { PrintedTo } from '../../terminal.ts'
+import type { PrintedTo } from '../../print/terminal.ts'
 import type { Client } from './client.ts'
 import type { Output } from './output.ts'
 import type { Keyboard } from './password.ts'

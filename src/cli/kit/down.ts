@@ -1,4 +1,4 @@
-import { type DownVerb, downBefore } from '../../domain/migration/downtime.ts'
+import { type DownVerb, downBefore } from '../../domain/migration/batch/downtime.ts'
 import type { Json } from './client.ts'
 import type { Call } from './command.ts'
 import type { Line } from './output.ts'

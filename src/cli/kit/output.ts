@@ -1,5 +1,5 @@
-import { printable } from '../../printable.mjs'
-import { type PouredAs, Terminal } from '../../terminal.ts'
+import { printable } from '../../print/printable.mjs'
+import { type PouredAs, Terminal } from '../../print/terminal.ts'
 import type { Json } from './client.ts'
 import type { Io } from './command.ts'
 

@@ -1,4 +1,4 @@
-import type { PouredAs } from '../../terminal.ts'
+import type { PouredAs } from '../../print/terminal.ts'
 import { ApiRefusal, type Ask, type Json } from './client.ts'
 import {
   type Argument,

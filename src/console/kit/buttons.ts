@@ -1,11 +1,11 @@
 import { type Context, Hono } from 'hono'
-import type { ApiEnv } from '../../api/env.ts'
-import { nameKey } from '../../api/page.ts'
-import { notFound, problem } from '../../api/problem.ts'
-import { requireRole } from '../../api/route.ts'
+import type { ApiEnv } from '../../api/http/env.ts'
+import { requireRole } from '../../api/http/route.ts'
+import { nameKey } from '../../api/wire/page.ts'
+import { notFound, problem } from '../../api/wire/problem.ts'
 import { DroverError } from '../../errors.ts'
-import { back, type Fields, fields, idOf, textOf } from '../form-request.ts'
-import type { ConsoleParts } from '../serve-page.ts'
+import { back, type Fields, fields, idOf, textOf } from './form-request.ts'
+import type { ConsoleParts } from './serve-page.ts'
 
 /** A button of a page: what it asks of the API, and what the page says then. */
 export interface Button {

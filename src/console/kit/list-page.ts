@@ -1,8 +1,8 @@
-import type { FeedEvent } from '../../api/env.ts'
-import { withQuery } from '../ask.ts'
-import type { Page, PageContext } from '../page.ts'
-import { type Html, joined } from '../view.ts'
+import type { FeedEvent } from '../../api/http/env.ts'
+import { withQuery } from './ask.ts'
+import type { Page, PageContext } from './page.ts'
 import { pager } from './pager.ts'
+import { type Html, joined } from './view.ts'
 
 /** A page that shows a list of the API, page by page. */
 export interface ListSpec<Item> {

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Html } from '../view.ts'
+import type { Html } from './view.ts'
 
 const backwards = { first: 'The newest', next: 'Older' }
 

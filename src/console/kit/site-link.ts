@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Html } from '../view.ts'
+import type { Html } from './view.ts'
 
 /** The site that something belongs to, as a link. */
 export const siteLink = ({ source, target }: { source: string | null; target: string | null }): Html => {

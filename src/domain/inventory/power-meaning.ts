@@ -1,4 +1,4 @@
-import type { PowerVerb } from '../job/power-instance.ts'
+import type { PowerVerb } from '../job/kinds/power-instance.ts'
 
 /** What a person has to know of a machine before it is switched. */
 export interface PoweredMachine {

@@ -1,5 +1,5 @@
-import { describeMoves, describeStates, drawStateTable } from '../draw-state-table.ts'
-import { fillPage } from '../fill-page.ts'
+import { describeMoves, describeStates, drawStateTable } from '../table/draw-state-table.ts'
+import { fillPage } from '../table/fill-page.ts'
 import { jobTable } from './state.ts'
 
 /** docs/jobs.md with its made parts as they should be. */

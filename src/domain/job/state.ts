@@ -1,4 +1,4 @@
-import { defineTable, type Move } from '../state-table.ts'
+import { defineTable, type Move } from '../table/state-table.ts'
 
 const events = [
   'claim',
@@ -170,7 +170,7 @@ const moves: readonly JobMove[] = [
   },
 ]
 
-/** Every move of a job, drawn in `docs/jobs.md`. Statements take their states from here: `db/queries/state-words.ts`. */
+/** Every move of a job, drawn in `docs/jobs.md`. Statements take their states from here: `db/state-words.ts`. */
 export const jobTable = defineTable({ subject: 'job', states, events, moves })
 
 export const jobStates = jobTable.states

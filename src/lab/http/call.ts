@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http'
 import type { z } from 'zod'
 import { wireLimits } from '../../platforms/lab/wire-limits.ts'
-import type { Lab } from '../context.ts'
-import type { FaultRule } from '../fault-rule.ts'
-import { invalid } from '../refusal.ts'
+import type { Lab } from '../model/context.ts'
+import type { FaultRule } from '../model/fault-rule.ts'
+import { invalid } from '../model/refusal.ts'
 import type { StoredFault } from '../store/faults.ts'
 import type { Site } from '../store/sites.ts'
-import type { Tasks } from '../tasks.ts'
+import type { Tasks } from '../tasks/tasks.ts'
 
 /** What a handler of a site's call gets. */
 export interface SiteCall {

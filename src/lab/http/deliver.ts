@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import { statusOf, type WireError } from '../../platforms/lab/protocol.ts'
-import type { FaultRule } from '../fault-rule.ts'
+import type { FaultRule } from '../model/fault-rule.ts'
 import type { Answer } from './call.ts'
 import { answerHostile } from './hostile-answer.ts'
 

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http'
-import type { FaultRule } from '../fault-rule.ts'
+import type { FaultRule } from '../model/fault-rule.ts'
 
 type Hostile = Extract<FaultRule, { kind: 'answer' }>
 

@@ -1,9 +1,9 @@
 import { loginRequest, ownerRequest } from '../../platforms/lab/protocol.ts'
-import { changesPage, fullPage, pageLimit, unreadable } from '../inventory-pages.ts'
-import { Refusal, refuse } from '../refusal.ts'
+import { Refusal, refuse } from '../model/refusal.ts'
 import { getMachine, ownedRefs, saveMachine } from '../store/machines.ts'
 import { changeSite, closeSession, openSession, passwordFits } from '../store/sites.ts'
-import { checkReachable } from '../tasks.ts'
+import { changesPage, fullPage, pageLimit, unreadable } from '../tasks/inventory-pages.ts'
+import { checkReachable } from '../tasks/tasks.ts'
 import { parseAs, type SiteCall, type SiteRoute } from './call.ts'
 
 const asked = ({ site, query, caller, faults }: SiteCall) => ({

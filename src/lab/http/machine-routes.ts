@@ -7,11 +7,11 @@ import {
   snapshotRequest,
 } from '../../platforms/lab/protocol.ts'
 import { wireLimits } from '../../platforms/lab/wire-limits.ts'
-import { counterAt } from '../power.ts'
-import { invalid, refuse } from '../refusal.ts'
+import { invalid, refuse } from '../model/refusal.ts'
 import { getMachine, type Machine, nicsOf, saveMachine } from '../store/machines.ts'
 import { changeSite } from '../store/sites.ts'
 import { listSnapshots } from '../store/snapshots.ts'
+import { counterAt } from '../tasks/power.ts'
 import { beginTask } from './begin-task.ts'
 import { type Answer, parseAs, type SiteCall, type SiteRoute } from './call.ts'
 import { seenMachine } from './inventory-routes.ts'

@@ -1,8 +1,8 @@
 import { hostRequest, moveRequest } from '../../platforms/lab/protocol.ts'
-import { abortMove } from '../move-tasks.ts'
-import { absent, invalid } from '../refusal.ts'
+import { absent, invalid } from '../model/refusal.ts'
 import { dropSaved, getSaved } from '../store/saved.ts'
 import { findTask, listTasks, taskAnswer } from '../store/tasks.ts'
+import { abortMove } from '../tasks/move-tasks.ts'
 import { beginTask } from './begin-task.ts'
 import { parseAs, type SiteRoute } from './call.ts'
 

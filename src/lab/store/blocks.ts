@@ -1,5 +1,5 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import { blockBytes } from '../disk-content.ts'
+import { blockBytes } from '../model/disk-content.ts'
 
 export interface StoredBlock {
   readonly block: number

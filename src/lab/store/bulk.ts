@@ -1,5 +1,5 @@
-import type { Change } from '../context.ts'
-import { toDate } from '../context.ts'
+import type { Change } from '../model/context.ts'
+import { toDate } from '../model/context.ts'
 
 export interface BulkForm {
   readonly machines: number

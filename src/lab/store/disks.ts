@@ -1,8 +1,8 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import type { Change } from '../context.ts'
-import { newId } from '../context.ts'
-import { type DiskProfile, dataBytes } from '../disk-content.ts'
-import { absent } from '../refusal.ts'
+import type { Change } from '../model/context.ts'
+import { newId } from '../model/context.ts'
+import { type DiskProfile, dataBytes } from '../model/disk-content.ts'
+import { absent } from '../model/refusal.ts'
 
 export interface Disk {
   readonly id: number

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import type { HostFacts, ProjectFacts, StorageFacts } from '../../domain/inventory/facts.ts'
-import type { Change } from '../context.ts'
+import type { Change } from '../model/context.ts'
 
 export type EntityType = 'host' | 'network' | 'storage' | 'project' | 'folder'
 

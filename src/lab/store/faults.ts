@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import type { FaultRule } from '../fault-rule.ts'
+import type { FaultRule } from '../model/fault-rule.ts'
 
 export interface StoredFault {
   readonly id: number

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../../db/client.ts'
 import type { InstanceFacts, PowerState } from '../../domain/inventory/facts.ts'
 import { storableText } from '../../storable.ts'
-import type { Change } from '../context.ts'
-import type { BootRecord } from '../disk-content.ts'
-import { absent } from '../refusal.ts'
+import type { Change } from '../model/context.ts'
+import type { BootRecord } from '../model/disk-content.ts'
+import { absent } from '../model/refusal.ts'
 
 /** What is special about a machine: how looking at it fails. */
 export interface MachineTraits {

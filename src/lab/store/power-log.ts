@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import { type Change, toDate } from '../context.ts'
+import { type Change, toDate } from '../model/context.ts'
 import { type Machine, nicsOf } from './machines.ts'
 
 /** Written in the change that it tells of, so that no crash of the lab can lose it. */

@@ -1,7 +1,7 @@
 import type { Queryable } from '../../../db/client.ts'
-import type { Change } from '../context.ts'
-import type { BootRecord } from '../disk-content.ts'
-import { absent } from '../refusal.ts'
+import type { Change } from '../model/context.ts'
+import type { BootRecord } from '../model/disk-content.ts'
+import { absent } from '../model/refusal.ts'
 
 /** How often each disk had been written. */
 export type Epochs = Readonly<Record<string, number>>

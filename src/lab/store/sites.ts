@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import type { Db, Queryable, Tx } from '../../../db/client.ts'
 import { storableText } from '../../storable.ts'
-import type { Change, Lab } from '../context.ts'
+import type { Change, Lab } from '../model/context.ts'
 import type { StoredFault } from './faults.ts'
 
 export interface Site {

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../../db/client.ts'
-import type { Change } from '../context.ts'
+import type { Change } from '../model/context.ts'
 
 export interface Snapshot {
   readonly ref: string

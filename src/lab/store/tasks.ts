@@ -2,8 +2,8 @@ import { validate as isUuid } from 'uuid'
 import type { Queryable } from '../../../db/client.ts'
 import type { WireError, WireTask } from '../../platforms/lab/protocol.ts'
 import { storableText } from '../../storable.ts'
-import { type Change, newId, toDate } from '../context.ts'
-import { moveProgress } from '../move-progress.ts'
+import { type Change, newId, toDate } from '../model/context.ts'
+import { moveProgress } from '../model/move-progress.ts'
 
 export interface Task {
   readonly id: string

@@ -1,4 +1,4 @@
-import type { Change } from '../context.ts'
+import type { Change } from '../model/context.ts'
 
 export const hideMachine = async ({ tx, site, seq }: Change, ref: string): Promise<boolean> => {
   const rows = await tx`

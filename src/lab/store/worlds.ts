@@ -1,5 +1,5 @@
 import type { Queryable, Tx } from '../../../db/client.ts'
-import type { Certificate } from '../certificate.ts'
+import type { Certificate } from '../model/certificate.ts'
 
 export interface WorldRow {
   readonly name: string

@@ -1,6 +1,6 @@
 import type { NicFacts } from '../../domain/inventory/facts.ts'
-import type { Change } from '../context.ts'
-import { addMachine } from '../machine-spec.ts'
+import type { Change } from '../model/context.ts'
+import { addMachine } from '../tasks/machine-spec.ts'
 import type { WorldMaker } from './make-world.ts'
 import { addHost, addNetwork, addStorage } from './places.ts'
 import { machineSpec, macOf, type ShortMachine, TiB, uuidOf } from './short-form.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
-import type { Change, Lab } from '../context.ts'
+import type { Change, Lab } from '../model/context.ts'
 import { addSite, type NewSite } from '../store/sites.ts'
 import { clearWorld } from '../store/worlds.ts'
 import { makeBroken } from './broken.ts'

@@ -1,5 +1,5 @@
 import type { NetworkFacts, NetworkType, ProjectFacts, StorageFacts } from '../../domain/inventory/facts.ts'
-import type { Change } from '../context.ts'
+import type { Change } from '../model/context.ts'
 import { addEntity, type HostData } from '../store/entities.ts'
 import { GiB } from './short-form.ts'
 

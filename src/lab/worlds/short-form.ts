@@ -7,9 +7,9 @@ import type {
   PowerState,
 } from '../../domain/inventory/facts.ts'
 import { storableText } from '../../storable.ts'
-import type { BootRecord, DiskProfile } from '../disk-content.ts'
-import type { DiskSpec, MachineSpec } from '../machine-spec.ts'
+import type { BootRecord, DiskProfile } from '../model/disk-content.ts'
 import type { MachineTraits } from '../store/machines.ts'
+import type { DiskSpec, MachineSpec } from '../tasks/machine-spec.ts'
 
 export const KiB = 1024
 export const MiB = 1024 * KiB

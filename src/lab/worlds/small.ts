@@ -1,5 +1,5 @@
-import type { Change } from '../context.ts'
-import { addMachine } from '../machine-spec.ts'
+import type { Change } from '../model/context.ts'
+import { addMachine } from '../tasks/machine-spec.ts'
 import type { WorldMaker } from './make-world.ts'
 import { addHost, addNetwork, addProject, addStorage } from './places.ts'
 import { GiB, machineSpec, type ShortMachine, type SiteForm, TiB, uuidOf } from './short-form.ts'

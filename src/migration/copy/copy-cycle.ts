@@ -5,12 +5,12 @@ import {
   endDiskCycle,
   listEntryDisks,
   writeDiskCycle,
-} from '../../../db/queries/entry-disks.ts'
-import { readClock } from '../../../db/queries/read-clock.ts'
+} from '../../../db/queries/copies/entry-disks.ts'
+import { readClock } from '../../../db/queries/fleet/read-clock.ts'
 import { isCopiedRunning } from '../../domain/inventory/copy-way.ts'
-import { PaceMeter } from '../../domain/migration/progress-pace.ts'
+import { PaceMeter } from '../../domain/migration/schedule/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
-import { isAbsent } from '../../platforms/platform-error.ts'
+import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
 import { type DiskPlan, planDisk } from './plan-disk.ts'
 import { sendDisk } from './send-disk.ts'

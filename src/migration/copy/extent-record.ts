@@ -1,5 +1,5 @@
-import { type DiskCycle, writeDiskCycle } from '../../../db/queries/entry-disks.ts'
-import { type ExtentDigest, recordExtents } from '../../../db/queries/entry-extents.ts'
+import { type DiskCycle, writeDiskCycle } from '../../../db/queries/copies/entry-disks.ts'
+import { type ExtentDigest, recordExtents } from '../../../db/queries/copies/entry-extents.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import type { DiskPlan } from './plan-disk.ts'
 

@@ -1,4 +1,4 @@
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { whyNeverCopied } from '../../domain/inventory/copy-way.ts'
 import { DroverError } from '../../errors.ts'
 import type { CopyTask } from './copy-task.ts'

@@ -2,23 +2,23 @@ import { z } from 'zod'
 import { durationMs } from '../../domain/duration.ts'
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { cleanInstance } from '../../domain/inventory/normalise.ts'
-import { type Baseline, readBaseline } from '../../domain/migration/baseline.ts'
-import { decideBoot } from '../../domain/migration/verify-boot.ts'
+import { type Baseline, readBaseline } from '../../domain/migration/verify/baseline.ts'
+import { decideBoot } from '../../domain/migration/verify/verify-boot.ts'
 import {
   checkGuest,
   failedChecks,
   type GuestSeen,
   mayStillComeUp,
   type VerifyCheck,
-} from '../../domain/migration/verify-guest.ts'
+} from '../../domain/migration/verify/verify-guest.ts'
 import { DroverError } from '../../errors.ts'
-import { again } from '../../platforms/again.ts'
-import { isUnsupported } from '../../platforms/platform-error.ts'
+import { again } from '../../platforms/ports/again.ts'
+import { isUnsupported } from '../../platforms/ports/platform-error.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import { portOf } from '../../platforms/ports.ts'
 import { callOf, targetOf } from '../copy/copy-task.ts'
-import { noteEntry } from '../journey.ts'
-import { probedPorts } from '../probed-ports.ts'
+import { noteEntry } from '../entry/journey.ts'
+import { probedPorts } from '../entry/probed-ports.ts'
 import { requireSourceOff, startTarget } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
 

@@ -1,10 +1,10 @@
 import type { Tx } from '../../../db/client.ts'
-import { listWindows } from '../../../db/queries/batch-rows.ts'
-import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entry-rows.ts'
-import { hasEnded } from '../../domain/migration/windows.ts'
+import { listWindows } from '../../../db/queries/batches/batch-rows.ts'
+import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entries/entry-rows.ts'
+import { hasEnded } from '../../domain/migration/schedule/windows.ts'
 import { DroverError } from '../../errors.ts'
-import { viewWindow } from '../batch-view.ts'
-import { type Journey, movedOn } from '../journey.ts'
+import { viewWindow } from '../entry/batch-view.ts'
+import { type Journey, movedOn } from '../entry/journey.ts'
 
 /** The entry as it is now, while this job is the one at it; throws when it is not any more, or when `check` does. */
 export const holdEntry = (

@@ -1,11 +1,11 @@
-import { loadSite } from '../../../db/queries/load-site.ts'
+import { loadSite } from '../../../db/queries/sites/load-site.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
-import type { Reason } from '../../domain/migration/entry-facts.ts'
-import { checkPlace } from '../../domain/migration/place-check.ts'
-import { requireTrusted } from '../../inventory/connectivity.ts'
-import type { Journey } from '../journey.ts'
-import { decideWhere, type KeptPlacement } from '../placement/place.ts'
-import { askScript, mapNetworks, type PlaceParts, viewOf } from '../placement/place-entry.ts'
+import type { Reason } from '../../domain/migration/entry/entry-facts.ts'
+import { checkPlace } from '../../domain/migration/place/place-check.ts'
+import { requireTrusted } from '../../inventory/connection/connectivity.ts'
+import type { Journey } from '../entry/journey.ts'
+import { decideWhere, type KeptPlacement } from '../place/place.ts'
+import { askScript, mapNetworks, type PlaceParts, viewOf } from '../place/place-entry.ts'
 
 export interface PlacedAgain {
   /** Null: that cannot be told, and `problems` says why. */

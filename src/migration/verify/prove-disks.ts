@@ -4,8 +4,8 @@ import {
   listEntryDisks,
   setBackDisk,
   writeDiskCycle,
-} from '../../../db/queries/entry-disks.ts'
-import { readClock } from '../../../db/queries/read-clock.ts'
+} from '../../../db/queries/copies/entry-disks.ts'
+import { readClock } from '../../../db/queries/fleet/read-clock.ts'
 import { DroverError } from '../../errors.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import { compareExtents } from './compare-extents.ts'

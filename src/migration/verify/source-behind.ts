@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { type EntryDiskRow, listEntryDisks } from '../../../db/queries/entry-disks.ts'
-import { isWrongState } from '../../platforms/platform-error.ts'
+import { type EntryDiskRow, listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
+import { isWrongState } from '../../platforms/ports/platform-error.ts'
 import { sourceOf } from '../copy/copy-task.ts'
 import { compareExtents } from './compare-extents.ts'
 import { findStaleNow } from './look-at-source.ts'

@@ -1,5 +1,5 @@
 import type { InstanceOverrides } from '../../domain/inventory/overrides.ts'
-import type { Sealer } from '../../seal.ts'
+import type { Sealer } from '../../seal/seal.ts'
 import type { ByteBudget } from '../copy/byte-budget.ts'
 import type { CopyTask } from '../copy/copy-task.ts'
 import type { PlaceAgain } from './place-again.ts'

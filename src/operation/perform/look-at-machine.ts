@@ -1,13 +1,13 @@
-import { noteMachine } from '../../../db/queries/machine-rows.ts'
-import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
+import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
+import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobCall } from '../../ledger/job.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found } from '../../platforms/ports/task.ts'
-import { portOf } from '../../platforms/ports.ts'
-import { underMachineLock } from '../machine-lock.ts'
-import { noteSeen } from '../note-seen.ts'
-import type { Performance } from '../performer.ts'
+import { underMachineLock } from './machine-lock.ts'
+import { noteSeen } from './note-seen.ts'
+import type { Performance } from './performer.ts'
 
 const callMs = 30_000
 

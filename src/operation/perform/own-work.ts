@@ -1,12 +1,12 @@
 import { z } from 'zod'
-import { loadSite } from '../../../db/queries/load-site.ts'
-import { lockMachine } from '../../../db/queries/machine-rows.ts'
+import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
+import { loadSite } from '../../../db/queries/sites/load-site.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import type { JobCall, UndoContext, Undoer } from '../../ledger/job.ts'
-import { again } from '../../platforms/again.ts'
+import { again } from '../../platforms/ports/again.ts'
+import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import { type Platform, portOf } from '../../platforms/ports.ts'
-import { noteSeen } from '../note-seen.ts'
+import { noteSeen } from './note-seen.ts'
 
 /** What the undoing of an operation's effect is given, with the platform of its target. */
 export interface Undoing<Undo> extends UndoContext {

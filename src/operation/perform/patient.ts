@@ -1,14 +1,14 @@
-import { lockOperationOfJob, noteOperation } from '../../../db/queries/operation-rows.ts'
-import { standInLine } from '../../../db/queries/stand-in-line.ts'
-import { standsInLineFor } from '../../domain/operation/in-line.ts'
-import { type OperationReason, operationReasons } from '../../domain/operation/reasons.ts'
+import { lockOperationOfJob, noteOperation } from '../../../db/queries/operations/operation-rows.ts'
+import { standInLine } from '../../../db/queries/tokens/stand-in-line.ts'
+import { standsInLineFor } from '../../domain/operation/admission/in-line.ts'
+import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { isAbsent, type PlatformCode } from '../../platforms/platform-error.ts'
-import type { Capability } from '../../platforms/ports.ts'
-import { movedOn } from '../enter-operation.ts'
-import { underMachineLock } from '../machine-lock.ts'
-import type { Performance, Performer, PerformWait } from '../performer.ts'
+import { isAbsent, type PlatformCode } from '../../platforms/ports/platform-error.ts'
+import type { Capability } from '../../platforms/ports/ports.ts'
+import { movedOn } from './enter-operation.ts'
 import { requirePower } from './look-at-machine.ts'
+import { underMachineLock } from './machine-lock.ts'
+import type { Performance, Performer, PerformWait } from './performer.ts'
 
 /** What passes by itself, or by somebody's hand while we wait: it is no reason to give an operation up. */
 const passing: Readonly<Record<string, OperationReason>> = {

@@ -1,6 +1,6 @@
 import { createHash, X509Certificate } from 'node:crypto'
 import type { TLSSocket } from 'node:tls'
-import { PlatformError } from '../platform-error.ts'
+import { PlatformError } from '../ports/platform-error.ts'
 
 /** A server's certificate, as a person has to see it to confirm it. */
 export interface SeenCertificate {

@@ -1,4 +1,4 @@
-import { type Failure, PlatformError } from '../platform-error.ts'
+import { type Failure, PlatformError } from '../ports/platform-error.ts'
 
 /** How far one exchange came: whether its bytes may have reached the platform decides what a failure means. */
 export interface Journey {

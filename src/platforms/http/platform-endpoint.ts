@@ -1,5 +1,5 @@
 import { isIP } from 'node:net'
-import { PlatformError } from '../platform-error.ts'
+import { PlatformError } from '../ports/platform-error.ts'
 
 /** Where a platform is, taken apart. */
 export interface PlatformEndpoint {

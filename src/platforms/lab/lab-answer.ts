@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import { readBoundedJson } from '../http/bounded-json.ts'
 import type { HttpAnswer } from '../http/platform-http.ts'
-import { PlatformError } from '../platform-error.ts'
+import { PlatformError } from '../ports/platform-error.ts'
 import { type WireError, wireError } from './protocol.ts'
 
 /** What the lab may send is checked before it is believed: it may be broken, or something else altogether. */

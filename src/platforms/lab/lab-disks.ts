@@ -1,4 +1,4 @@
-import { beginCall, type Call, withinCall } from '../call.ts'
+import { beginCall, type Call, withinCall } from '../ports/call.ts'
 import type { ChangedBlocks, DiskRef, DisksPort, Extent } from '../ports/disks.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink } from './lab-link.ts'

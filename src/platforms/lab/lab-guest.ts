@@ -1,4 +1,4 @@
-import { withinCall } from '../call.ts'
+import { withinCall } from '../ports/call.ts'
 import type { GuestPort } from '../ports/guest.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'

@@ -1,5 +1,5 @@
-import { isAbsent } from '../platform-error.ts'
 import type { HibernatePort } from '../ports/hibernate.ts'
+import { isAbsent } from '../ports/platform-error.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
 import { findLabTask, startLabTask } from './lab-tasks.ts'

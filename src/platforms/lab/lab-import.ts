@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import { type Call, isHandedOver, withinCall } from '../call.ts'
-import { unsupported } from '../platform-error.ts'
+import { type Call, isHandedOver, withinCall } from '../ports/call.ts'
+import { unsupported } from '../ports/platform-error.ts'
 import type { ImageDisk, ImportProgress, NewImage } from '../ports/templates.ts'
 import { labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink } from './lab-link.ts'

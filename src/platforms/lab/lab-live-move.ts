@@ -1,6 +1,6 @@
-import { type Call, withinCall } from '../call.ts'
-import { PlatformError } from '../platform-error.ts'
+import { type Call, withinCall } from '../ports/call.ts'
 import type { LiveMovePort, MoveHandle, MoveStatus, MoveTo } from '../ports/hibernate.ts'
+import { PlatformError } from '../ports/platform-error.ts'
 import type { LabLink } from './lab-link.ts'
 import { labPath } from './lab-path.ts'
 import { asStatus, findTaskId, labTask, readTask } from './lab-tasks.ts'

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import type { Call } from '../ports/call.ts'
 import type { MachineChange, MachinesPort, NewMachine } from '../ports/machines.ts'
 import type { TaskHandle } from '../ports/task.ts'
 import type { LabLink } from './lab-link.ts'

@@ -1,6 +1,6 @@
 import { systemClock } from '../../clock.ts'
-import { type Call, withinCall } from '../call.ts'
-import { PlatformError } from '../platform-error.ts'
+import { type Call, withinCall } from '../ports/call.ts'
+import { PlatformError } from '../ports/platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TaskTrace } from '../ports/task.ts'
 import { asPlatformError, labAnswerInvalid } from './lab-answer.ts'
 import type { LabLink, LabRequest } from './lab-link.ts'

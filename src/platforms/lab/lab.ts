@@ -1,5 +1,5 @@
-import type { Connection } from '../connection.ts'
-import { capabilities, type Platform } from '../ports.ts'
+import type { Connection } from '../ports/connection.ts'
+import { capabilities, type Platform } from '../ports/ports.ts'
 import { labDisks } from './lab-disks.ts'
 import { labGuest } from './lab-guest.ts'
 import { labHibernate } from './lab-hibernate.ts'

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import { movePhases } from '../../domain/operation/move-seen.ts'
-import { type Failure, type PlatformCode, platformCodes } from '../platform-error.ts'
+import { movePhases } from '../../domain/operation/move/move-seen.ts'
+import { type Failure, type PlatformCode, platformCodes } from '../ports/platform-error.ts'
 import { wireLimits, wireList, wireRecord } from './wire-limits.ts'
 
 /**

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import type { Call } from './call.ts'
 import type { Found } from './task.ts'
 
 /** What can be seen of a running guest from outside. */

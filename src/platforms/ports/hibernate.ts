@@ -1,5 +1,5 @@
-import type { MoveSeen } from '../../domain/operation/move-seen.ts'
-import type { Call } from '../call.ts'
+import type { MoveSeen } from '../../domain/operation/move/move-seen.ts'
+import type { Call } from './call.ts'
 import type { Found, TaskHandle, TaskStatus, TasksOf, TaskTrace } from './task.ts'
 
 /** The memory of a guest on disk, made by one save. */

@@ -5,8 +5,8 @@ import type {
   ProjectFacts,
   StorageFacts,
 } from '../../domain/inventory/facts.ts'
-import type { Call } from '../call.ts'
-import type { PlatformError } from '../platform-error.ts'
+import type { Call } from './call.ts'
+import type { PlatformError } from './platform-error.ts'
 import type { Found } from './task.ts'
 
 /** One thing as it was read, or why this one thing could not be: the others come all the same. */

@@ -1,4 +1,4 @@
-import type { Call } from '../call.ts'
+import type { Call } from './call.ts'
 import type { Found, TaskHandle, TasksOf } from './task.ts'
 
 export interface NewNic {

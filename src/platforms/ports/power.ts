@@ -1,5 +1,5 @@
 import type { PowerState } from '../../domain/inventory/facts.ts'
-import type { Call } from '../call.ts'
+import type { Call } from './call.ts'
 import type { Found, TaskHandle, TasksOf } from './task.ts'
 
 export interface PowerFacts {

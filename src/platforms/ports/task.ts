@@ -1,5 +1,5 @@
-import type { Call } from '../call.ts'
-import type { PlatformError } from '../platform-error.ts'
+import type { Call } from './call.ts'
+import type { PlatformError } from './platform-error.ts'
 
 /** A look-up's answer. A look-up that failed throws: unknown is not absent. */
 export type Found<Value> = { readonly found: true; readonly value: Value } | { readonly found: false }

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import type { Call } from '../call.ts'
+import type { Call } from './call.ts'
 import type { Found, TaskHandle, TasksOf } from './task.ts'
 
 export interface TemplateFacts {

@@ -1,12 +1,12 @@
-import { type Call, withinCall } from '../call.ts'
-import type { Connection } from '../connection.ts'
-import type { Capability, Ports } from '../ports.ts'
-import { openDisks } from './disks.ts'
-import { openGuest } from './guest.ts'
-import { openMachines } from './machines.ts'
-import { openPower } from './power.ts'
-import type { Session } from './session.ts'
-import { openTemplates } from './templates.ts'
+import { type Call, withinCall } from '../ports/call.ts'
+import type { Connection } from '../ports/connection.ts'
+import type { Capability, Ports } from '../ports/ports.ts'
+import { openDisks } from './disks/disks.ts'
+import { openGuest } from './inventory/guest.ts'
+import { openMachines } from './machines/machines.ts'
+import { openPower } from './machines/power.ts'
+import type { Session } from './soap/session.ts'
+import { openTemplates } from './templates/templates.ts'
 
 /** All that changes something in a vSphere, and what is read of single machines. */
 export const openOperations = (

@@ -1,11 +1,11 @@
-import type { Call } from '../call.ts'
-import type { Connection } from '../connection.ts'
 import { openHttp } from '../http/platform-http.ts'
-import type { Platform } from '../ports.ts'
-import { inventoryPort } from './inventory.ts'
+import type { Call } from '../ports/call.ts'
+import type { Connection } from '../ports/connection.ts'
+import type { Platform } from '../ports/ports.ts'
+import { inventoryPort } from './inventory/inventory.ts'
 import { openOperations, operationCapabilities } from './operations.ts'
-import { Session } from './session.ts'
-import { Vapi } from './vapi.ts'
+import { Session } from './soap/session.ts'
+import { Vapi } from './soap/vapi.ts'
 
 /** Opens a vCenter or an ESXi host; connects when it is first asked. */
 export const openVsphere = (connection: Connection): Platform => {

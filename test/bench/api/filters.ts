@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { openDb } from '../../../db/client.ts'
-import { migrateDb } from '../../../db/migrate.ts'
+import { migrateDb } from '../../../db/migrate/migrate.ts'
 import { makeInstances } from '../inventory/made-instances.ts'
 import { say, sayBar, saySection, sayTable } from '../report.ts'
 import { startRole } from '../roles.ts'

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../../db/client.ts'
-import { batchConfig, batchDefaults } from '../../../src/domain/migration/batch-settings.ts'
+import { batchConfig, batchDefaults } from '../../../src/domain/migration/batch/batch-settings.ts'
 
 /** Puts each NIC on the network of the target that has its name. */
 const script = `function placement(instance) {

@@ -1,9 +1,9 @@
 import { openDb } from '../../../db/client.ts'
-import { findBatch } from '../../../db/queries/batch-rows.ts'
-import { createLog } from '../../../src/log.ts'
-import { viewBatch } from '../../../src/migration/batch-view.ts'
-import { type FoundInstances, findInstances } from '../../../src/migration/find-instances.ts'
-import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { findBatch } from '../../../db/queries/batches/batch-rows.ts'
+import { type FoundInstances, findInstances } from '../../../src/migration/batch/find-instances.ts'
+import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
+import { viewBatch } from '../../../src/migration/entry/batch-view.ts'
+import { createLog } from '../../../src/process/log.ts'
 import { addOne, contextOf, mustClaim } from '../../support/ledger.ts'
 
 export interface StartTask {

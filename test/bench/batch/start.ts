@@ -1,7 +1,7 @@
 import { fileURLToPath } from 'node:url'
 import { v7 as uuidv7 } from 'uuid'
 import { type Db, openDb } from '../../../db/client.ts'
-import { migrateDb } from '../../../db/migrate.ts'
+import { migrateDb } from '../../../db/migrate/migrate.ts'
 import { targetSettings } from '../../../src/domain/inventory/site-settings.ts'
 import { makeInstances } from '../inventory/made-instances.ts'
 import { firstMessage, startProcess } from '../processes.ts'

@@ -1,9 +1,9 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../../db/client.ts'
 import { sourceSettings } from '../../../src/domain/inventory/site-settings.ts'
-import { syncSite } from '../../../src/inventory/sync-site.ts'
-import type { Platform } from '../../../src/platforms/ports.ts'
-import { createSealer } from '../../../src/seal.ts'
+import { syncSite } from '../../../src/inventory/sync/sync-site.ts'
+import type { Platform } from '../../../src/platforms/ports/ports.ts'
+import { createSealer } from '../../../src/seal/seal.ts'
 import { instanceFacts } from '../../support/imagined-site.ts'
 import { addOne, contextOf, mustClaim } from '../../support/ledger.ts'
 

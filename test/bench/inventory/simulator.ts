@@ -1,5 +1,5 @@
 import { connect } from 'node:net'
-import type { Connection } from '../../../src/platforms/connection.ts'
+import type { Connection } from '../../../src/platforms/ports/connection.ts'
 import { seenFingerprint } from '../../support/seen-fingerprint.ts'
 import { vcsimProgram } from '../../support/vcsim-build.ts'
 import { until } from '../../support/wait.ts'

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 import { openDb } from '../../../db/client.ts'
-import { migrateDb } from '../../../db/migrate.ts'
+import { migrateDb } from '../../../db/migrate/migrate.ts'
 import { sourceSettings } from '../../../src/domain/inventory/site-settings.ts'
 import { say, sayBar, saySection, sayTable } from '../report.ts'
 import { median } from '../samples.ts'

@@ -1,5 +1,5 @@
-import type { ConflictRule } from '../../../src/domain/operation/admit.ts'
-import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
+import type { ConflictRule } from '../../../src/domain/operation/admission/admit.ts'
+import type { OperationVariant } from '../../../src/domain/operation/kinds/kinds.ts'
 
 export interface Step extends OperationVariant {
   /** Asked while the one before it is still open, and what is wanted then. Left out: nothing is open. */

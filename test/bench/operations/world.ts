@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { fileURLToPath } from 'node:url'
 import { type Db, openDb } from '../../../db/client.ts'
-import { migrateDb } from '../../../db/migrate.ts'
+import { migrateDb } from '../../../db/migrate/migrate.ts'
 import { addMachine } from '../../support/machines.ts'
 import { cpuMsOf } from '../cpu-time.ts'
 import { addSite } from '../made-site.ts'

@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
-import type { Call } from '../../../src/platforms/call.ts'
-import type { NewImage } from '../../../src/platforms/ports/templates.ts'
+import type { Call } from '../../../src/platforms/ports/call.ts'
 import {
   type Capability,
   capabilities,
   type Platform,
   portOf,
   requireCapability,
-} from '../../../src/platforms/ports.ts'
+} from '../../../src/platforms/ports/ports.ts'
+import type { NewImage } from '../../../src/platforms/ports/templates.ts'
 import { freePort } from '../../support/temp.ts'
 import { callOf, errorOf, newMachine, opened, type PlatformUnderTest } from './world.ts'
 

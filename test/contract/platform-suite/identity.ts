@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { portOf } from '../../../src/platforms/ports.ts'
+import { portOf } from '../../../src/platforms/ports/ports.ts'
 import { freePort } from '../../support/temp.ts'
 import { settles, until } from '../../support/wait.ts'
 import {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { InventoryItem, Scan, ScanOptions } from '../../../src/platforms/ports/inventory.ts'
-import { portOf } from '../../../src/platforms/ports.ts'
+import { portOf } from '../../../src/platforms/ports/ports.ts'
 import {
   behindProxy,
   callOf,

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import {
   callOf,
   done,

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { mayHaveHappened } from '../../../src/platforms/platform-error.ts'
+import { mayHaveHappened } from '../../../src/platforms/ports/platform-error.ts'
+import { portOf } from '../../../src/platforms/ports/ports.ts'
 import type { PowerPort } from '../../../src/platforms/ports/power.ts'
-import { portOf } from '../../../src/platforms/ports.ts'
 import {
   behindProxy,
   callOf,

@@ -1,12 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import type { Call } from '../../../src/platforms/call.ts'
-import type { Connection } from '../../../src/platforms/connection.ts'
 import { openPlatform } from '../../../src/platforms/open.ts'
-import { type Failure, type PlatformCode, PlatformError } from '../../../src/platforms/platform-error.ts'
+import type { Call } from '../../../src/platforms/ports/call.ts'
+import type { Connection } from '../../../src/platforms/ports/connection.ts'
 import type { NewMachine } from '../../../src/platforms/ports/machines.ts'
+import {
+  type Failure,
+  type PlatformCode,
+  PlatformError,
+} from '../../../src/platforms/ports/platform-error.ts'
+import { type Capability, type Platform, type Ports, portOf } from '../../../src/platforms/ports/ports.ts'
 import type { Found, TaskHandle } from '../../../src/platforms/ports/task.ts'
-import { type Capability, type Platform, type Ports, portOf } from '../../../src/platforms/ports.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { startProxy, type TcpProxy } from '../../support/tcp-proxy.ts'
 import { settles, until } from '../../support/wait.ts'

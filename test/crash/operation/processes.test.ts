@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { requestCancel } from '../../../src/ledger/cancel.ts'
-import type { CrashPoint } from '../../../src/ledger/crash-point.ts'
+import type { CrashPoint } from '../../../src/crash-point.ts'
+import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { onEachBell } from '../../support/bells.ts'
 import { createLab } from '../../support/lab.ts'
 import {

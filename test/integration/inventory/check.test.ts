@@ -1,7 +1,7 @@
 import { request } from 'node:https'
 import { expect, test } from 'vitest'
-import { createLog } from '../../../src/log.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
+import { createLog } from '../../../src/process/log.ts'
 import { ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
 import {
   createInventoryWorker,

@@ -1,10 +1,14 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
-import { handOverMachine, lockMachinesAt, markMachinesGone } from '../../../db/queries/machine-rows.ts'
+import {
+  handOverMachine,
+  lockMachinesAt,
+  markMachinesGone,
+} from '../../../db/queries/machines/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import { operationVariants } from '../../../src/domain/operation/kinds.ts'
-import { askOperation } from '../../../src/operation/ask-operation.ts'
+import { operationVariants } from '../../../src/domain/operation/kinds/kinds.ts'
+import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { ImaginedSite } from '../../support/imagined-site.ts'
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
 import { addMachine } from '../../support/machines.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { noteMachine } from '../../../db/queries/machine-rows.ts'
+import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { hostFacts, ImaginedSite, platformProblem } from '../../support/imagined-site.ts'
 import { createInventoryWorker, eventsOf, makeSite, warningsOf } from '../../support/inventory.ts'

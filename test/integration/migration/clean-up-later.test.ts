@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
+import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
 import { createJourneyWorld, entryOf, placeEntry } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'

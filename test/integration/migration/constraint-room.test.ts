@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { countBusy } from '../../../db/queries/entry-rows.ts'
+import { countBusy } from '../../../db/queries/entries/entry-rows.ts'
 import { createJourneyWorld, placeEntry, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'

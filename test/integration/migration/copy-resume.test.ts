@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
-import { deletePause, insertPause } from '../../../db/queries/pauses.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
+import { deletePause, insertPause } from '../../../db/queries/fleet/pauses.ts'
 import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
 import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
   createJourneyWorld,

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
   createJourneyWorld,

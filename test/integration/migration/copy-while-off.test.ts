@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import type { DiskFacts } from '../../../src/domain/inventory/facts.ts'
 import { provenAgainst } from '../../support/batch-world.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
 import { handleImportInstance } from '../../../workers/handlers/import-instance.ts'
 import {

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { undoSourceStop } from '../../../src/migration/start-source.ts'
-import type { Baseline } from '../../../src/migration/take-baseline.ts'
+import type { Baseline } from '../../../src/migration/cutover/take-baseline.ts'
+import { undoSourceStop } from '../../../src/migration/source/start-source.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
   createJourneyWorld,

@@ -1,9 +1,9 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
-import { sweepDebts } from '../../../src/ledger/sweeps.ts'
-import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
-import { sourceStopKind } from '../../../src/migration/source-stops.ts'
-import { undoSourceStop } from '../../../src/migration/start-source.ts'
+import { sweepDebts } from '../../../src/ledger/conductor/sweeps.ts'
+import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
+import { sourceStopKind } from '../../../src/migration/source/source-stops.ts'
+import { undoSourceStop } from '../../../src/migration/source/start-source.ts'
 import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { nudge } from '../../../src/ledger/nudge.ts'
-import { createSealer } from '../../../src/seal.ts'
+import { nudge } from '../../../src/ledger/jobs/nudge.ts'
+import { createSealer } from '../../../src/seal/seal.ts'
 import { makeBatch, type TestBatch } from '../../support/batch-world.ts'
 import { onEachBell } from '../../support/bells.ts'
 import { makeSite } from '../../support/inventory.ts'

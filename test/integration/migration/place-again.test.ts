@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { InstanceOverrides } from '../../../src/domain/inventory/overrides.ts'
-import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
 import { quietLog } from '../../support/events.ts'

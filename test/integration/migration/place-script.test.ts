@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { checkPlacementScript, runScript } from '../../../src/migration/placement/script-runner.ts'
-import type { ScriptAsk } from '../../../src/migration/placement/script-types.ts'
+import { checkPlacementScript, runScript } from '../../../src/migration/place/script-runner.ts'
+import type { ScriptAsk } from '../../../src/migration/place/script-types.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { settles } from '../../support/wait.ts'

@@ -6,11 +6,11 @@ import {
   listPlanItems,
   markApproved,
   prunePlans,
-} from '../../../db/queries/batch-plan-rows.ts'
-import { findBatch } from '../../../db/queries/batch-rows.ts'
-import type { PlanItem } from '../../../src/domain/migration/plan-document.ts'
-import { hostHints } from '../../../src/migration/placement/choose-host.ts'
-import type { PlanDocument } from '../../../src/migration/plan-batch.ts'
+} from '../../../db/queries/batches/batch-plan-rows.ts'
+import { findBatch } from '../../../db/queries/batches/batch-rows.ts'
+import type { PlanItem } from '../../../src/domain/migration/batch/plan-document.ts'
+import { hostHints } from '../../../src/migration/place/choose-host.ts'
+import type { PlanDocument } from '../../../src/migration/plan/plan-batch.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
 import { handlePlaceInstance } from '../../../workers/handlers/place-instance.ts'
 import { handlePlanBatch } from '../../../workers/handlers/plan-batch.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { advanceEntries } from '../../../src/migration/scheduler.ts'
+import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { quietLog } from '../../support/events.ts'
 import { moveSite } from '../../support/inventory.ts'
 import { createJourneyWorld, entryOf, placeEntry, sendTo } from '../../support/journeys.ts'

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { isMigrated } from '../../../db/queries/is-migrated.ts'
-import { askOperation } from '../../../src/operation/ask-operation.ts'
+import { isMigrated } from '../../../db/queries/instances/is-migrated.ts'
+import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { instanceOf, moveSite } from '../../support/inventory.ts'

@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
-import { countRunningTwice } from '../../../db/queries/find-running-twice.ts'
+import { countRunningTwice } from '../../../db/queries/instances/find-running-twice.ts'
 import { eventsOf, instanceOf } from '../../support/inventory.ts'
 import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'

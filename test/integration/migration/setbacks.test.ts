@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
-import { actOnEntry } from '../../../src/migration/entry-verbs.ts'
+import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { ownedMachines, ownSnapshots, provenAgainst } from '../../support/batch-world.ts'
 import { checkJourneys } from '../../support/copy-invariants.ts'
 import { driveEntry, lookNow } from '../../support/drive-entry.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { askOperation } from '../../../src/operation/ask-operation.ts'
+import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { instanceOf } from '../../support/inventory.ts'

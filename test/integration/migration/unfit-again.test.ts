@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import type { DiskFacts } from '../../../src/domain/inventory/facts.ts'
-import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry-verbs.ts'
+import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry/entry-verbs.ts'
 import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { lookNow } from '../../support/drive-entry.ts'

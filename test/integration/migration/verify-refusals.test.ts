@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import type { EntryRow } from '../../../db/schema/migration.ts'
 import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
 import { driveEntry } from '../../support/drive-entry.ts'

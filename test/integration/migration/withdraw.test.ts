@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { listEntryDisks } from '../../../db/queries/entry-disks.ts'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
 import { eventsOf } from '../../support/inventory.ts'
 import {

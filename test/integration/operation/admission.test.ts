@@ -1,11 +1,15 @@
 import { expect, test } from 'vitest'
-import { findOpenOperations, findOperation } from '../../../db/queries/operation-rows.ts'
-import type { ConflictRule } from '../../../src/domain/operation/admit.ts'
-import { type OperationVariant, operationKinds, variantText } from '../../../src/domain/operation/kinds.ts'
-import { operationMatrix } from '../../../src/domain/operation/matrix.ts'
+import { findOpenOperations, findOperation } from '../../../db/queries/operations/operation-rows.ts'
+import type { ConflictRule } from '../../../src/domain/operation/admission/admit.ts'
+import {
+  type OperationVariant,
+  operationKinds,
+  variantText,
+} from '../../../src/domain/operation/kinds/kinds.ts'
+import { operationMatrix } from '../../../src/domain/operation/kinds/matrix.ts'
 import { DroverError } from '../../../src/errors.ts'
-import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
-import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+import { type AskedOperation, askOperation } from '../../../src/operation/admission/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
 import type { JobRow } from '../../../db/schema/job.ts'
-import { sweepDebts } from '../../../src/ledger/sweeps.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
+import { sweepDebts } from '../../../src/ledger/conductor/sweeps.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../../src/operation/admission/ask-operation.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { addOne, jobOf } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'

@@ -1,13 +1,17 @@
 import { expect, test } from 'vitest'
-import { moveOperation } from '../../../db/queries/operation-rows.ts'
-import { pruneStart } from '../../../db/queries/prune-operations.ts'
+import { moveOperation } from '../../../db/queries/operations/operation-rows.ts'
+import { pruneStart } from '../../../db/queries/operations/prune-operations.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import type { OperationVariant } from '../../../src/domain/operation/kinds.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
-import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
-import { bringBack } from '../../../src/operation/come-back.ts'
-import { endOperation } from '../../../src/operation/end-operation.ts'
-import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
+import type { OperationVariant } from '../../../src/domain/operation/kinds/kinds.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../../src/operation/admission/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
+import { endOperation } from '../../../src/operation/admission/end-operation.ts'
+import { bringBack } from '../../../src/operation/upkeep/come-back.ts'
+import { pruneOperationsOnce } from '../../../src/operation/upkeep/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { strictLog } from '../../support/strict-log.ts'

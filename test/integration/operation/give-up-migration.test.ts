@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
-import { queueMost } from '../../../src/domain/operation/admit.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
-import { rehearseOperation } from '../../../src/operation/rehearse.ts'
+import { queueMost } from '../../../src/domain/operation/admission/admit.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../../src/operation/admission/ask-operation.ts'
+import { rehearseOperation } from '../../../src/operation/admission/rehearse.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { OperationKind } from '../../../src/domain/operation/kinds.ts'
-import { sweepLeases } from '../../../src/ledger/sweeps.ts'
-import type { Platform, Ports } from '../../../src/platforms/ports.ts'
+import type { OperationKind } from '../../../src/domain/operation/kinds/kinds.ts'
+import { sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
+import type { Platform, Ports } from '../../../src/platforms/ports/ports.ts'
 import { expire } from '../../support/ledger.ts'
 import { type Asking, createOperatingWorld } from '../../support/operating.ts'
 

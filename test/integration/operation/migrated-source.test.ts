@@ -1,6 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
-import { keepRunPolicies } from '../../../src/operation/keep-run-policies.ts'
+import { keepRunPolicies } from '../../../src/operation/upkeep/keep-run-policies.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 import { strictLog } from '../../support/strict-log.ts'

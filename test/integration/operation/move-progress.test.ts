@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import { movePatience } from '../../../src/domain/operation/judge-move.ts'
+import { movePatience } from '../../../src/domain/operation/move/judge-move.ts'
 import { createMovingWorld } from '../../support/moving.ts'
 
 const percentMs = 600_000

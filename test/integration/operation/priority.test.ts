@@ -1,7 +1,11 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
-import { findDueJobs } from '../../../db/queries/find-due-jobs.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
+import { findDueJobs } from '../../../db/queries/jobs/find-due-jobs.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../../src/operation/admission/ask-operation.ts'
 import { mustClaim } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'

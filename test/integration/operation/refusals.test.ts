@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
-import { recordRefusal, recordRefusals } from '../../../src/operation/record-refusal.ts'
+import { askOperation, type OperationAsk } from '../../../src/operation/admission/ask-operation.ts'
+import { recordRefusal, recordRefusals } from '../../../src/operation/admission/record-refusal.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { tickOperations } from '../../../src/operation/ticks.ts'
+import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 import { strictLog } from '../../support/strict-log.ts'
 

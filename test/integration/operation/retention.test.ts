@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { pruneOperations, pruneStart } from '../../../db/queries/prune-operations.ts'
-import { pruneOperationsOnce } from '../../../src/operation/retention.ts'
+import { pruneOperations, pruneStart } from '../../../db/queries/operations/prune-operations.ts'
+import { pruneOperationsOnce } from '../../../src/operation/upkeep/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,21 +1,21 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import { violatedConstraint } from '../../../db/client.ts'
-import { readOperation } from '../../../db/queries/list-operations.ts'
+import { readOperation } from '../../../db/queries/operations/list-operations.ts'
 import {
   findOpenOperations,
   findOperation,
   insertOperation,
   moveOperation,
-} from '../../../db/queries/operation-rows.ts'
+} from '../../../db/queries/operations/operation-rows.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import {
   activeStates,
   isActive,
   type OperationState,
   operationStates,
-} from '../../../src/domain/operation/state.ts'
-import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+} from '../../../src/domain/operation/kinds/state.ts'
+import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readSignals } from '../../../db/queries/read-signals.ts'
+import { readSignals } from '../../../db/queries/jobs/read-signals.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 import { readingOf } from '../../support/plans.ts'

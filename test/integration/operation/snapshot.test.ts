@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
+import { capabilities as all, type Capability, type Platform } from '../../../src/platforms/ports/ports.ts'
 import type { TaskHandle } from '../../../src/platforms/ports/task.ts'
-import { capabilities as all, type Capability, type Platform } from '../../../src/platforms/ports.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 

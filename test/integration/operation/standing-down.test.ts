@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import { tickOperations } from '../../../src/operation/ticks.ts'
+import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { createMovingWorld, type MovingMachine } from '../../support/moving.ts'
 import { checkMachines, readLabLog } from '../../support/operated-machines.ts'
 import { checkOperations } from '../../support/operation-invariants.ts'

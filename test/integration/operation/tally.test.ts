@@ -1,13 +1,17 @@
 import { register } from 'prom-client'
 import { expect, test } from 'vitest'
-import { foldOperationEnds } from '../../../db/queries/fold-operation-ends.ts'
-import { headCursor, readEventsAfter } from '../../../db/queries/read-events-after.ts'
+import { headCursor, readEventsAfter } from '../../../db/queries/events/read-events-after.ts'
+import { foldOperationEnds } from '../../../db/queries/operations/fold-operation-ends.ts'
 import { systemClock } from '../../../src/clock.ts'
-import { type AskedOperation, askOperation, type OperationAsk } from '../../../src/operation/ask-operation.ts'
-import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
-import { recordRefusal } from '../../../src/operation/record-refusal.ts'
-import { operationTally, showOperations } from '../../../src/operation/tally.ts'
-import { metricsText } from '../../../src/telemetry.ts'
+import {
+  type AskedOperation,
+  askOperation,
+  type OperationAsk,
+} from '../../../src/operation/admission/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
+import { recordRefusal } from '../../../src/operation/admission/record-refusal.ts'
+import { operationTally, showOperations } from '../../../src/operation/upkeep/tally.ts'
+import { metricsText } from '../../../src/process/telemetry.ts'
 import { quietLog } from '../../support/events.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'

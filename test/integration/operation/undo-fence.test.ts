@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { Platform } from '../../../src/platforms/ports.ts'
+import type { Platform } from '../../../src/platforms/ports/ports.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createOperatingWorld } from '../../support/operating.ts'
 

@@ -62,7 +62,7 @@ test(
     endProcessesOf(dataDir)
     const up = await startProcess({
       command: process.execPath,
-      args: ['src/standalone/start.mjs'],
+      args: ['src/roles/start.mjs'],
       env: { DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', ...given },
     })
     await up.line(/Console +(http:\S+)/, { withinMs: startMs })

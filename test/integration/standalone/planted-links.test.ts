@@ -3,15 +3,15 @@ import { chownSync, mkdirSync, readFileSync, renameSync, statSync, symlinkSync, 
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/process/log.ts'
 import { keepSecret } from '../../../src/standalone/data-dir.ts'
-import { readForeign } from '../../../src/standalone/foreign-file.ts'
+import { readForeign } from '../../../src/standalone/postgres/foreign-file.ts'
 import {
   clearLeftovers,
   clusterOwner,
   ensureCluster,
   prepareDataDir,
-} from '../../../src/standalone/postgres-cluster.ts'
+} from '../../../src/standalone/postgres/postgres-cluster.ts'
 import { identify } from '../../../src/standalone/process-identity.ts'
 import { startProcess } from '../../support/processes.ts'
 import { tempDir } from '../../support/temp.ts'

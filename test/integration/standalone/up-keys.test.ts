@@ -1,7 +1,7 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, inject, test } from 'vitest'
-import { createSealer, secretKeyId } from '../../../src/seal.ts'
+import { createSealer, secretKeyId } from '../../../src/seal/seal.ts'
 import { enterKey } from '../../../src/sealing/key-check.ts'
 import { loginUrl } from '../../support/logins.ts'
 import { endProcessesOf } from '../../support/owned-processes.ts'

@@ -21,7 +21,7 @@ const freshDir = async (): Promise<string> => {
 const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
   startProcess({
     command: process.execPath,
-    args: ['src/standalone/start.mjs'],
+    args: ['src/roles/start.mjs'],
     env: {
       DROVER_DATA_DIR: dataDir,
       HOME: dataDir,

@@ -22,7 +22,7 @@ const freshDir = async (): Promise<string> => {
 const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
   startProcess({
     command: process.execPath,
-    args: ['src/standalone/start.mjs'],
+    args: ['src/roles/start.mjs'],
     env: { DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', ...env },
   })
 
@@ -55,7 +55,7 @@ test(
     const cli = async (...args: string[]) => {
       const started = await startProcess({
         command: process.execPath,
-        args: ['src/cli/drover.mjs', ...args],
+        args: ['src/roles/drover.mjs', ...args],
         env: { DROVER_DATA_DIR: dataDir },
       })
       return { ...(await settles(started.exited, { what: args.join(' ') })), output: started.output }
@@ -212,7 +212,7 @@ test('a role apart needs a database, and a wrong setting is named, without a sta
   ] as const) {
     const started = await startProcess({
       command: process.execPath,
-      args: ['src/cli/drover.mjs', role],
+      args: ['src/roles/drover.mjs', role],
       env,
     })
     expect(await settles(started.exited, { what: `${role} to end` })).toMatchObject({ code: 1 })

@@ -1,10 +1,10 @@
 import type { Db } from '../../../db/client.ts'
-import { mayForce, type OperationKind } from '../../../src/domain/operation/kinds.ts'
-import { operationParams } from '../../../src/domain/operation/params.ts'
-import { operationReasons } from '../../../src/domain/operation/reasons.ts'
+import { mayForce, type OperationKind } from '../../../src/domain/operation/kinds/kinds.ts'
+import { operationParams } from '../../../src/domain/operation/kinds/params.ts'
+import { operationReasons } from '../../../src/domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../../src/errors.ts'
-import { type AskedOperation, askOperation } from '../../../src/operation/ask-operation.ts'
-import { cancelOperation } from '../../../src/operation/cancel-operation.ts'
+import { type AskedOperation, askOperation } from '../../../src/operation/admission/ask-operation.ts'
+import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 
 export interface Ask {
   readonly kind: OperationKind

@@ -1,4 +1,4 @@
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 export type Guest = 'obeys' | 'hangs' | 'deaf'
 export type Verb =

@@ -5,9 +5,9 @@ import type {
   MoveStatus,
 } from '../../../src/platforms/ports/hibernate.ts'
 import type { MachinesPort } from '../../../src/platforms/ports/machines.ts'
+import type { Platform } from '../../../src/platforms/ports/ports.ts'
 import type { PowerFacts, PowerPort } from '../../../src/platforms/ports/power.ts'
 import type { Found, TaskTrace } from '../../../src/platforms/ports/task.ts'
-import type { Platform } from '../../../src/platforms/ports.ts'
 import type { PlatformLog } from '../../support/operated-machines.ts'
 import { CloudState, givenSnapshot } from './cloud-state.ts'
 import { type CloudAsk, type CloudTask, moveSteps, problem } from './cloud-things.ts'

@@ -1,7 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import type { Db, Queryable } from '../../../db/client.ts'
 import type { Clock } from '../../../src/clock.ts'
-import { hearCrashPoints } from '../../../src/ledger/crash-point.ts'
+import { hearCrashPoints } from '../../../src/crash-point.ts'
 import { leaseMs } from '../../support/ledger.ts'
 
 /** What every line of a process that was killed comes to. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { crashPoints } from '../../../src/ledger/crash-point.ts'
+import { crashPoints } from '../../../src/crash-point.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import type { Search } from '../operation/life.ts'
 import { judgeBytes, judgeDoubles, judgeLosses, judgeRest } from './judge.ts'

@@ -1,4 +1,4 @@
-import type { Call } from '../../../src/platforms/call.ts'
+import type { Call } from '../../../src/platforms/ports/call.ts'
 import { problem } from '../operation/cloud-things.ts'
 import type { Life } from '../operation/life.ts'
 import type { Place } from './place.ts'

@@ -1,5 +1,5 @@
 import type { Db } from '../../../db/client.ts'
-import { type EntryStage, type EntryState, isCommitted } from '../../../src/domain/migration/entry.ts'
+import { type EntryStage, type EntryState, isCommitted } from '../../../src/domain/migration/entry/entry.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { checkMigration } from '../../support/migration-invariants.ts'
 import { type Estate, type EstateMachine, hasBytesOf, tell } from './estate.ts'

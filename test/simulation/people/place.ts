@@ -1,5 +1,5 @@
-import type { PlatformError } from '../../../src/platforms/platform-error.ts'
 import type { MachineChange, NewMachine } from '../../../src/platforms/ports/machines.ts'
+import type { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import type { TaskTrace } from '../../../src/platforms/ports/task.ts'
 import { problem } from '../operation/cloud-things.ts'
 import type { Estate, EstateMachine } from './estate.ts'

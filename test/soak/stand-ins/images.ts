@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, isAbsolute, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
-import { hydrateEmbeddedPostgres } from '../../../src/standalone/postgres-binaries.ts'
+import { hydrateEmbeddedPostgres } from '../../../src/standalone/postgres/postgres-binaries.ts'
 import { repositoryRoot } from '../../support/processes.ts'
 import { type Engine, say } from './engine.ts'
 

@@ -1,4 +1,4 @@
-import { fillPage } from '../../../src/domain/fill-page.ts'
+import { fillPage } from '../../../src/domain/table/fill-page.ts'
 import { type PromiseChapter, promiseChapters } from './promises.ts'
 import { taggedTests } from './tagged-tests.ts'
 

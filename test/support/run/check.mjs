@@ -12,7 +12,7 @@ const steps = [
   {
     name: 'schema dump',
     command: process.execPath,
-    args: ['--import', 'tsx', 'db/dump.ts', '--check'],
+    args: ['--import', 'tsx', 'test/support/write-schema.ts', '--check'],
   },
   { name: 'types', command: bin('tsc'), args: ['-p', '.'] },
   { name: 'promises', command: bin('oxlint'), args: ['--deny-warnings'] },

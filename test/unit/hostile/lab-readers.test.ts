@@ -11,7 +11,7 @@ import { jsonLimits, readBoundedJson } from '../../../src/platforms/http/bounded
 import { answerError, asPlatformError, parseAnswer } from '../../../src/platforms/lab/lab-answer.ts'
 import { type FactsOf, readFacts } from '../../../src/platforms/lab/lab-facts.ts'
 import * as shapes from '../../../src/platforms/lab/protocol.ts'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import { hostileWords, plainLine } from '../../support/hostile-words.ts'
 import { hostFacts, instanceFacts, networkFacts, storageFacts } from '../../support/imagined-site.ts'
 import { mutated } from '../../support/mutated.ts'

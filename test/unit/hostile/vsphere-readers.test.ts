@@ -6,19 +6,28 @@ import {
   cleanNetwork,
   cleanStorage,
 } from '../../../src/domain/inventory/normalise.ts'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
-import { instancePaths, readInstance } from '../../../src/platforms/vsphere/instance-facts.ts'
-import { parseDetailedData } from '../../../src/platforms/vsphere/instance-guest.ts'
-import { unpackCursor } from '../../../src/platforms/vsphere/inventory-cursor.ts'
-import { siteItems } from '../../../src/platforms/vsphere/inventory-read.ts'
-import { InventoryTree, type TreeNode } from '../../../src/platforms/vsphere/inventory-tree.ts'
-import type { ObjectRead } from '../../../src/platforms/vsphere/property-read.ts'
-import { readServiceContent } from '../../../src/platforms/vsphere/service-content.ts'
-import { readHost, readNetwork, readStorage, sitePaths } from '../../../src/platforms/vsphere/site-facts.ts'
-import { faultError, localizedFault, soapFault } from '../../../src/platforms/vsphere/soap-fault.ts'
-import { matchDisks, networkNames, specWithEntries } from '../../../src/platforms/vsphere/templates-ovf.ts'
-import { numberOf, type XmlNode } from '../../../src/platforms/vsphere/xml-node.ts'
-import { usualXmlLimits, XmlRefusal, XmlStream } from '../../../src/platforms/vsphere/xml-stream.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
+import { instancePaths, readInstance } from '../../../src/platforms/vsphere/inventory/instance-facts.ts'
+import { parseDetailedData } from '../../../src/platforms/vsphere/inventory/instance-guest.ts'
+import { unpackCursor } from '../../../src/platforms/vsphere/inventory/inventory-cursor.ts'
+import { siteItems } from '../../../src/platforms/vsphere/inventory/inventory-read.ts'
+import { InventoryTree, type TreeNode } from '../../../src/platforms/vsphere/inventory/inventory-tree.ts'
+import {
+  readHost,
+  readNetwork,
+  readStorage,
+  sitePaths,
+} from '../../../src/platforms/vsphere/inventory/site-facts.ts'
+import type { ObjectRead } from '../../../src/platforms/vsphere/soap/property-read.ts'
+import { readServiceContent } from '../../../src/platforms/vsphere/soap/service-content.ts'
+import { faultError, localizedFault, soapFault } from '../../../src/platforms/vsphere/soap/soap-fault.ts'
+import { numberOf, type XmlNode } from '../../../src/platforms/vsphere/soap/xml-node.ts'
+import { usualXmlLimits, XmlRefusal, XmlStream } from '../../../src/platforms/vsphere/soap/xml-stream.ts'
+import {
+  matchDisks,
+  networkNames,
+  specWithEntries,
+} from '../../../src/platforms/vsphere/templates/templates-ovf.ts'
 import { hostileNumbers, hostileWords, plainLine } from '../../support/hostile-words.ts'
 import { imaginedTree } from '../vsphere/imagined-tree.ts'
 

@@ -5,7 +5,7 @@ import {
   connectivityStates,
   saysOfConnection,
 } from '../../../src/domain/inventory/connectivity.ts'
-import { platformCodes } from '../../../src/platforms/platform-error.ts'
+import { platformCodes } from '../../../src/platforms/ports/platform-error.ts'
 
 describe('connectivity', () => {
   test.each([

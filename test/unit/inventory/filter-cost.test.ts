@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
-import { compileFilter, compileNewFilter } from '../../../src/domain/inventory/filter/compile-filter.ts'
-import { FilterError } from '../../../src/domain/inventory/filter/filter-error.ts'
-import { maxSteps, metered, spend, stepsSoFar } from '../../../src/domain/inventory/filter/meter.ts'
-import { instanceView } from '../../../src/domain/inventory/filter/view.ts'
+import { compileFilter, compileNewFilter } from '../../../src/domain/filter/compile-filter.ts'
+import { FilterError } from '../../../src/domain/filter/filter-error.ts'
+import { maxSteps, metered, spend, stepsSoFar } from '../../../src/domain/filter/meter.ts'
+import { instanceView } from '../../../src/domain/filter/view.ts'
 import { attack } from '../../bench/api/attack.ts'
 import { effective, sampleDisk } from './samples.ts'
 

@@ -1,16 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compileFilter } from '../../../src/domain/inventory/filter/compile-filter.ts'
-import { filterFields } from '../../../src/domain/inventory/filter/fields.ts'
-import { FilterError } from '../../../src/domain/inventory/filter/filter-error.ts'
-import {
-  allowedFunctions,
-  maxFilterLength,
-  pathBase,
-  pathDir,
-} from '../../../src/domain/inventory/filter/language.ts'
-import { instanceView, networkView } from '../../../src/domain/inventory/filter/view.ts'
-import { readSource } from '../sources.ts'
+import { compileFilter } from '../../../src/domain/filter/compile-filter.ts'
+import { filterFields } from '../../../src/domain/filter/fields.ts'
+import { FilterError } from '../../../src/domain/filter/filter-error.ts'
+import { allowedFunctions, maxFilterLength, pathBase, pathDir } from '../../../src/domain/filter/language.ts'
+import { instanceView, networkView } from '../../../src/domain/filter/view.ts'
+import { readSource } from '../repository/sources.ts'
 import { effective, sampleDisk, sampleNetwork, sampleNic } from './samples.ts'
 
 const facts = effective({

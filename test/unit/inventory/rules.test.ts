@@ -11,7 +11,7 @@ import {
 } from '../../../src/domain/inventory/rules/evaluate.ts'
 import type { RuleContext } from '../../../src/domain/inventory/rules/rule.ts'
 import { applyWaivers, waiverRequestSchema } from '../../../src/domain/inventory/rules/waivers.ts'
-import { readSource } from '../sources.ts'
+import { readSource } from '../repository/sources.ts'
 import { effective, sampleContext, sampleDisk, sampleNic } from './samples.ts'
 
 const device = (kind: DeviceFacts['kind'], connected = true): Partial<InstanceFacts> => ({

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
-import { again } from '../../../src/platforms/again.ts'
-import { type PlatformCode, PlatformError } from '../../../src/platforms/platform-error.ts'
+import { again } from '../../../src/platforms/ports/again.ts'
+import { type PlatformCode, PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 const waiting = { signal: new AbortController().signal, clock: systemClock }
 

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { compareCursors, formatCursor, parseCursor, requireCursor } from '../../../src/ledger/event-cursor.ts'
+import {
+  compareCursors,
+  formatCursor,
+  parseCursor,
+  requireCursor,
+} from '../../../src/ledger/events/event-cursor.ts'
 
 const cursors = fc.record({
   era: fc.integer({ min: 0, max: 32_767 }),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { GroupCommit } from '../../../src/ledger/group-commit.ts'
+import { GroupCommit } from '../../../src/ledger/jobs/group-commit.ts'
 
 /** A store whose statements end when the test says so. */
 const createStore = (options: { max?: number; inFlight?: number } = {}) => {

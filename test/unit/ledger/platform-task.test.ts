@@ -11,8 +11,8 @@ import {
   runTask,
   type TaskContext,
 } from '../../../src/ledger/platform-task.ts'
-import type { Call } from '../../../src/platforms/call.ts'
-import { PlatformError } from '../../../src/platforms/platform-error.ts'
+import type { Call } from '../../../src/platforms/ports/call.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import type { TaskHandle, TaskState, TaskTrace } from '../../../src/platforms/ports/task.ts'
 
 interface Known {

@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { inOrder } from '../../../db/queries/in-order.ts'
+import { inOrder } from '../../../db/in-order.ts'
 import { releaseReasons } from '../../../src/domain/job/release.ts'
 import { jobTable } from '../../../src/domain/job/state.ts'
-import { fullTokens } from '../../../src/ledger/admission.ts'
-import { bellId } from '../../../src/ledger/bell.ts'
-import { windowFor } from '../../../src/ledger/relay.ts'
-import { debtDelayMs } from '../../../src/ledger/sweeps.ts'
-import { readSource } from '../sources.ts'
+import { bellId } from '../../../src/ledger/bell/bell.ts'
+import { windowFor } from '../../../src/ledger/bell/relay.ts'
+import { debtDelayMs } from '../../../src/ledger/conductor/sweeps.ts'
+import { fullTokens } from '../../../src/ledger/jobs/admission.ts'
+import { readSource } from '../repository/sources.ts'
 
 describe("the relay's window", () => {
   test('is closed without a worker, else twice the slots at least, and never above its limit', () => {

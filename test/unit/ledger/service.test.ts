@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../../src/clock.ts'
-import { Loop } from '../../../src/ledger/service.ts'
-import { createLog } from '../../../src/log.ts'
+import { createLog } from '../../../src/process/log.ts'
+import { Loop } from '../../../src/process/service.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { until } from '../../support/wait.ts'
 

@@ -1,6 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { refusesAddress } from '../../../src/address-rules.ts'
-import { isSigned, newWebhookSecret, signWebhook, webhookKey } from '../../../src/ledger/webhook-signature.ts'
+import {
+  isSigned,
+  newWebhookSecret,
+  signWebhook,
+  webhookKey,
+} from '../../../src/ledger/events/webhook-signature.ts'
 
 describe('the signature', () => {
   // The example that the scheme's own libraries are tested with.

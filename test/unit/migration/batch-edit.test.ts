@@ -4,16 +4,16 @@ import {
   type BatchShape,
   checkBatchEdit,
   type EditedEntry,
-} from '../../../src/domain/migration/batch-edit.ts'
+} from '../../../src/domain/migration/batch/batch-edit.ts'
 import {
   batchConfig,
   batchConstraints,
   batchDefaults,
   batchProbes,
   batchWindows,
-} from '../../../src/domain/migration/batch-settings.ts'
-import type { EntryPlace } from '../../../src/domain/migration/entry.ts'
-import type { Window } from '../../../src/domain/migration/windows.ts'
+} from '../../../src/domain/migration/batch/batch-settings.ts'
+import type { EntryPlace } from '../../../src/domain/migration/entry/entry.ts'
+import type { Window } from '../../../src/domain/migration/schedule/windows.ts'
 
 const minute = 60_000
 const constraints = batchConstraints.parse([

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { batchDefaults, batchProbes } from '../../../src/domain/migration/batch-settings.ts'
+import { batchDefaults, batchProbes } from '../../../src/domain/migration/batch/batch-settings.ts'
 
 const network = (changes: Record<string, unknown>) => ({ network: 'lan', target: 'oslo', ...changes })
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { HostFacts } from '../../../src/domain/inventory/facts.ts'
-import { chooseHost, type HostHint, hintOf } from '../../../src/migration/placement/choose-host.ts'
+import { chooseHost, type HostHint, hintOf } from '../../../src/migration/place/choose-host.ts'
 
 const host = (name: string, more: Partial<HostFacts> = {}): HostFacts => ({
   ...{ ref: name, name, cluster: '', datacenter: '', state: 'connected', cpu_model: '', cpu_class: '' },

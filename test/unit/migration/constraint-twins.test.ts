@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { batchConstraint } from '../../../src/domain/migration/batch-settings.ts'
-import { checkTwins } from '../../../src/domain/migration/constraint-twins.ts'
+import { batchConstraint } from '../../../src/domain/migration/batch/batch-settings.ts'
+import { checkTwins } from '../../../src/domain/migration/batch/constraint-twins.ts'
 
 const constraints = (...expressions: string[]) =>
   expressions.map((include_expression, at) => batchConstraint.parse({ name: `c${at}`, include_expression }))

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseToken } from '../../../src/domain/job/token.ts'
-import { tokensOfSource } from '../../../src/domain/migration/copy-tokens.ts'
+import { tokensOfSource } from '../../../src/domain/migration/schedule/copy-tokens.ts'
 import { sampleInstance } from '../inventory/samples.ts'
 
 const [disk] = sampleInstance().disks

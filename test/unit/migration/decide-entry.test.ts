@@ -1,16 +1,16 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
 import {
   decideEntry,
   type EntryDecision,
   type EntryFacts,
   type EntryJob,
   pauseMs,
-} from '../../../src/domain/migration/decide-entry.ts'
-import { reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
-import { hasEnded, isCommitted } from '../../../src/domain/migration/entry.ts'
-import { applyEntryEvent } from '../../../src/domain/migration/entry-table.ts'
-import type { WindowAnswer } from '../../../src/domain/migration/windows.ts'
+} from '../../../src/domain/migration/entry/decide-entry.ts'
+import { hasEnded, isCommitted } from '../../../src/domain/migration/entry/entry.ts'
+import { applyEntryEvent } from '../../../src/domain/migration/entry/entry-table.ts'
+import type { WindowAnswer } from '../../../src/domain/migration/schedule/windows.ts'
 import { at, facts, night, now, said } from './entry-facts.ts'
 
 const failed = (kind: EntryJob['kind'], errorClass: string): EntryJob => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { decideEntry, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
-import { applyEntryEvent } from '../../../src/domain/migration/entry-table.ts'
+import { decideEntry, type EntryJob } from '../../../src/domain/migration/entry/decide-entry.ts'
+import { applyEntryEvent } from '../../../src/domain/migration/entry/entry-table.ts'
 import { utcText } from '../../../src/domain/utc-text.ts'
 import { at, facts, now } from './entry-facts.ts'
 

@@ -1,6 +1,10 @@
 import { describe, expect, test } from 'vitest'
-import { decideEntry, type EntryFacts, type EntryJob } from '../../../src/domain/migration/decide-entry.ts'
-import type { WindowAnswer } from '../../../src/domain/migration/windows.ts'
+import {
+  decideEntry,
+  type EntryFacts,
+  type EntryJob,
+} from '../../../src/domain/migration/entry/decide-entry.ts'
+import type { WindowAnswer } from '../../../src/domain/migration/schedule/windows.ts'
 import { utcText } from '../../../src/domain/utc-text.ts'
 import { facts as anyFacts, at, night, now } from './entry-facts.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { type ChoiceFacts, describeChoices } from '../../../src/domain/migration/describe-choices.ts'
-import { reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
-import { applyEntryEvent, entryVerbs } from '../../../src/domain/migration/entry-table.ts'
+import { type ChoiceFacts, describeChoices } from '../../../src/domain/migration/batch/describe-choices.ts'
+import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
+import { applyEntryEvent, entryVerbs } from '../../../src/domain/migration/entry/entry-table.ts'
 import { at, night, now } from './entry-facts.ts'
 
 const facts = (place: string, changes: Partial<ChoiceFacts> = {}): ChoiceFacts => ({

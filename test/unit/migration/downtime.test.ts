@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { batchStates } from '../../../src/domain/migration/batch-table.ts'
+import { batchStates } from '../../../src/domain/migration/batch/batch-table.ts'
 import {
   type DownFacts,
   downBefore,
   downOf,
   downText,
   type NamedDown,
-} from '../../../src/domain/migration/downtime.ts'
-import { entryStages, entryStates, isCommitted } from '../../../src/domain/migration/entry.ts'
+} from '../../../src/domain/migration/batch/downtime.ts'
+import { entryStages, entryStates, isCommitted } from '../../../src/domain/migration/entry/entry.ts'
 
 const at = Date.parse('2026-11-19T12:00:00Z')
 const hour = 3_600_000

@@ -1,7 +1,7 @@
-import type { EntryFacts } from '../../../src/domain/migration/decide-entry.ts'
-import { reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
-import type { EntryPlace } from '../../../src/domain/migration/entry.ts'
-import type { Window } from '../../../src/domain/migration/windows.ts'
+import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
+import type { EntryFacts } from '../../../src/domain/migration/entry/decide-entry.ts'
+import type { EntryPlace } from '../../../src/domain/migration/entry/entry.ts'
+import type { Window } from '../../../src/domain/migration/schedule/windows.ts'
 
 export const now = 1_000_000_000
 export const night: Window = {

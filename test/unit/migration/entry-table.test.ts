@@ -1,22 +1,22 @@
 import { expect, test } from 'vitest'
-import { answerVerb } from '../../../src/domain/migration/answer-verb.ts'
-import { batchStates, batchTable } from '../../../src/domain/migration/batch-table.ts'
-import { answersAt, reachablePlaces } from '../../../src/domain/migration/describe-table.ts'
+import { batchStates, batchTable } from '../../../src/domain/migration/batch/batch-table.ts'
+import { answersAt, reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
+import { answerVerb } from '../../../src/domain/migration/entry/answer-verb.ts'
 import {
   type EntryPlace,
   entryStages,
   entryStates,
   hasEnded,
   isCommitted,
-} from '../../../src/domain/migration/entry.ts'
+} from '../../../src/domain/migration/entry/entry.ts'
 import {
   applyEntryEvent,
   type EntryEvent,
   entryEvents,
   entryVerbs,
-} from '../../../src/domain/migration/entry-table.ts'
-import { transition } from '../../../src/domain/state-table.ts'
-import { readSource } from '../sources.ts'
+} from '../../../src/domain/migration/entry/entry-table.ts'
+import { transition } from '../../../src/domain/table/state-table.ts'
+import { readSource } from '../repository/sources.ts'
 
 const places: EntryPlace[] = entryStates.flatMap((state) => entryStages.map((stage) => ({ state, stage })))
 const name = ({ state, stage }: EntryPlace) => `${state}/${stage}`

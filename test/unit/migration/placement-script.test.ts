@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
-import { scriptLimits } from '../../../src/migration/placement/script-limits.ts'
-import { ScriptMachine } from '../../../src/migration/placement/script-machine.ts'
-import type { ScriptAnswer, ScriptAsk } from '../../../src/migration/placement/script-types.ts'
-import { askAbout } from '../../../src/migration/placement/script-view.ts'
+import { scriptLimits } from '../../../src/migration/place/script-limits.ts'
+import { ScriptMachine } from '../../../src/migration/place/script-machine.ts'
+import type { ScriptAnswer, ScriptAsk } from '../../../src/migration/place/script-types.ts'
+import { askAbout } from '../../../src/migration/place/script-view.ts'
 import { effective, sampleDisk } from '../inventory/samples.ts'
-import { readSource } from '../sources.ts'
+import { readSource } from '../repository/sources.ts'
 
 const ask: ScriptAsk = {
   instance: JSON.stringify({

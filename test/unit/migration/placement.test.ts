@@ -5,10 +5,14 @@ import {
   mergePlacement,
   type PlacementAsk,
   type ScriptPlacement,
-} from '../../../src/domain/migration/merge-placement.ts'
-import { checkPlace, type PlaceAsk, type TargetView } from '../../../src/domain/migration/place-check.ts'
-import type { Placement } from '../../../src/domain/migration/placement.ts'
-import { isInSubnet } from '../../../src/domain/migration/subnet.ts'
+} from '../../../src/domain/migration/batch/merge-placement.ts'
+import {
+  checkPlace,
+  type PlaceAsk,
+  type TargetView,
+} from '../../../src/domain/migration/place/place-check.ts'
+import type { Placement } from '../../../src/domain/migration/place/placement.ts'
+import { isInSubnet } from '../../../src/domain/migration/place/subnet.ts'
 import { effective, sampleDisk, sampleNetwork, sampleNic } from '../inventory/samples.ts'
 
 const mac = '00:50:56:aa:00:01'

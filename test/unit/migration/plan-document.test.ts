@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { diffPlans, type PlanItem, PlanSums } from '../../../src/domain/migration/plan-document.ts'
+import { diffPlans, type PlanItem, PlanSums } from '../../../src/domain/migration/batch/plan-document.ts'
 
 const item = (name: string, changes: Partial<PlanItem> = {}): PlanItem => ({
   instance_id: `id-${name}`,

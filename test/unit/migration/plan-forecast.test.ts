@@ -6,7 +6,7 @@ import {
   learnPace,
   makespan,
   quantile,
-} from '../../../src/domain/migration/plan-forecast.ts'
+} from '../../../src/domain/migration/schedule/plan-forecast.ts'
 
 const gib = 2 ** 30
 const second = 1_000

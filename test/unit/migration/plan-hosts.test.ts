@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
-import type { Placement } from '../../../src/domain/migration/placement.ts'
-import { hintOf, hostHints } from '../../../src/migration/placement/choose-host.ts'
-import { SupposedHosts } from '../../../src/migration/plan-hosts.ts'
+import type { Placement } from '../../../src/domain/migration/place/placement.ts'
+import { hintOf, hostHints } from '../../../src/migration/place/choose-host.ts'
+import { SupposedHosts } from '../../../src/migration/place/plan-hosts.ts'
 
 const place = (host: string, target = 'cloud'): Placement => ({
   ...{ target, project: 'default', host },

@@ -6,7 +6,7 @@ import {
   readProgress,
   type StallAsk,
   stallOf,
-} from '../../../src/domain/migration/progress-pace.ts'
+} from '../../../src/domain/migration/schedule/progress-pace.ts'
 
 const mib = 2 ** 20
 

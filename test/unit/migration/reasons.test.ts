@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { rules } from '../../../src/domain/inventory/rules/catalogue.ts'
-import { entryStates } from '../../../src/domain/migration/entry.ts'
-import { explainReason, isKnownReason } from '../../../src/domain/migration/reasons.ts'
-import { codeFiles, readSource } from '../sources.ts'
+import { entryStates } from '../../../src/domain/migration/entry/entry.ts'
+import { explainReason, isKnownReason } from '../../../src/domain/migration/entry/reasons.ts'
+import { codeFiles, readSource } from '../repository/sources.ts'
 
 /** How a reason without an error behind it is written; an error has a class beside its code, and its own remedy. */
 const written = [

@@ -8,7 +8,7 @@ import {
   instanceBlocks,
   type StartAsk,
   startEntry,
-} from '../../../src/domain/migration/start-batch.ts'
+} from '../../../src/domain/migration/batch/start-batch.ts'
 import { effective, sampleContext, sampleDisk, sampleNic } from '../inventory/samples.ts'
 
 const findingsOf = (changes: Partial<InstanceFacts> = {}, overrides: InstanceOverrides = {}) =>

@@ -1,6 +1,11 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { decideTopUp, latestTopUp, notedTopUps, topUpForecast } from '../../../src/domain/migration/top-up.ts'
+import {
+  decideTopUp,
+  latestTopUp,
+  notedTopUps,
+  topUpForecast,
+} from '../../../src/domain/migration/schedule/top-up.ts'
 
 const second = 1_000
 const minute = 60 * second

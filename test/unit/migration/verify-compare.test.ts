@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
-import type { Placement } from '../../../src/domain/migration/placement.ts'
-import { type CompareAsk, compareFinal } from '../../../src/domain/migration/verify-compare.ts'
+import type { Placement } from '../../../src/domain/migration/place/placement.ts'
+import { type CompareAsk, compareFinal } from '../../../src/domain/migration/verify/verify-compare.ts'
 import { effective, sampleDisk, sampleNic } from '../inventory/samples.ts'
 
 const placement: Placement = {

@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { type Baseline, readBaseline } from '../../../src/domain/migration/baseline.ts'
-import { type BootFacts, decideBoot } from '../../../src/domain/migration/verify-boot.ts'
-import { checkGuest, failedChecks, type GuestSeen } from '../../../src/domain/migration/verify-guest.ts'
-import { whyStale } from '../../../src/domain/migration/verify-source.ts'
+import { type Baseline, readBaseline } from '../../../src/domain/migration/verify/baseline.ts'
+import { type BootFacts, decideBoot } from '../../../src/domain/migration/verify/verify-boot.ts'
+import {
+  checkGuest,
+  failedChecks,
+  type GuestSeen,
+} from '../../../src/domain/migration/verify/verify-guest.ts'
+import { whyStale } from '../../../src/domain/migration/verify/verify-source.ts'
 
 const mac = '00:50:56:00:00:01'
 const baseline: Baseline = {

@@ -8,7 +8,7 @@ import {
   type Window,
   type WindowAnswer,
   type WindowAsk,
-} from '../../../src/domain/migration/windows.ts'
+} from '../../../src/domain/migration/schedule/windows.ts'
 
 const minute = 60_000
 const window = (changes: Partial<Window> = {}): Window => ({

@@ -7,11 +7,15 @@ import {
   decideAdmission,
   queueMost,
   startingKinds,
-} from '../../../src/domain/operation/admit.ts'
-import { applicability, isApplicable, runPolicies } from '../../../src/domain/operation/applicability.ts'
-import { operationVariants } from '../../../src/domain/operation/kinds.ts'
-import { supersedes } from '../../../src/domain/operation/matrix.ts'
-import { phaseAfterSupersede, phaseOf } from '../../../src/domain/operation/phase.ts'
+} from '../../../src/domain/operation/admission/admit.ts'
+import {
+  applicability,
+  isApplicable,
+  runPolicies,
+} from '../../../src/domain/operation/kinds/applicability.ts'
+import { operationVariants } from '../../../src/domain/operation/kinds/kinds.ts'
+import { supersedes } from '../../../src/domain/operation/kinds/matrix.ts'
+import { phaseAfterSupersede, phaseOf } from '../../../src/domain/operation/kinds/phase.ts'
 
 const idle: AdmissionFacts = {
   seen: { power: 'off', hibernated: false },

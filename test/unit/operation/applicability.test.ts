@@ -1,8 +1,12 @@
 import { describe, expect, test } from 'vitest'
-import { operationShape } from '../../../src/api/resources/operation-ask.ts'
-import { isApplicable, type RunPolicy, runPolicies } from '../../../src/domain/operation/applicability.ts'
-import { operationVariants, variantText } from '../../../src/domain/operation/kinds.ts'
-import { type MachinePhase, machinePhases } from '../../../src/domain/operation/phase.ts'
+import { operationShape } from '../../../src/api/resources/operation/operation-ask.ts'
+import {
+  isApplicable,
+  type RunPolicy,
+  runPolicies,
+} from '../../../src/domain/operation/kinds/applicability.ts'
+import { operationVariants, variantText } from '../../../src/domain/operation/kinds/kinds.ts'
+import { type MachinePhase, machinePhases } from '../../../src/domain/operation/kinds/phase.ts'
 
 /**
  * Written down by hand: under which run policies each makes sense for a machine that is in the phase of the column.

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
-import { conditionsView, type OperationSeen } from '../../../src/domain/operation/conditions.ts'
-import { operationKinds } from '../../../src/domain/operation/kinds.ts'
-import { type OperationReason, operationReasons } from '../../../src/domain/operation/reasons.ts'
-import { type OperationState, operationStates } from '../../../src/domain/operation/state.ts'
+import { conditionsView, type OperationSeen } from '../../../src/domain/operation/admission/conditions.ts'
+import { operationKinds } from '../../../src/domain/operation/kinds/kinds.ts'
+import { type OperationReason, operationReasons } from '../../../src/domain/operation/kinds/reasons.ts'
+import { type OperationState, operationStates } from '../../../src/domain/operation/kinds/state.ts'
 
 const at = (seconds: number) => new Date(1_800_000_000_000 + seconds * 1_000)
 const untouched = { attempted: false, acceptedAt: null }

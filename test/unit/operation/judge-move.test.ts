@@ -6,8 +6,8 @@ import {
   type MoveTrack,
   movePatience,
   moveText,
-} from '../../../src/domain/operation/judge-move.ts'
-import { type MoveSeen, movePhases } from '../../../src/domain/operation/move-seen.ts'
+} from '../../../src/domain/operation/move/judge-move.ts'
+import { type MoveSeen, movePhases } from '../../../src/domain/operation/move/move-seen.ts'
 
 const seen = (over: Partial<MoveSeen> = {}): MoveSeen => ({
   ...{ phase: 'bulk-copy', percent: 20, copiedBytes: null, totalBytes: null, iteration: null },

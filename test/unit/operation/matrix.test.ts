@@ -4,8 +4,8 @@ import {
   operationKinds,
   operationVariants,
   variantText,
-} from '../../../src/domain/operation/kinds.ts'
-import { operationMatrix, supersedes } from '../../../src/domain/operation/matrix.ts'
+} from '../../../src/domain/operation/kinds/kinds.ts'
+import { operationMatrix, supersedes } from '../../../src/domain/operation/kinds/matrix.ts'
 
 /** The rows of the design, written out a second time: older, then who may take its place. */
 const expected = [

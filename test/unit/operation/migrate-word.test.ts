@@ -6,7 +6,7 @@ import { repositoryRoot } from '../../support/processes.ts'
 const drover = (...args: string[]) => {
   const { PATH, HOME } = process.env
   const env = { PATH, HOME, DROVER_URL: 'http://127.0.0.1:9', DROVER_TOKEN: 'x' } as NodeJS.ProcessEnv
-  const program = join(repositoryRoot, 'src', 'cli', 'drover.mjs')
+  const program = join(repositoryRoot, 'src', 'roles', 'drover.mjs')
   const { status, stderr } = spawnSync(process.execPath, [program, ...args], { env, encoding: 'utf8' })
   return { status, stderr }
 }

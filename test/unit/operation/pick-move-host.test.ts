@@ -6,7 +6,7 @@ import {
   isHost,
   whyNone,
   whyUnsuited,
-} from '../../../src/domain/operation/pick-move-host.ts'
+} from '../../../src/domain/operation/move/pick-move-host.ts'
 
 const GiB = 1024 ** 3
 const host = (over: Partial<HostSeen> & { readonly name: string }): HostSeen => ({

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { operationReasons } from '../../../src/domain/operation/reasons.ts'
-import { readSource, repositoryFiles } from '../sources.ts'
+import { operationReasons } from '../../../src/domain/operation/kinds/reasons.ts'
+import { readSource, repositoryFiles } from '../repository/sources.ts'
 
 const reasons = Object.keys(operationReasons)
 

@@ -1,7 +1,11 @@
 import { expect, test } from 'vitest'
-import { afterEnd, type EndedOperation } from '../../../src/domain/operation/after-end.ts'
-import { runPolicies } from '../../../src/domain/operation/applicability.ts'
-import { type PolicySeen, restSeconds, wantedByPolicy } from '../../../src/domain/operation/run-policy.ts'
+import { afterEnd, type EndedOperation } from '../../../src/domain/operation/admission/after-end.ts'
+import {
+  type PolicySeen,
+  restSeconds,
+  wantedByPolicy,
+} from '../../../src/domain/operation/admission/run-policy.ts'
+import { runPolicies } from '../../../src/domain/operation/kinds/applicability.ts'
 
 const seen: PolicySeen = { policy: 'manual', power: 'off', hibernated: false, stoppedByPerson: false }
 

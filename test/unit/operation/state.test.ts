@@ -1,6 +1,11 @@
 import { expect, test } from 'vitest'
-import { hasEnded, isActive, operationStates, operationTable } from '../../../src/domain/operation/state.ts'
-import { transition } from '../../../src/domain/state-table.ts'
+import {
+  hasEnded,
+  isActive,
+  operationStates,
+  operationTable,
+} from '../../../src/domain/operation/kinds/state.ts'
+import { transition } from '../../../src/domain/table/state-table.ts'
 
 test('what has ended stays as it is, and everything else can be canceled, fail and run out of time', () => {
   for (const state of operationStates)

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { cleanInstance } from '../../../src/domain/inventory/normalise.ts'
-import { readInstance } from '../../../src/platforms/vsphere/instance-facts.ts'
+import { readInstance } from '../../../src/platforms/vsphere/inventory/instance-facts.ts'
 import { imaginedObject, imaginedTree } from './imagined-tree.ts'
 
 /** Shapes of the public API of vSphere 8, for what the simulator has no example of. */

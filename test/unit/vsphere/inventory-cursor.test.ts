@@ -1,9 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { digestTags, type Tags, tagsMayDiffer } from '../../../src/platforms/vsphere/instance-tags.ts'
-import { packCursor, unpackCursor } from '../../../src/platforms/vsphere/inventory-cursor.ts'
-import { normalScopes } from '../../../src/platforms/vsphere/inventory-scopes.ts'
-import { InventoryTree } from '../../../src/platforms/vsphere/inventory-tree.ts'
+import {
+  digestTags,
+  type Tags,
+  tagsMayDiffer,
+} from '../../../src/platforms/vsphere/inventory/instance-tags.ts'
+import { packCursor, unpackCursor } from '../../../src/platforms/vsphere/inventory/inventory-cursor.ts'
+import { normalScopes } from '../../../src/platforms/vsphere/inventory/inventory-scopes.ts'
+import { InventoryTree } from '../../../src/platforms/vsphere/inventory/inventory-tree.ts'
 import { imaginedTree } from './imagined-tree.ts'
 
 const cursor = {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { siteItems } from '../../../src/platforms/vsphere/inventory-read.ts'
+import { siteItems } from '../../../src/platforms/vsphere/inventory/inventory-read.ts'
 import { imaginedObject, imaginedTree } from './imagined-tree.ts'
 
 const portgroupOfHost = (name: string, vlan: number, vswitch: string) =>

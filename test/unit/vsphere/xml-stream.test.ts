@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeXml } from '../../../src/platforms/vsphere/soap-request.ts'
-import { childrenOf, textOf, type XmlNode } from '../../../src/platforms/vsphere/xml-node.ts'
+import { escapeXml } from '../../../src/platforms/vsphere/soap/soap-request.ts'
+import { childrenOf, textOf, type XmlNode } from '../../../src/platforms/vsphere/soap/xml-node.ts'
 import {
   usualXmlLimits,
   type XmlLimits,
   XmlRefusal,
   XmlStream,
-} from '../../../src/platforms/vsphere/xml-stream.ts'
+} from '../../../src/platforms/vsphere/soap/xml-stream.ts'
 import { xmlNode } from '../../support/soap-answers.ts'
 
 const read = (chunks: readonly Buffer[], limits: XmlLimits = usualXmlLimits) => {

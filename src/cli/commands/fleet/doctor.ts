@@ -1,4 +1,4 @@
-import { version } from '../../../config.ts'
+import { version } from '../../../config/config.ts'
 import { connectivityStates, isAway, sealBrokenCode } from '../../../domain/inventory/connectivity.ts'
 import { ApiRefusal, type Client, type Json, Unreachable } from '../../kit/client.ts'
 import { type Command, exitCodes } from '../../kit/command.ts'

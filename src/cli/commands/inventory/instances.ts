@@ -1,5 +1,5 @@
 import { isPowerAsked, poweredMachine, powerMeaning } from '../../../domain/inventory/power-meaning.ts'
-import { powerVerbs } from '../../../domain/job/power-instance.ts'
+import { powerVerbs } from '../../../domain/job/kinds/power-instance.ts'
 import type { Ask, Json } from '../../kit/client.ts'
 import {
   type Call,

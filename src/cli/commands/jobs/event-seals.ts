@@ -1,5 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto'
-import { isHeadSignedBy, parseHead } from '../../../seal-head.ts'
+import { isHeadSignedBy, parseHead } from '../../../seal/seal-head.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, exitCodes, number, numberOf, text, textOf, UsageError } from '../../kit/command.ts'
 import { type GivenFile, keyFile, readGiven } from '../../kit/given-file.ts'

@@ -1,4 +1,4 @@
-import { downBefore } from '../../../domain/migration/downtime.ts'
+import { downBefore } from '../../../domain/migration/batch/downtime.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'

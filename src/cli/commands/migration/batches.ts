@@ -1,5 +1,5 @@
-import { batchStates } from '../../../domain/migration/batch-table.ts'
-import { downBefore } from '../../../domain/migration/downtime.ts'
+import { batchStates } from '../../../domain/migration/batch/batch-table.ts'
+import { downBefore } from '../../../domain/migration/batch/downtime.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

@@ -1,4 +1,4 @@
-import { planStandings } from '../../../domain/migration/plan-document.ts'
+import { planStandings } from '../../../domain/migration/batch/plan-document.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

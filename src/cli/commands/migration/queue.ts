@@ -1,4 +1,4 @@
-import { entryStates } from '../../../domain/migration/entry.ts'
+import { entryStates } from '../../../domain/migration/entry/entry.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

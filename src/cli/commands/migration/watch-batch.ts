@@ -1,4 +1,4 @@
-import { type EntryState, goesOnByItself } from '../../../domain/migration/entry.ts'
+import { type EntryState, goesOnByItself } from '../../../domain/migration/entry/entry.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, flag, type Options } from '../../kit/command.ts'
 import { progressBar, spanText } from '../../kit/output.ts'

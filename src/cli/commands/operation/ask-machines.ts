@@ -1,5 +1,5 @@
-import { runPolicies } from '../../../domain/operation/applicability.ts'
-import { machinePhases } from '../../../domain/operation/phase.ts'
+import { runPolicies } from '../../../domain/operation/kinds/applicability.ts'
+import { machinePhases } from '../../../domain/operation/kinds/phase.ts'
 import { ApiRefusal, type Json } from '../../kit/client.ts'
 import {
   type Call,

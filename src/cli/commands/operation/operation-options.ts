@@ -1,5 +1,5 @@
-import { conflictRules } from '../../../domain/operation/admit.ts'
-import { mayForce, type OperationKind } from '../../../domain/operation/kinds.ts'
+import { conflictRules } from '../../../domain/operation/admission/admit.ts'
+import { mayForce, type OperationKind } from '../../../domain/operation/kinds/kinds.ts'
 import type { Json } from '../../kit/client.ts'
 import { choice, flag, given, number, type Options, text, type Values } from '../../kit/command.ts'
 

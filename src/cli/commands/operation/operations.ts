@@ -1,5 +1,5 @@
-import { type OperationKind, operationKinds } from '../../../domain/operation/kinds.ts'
-import { operationStates } from '../../../domain/operation/state.ts'
+import { type OperationKind, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
+import { operationStates } from '../../../domain/operation/kinds/state.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

@@ -1,5 +1,5 @@
-import { readConfig } from '../../../../src/config.ts'
-import { runWorker } from '../../../../workers/fleet.ts'
+import { readConfig } from '../../../../src/config/config.ts'
+import { runWorker } from '../../../../src/roles/worker.ts'
 import { RunningJob } from '../../../../workers/running-job.ts'
 
 /**

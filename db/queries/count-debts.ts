@@ -1,8 +1,0 @@
-import type { Queryable } from '../client.ts'
-
-/** Effects that must still be undone, and when the oldest was made. Reads the index of debts alone. */
-export const countDebts = async (db: Queryable): Promise<{ debts: number; oldestAt: Date | null }> => {
-  const [row] = await db<{ debts: number; oldestAt: Date | null }[]>`
-    select count(*)::int as debts, min(created_at) as oldest_at from effect where state = 'debt'`
-  return row ?? { debts: 0, oldestAt: null }
-}

@@ -1,0 +1,25 @@
+import type { Queryable, Tx } from '../../client.ts'
+import type { EffectRow } from '../../schema/effect.ts'
+
+/** All effects of one kind that the jobs of an entry have had, whatever became of them. */
+export const listEntryEffects = async (
+  db: Queryable,
+  asked: { readonly entryId: string; readonly kind: string },
+): Promise<EffectRow[]> => db<EffectRow[]>`
+  select * from effect where subject_type = 'entry' and subject_id = ${asked.entryId} and kind = ${asked.kind}
+  order by created_at, id`
+
+/**
+ * How many debts of one kind the earlier jobs of an entry have left. Somebody waits for them: each is tried again within
+ * half a minute.
+ */
+export const hastenEntryDebts = async (
+  tx: Tx,
+  asked: { readonly entryId: string; readonly kind: string; readonly jobId: string },
+): Promise<number> => {
+  const rows = await tx`
+    update effect set next_try_at = least(next_try_at, now() + interval '30 seconds')
+    where subject_type = 'entry' and subject_id = ${asked.entryId} and kind = ${asked.kind}
+      and job_id <> ${asked.jobId}::uuid and state = 'debt'`
+  return rows.count
+}

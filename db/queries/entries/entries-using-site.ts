@@ -1,0 +1,54 @@
+import type { SiteRole } from '../../../src/domain/inventory/site-settings.ts'
+import type { Queryable, Tx } from '../../client.ts'
+
+export interface UsedBy {
+  readonly count: number
+  /** A few of them: instance, state and batch. */
+  readonly some: readonly string[]
+}
+
+const usedBy = <Row extends { readonly count: number }>(
+  rows: readonly Row[],
+  say: (row: Row) => string,
+): UsedBy => ({ count: rows[0]?.count ?? 0, some: rows.map(say) })
+
+/** Entries that come from a site, or land there, and whose journey has not ended with the proof of it. */
+export const findEntriesUsing = async (
+  db: Queryable,
+  site: { readonly id: string; readonly role: SiteRole; readonly name: string },
+): Promise<UsedBy> => {
+  const theirs =
+    site.role === 'source'
+      ? db`e.source_id = ${site.id}::uuid`
+      : db`(e.target_id = ${site.id}::uuid or (e.target_id is null and e.placement ->> 'target' = ${site.name}))`
+  const rows = await db<{ count: number; name: string; batch: string; state: string }[]>`
+    select count(*) over ()::int as count, e.facts ->> 'name' as name, b.name as batch, e.state
+    from entry e join batch b on b.id = e.batch_id left join job j on j.id = e.job_id
+    where ${theirs} and (e.state <> 'finished' or e.intent is not null or j.finished_at is null and j.id is not null)
+    order by e.id limit 5`
+  return usedBy(rows, ({ name, batch, state }) => `${name} in ${batch} (${state})`)
+}
+
+/** What entries have left on a site, and what is still to be undone there. */
+export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> => {
+  const rows = await db<{ count: number; kind: string; name: string }[]>`
+    select count(*) over ()::int as count, kind, name
+    from effect where platform = ${site} and subject_type = 'entry' and state = 'debt' order by id limit 5`
+  return usedBy(rows, ({ kind, name }) => `${kind} "${name}"`)
+}
+
+/** Operations on machines of a target that have not ended, or whose effects have not stopped. */
+export const findOperationsOn = async (db: Queryable, siteId: string): Promise<UsedBy> => {
+  const rows = await db<{ count: number; kind: string; force: boolean; name: string; state: string }[]>`
+    select count(*) over ()::int as count, o.kind, o.force, m.name, o.state
+    from operation o join machine m on m.id = o.machine_id
+    where m.target_id = ${siteId}::uuid and o.settled_at is null order by o.id limit 5`
+  return usedBy(rows, ({ kind, force, name, state }) => `${kind}${force ? '!' : ''} of ${name} (${state})`)
+}
+
+/** Of these sites those that are there; none of them is removed before the transaction ends. */
+export const holdSites = async (tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> => {
+  const rows = await tx<{ id: string }[]>`
+    select id from site where id = any(${ids as string[]}::uuid[]) order by id for key share`
+  return new Set(rows.map(({ id }) => id))
+}

@@ -1,0 +1,31 @@
+import type { EntryStage, EntryState } from '../../../src/domain/migration/entry/entry.ts'
+import type { Queryable } from '../../client.ts'
+
+/** The entry that an instance is in, where it has one. */
+export interface InstanceEntry {
+  readonly id: string
+  readonly state: EntryState
+  readonly stage: EntryStage
+}
+
+export const findEntryOfInstance = async (
+  db: Queryable,
+  instanceId: string,
+): Promise<InstanceEntry | undefined> => {
+  const [row] = await db<InstanceEntry[]>`
+    select id, state, stage from entry where instance_id = ${instanceId}::uuid and state <> 'finished'`
+  return row
+}
+
+/** Whether an entry that was given up has not let go of its instance yet. */
+export const isEntryLettingGo = async (
+  db: Queryable,
+  of: { readonly entryId: string; readonly instanceId: string },
+): Promise<boolean> => {
+  const rows = await db`
+    select 1 from entry e join instance i on i.id = e.instance_id
+    where e.id = ${of.entryId}::uuid and i.id = ${of.instanceId}::uuid
+      and (e.state = 'canceled' or e.intent ->> 'verb' = 'cancel')
+      and (i.frozen_by is not null or e.source_stopped_at is not null)`
+  return rows.length > 0
+}

@@ -1,0 +1,11 @@
+import type { Queryable } from '../../client.ts'
+
+/** Whether an entry's source is off on our account, and since when; undefined: there is no such entry any more. */
+export const findStoppedSource = async (
+  db: Queryable,
+  entryId: string,
+): Promise<{ readonly state: string; readonly sourceStoppedAt: Date | null } | undefined> => {
+  const [row] = await db<{ state: string; sourceStoppedAt: Date | null }[]>`
+    select state, source_stopped_at from entry where id = ${entryId}::uuid`
+  return row
+}

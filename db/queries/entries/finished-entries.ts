@@ -1,0 +1,25 @@
+import type { Queryable } from '../../client.ts'
+
+/** Entries, by the name of their instance: how many, and the first of them. */
+export interface SomeEntries {
+  readonly count: number
+  readonly names: readonly string[]
+}
+
+const counted = async (db: Queryable, where: ReturnType<Queryable>): Promise<SomeEntries> => {
+  const [row] = await db<{ count: number; names: string[] | null }[]>`
+    select count(*)::int as count, (array_agg(e.facts ->> 'name' order by e.id))[1:5] as names from entry e where ${where}`
+  return { count: row?.count ?? 0, names: row?.names ?? [] }
+}
+
+/** What a batch knows to be migrated: forgotten with its entries. */
+export const findFinished = (db: Queryable, batchId: string): Promise<SomeEntries> =>
+  counted(db, db`e.batch_id = ${batchId}::uuid and e.state = 'finished'`)
+
+/** Entries that have not finished and have a copy on their target, or may have: as `hasLeftovers` says of a single one. */
+export const findLeftCopies = (db: Queryable, batchId: string): Promise<SomeEntries> =>
+  counted(
+    db,
+    db`e.batch_id = ${batchId}::uuid and e.state <> 'finished'
+      and (e.machine_ref is not null or e.placement is not null)`,
+  )

@@ -1,0 +1,7 @@
+import type { Queryable } from '../../client.ts'
+
+/** Whether somebody has stopped the lane since work of it was claimed. */
+export const isLanePaused = async (db: Queryable, lane: string): Promise<boolean> => {
+  const rows = await db`select 1 from pause where scope = 'lane' and name = ${lane}`
+  return rows.length > 0
+}

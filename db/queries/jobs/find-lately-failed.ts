@@ -1,0 +1,19 @@
+import { timeBounds } from '../../../src/domain/operation/kinds/times.ts'
+import type { Queryable } from '../../client.ts'
+import { idAt } from './list-jobs.ts'
+
+/** An operation may wait so long, and then take so long: what was asked for before that has ended before. */
+const longestMs = (timeBounds.waitSeconds.most + timeBounds.deadlineSeconds.most) * 2 * 1_000
+
+/** Operations that have failed since then, the last to fail first. */
+export const findLatelyFailed = async (
+  db: Queryable,
+  { since, limit }: { readonly since: Date; readonly limit: number },
+): Promise<string[]> => {
+  const rows = await db<{ id: string }[]>`
+    select o.id from operation o
+    where o.state = 'failed' and o.state in ('failed', 'canceled', 'superseded')
+      and o.id >= ${idAt(since, -longestMs)}::uuid and o.finished_at >= ${since}
+    order by o.finished_at desc, o.id limit ${limit}`
+  return rows.map(({ id }) => id)
+}

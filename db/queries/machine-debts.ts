@@ -1,6 +1,0 @@
-import { besideMachine } from '../../src/domain/operation/beside-machine.ts'
-import type { Queryable } from '../client.ts'
-
-/** Whether an effect `e` is a debt for whose sake its machine is kept from others. */
-export const isMachineDebt = (db: Queryable) =>
-  db`e.state = 'debt' and e.kind <> all(${besideMachine as string[]}::text[])`

@@ -1,0 +1,17 @@
+import type { Queryable } from '../../client.ts'
+import type { WishBounds } from './end-wishes.ts'
+
+/**
+ * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is
+ * done to it. Those whose machine went elsewhere or off stay where they are; those whose machine somebody has locked come
+ * in a later round, and take nobody's place in this one.
+ */
+export const findComingBack = async (
+  db: Queryable,
+  { bounds, limit }: { readonly bounds: WishBounds; readonly limit: number },
+): Promise<{ id: string; machineId: string }[]> => db<{ id: string; machineId: string }[]>`
+  select o.id, o.machine_id from operation o join machine m on m.id = o.machine_id
+  where o.come_back_at <= now() and m.gone_at is null and m.power = 'on' and m.host = o.leaves
+    and o.finished_at > now() - ${bounds.days} * interval '1 day' and o.failures < ${bounds.failures}
+    and not exists (select from operation other where other.machine_id = o.machine_id and other.settled_at is null)
+  order by o.come_back_at limit ${limit} for share of m skip locked`

@@ -1,0 +1,13 @@
+import type { Queryable } from '../../client.ts'
+
+/**
+ * The line of the head that was handed out last, as its event tells; whether it is signed is for the reader. By
+ * transaction: each connection takes ids ahead, so that the higher id may be the older event.
+ */
+export const findLatestHead = async (db: Queryable): Promise<string | undefined> => {
+  const [row] = await db<{ head: unknown }[]>`
+    select detail->'head' as head from event
+    where subject_type = 'event-chain' and subject_id = 'head' and job_id is null
+    order by era desc, event.xid desc, id desc limit 1`
+  return typeof row?.head === 'string' ? row.head : undefined
+}

@@ -1,0 +1,72 @@
+import type { Tx } from '../../client.ts'
+import { replaceIdentities } from '../sync/replace-identities.ts'
+
+/**
+ * Removes up to `limit` instances of a site with everything that hangs on them, then its machines, networks, hosts,
+ * storage and projects; answers how many things went. 0: nothing is left. The caller sees to it that no operation of
+ * these machines is open once it has them.
+ */
+export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
+  const ids = (
+    await tx<{ id: string }[]>`
+      delete from instance where id in (
+        select id from instance where site_id = ${siteId}::uuid limit ${limit} for update)
+      returning id`
+  ).map((row) => row.id)
+  if (ids.length > 0) {
+    await tx`delete from finding where instance_id = any(${ids}::uuid[])`
+    await releaseTwins(tx, ids)
+    await tx`delete from waiver where instance_id = any(${ids}::uuid[])`
+    await tx`delete from warning where entity_type = 'instance' and entity_id = any(${ids}::text[])`
+    return ids.length
+  }
+  let removed = await deleteMachines(tx, siteId, limit)
+  for (const table of ['network', 'host', 'storage', 'project'] as const) {
+    const gone = await tx`
+      delete from ${tx(table)} where id in (
+        select id from ${tx(table)} where site_id = ${siteId}::uuid limit ${limit})`
+    removed += gone.count
+  }
+  return removed
+}
+
+/** The machines that are removed next: whoever asks something of one of them from now on waits, and finds it gone. */
+export const holdMachines = async (tx: Tx, siteId: string, limit: number): Promise<void> => {
+  await tx`select from machine where target_id = ${siteId}::uuid order by id limit ${limit} for update`
+}
+
+/** With what was ever asked of them. */
+const deleteMachines = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
+  const ids = (
+    await tx<{ id: string }[]>`
+      delete from machine where id in (
+        select id from machine where target_id = ${siteId}::uuid order by id limit ${limit} for update)
+      returning id`
+  ).map((row) => row.id)
+  await tx`delete from operation where machine_id = any(${ids}::uuid[])`
+  return ids.length
+}
+
+/** Instances elsewhere that clashed with these are judged anew by the conductor. */
+const releaseTwins = async (tx: Tx, ids: readonly string[]): Promise<void> => {
+  const twins = await replaceIdentities(tx, ids, [])
+  await tx`
+    update instance set rules_version = '' where id = any(${twins}::uuid[]) and rules_version <> ''`
+}
+
+/** Sources that left out a machine because another source had it first look again soon: it may count now. */
+export const wakeTwinSources = async (tx: Tx): Promise<void> => {
+  await tx`
+    update site s set next_sync_at = least(next_sync_at, now())
+    where role = 'source' and exists (
+      select from instance i where i.site_id = s.id and i.ignored = 'duplicate-uuid' and i.gone_at is null)`
+}
+
+/** What was said about the site itself. */
+export const deleteSiteWarnings = async (
+  tx: Tx,
+  site: { role: string; id: string; name: string },
+): Promise<void> => {
+  await tx`
+    delete from warning where entity_type = ${site.role} and entity_id in (${site.id}, ${site.name})`
+}

@@ -1,0 +1,28 @@
+import type { Queryable } from '../../client.ts'
+
+/** A migration that has switched its source off and is not over: nobody else may touch it. */
+export interface HeldOff {
+  readonly batch: string
+}
+
+const isHeldOff = (db: Queryable) => db`e.source_stopped_at is not null and e.state <> 'finished'`
+
+/** The migration that has switched this instance off. */
+export const findHeldOff = async (db: Queryable, instanceId: string): Promise<HeldOff | undefined> => {
+  const [row] = await db<HeldOff[]>`
+    select b.name as batch from entry e join batch b on b.id = e.batch_id
+    where e.instance_id = ${instanceId}::uuid and ${isHeldOff(db)}`
+  return row
+}
+
+/** The same for a machine by its id at the source. */
+export const findHeldOffMachine = async (
+  db: Queryable,
+  machine: { readonly siteId: string; readonly ref: string },
+): Promise<HeldOff | undefined> => {
+  const [row] = await db<HeldOff[]>`
+    select b.name as batch from instance i join entry e on e.instance_id = i.id
+    join batch b on b.id = e.batch_id
+    where i.site_id = ${machine.siteId}::uuid and i.ref = ${machine.ref} and ${isHeldOff(db)} limit 1`
+  return row
+}

@@ -1,0 +1,30 @@
+import type { Queryable } from '../../client.ts'
+import { type VerbChoice, verbFits } from '../entries/entries-for-verb.ts'
+import { type EntryLine, entryJoins, lineColumns } from '../entries/list-entries.ts'
+
+/** Whose sources are meant: of a batch, of a platform that they come from or go to, of a verb for many, or all. */
+export interface DownFilter {
+  readonly batch?: string | undefined
+  readonly site?: { readonly role: string; readonly name: string } | undefined
+  readonly choice?: VerbChoice | undefined
+}
+
+/** Entries whose source is off on our account, those that are off the longest first, and how many they are. */
+export const listDown = async (
+  db: Queryable,
+  { batch, site, choice }: DownFilter,
+  limit: number,
+): Promise<{ readonly count: number; readonly rows: EntryLine[] }> => {
+  const rows = await db<(EntryLine & { down: number })[]>`
+    select ${lineColumns(db)}, (count(*) over ())::int as down from ${entryJoins(db)}
+    where e.source_stopped_at is not null and e.state <> 'finished'
+      and ${batch === undefined ? db`true` : db`b.name = ${batch}`}
+      and ${choice === undefined ? db`true` : verbFits(db, choice)}
+      and ${
+        site === undefined
+          ? db`true`
+          : db`((s.role = ${site.role} and s.name = ${site.name}) or (t.role = ${site.role} and t.name = ${site.name}))`
+      }
+    order by e.source_stopped_at, e.id limit ${limit}`
+  return { count: rows[0]?.down ?? 0, rows }
+}

@@ -1,0 +1,12 @@
+import type { Tx } from '../../client.ts'
+
+/**
+ * What a running job must hold from its next turn on. The caller holds its lease. False: it asked for just these, and
+ * holds them.
+ */
+export const setJobTokens = async (tx: Tx, jobId: string, tokens: readonly string[]): Promise<boolean> => {
+  const changed = await tx`
+    update job set tokens = ${tokens as string[]}::text[]
+    where id = ${jobId}::uuid and tokens <> ${tokens as string[]}::text[] returning id`
+  return changed.length > 0
+}

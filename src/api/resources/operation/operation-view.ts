@@ -1,0 +1,162 @@
+import { z } from '@hono/zod-openapi'
+import type { OperationLine } from '../../../../db/queries/operations/list-operations.ts'
+import { conflictRules } from '../../../domain/operation/admission/admit.ts'
+import { comesBackUntil } from '../../../domain/operation/admission/after-end.ts'
+import { conditionsView, type SignalSeen } from '../../../domain/operation/admission/conditions.ts'
+import { whyItWaits } from '../../../domain/operation/admission/why-it-waits.ts'
+import { operationCauses, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
+import { type OperationReason, operationReasons } from '../../../domain/operation/kinds/reasons.ts'
+import { operationStates } from '../../../domain/operation/kinds/state.ts'
+import { momentOrNull } from '../../http/route.ts'
+import { anything, timestamp } from '../../wire/schemas.ts'
+import { toWire } from '../../wire/wire.ts'
+
+export const operationKind = z.enum(operationKinds)
+export const operationState = z.enum(operationStates)
+export const operationReason = z.enum(
+  Object.keys(operationReasons) as [OperationReason, ...OperationReason[]],
+)
+
+const slotSchema = z
+  .object({
+    token: z.string(),
+    limit: z.int(),
+    holds: z.int(),
+    waiters: z.int(),
+    position: z.int().openapi({ description: '1 is next.' }),
+    holders: z.array(
+      z.object({ job_id: z.uuid(), operation_id: z.uuid().nullable(), machine: z.string().nullable() }),
+    ),
+  })
+  .openapi('OperationSlot')
+export type SlotView = z.infer<typeof slotSchema>
+
+const waitsSchema = z
+  .object({
+    reason: operationReason,
+    detail: z.string(),
+    since: timestamp,
+    until: timestamp.nullable().openapi({ description: 'By then it ends by itself, one way or the other.' }),
+    ends_when: z.string(),
+    error: anything.nullable().openapi({ description: 'What went wrong, of one that is tried again.' }),
+    older: z.array(z.uuid()).openapi({ description: 'Ended ones of the machine that are letting go.' }),
+    slots: z
+      .array(slotSchema)
+      .nullable()
+      .openapi({ description: 'What it needs, who holds it, its place. Not in lists.' }),
+  })
+  .openapi('OperationWait')
+
+export const operationCause = z.enum(operationCauses)
+
+export const operationSchema = z
+  .object({
+    id: z.uuid(),
+    machine_id: z.uuid(),
+    machine: z.string(),
+    target: z.string(),
+    kind: operationKind,
+    force: z.boolean(),
+    params: anything,
+    state: operationState,
+    reason: operationReason.openapi({ description: 'Why it is where it is now.' }),
+    retryable: z.boolean().openapi({ description: 'Asked again later, it may well succeed.' }),
+    message: z.string(),
+    remedy: z.string(),
+    error: anything.nullable(),
+    waits: waitsSchema
+      .nullable()
+      .openapi({ description: 'Why it does not go on; null: it has ended, or goes on.' }),
+    on_conflict: z.enum(conflictRules),
+    cause: operationCause,
+    resumes: z.uuid().nullable().openapi({ description: 'The one that it comes back for.' }),
+    comes_back_at: timestamp.nullable().openapi({
+      description: 'Of an evacuation, and wanted still: when it is looked at whether it can come back.',
+    }),
+    comes_back_until: timestamp.nullable().openapi({
+      description: 'Of one that is wanted still: it comes back until then, or not at all.',
+    }),
+    progress: z.int(),
+    past_return: z.boolean().openapi({ description: 'It can only be ended now, not taken back.' }),
+    position: z.int().nullable().openapi({ description: 'How many are before it; null: it does not queue.' }),
+    behind: z.int().openapi({ description: 'How many are queued behind it, and go on when it has ended.' }),
+    blocker: z.uuid().nullable(),
+    superseded_by: z.uuid().nullable(),
+    supersedes: z.array(z.uuid()),
+    job_id: z.uuid().nullable(),
+    result: anything.nullable(),
+    deadline_seconds: z.int(),
+    deadline_at: timestamp.nullable(),
+    expires_at: timestamp.openapi({
+      description: 'Until when it waits for its turn, or in line once it has begun.',
+    }),
+    in_line_since: timestamp.nullable().openapi({
+      description: 'It has begun and stands in line: until it is let in, `deadline_at` does not count.',
+    }),
+    created_by: z.string(),
+    created_at: timestamp,
+    started_at: timestamp.nullable(),
+    finished_at: timestamp.nullable(),
+    settled_at: timestamp.nullable().openapi({ description: 'When the last of its effects had stopped.' }),
+  })
+  .openapi('Operation')
+
+export const conditionsSchema = z
+  .object({
+    id: z.uuid(),
+    phase: z.enum(['Pending', 'InProgress', 'Completed', 'Failed']),
+    progress: z.string().nullable().openapi({ description: '`45%`; null: it is no move.' }),
+    conditions: z.array(
+      z.object({
+        type: z.enum(['Completed', 'SignalSent']),
+        status: z.enum(['True', 'False', 'Unknown']),
+        reason: z.string(),
+        message: z.string(),
+        last_transition_time: timestamp,
+      }),
+    ),
+  })
+  .openapi('OperationConditions')
+
+export type OperationView = z.infer<typeof operationSchema>
+
+export const viewOperation = (
+  line: OperationLine,
+  slots: readonly SlotView[] | null = null,
+): OperationView => {
+  const reason = line.shownReason
+  const text = operationReasons[reason]
+  return toWire(operationSchema, line, {
+    machine: line.machineName,
+    reason,
+    retryable: text.retryable,
+    // The stored sentence belongs to the stored reason.
+    message: reason === line.reason ? line.message : `${text.title}.`,
+    remedy: line.error?.remedy ?? text.remedy,
+    waits: viewWait(line, slots),
+    comes_back_at: momentOrNull(line.comeBackAt),
+    comes_back_until: momentOrNull(
+      line.comeBackAt && line.finishedAt ? comesBackUntil(line.finishedAt) : null,
+    ),
+    in_line_since: line.finishedAt === null ? momentOrNull(line.inLineSince) : null,
+  })
+}
+
+const viewWait = (line: OperationLine, slots: readonly SlotView[] | null): OperationView['waits'] => {
+  const wait = whyItWaits(line)
+  return wait && toWire(waitsSchema, wait, { older: [...line.older], slots: slots && [...slots] })
+}
+
+/** `signal`: what its effects tell; null: they are forgotten. */
+export const viewConditions = (
+  line: OperationLine,
+  signal: SignalSeen | null,
+): z.infer<typeof conditionsSchema> => {
+  const { phase, progress, conditions } = conditionsView({
+    ...line,
+    reason: line.shownReason,
+    stored: line.reason,
+    signal,
+  })
+  return { id: line.id, phase, progress, conditions: [...conditions] }
+}

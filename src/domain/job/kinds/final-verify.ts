@@ -1,0 +1,18 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from '../kind.ts'
+
+/** Proves that what was migrated is what was there, and signs the evidence. */
+export const finalVerify = defineKind({
+  kind: 'final-verify',
+  title: 'Verify a migrated instance',
+  version: 1,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
+  payload: z.strictObject({
+    batch: nameSchema,
+    entry_id: z.uuid(),
+    /** Ignore what can be ignored: see the batch's `force_conflict_resolution`. */
+    force: z.boolean().default(false),
+  }),
+})

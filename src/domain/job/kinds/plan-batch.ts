@@ -1,0 +1,17 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from '../kind.ts'
+
+/** Works out what a start would do, and keeps it as a plan. Changes nothing else. */
+export const planBatch = defineKind({
+  kind: 'plan-batch',
+  title: 'Plan a batch',
+  version: 1,
+  concurrency: 2,
+  payload: z.strictObject({
+    batch: nameSchema,
+    /** The batch's version that was to be planned. */
+    version: z.int().positive(),
+    /** Who asked for it. */
+    by: z.string().max(200),
+  }),
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { defineKind } from '../kind.ts'
+
+export const powerVerbs = ['start', 'shutdown', 'stop', 'restart'] as const
+export type PowerVerb = (typeof powerVerbs)[number]
+
+/** Jobs that act on a machine of a source: one at a time. */
+export const actsOnInstance: readonly string[] = ['power-instance', 'track-instance']
+
+/** Switches one VM of a source on or off. */
+export const powerInstance = defineKind({
+  kind: 'power-instance',
+  title: 'Switch an instance on or off',
+  version: 1,
+  // Jobs that hang on the same have a quarter of them.
+  concurrency: 16,
+  sharesSlots: true,
+  payload: z.strictObject({
+    instance: z.uuid(),
+    /** `shutdown` asks the guest; `stop` pulls the plug. */
+    verb: z.enum(powerVerbs),
+    /** Pulls the plug of a guest that does not go off in time. */
+    force: z.boolean().default(false),
+    /** How long a guest may take to go off. */
+    timeout_seconds: z.int().min(5).max(86_400).default(300),
+    /** The entry of a migration that was given up for this: it puts right what it left before anything is done here. */
+    after_entry: z.uuid().nullable().default(null),
+  }),
+  retry: { environmentMax: 20 },
+})

@@ -1,0 +1,14 @@
+import { z } from 'zod'
+import { defineKind } from '../kind.ts'
+
+/** Undoes an effect that could not be undone when its job ended. */
+export const settleDebt = defineKind({
+  kind: 'settle-debt',
+  title: 'Settle a debt',
+  version: 1,
+  payload: z.strictObject({ effect_id: z.uuid() }),
+  retry: { transientMax: 1, environmentMax: 1, bugMax: 1, waitsForPassword: false },
+  // A lane is a platform; twice as many as one platform gets.
+  concurrency: 8,
+  lanesLeaveRoom: true,
+})

@@ -1,0 +1,30 @@
+import { z } from 'zod'
+import { defineKind, nameSchema } from '../kind.ts'
+
+/** How any reading of a site is asked for. */
+export const syncOptions = {
+  /** `delta` falls back to `full` where the platform cannot tell what changed. */
+  mode: z.enum(['full', 'delta']).default('delta'),
+  reason: z.enum(['manual', 'periodic', 'first', 'before-start']).default('manual'),
+  /** Believes a source that suddenly shows nothing at all. */
+  force: z.boolean().default(false),
+}
+
+/** A sync that fails is over soon: the next one is due anyway, and it is the one that knows what to read. */
+export const syncRetry = {
+  transientMax: 4,
+  environmentMax: 3,
+  baseMs: 500,
+  capMs: 30_000,
+  environmentCapMs: 60_000,
+  waitsForPassword: false,
+}
+
+/** Reads a source's inventory and records what is true now. */
+export const syncSource = defineKind({
+  kind: 'sync-source',
+  title: 'Sync a source',
+  version: 1,
+  payload: z.strictObject({ source: nameSchema, ...syncOptions }),
+  retry: syncRetry,
+})

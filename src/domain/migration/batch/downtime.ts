@@ -1,0 +1,131 @@
+import { utcText } from '../../utc-text.ts'
+import { type EntryPlace, isCommitted } from '../entry/entry.ts'
+import type { BatchState } from './batch-table.ts'
+
+/** All that says how long a source stays off that we have switched off. */
+export interface DownFacts {
+  readonly now: number
+  readonly place: EntryPlace
+  /** The code of the entry's reason. */
+  readonly reason: string
+  /** When the source was asked to go off; null: it was not, or it runs again. */
+  readonly stoppedAt: number | null
+  readonly batchState: BatchState
+  /** A person wants it given up; its job lets go first. */
+  readonly wanted: boolean
+  /** The last failure of the job that puts right what the entry left; null: there was none. */
+  readonly withdrawFailed: string | null
+  /** The window that the entry holds. */
+  readonly window: { readonly name: string; readonly endsAt: number | null } | null
+  /** A sentence for each platform on its way that does not answer. */
+  readonly away: readonly string[]
+}
+
+/** A machine that is off because of us. */
+export interface Down {
+  readonly since: number
+  /** When it is on again at the latest, here or at its target; null: nothing that has a time brings it back. */
+  readonly until: number | null
+  /** What keeps it off, and what brings it back. */
+  readonly because: string
+}
+
+/**
+ * Since when a source is off for its migration, until when, and what brings it back; null: it is not off because of us.
+ * One whose entry has finished is off for good: its target runs in its stead.
+ */
+export const downOf = (facts: DownFacts): Down | null => {
+  const { stoppedAt, place, away } = facts
+  if (stoppedAt === null || place.state === 'finished') return null
+  const { until, because } = whatBringsBack(facts)
+  return { since: stoppedAt, until, because: [...away, because].join(' ') }
+}
+
+type Return = Pick<Down, 'until' | 'because'>
+
+const open = (because: string): Return => ({ until: null, because })
+
+const whatBringsBack = (facts: DownFacts): Return => {
+  const { place, reason, wanted, withdrawFailed } = facts
+  if (place.state === 'error' && reason.startsWith('identity-'))
+    return open(
+      'Its source is another machine now: it stays off until a person retries or cancels the entry.',
+    )
+  if (wanted && isCommitted(place)) return open('It is switched on again as soon as its job has let go.')
+  if (!isCommitted(place))
+    return open(
+      `It is to be switched on again, once its copy is proved off.${withdrawFailed === null ? '' : ` The last try failed: ${withdrawFailed}`}`,
+    )
+  return whileCommitted(facts)
+}
+
+const whileCommitted = (facts: DownFacts): Return => {
+  const { window, now } = facts
+  const conflict = facts.place.state === 'conflict'
+  if (window && window.endsAt !== null && window.endsAt <= now)
+    return open(`Its window "${window.name}" is over: it is switched on again as soon as its job has let go.`)
+  if (window && window.endsAt !== null)
+    return { until: window.endsAt, because: untilWindow(facts, window.name) }
+  if (conflict) return open('It stays off until a person resolves or cancels the entry; no window ends that.')
+  return facts.batchState === 'running'
+    ? open('It is off until its target takes over; no window ends that.')
+    : open(`Its batch is ${stands(facts)}: it stays off until that is started, or the entry is cancelled.`)
+}
+
+const untilWindow = (facts: DownFacts, name: string): string => {
+  if (facts.place.state === 'conflict')
+    return `A person has to decide its conflict; undecided, it is switched on again when its window "${name}" ends.`
+  return facts.batchState === 'running'
+    ? `Its target takes over, or it is switched on again when its window "${name}" ends.`
+    : `Its batch is ${stands(facts)}: it is switched on again when its window "${name}" ends.`
+}
+
+const stands = ({ batchState }: DownFacts): string => (batchState === 'error' ? 'in error' : batchState)
+
+export interface NamedDown extends Down {
+  readonly name: string
+}
+
+/** Machines that are off because of us: how many, and the first of them. */
+export interface DownList {
+  readonly count: number
+  readonly entries: readonly NamedDown[]
+}
+
+const namedMax = 5
+
+/** Who is off, since when and until when, in a sentence; empty: nobody is. */
+export const downText = ({ count, entries }: DownList): string => {
+  if (count === 0) return ''
+  const named = entries.slice(0, namedMax)
+  const rest = count - named.length
+  const list = [...named.map(oneOf), ...(rest > 0 ? [`${rest} more`] : [])]
+  const last = list.length > 1 ? ` and ${list.pop()}` : ''
+  return `${count} ${count === 1 ? 'machine is' : 'machines are'} off for ${count === 1 ? 'its' : 'their'} migration: ${list.join(', ')}${last}.`
+}
+
+const oneOf = ({ name, since, until }: NamedDown): string =>
+  `${name} (since ${utcText(since)}, ${until === null ? 'no end is set' : `until ${utcText(until)} at the latest`})`
+
+/** What a person's verb makes of machines that are off. */
+export type DownVerb = 'stop' | 'reset' | 'cancel'
+
+const givenBack = [
+  'It is switched on again, once its copy is proved off.',
+  'Each is switched on again, once its copy is proved off.',
+] as const
+
+const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>> = {
+  stop: [
+    'While the batch is stopped nothing goes on: it stays off until its window ends, if it has one, or the batch is started again.',
+    'While the batch is stopped nothing goes on: each stays off until its window ends, if it has one, or the batch is started again.',
+  ],
+  reset: givenBack,
+  cancel: givenBack,
+}
+
+/** Which machines are off, and what the verb that a person is about to say makes of them; empty: none is off. */
+export const downBefore = (
+  verb: DownVerb,
+  { count, message }: { readonly count: number; readonly message: string },
+): string => (count === 0 ? '' : `${message} ${afterVerb[verb][count === 1 ? 0 : 1]}`)

@@ -1,0 +1,67 @@
+import type { StateMeaning } from '../../table/state-table.ts'
+
+/** One instance's journey in one batch. The words are those of the tools that operators come from. */
+export const entryMeanings = {
+  blocked: { says: 'Something keeps it from starting that heals by itself.', starts: true },
+  waiting: { says: 'It waits for its place on a target.', starts: true },
+  creating: { says: 'Its machine is being defined on the target.' },
+  'background-import': { says: 'Its disks are copied while the source runs.' },
+  idle: { says: 'It rests until the next copy, or until its cutover.' },
+  'final-import': { says: 'Its source is off, and the rest is copied.' },
+  'post-import': { says: 'The copy is fitted to its new home.' },
+  'worker-done': { says: 'The copy is ready and is being verified.' },
+  finished: { says: 'It is migrated.', terminal: true },
+  error: { says: 'It cannot go on by itself.', terminal: true },
+  canceled: { says: 'A person gave it up.', terminal: true },
+  conflict: { says: 'A person has to decide.', starts: true },
+} as const satisfies Record<string, StateMeaning>
+export type EntryState = keyof typeof entryMeanings
+export const entryStates = Object.keys(entryMeanings) as EntryState[]
+
+/**
+ * How far the copy has come, whatever the state says. `background`: no first copy yet. `final`: a copy is there, and
+ * it is older than the source. `complete`: it is the source as it was when it was switched off for good.
+ */
+export const entryStages = ['background', 'final', 'complete'] as const
+export type EntryStage = (typeof entryStages)[number]
+
+/** Where an entry stands: the pair that the transition table is about. */
+export interface EntryPlace {
+  readonly state: EntryState
+  readonly stage: EntryStage
+}
+
+const isOneOf =
+  (...states: readonly EntryState[]) =>
+  (state: EntryState): boolean =>
+    states.includes(state)
+
+/** A worker is at it, or will be without anybody asking. */
+export const isMigrating = isOneOf(
+  'creating',
+  'background-import',
+  'idle',
+  'final-import',
+  'post-import',
+  'worker-done',
+)
+
+/** Nothing more happens by itself, and nothing of it is under way. */
+export const hasEnded = (state: EntryState): boolean => 'terminal' in entryMeanings[state]
+
+/** Something will happen to it without a person; where it is blocked, once the cause is gone. */
+export const goesOnByItself = (state: EntryState): boolean => !hasEnded(state) && state !== 'conflict'
+
+/** The source's power-off has been requested: it is off, or about to be, on our account. */
+export const isCommitted = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('final-import', 'post-import', 'worker-done')(state) ||
+  (stage === 'complete' && isOneOf('idle', 'conflict')(state))
+
+/** Where it lands may still change without anything to undo. */
+export const isBeforePlacement = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('blocked', 'waiting', 'creating')(state) || (state === 'conflict' && stage === 'background')
+
+/** No window is needed yet: what is shown is the next one it would take. */
+export const isBeforeWindow = ({ state, stage }: EntryPlace): boolean =>
+  isOneOf('blocked', 'waiting', 'creating', 'background-import')(state) ||
+  (state === 'idle' && stage !== 'complete')

@@ -1,0 +1,59 @@
+import { isTerminal, type JobState } from '../../job/state.ts'
+import { type OperationKind, variantText } from './kinds.ts'
+import { hasEnded, type OperationState } from './state.ts'
+
+/** It has ended, and something of it may still come about. */
+export const keepsOn = ({
+  state,
+  jobState,
+  owes,
+}: {
+  readonly state: OperationState
+  readonly jobState: JobState | null
+  /** Its job has ended, and nobody knows yet whether what it began has. */
+  readonly owes: boolean
+}): boolean => hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
+
+/** An operation that has ended and does not let go of its machine yet. */
+export interface OlderSeen {
+  readonly id: string
+  readonly kind: OperationKind
+  readonly force: boolean
+  readonly state: string
+  readonly endedSeconds: number
+  readonly jobState: JobState
+  readonly debts: number
+  readonly tries: number
+  readonly lastError: string | null
+}
+
+export interface OlderWait {
+  readonly reason: 'awaiting-older' | 'older-keeps-on'
+  readonly message: string
+  /** Look again then, if nobody says before that it has let go. */
+  readonly forMs: number
+}
+
+const lookMs = 30_000
+
+/** How a newer one waits for older ones: never beside them, and never without saying for what. */
+export const decideOlderWait = (older: readonly OlderSeen[], boundSeconds: number): OlderWait => {
+  const longest = Math.max(0, ...older.map(({ endedSeconds }) => endedSeconds))
+  const keepsOn = longest >= boundSeconds
+  const leftMs = Math.max(100, (boundSeconds - longest) * 1_000)
+  return {
+    reason: keepsOn ? 'older-keeps-on' : 'awaiting-older',
+    message: older.map(olderText).join(' '),
+    forMs: keepsOn ? lookMs : Math.min(lookMs, leftMs),
+  }
+}
+
+/** What one is at, as a sentence. */
+export const olderText = (older: OlderSeen): string => {
+  const { kind, force, id, state, debts, tries, lastError } = older
+  const who = `${variantText({ kind, force })} ${id} (${state}) has not let go`
+  const why = lastError === null ? '' : ` The last error: ${lastError}`
+  if (debts === 0) return `${who}: its job is ${older.jobState}.${isTerminal(older.jobState) ? '' : why}`
+  const effects = debts === 1 ? 'one of its effects is' : `${debts} of its effects are`
+  return `${who}: ${effects} still to be undone, tried ${tries === 1 ? 'once' : `${tries} times`}.${why}`
+}

@@ -1,0 +1,248 @@
+import { z } from 'zod'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { DroverError } from '../../errors.ts'
+import type { JobContext } from '../../ledger/job.ts'
+import { runTask, type TaskRecord } from '../../ledger/platform-task.ts'
+import type { Call } from '../../platforms/ports/call.ts'
+import { isUnsupported, PlatformError, saidNo } from '../../platforms/ports/platform-error.ts'
+import { type Platform, portOf } from '../../platforms/ports/ports.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import type { TaskHandle, TaskVerb } from '../../platforms/ports/task.ts'
+import {
+  nextPowerStep,
+  type PowerAsked,
+  type PowerDecision,
+  type PowerProgress,
+  type PowerStep,
+} from './power-step.ts'
+
+export interface PowerTask {
+  readonly ctx: Omit<JobContext, 'transaction'>
+  readonly site: SiteRow
+  readonly platform: Platform
+  readonly ref: string
+  readonly asked: Omit<PowerAsked, 'booting'>
+  /** Whether the machine was started lately; asked when its guest cannot be asked. */
+  readonly isBooting?: () => Promise<boolean>
+  /**
+   * Asked right before each call that makes the machine run: throws when it may not, see start-guard.ts. `never`: what is
+   * asked for starts nothing.
+   */
+  readonly mayStart: (() => Promise<void>) | 'never'
+  /** Tells this power change from another one of the same job; part of every name. */
+  readonly part: string
+  /**
+   * What has to be done when the job ends before its time; null: nothing, it was only asked to do this. The step and the
+   * run of the machine that it is to end (`boot_id`) are added to `with`.
+   */
+  readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> } | null
+  /** So many of its tasks may fail; not given: as many as the job has tries. */
+  readonly most?: number
+}
+
+export type PowerOutcome =
+  | { readonly type: 'done'; readonly seen: PowerFacts }
+  /** Look again after this long. */
+  | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
+
+const storedProgress = z.object({
+  steps: z.array(z.enum(['start', 'shutdown', 'stop', 'reset'])),
+  waitedMs: z.number(),
+  bootId: z.string(),
+  deaf: z.boolean(),
+  wasReset: z.boolean().default(false),
+  /** Tasks that failed: each is begun anew under another name. */
+  failed: z.number(),
+})
+type Stored = z.infer<typeof storedProgress>
+
+const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false, failed: 0 }
+
+const lookMs = 2_000
+const slowestLookMs = 10_000
+/** A guest that takes its time is looked at less often; what is noticed late is a tenth of the time that it took. */
+const pauseMs = (waitedMs: number): number => Math.min(slowestLookMs, Math.max(lookMs, waitedMs / 10))
+const callMs = 30_000
+
+/**
+ * Brings a machine's power to where it was asked to be, as far as one turn can: looks, decides, acts, records. A
+ * crash between any two lines is gone on from; what was begun is found again and not begun twice.
+ */
+export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
+  const { ctx, asked } = task
+  let progress = readProgress(task)
+  // What a crash has cut between its record and the call is done now; what is done is only recognised.
+  const last = progress.steps.at(-1)
+  const { failed } = progress
+  if (last) progress = await take(task, progress, last)
+  for (;;) {
+    ctx.safePoint()
+    // It was in the middle of something: what that comes to decides what is asked for instead.
+    if (progress.failed > failed)
+      return { type: 'wait', forMs: lookMs, forWhat: 'the machine to come to rest' }
+    const seen = await look(task)
+    const booting = progress.deaf && (await task.isBooting?.()) === true
+    const decision = nextPowerStep({ ...asked, booting }, progress, seen)
+    if (decision.type === 'done') return { type: 'done', seen }
+    if (decision.type === 'refuse') throw refused(decision)
+    if (decision.type === 'wait') {
+      const forMs = pauseMs(progress.waitedMs)
+      await record(task, { ...progress, waitedMs: progress.waitedMs + forMs })
+      return { type: 'wait', forMs, forWhat: decision.forWhat }
+    }
+    const first = progress.steps.length === 0 && progress.failed === 0
+    // Nothing is switched off that could not be started again.
+    if (first && asked.verb === 'restart') await askMayStart(task)
+    const bootId = first ? seen.boot_id : progress.bootId
+    progress = { ...progress, steps: [...progress.steps, decision.step], waitedMs: 0, bootId }
+    await record(task, progress)
+    progress = await take(task, progress, decision.step)
+  }
+}
+
+const readProgress = ({ ctx, part }: PowerTask): Stored => {
+  const parsed = storedProgress.safeParse(ctx.checkpointed?.[part])
+  return parsed.success ? parsed.data : fresh
+}
+
+const record = ({ ctx, part }: PowerTask, progress: Stored): Promise<void> =>
+  ctx.checkpoint({ ...ctx.checkpointed, [part]: progress })
+
+const callOf = ({ ctx }: PowerTask, name: string): Call => ({
+  signal: ctx.signal,
+  timeoutMs: callMs,
+  name,
+})
+
+const look = async (task: PowerTask): Promise<PowerFacts> => {
+  const found = await portOf(task.platform, 'power').power(callOf(task, 'look'), task.ref)
+  if (found.found) return found.value
+  throw new DroverError({
+    code: 'instance-absent',
+    class: 'permanent',
+    message: `${task.site.name} has no machine ${task.ref} any more.`,
+    remedy: 'Sync the source, then look for the instance.',
+  })
+}
+
+/** Does one step, once over all tries, and waits a while for the platform's task. */
+const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
+  const { ctx, site, part, ref } = task
+  // Begun anew only where the one that failed has not happened all the same: a guest is not reset twice.
+  if (progress.failed > 0 && (await hasHappened(task, step, progress))) return progress
+  const { counted, counter } = countIn(task, progress)
+  try {
+    const end = await runTask(ctx, {
+      part: `${part}/${step}`,
+      kind: task.undo?.kind ?? 'instance-power',
+      undo: task.undo && { ...task.undo.with, step, boot_id: progress.bootId },
+      platform: site.name,
+      tasks: portOf(task.platform, 'power'),
+      machine: ref,
+      verb: verbOf[step],
+      begin: (call) => begin(task, step, call),
+      made: async () =>
+        (await hasHappened(task, step, progress)) ? { found: true, value: null } : { found: false },
+      // What the machine comes to decides what is asked for next.
+      repeat: 'never',
+      ...(task.most === undefined ? {} : { most: task.most }),
+      turnMs: lookMs * 2,
+      record: counter,
+    })
+    if (end.type === 'failed') throw end.error
+    // It could not be reset when it was asked to be: it was on its way off, or on.
+    if (step === 'reset' && end.type === 'unknown' && end.taskId === null)
+      return progress.failed < missesMost ? await missed(task, progress) : progress
+    return { ...counted(), wasReset: step === 'reset' && end.type === 'ended' && end.byWord, deaf: false }
+  } catch (error) {
+    if (!(error instanceof PlatformError)) throw error
+    if (step === 'shutdown' && (saidNo(error) || isUnsupported(error))) {
+      const deaf = { ...progress, deaf: true }
+      await record(task, deaf)
+      return deaf
+    }
+    const failed = counted().failed > progress.failed
+    if (failed && error.code === 'platform-wrong-state' && progress.failed < missesMost)
+      return await missed(task, progress)
+    throw error
+  }
+}
+
+/** Failed tasks are counted over all steps of a change; that one has ended is seen of the machine. */
+const countIn = (task: PowerTask, progress: Stored) => {
+  let now = progress
+  const counter: TaskRecord = {
+    read: () => ({ failed: now.failed, ended: false, result: null }),
+    write: async ({ failed }) => {
+      if (failed === now.failed) return
+      now = { ...now, failed }
+      await record(task, now)
+    },
+  }
+  return { counter, counted: () => now }
+}
+
+/** A platform that says one thing of a machine and another to who asks it for something is not believed for ever. */
+const missesMost = 5
+
+/** The machine was not as it was seen by the time it was to be done: the step is taken back, and it is looked at anew. */
+const missed = async (task: PowerTask, progress: Stored): Promise<Stored> => {
+  const next = { ...progress, steps: progress.steps.slice(0, -1), failed: progress.failed + 1 }
+  await record(task, next)
+  return next
+}
+
+const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
+  start: 'on',
+  shutdown: 'off',
+  stop: 'off',
+  reset: 'on',
+}
+
+/** What the task of a step does, as platforms tell them apart. */
+export const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
+  start: 'start',
+  shutdown: 'shutdown',
+  stop: 'stop',
+  reset: 'restart',
+}
+
+/** Whether the machine is where the step leads. */
+const hasHappened = async (task: PowerTask, step: PowerStep, progress: PowerProgress): Promise<boolean> => {
+  const seen = await look(task)
+  if (seen.state !== wantedState[step]) return false
+  return step !== 'reset' || (progress.bootId !== '' && seen.boot_id !== progress.bootId)
+}
+
+const begin = async (task: PowerTask, step: PowerStep, call: Call): Promise<TaskHandle | undefined> => {
+  const power = portOf(task.platform, 'power')
+  const verbs: Readonly<Record<PowerStep, () => Promise<TaskHandle>>> = {
+    start: () => power.start(call, task.ref),
+    shutdown: () => power.shutdownGuest(call, task.ref),
+    stop: () => power.stop(call, task.ref),
+    reset: () => power.restart(call, task.ref),
+  }
+  if (wantedState[step] === 'on') await askMayStart(task)
+  try {
+    return await verbs[step]()
+  } catch (error) {
+    // Somebody else was quicker: the next look decides.
+    if (error instanceof PlatformError && error.code === 'platform-wrong-state') return undefined
+    throw error
+  }
+}
+
+/** The look takes its time, so the lease is asked about after it. */
+const askMayStart = async ({ mayStart, ctx, asked }: PowerTask): Promise<void> => {
+  if (mayStart === 'never') throw new Error(`A ${asked.verb} was about to start a machine.`)
+  await mayStart()
+  ctx.confirm()
+}
+
+const refused = (decision: Extract<PowerDecision, { type: 'refuse' }>): DroverError =>
+  new DroverError({
+    code: decision.code,
+    class: 'conflict',
+    message: decision.message,
+    remedy: 'Look inside the guest, or ask again with force, which pulls the plug.',
+  })

@@ -1,0 +1,151 @@
+import {
+  type EventCursor,
+  type EventFilter,
+  type EventPage,
+  type FeedEvent,
+  matchesFilter,
+  startCursor,
+} from '../../../db/queries/events/read-events-after.ts'
+import type { Clock } from '../../clock.ts'
+import type { Logger } from '../../process/log.ts'
+import { compareCursors } from './event-cursor.ts'
+
+/** `left`: by itself. `slow`: its buffer ran over. `failed`: its callback threw. `stopped`: the feed stopped. */
+export type SubscriberEnd = 'left' | 'slow' | 'failed' | 'stopped'
+
+export type OnEvents = (events: readonly FeedEvent[]) => void | Promise<void>
+
+export interface FeedSubscriberOptions {
+  readonly filter: EventFilter
+  readonly after: EventCursor | 'start' | 'now'
+  readonly onEvents: OnEvents
+  readonly onEnd: (end: SubscriberEnd) => void
+  readonly bufferMax: number
+  readonly read: (cursor: EventCursor, filter: EventFilter) => Promise<EventPage>
+  /** Called when it wants to join, so that the tail need not wait for its next tick. */
+  readonly joined: () => void
+  readonly clock: Clock
+  readonly log: Logger
+}
+
+const readAgainMs = 500
+
+/**
+ * One subscriber of the feed. It first reads its past by itself; at the past's end it asks to join the tail,
+ * keeps what the tail offers, reads once more up to the end, and goes on from what it kept. Between the join
+ * and that last reading nothing can be missed, and what came both ways is told apart by its cursor.
+ */
+export class FeedSubscriber {
+  readonly #options: FeedSubscriberOptions
+  readonly #ended = new AbortController()
+  readonly #tailJoined = deferred()
+  #wantsTail = false
+  #onTail = false
+  #position: EventCursor
+  #kept: FeedEvent[] = []
+  #more = deferred()
+
+  constructor(options: FeedSubscriberOptions) {
+    this.#options = options
+    this.#position = typeof options.after === 'string' ? startCursor : options.after
+  }
+
+  start(): void {
+    this.#run().catch((error: unknown) => {
+      if (this.#ended.signal.aborted) return
+      this.#options.log.warn({ err: error }, 'a subscriber of the event feed failed and was dropped')
+      this.end('failed')
+    })
+  }
+
+  end(end: SubscriberEnd): void {
+    if (this.#ended.signal.aborted) return
+    this.#ended.abort()
+    this.#kept = []
+    this.#more.resolve()
+    this.#tailJoined.resolve()
+    this.#options.onEnd(end)
+  }
+
+  /** Called at the start of each of the tail's rounds, with the place it reads from. */
+  joinTail(tail: EventCursor): void {
+    if (!this.#wantsTail || this.#onTail) return
+    this.#onTail = true
+    if (this.#options.after === 'now') this.#position = tail
+    this.#tailJoined.resolve()
+  }
+
+  /** What the tail has read. Kept until the subscriber has time for it, up to a bound. */
+  offer(events: readonly FeedEvent[]): void {
+    if (!this.#onTail || this.#ended.signal.aborted) return
+    const wanted = events.filter((event) => matchesFilter(event, this.#options.filter))
+    if (wanted.length === 0) return
+    if (this.#kept.length + wanted.length > this.#options.bufferMax) {
+      this.end('slow')
+      return
+    }
+    this.#kept.push(...wanted)
+    this.#more.resolve()
+  }
+
+  async #run(): Promise<void> {
+    if (this.#options.after !== 'now') await this.#catchUp()
+    await this.#join()
+    // The past may have grown between its end and the join.
+    if (this.#options.after !== 'now') await this.#catchUp()
+    while (!this.#ended.signal.aborted) {
+      await this.#more.promise
+      this.#more = deferred()
+      const events = this.#kept.filter((event) => compareCursors(event.cursor, this.#position) > 0)
+      this.#kept = []
+      await this.#deliver(events)
+    }
+  }
+
+  async #join(): Promise<void> {
+    this.#wantsTail = true
+    this.#options.joined()
+    await this.#tailJoined.promise
+  }
+
+  async #catchUp(): Promise<void> {
+    while (!this.#ended.signal.aborted) {
+      const page = await this.#read()
+      if (!page) continue
+      await this.#deliver(page.events)
+      this.#position = page.next
+      if (page.end) return
+    }
+  }
+
+  async #read(): Promise<EventPage | undefined> {
+    try {
+      return await this.#options.read(this.#position, this.#options.filter)
+    } catch (error) {
+      if (this.#ended.signal.aborted) return undefined
+      this.#options.log.warn({ err: error }, 'past events could not be read; it will be tried again')
+      await this.#options.clock.sleep(readAgainMs, this.#ended.signal)
+      return undefined
+    }
+  }
+
+  async #deliver(events: readonly FeedEvent[]): Promise<void> {
+    const last = events.at(-1)
+    if (!last || this.#ended.signal.aborted) return
+    await this.#options.onEvents(events)
+    this.#position = last.cursor
+  }
+}
+
+interface Deferred {
+  readonly promise: Promise<void>
+  resolve(): void
+}
+
+const deferred = (): Deferred => {
+  let resolve: () => void = () => {}
+  const promise = new Promise<void>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

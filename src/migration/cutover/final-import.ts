@@ -1,0 +1,171 @@
+import { z } from 'zod'
+import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
+import { lockEntryOfJob } from '../../../db/queries/entries/entry-rows.ts'
+import { readClock } from '../../../db/queries/fleet/read-clock.ts'
+import { durationMs } from '../../domain/duration.ts'
+import { DroverError } from '../../errors.ts'
+import { type PowerTask, powerMachine } from '../../inventory/power/power-machine.ts'
+import { again } from '../../platforms/ports/again.ts'
+import { isWrongState } from '../../platforms/ports/platform-error.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { type CopiedCycle, copyCycle } from '../copy/copy-cycle.ts'
+import { type CopyTask, callOf, sourceOf } from '../copy/copy-task.ts'
+import { requireDisks } from '../copy/require-disks.ts'
+import { sourceGone } from '../copy/source-snapshot.ts'
+import { noteEntry } from '../entry/journey.ts'
+import { noteHistory } from '../entry/note-history.ts'
+import { sourceStopUndo } from '../source/source-stops.ts'
+import { takeBaseline } from './take-baseline.ts'
+
+/** How often the source may be found running again before a person has to look. */
+const roundsMax = 5
+
+const storedRound = z.object({
+  at: z.int(),
+  /** The claim that began it: a round that was undone is not gone on with under the same names. */
+  tag: z.int(),
+  /** Cycles up to this one are older than the power-off. */
+  after: z.int(),
+  off: z.boolean(),
+})
+type Round = z.infer<typeof storedRound>
+
+/** Throws where the source, once it is off, may not be started again. */
+export type WayBack = () => Promise<void>
+
+/**
+ * Switches the source off and copies the rest. The copy counts only when the source has been off from before its
+ * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
+ */
+export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<CopiedCycle> => {
+  const { ctx } = task.journey
+  await requireDisks(task)
+  await takeBaseline(task)
+  let round = readRound(task) ?? (await nextRound(task, 0))
+  for (;;) {
+    if (round.at >= roundsMax) throw keepsRunning(task)
+    await task.pace()
+    const before = await powerOf(task)
+    if (round.off && before.state !== 'off') {
+      round = await nextRound(task, round.at + 1)
+      continue
+    }
+    // Nothing is switched off that could not be started again.
+    if (before.state !== 'off' && !hasBegun(task, round)) await wayBack()
+    await switchOff(task, round, before)
+    if (!round.off) {
+      await noteStop(task, round)
+      round = await keepRound(task, { ...round, off: true })
+    }
+    const cycle = await copyWhileOff(task, round)
+    if (cycle && (await powerOf(task)).state === 'off') return cycle
+    ctx.safePoint()
+    round = await nextRound(task, round.at + 1)
+  }
+}
+
+/** Undefined: somebody started the source, and a disk that no snapshot holds cannot be read while it runs. */
+const copyWhileOff = async (task: CopyTask, { after }: Round): Promise<CopiedCycle | undefined> => {
+  try {
+    return await copyCycle(task, { after, sourceOff: true })
+  } catch (error) {
+    if (!isWrongState(error) || (await powerOf(task)).state === 'off') throw error
+    return undefined
+  }
+}
+
+const readRound = ({ journey: { ctx } }: CopyTask): Round | undefined => {
+  const stored = storedRound.safeParse(ctx.checkpointed?.round)
+  return stored.success ? stored.data : undefined
+}
+
+const nextRound = async (task: CopyTask, at: number): Promise<Round> => {
+  const { ctx, entry } = task.journey
+  const disks = await listEntryDisks(ctx.db, entry.id)
+  const after = Math.max(0, ...disks.map(({ cycle }) => cycle?.n ?? 0))
+  return keepRound(task, { at, tag: ctx.job.leaseEpoch, after, off: false })
+}
+
+const keepRound = async ({ journey: { ctx } }: CopyTask, round: Round): Promise<Round> => {
+  await ctx.checkpoint({ ...ctx.checkpointed, round })
+  return round
+}
+
+const partOf = ({ tag, at }: Round): string => `source-off-${tag}-${at}`
+
+/** Whether the source was asked to go off in this round. */
+const hasBegun = ({ journey: { ctx } }: CopyTask, round: Round): boolean =>
+  ctx.checkpointed?.[partOf(round)] !== undefined
+
+/**
+ * Switches the source off and waits for that within the turn: a job that gave its slot and its tokens back here would
+ * stand in line for them, behind whatever hangs, while its source is off. That the source is ours to start again is
+ * written down before it is asked to go. `powerMachine` bounds the wait: twice the limit of the guest.
+ */
+const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
+  const { journey } = task
+  const { ctx, source, batch, facts } = journey
+  // Off already, and not by us: nothing is asked, and nothing will be ours to start.
+  if (before.state === 'off' && !hasBegun(task, round)) return
+  const entry = await noteEntry(journey, async (tx, now) => ({
+    sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
+  }))
+  const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
+  const stop: PowerTask = {
+    ctx,
+    site: source,
+    platform: task.ends.source,
+    ref: facts.ref,
+    asked: { verb: 'shutdown', force: true, timeoutMs },
+    mayStart: 'never',
+    part: partOf(round),
+    undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
+  }
+  for (;;) {
+    const outcome = await powerMachine(stop)
+    if (outcome.type === 'done') return
+    await rest(task, outcome.forMs)
+  }
+}
+
+/** How soon it is heard that the turn is to be let go of. */
+const restMs = 500
+
+const rest = async (task: CopyTask, forMs: number): Promise<void> => {
+  const { signal, clock } = task.journey.ctx
+  const until = clock.monotonicMs() + forMs
+  for (let left = forMs; left > 0; left = until - clock.monotonicMs()) {
+    await clock.sleep(Math.min(left, restMs), signal)
+    signal.throwIfAborted()
+    await task.pace()
+  }
+}
+
+/** How long it took from the first word to the guest. */
+const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
+  if (round.at > 0) return
+  await journey.ctx.transaction(async (tx) => {
+    const now = await lockEntryOfJob(tx, { entryId: journey.entry.id, jobId: journey.ctx.job.id })
+    if (!now?.sourceStoppedAt) return
+    const tookMs = now.now.getTime() - now.sourceStoppedAt.getTime()
+    await noteHistory(tx, journey, { phase: 'source-stop', bytes: 0, tookMs })
+  })
+}
+
+/** The source's power as it is now. Unknown throws. */
+export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
+  const { platform, name, ref } = sourceOf(task)
+  const call = callOf(task, 'look')
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
+  if (seen.found) return seen.value
+  throw sourceGone(ref)
+}
+
+const keepsRunning = ({ journey }: CopyTask): DroverError =>
+  new DroverError({
+    code: 'source-keeps-running',
+    class: 'conflict',
+    message: `${journey.facts.name} was switched off ${roundsMax} times, and somebody started it again each time.`,
+    remedy: 'Find out who starts it (high availability, a schedule, a person), then retry the entry.',
+  })

@@ -1,0 +1,73 @@
+import { DroverError } from '../../errors.ts'
+import { finishTask } from '../../ledger/platform-task.ts'
+import { again } from '../../platforms/ports/again.ts'
+import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
+import { type Journey, placementOf } from '../entry/journey.ts'
+import { isOwn } from '../target/own-target.ts'
+
+/**
+ * Makes the copy what the source was: its size and identity, and its cards on the networks where they land instead
+ * of the one that it was copied on.
+ */
+export const fitTarget = async (task: CopyTask): Promise<void> => {
+  const { ctx, target, entry } = task.journey
+  const { platform, name: of, ref } = targetOf(task)
+  const machines = portOf(platform, 'machines')
+  const own = { entryId: entry.id, machineRef: ref }
+  if (!(await isOwn(platform, callOf(task, `${ctx.job.id}/fit`, taskMs), own))) throw notOurs(ref)
+  await finishTask(ctx, {
+    part: 'fit',
+    kind: 'target-fit',
+    undo: null,
+    platform: target?.name ?? '',
+    tasks: machines,
+    machine: ref,
+    verb: 'reconfigure',
+    turnMs: taskMs,
+    begin: (call) => again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), { of }),
+    // Done again it changes nothing.
+    made: async () => ({ found: false }),
+  })
+}
+
+const fitted = (journey: Journey): MachineChange => {
+  const { cpus, memory, uuid, description, attributes } = journey.facts
+  return {
+    cpus,
+    memory,
+    ...(uuid === '' ? {} : { uuid }),
+    description,
+    attributes,
+    nics: finalNics(journey),
+  }
+}
+
+const finalNics = (journey: Journey): NewNic[] => {
+  const { networks } = placementOf(journey)
+  return journey.facts.nics.map(({ mac }) => {
+    const place = Object.hasOwn(networks, mac) ? networks[mac] : undefined
+    if (!place) throw unplaced(mac)
+    return { mac, network: place.network, type: place.nictype, vlan: place.vlan_id }
+  })
+}
+
+const unplaced = (mac: string): DroverError =>
+  new DroverError({
+    code: 'nic-without-place',
+    class: 'conflict',
+    message: `The network card ${mac} has no network on the target.`,
+    remedy: 'Say where its network lands, then retry the entry.',
+    detail: { mac },
+  })
+
+const notOurs = (ref: string): DroverError =>
+  new DroverError({
+    code: 'target-not-ours',
+    class: 'conflict',
+    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
+    remedy:
+      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
+    detail: { ref },
+  })

@@ -1,0 +1,78 @@
+import { readClock } from '../../../db/queries/fleet/read-clock.ts'
+import { again } from '../../platforms/ports/again.ts'
+import type { GuestView } from '../../platforms/ports/guest.ts'
+import { isUnsupported } from '../../platforms/ports/platform-error.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import { type CopyTask, callOf, sourceOf } from '../copy/copy-task.ts'
+import { sourceGone } from '../copy/source-snapshot.ts'
+import { type Journey, noteEntry } from '../entry/journey.ts'
+import { probedPorts } from '../entry/probed-ports.ts'
+
+/** What could be seen of a source before it was touched: what final-verify measures the target by. */
+export interface Baseline {
+  readonly taken_at: string
+  readonly power: 'on' | 'off' | 'suspended'
+  /** Null: the source was off, or cannot be asked. */
+  readonly guest: GuestView | null
+  /** Ports of the batch's probes that were looked at, and those of them that answered; null: could not be looked at. */
+  readonly asked_ports: readonly number[]
+  readonly open_ports: readonly number[] | null
+}
+
+/** Takes the baseline of an entry that has none, or one of other probes than its batch asks for by now. */
+export const takeBaseline = async (task: CopyTask): Promise<void> => {
+  const { journey } = task
+  const ports = [...probedPorts(journey).keys()]
+  if (!isWanted(journey, ports)) return
+  const { platform, name, ref } = sourceOf(task)
+  const call = callOf(task, `baseline-${journey.ctx.job.id}`)
+  const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
+  if (!seen.found) throw sourceGone(ref)
+  const on = seen.value.state === 'on'
+  const guest = on ? await orNull(() => guestOf(task)) : null
+  const open = on ? await orNull(() => openPortsOf(task, ports)) : null
+  await noteEntry(journey, async (tx) => {
+    const baseline: Baseline = {
+      taken_at: (await readClock(tx)).toISOString(),
+      power: seen.value.state,
+      guest,
+      asked_ports: ports,
+      open_ports: open,
+    }
+    return { baseline: { ...baseline } }
+  })
+}
+
+/** Once the source has been asked to go off there is nothing to be seen any more. */
+const isWanted = ({ entry: { baseline, sourceStoppedAt } }: Journey, ports: readonly number[]): boolean => {
+  if (baseline === null) return true
+  const asked = baseline.asked_ports as readonly number[] | undefined
+  return sourceStoppedAt === null && JSON.stringify(asked) !== JSON.stringify(ports)
+}
+
+/** A platform that cannot look at all is no obstacle; one that does not answer now is asked again later. */
+const orNull = async <Value>(look: () => Promise<Value>): Promise<Value | null> => {
+  try {
+    return await look()
+  } catch (error) {
+    if (isUnsupported(error)) return null
+    throw error
+  }
+}
+
+const guestOf = async (task: CopyTask): Promise<GuestView | null> => {
+  const { platform, name, ref } = sourceOf(task)
+  const call = callOf(task, 'guest')
+  const found = await again(call, () => portOf(platform, 'guest').guest(call, ref), { of: name })
+  return found.found ? found.value : null
+}
+
+const openPortsOf = async (task: CopyTask, ports: readonly number[]): Promise<readonly number[] | null> => {
+  if (ports.length === 0) return []
+  const { platform, name, ref } = sourceOf(task)
+  const call = callOf(task, 'ports')
+  const found = await again(call, () => portOf(platform, 'guest').openPorts(call, ref, ports), {
+    of: name,
+  })
+  return found.found ? found.value : null
+}

@@ -1,0 +1,284 @@
+import type { Tx } from '../../../db/client.ts'
+import { freezeInstances, thawInstance } from '../../../db/queries/batches/freeze-instances.ts'
+import {
+  deleteEntry,
+  type EntryAtWork,
+  type EntryChange,
+  writeEntry,
+} from '../../../db/queries/entries/entry-rows.ts'
+import { insertAuditEvent } from '../../../db/queries/events/insert-audit-event.ts'
+import { findInstanceById } from '../../../db/queries/instances/find-instance.ts'
+import { applyOverrides } from '../../domain/inventory/overrides.ts'
+import { endsRunning } from '../../domain/migration/batch/start-batch.ts'
+import {
+  type EntryPlace,
+  type EntryStage,
+  type EntryState,
+  hasEnded,
+  isCommitted,
+} from '../../domain/migration/entry/entry.ts'
+import type { EntryJobKind, Reason } from '../../domain/migration/entry/entry-facts.ts'
+import { applyEntryEvent, type EntryEvent, type EntryRule } from '../../domain/migration/entry/entry-table.ts'
+import { DroverError } from '../../errors.ts'
+import { adoptPending } from '../../inventory/sync/adopt-pending.ts'
+import { enqueue, type NewJob } from '../../ledger/jobs/enqueue.ts'
+import { oweMachine } from '../target/clean-up.ts'
+import { entryDependsOn } from './hangs-on.ts'
+
+export interface BatchOfEntry {
+  readonly id: string
+  readonly name: string
+}
+
+export interface EntryStep {
+  readonly event: EntryEvent
+  readonly reason: Reason
+  readonly by: string
+  readonly force?: boolean
+  /** A cancel that takes the target away, too. */
+  readonly cleanup?: boolean
+  readonly tries?: number
+  /** Nobody looks before; undefined: at once. */
+  readonly lookAt?: Date
+  /** The job that stays at it; none given: nobody does. */
+  readonly jobId?: string | null
+  readonly change?: EntryChange
+}
+
+export const placeOf = (entry: Pick<EntryAtWork, 'state' | 'stage'>): EntryPlace => ({
+  state: entry.state as EntryState,
+  stage: entry.stage as EntryStage,
+})
+
+/** An entry that stays where it is, as it is written: what a writer does not name is as it was. */
+export const asItIs = (entry: EntryAtWork) => ({
+  id: entry.id,
+  reason: entry.reason,
+  message: entry.message,
+  tries: entry.tries,
+  jobId: entry.jobId,
+})
+
+/**
+ * The only way an entry moves: asks the table, writes the row and the event, and sends whoever puts right what the
+ * transition leaves outside. The caller holds the entry's lock. Throws when the table says no.
+ */
+export const moveEntry = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  step: EntryStep,
+): Promise<EntryPlace | undefined> => {
+  const from = placeOf(entry)
+  const answer = applyEntryEvent(from, step.event, step.force === undefined ? {} : { force: step.force })
+  if (!answer.allowed) throw refusedStep(entry, step.event, answer.why)
+  const { rule, to } = answer
+  if (!isBlockedAsBefore(entry, step)) await tellOf(tx, entry, { from, to, step })
+  const withdrawal = withdrawalOf(entry, rule, step)
+  if (!to && !withdrawal) {
+    await thawInstance(tx, entry.instanceId)
+    await deleteEntry(tx, entry.id)
+    return undefined
+  }
+  // A reset that has to put something right first takes the entry away when that is done.
+  const place = to ?? rule.leavesAs ?? from
+  const jobId = withdrawal ? await send(tx, batch, entry, withdrawal) : (step.jobId ?? null)
+  await writeEntry(tx, {
+    id: entry.id,
+    step: { from, event: step.event },
+    reason: step.reason.code,
+    message: step.reason.message,
+    tries: step.tries ?? 0,
+    jobId,
+    lookAt: step.lookAt,
+    change: {
+      ...leaving(entry, place, from),
+      ...(await followRecord(tx, batch, entry, step.event)),
+      ...wishAfter(step.event, to),
+      ...step.change,
+      ...(step.event === 'block' ? { reasons: reasonsOf(step) } : {}),
+    },
+  })
+  // A sync meanwhile would take for the instance's own what is only off on our account.
+  if (to && hasEnded(place.state) && place.state !== 'error' && !withdrawal)
+    await thawInstance(tx, entry.instanceId)
+  return to
+}
+
+/** All that blocks an entry; a job that failed has one reason. */
+const reasonsOf = ({ change, reason }: EntryStep): readonly Readonly<Record<string, unknown>>[] => {
+  const given = change?.reasons ?? []
+  return given.length > 0 ? given : [{ ...reason }]
+}
+
+/** It is looked at again and again: that nothing has become better is no news, nor is another number of free bytes. */
+const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
+  const told = (reasons: readonly Readonly<Record<string, unknown>>[]) =>
+    JSON.stringify(reasons.map(({ code, message }) => [code, String(message).replace(/ \d+(?=[ .,])/g, '')]))
+  return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
+}
+
+/** A wish is over when it is done. What a job does meanwhile leaves it standing. */
+const wishAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
+  if (!to) return { intent: { verb: 'reset', force: true, begun: true } }
+  return ['cancel', 'retry', 'resolve', 'reset'].includes(event) ? { intent: null } : {}
+}
+
+/**
+ * A blocked entry's instance goes on being synced, so that its restriction can heal; one that may go on is frozen as
+ * it is known at that moment.
+ */
+const followRecord = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  event: EntryEvent,
+): Promise<EntryChange> => {
+  if (event === 'block') await thawInstance(tx, entry.instanceId)
+  const begins =
+    event === 'unblock' || event === 'retry' || (event === 'resolve' && entry.stage === 'background')
+  if (!begins) return {}
+  await freezeInstances(tx, { ids: [entry.instanceId], by: `batch/${batch.name}` })
+  const instance = await findInstanceById(tx, entry.instanceId)
+  if (!instance) return {}
+  const again = event === 'retry'
+  // Who tries it again or lets it through takes what has changed since, and is told what of it does not fit. One that
+  // is unblocked was placed by the record as it is.
+  const known = event === 'unblock' ? instance.facts : await adoptPending(tx, instance)
+  const facts = applyOverrides(known, instance.overrides)
+  // It ends as it was when its batch began: by now it may be off on our account.
+  const running = again ? entry.facts.running === true : facts.running
+  return {
+    facts: { ...facts, running },
+    running: endsRunning(running, instance.overrides),
+    ...(again ? { baseline: null } : {}),
+  }
+}
+
+/**
+ * Windows and constraints are held from when a cutover is sent for, and only as long as it may go on; a constraint also
+ * until a source that we switched off runs again, because it says how many may be off at once.
+ */
+const leaving = (entry: EntryAtWork, to: EntryPlace, from: EntryPlace): EntryChange => {
+  if (!hasEnded(to.state) && !(isCommitted(from) && !isCommitted(to))) return {}
+  const staysOff = entry.sourceStoppedAt !== null && to.state !== 'finished'
+  return { windowId: null, ...(staysOff ? {} : { constraintName: null }) }
+}
+
+interface Withdrawal {
+  readonly source: 'keep' | 'start' | 'start-any'
+  readonly target: 'keep' | 'destroy'
+}
+
+const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Withdrawal | undefined => {
+  const owed = rule.source === 'start' && entry.sourceStoppedAt !== null
+  const source = owed ? (personDecided(entry, step) ? 'start-any' : 'start') : 'keep'
+  const wanted = rule.target === 'destroy' || (rule.target === 'asked' && step.cleanup === true)
+  const target = wanted && (entry.machineRef !== null || entry.placement !== null) ? 'destroy' : 'keep'
+  return source === 'keep' && target === 'keep' ? undefined : { source, target }
+}
+
+/** Whatever machine the source is by now, a person has said that it is to run: by giving it up, or when they were asked. */
+const personDecided = (entry: EntryAtWork, { event }: EntryStep): boolean =>
+  event === 'cancel' || event === 'reset' || (entry.state === 'error' && entry.reason.startsWith('identity-'))
+
+/** Its source is off, or is about to be: it goes before what has not begun, and behind what puts right. */
+export const committedPriority = 40
+/** Putting right goes before all other work. */
+const withdrawPriority = 50
+
+export interface EntryWork {
+  readonly kind: EntryJobKind
+  /** The entry's source is off on our account. */
+  readonly committed?: boolean
+  readonly payload?: Record<string, unknown>
+  readonly tokens?: readonly string[]
+  /** Of a withdrawal: it is wanted now, and not an earlier one tried again. */
+  readonly anew?: boolean
+}
+
+/** A job of an entry's journey, as it is sent. */
+export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryWork): NewJob => ({
+  kind: work.kind,
+  payload: { batch: batch.name, entry_id: entryId, ...work.payload },
+  subject: { type: 'entry', id: entryId },
+  // A batch that is stopped still puts right what it left: its pause must not hold that back.
+  lane: `${work.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
+  ...(work.tokens ? { tokens: work.tokens } : {}),
+  priority: priorityOf(work),
+  createdBy: `batch/${batch.name}`,
+})
+
+const priorityOf = ({ kind, committed = kind === 'final-verify' }: EntryWork): number =>
+  kind === 'withdraw-entry' ? withdrawPriority : committed ? committedPriority : 0
+
+/** Sends a job to the entry: it is the one at it from now on. */
+export const sendJob = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: Pick<EntryAtWork, 'id'>,
+  work: EntryWork,
+): Promise<string> => {
+  const [sent] = await enqueue(tx, [jobOfEntry(batch, entry.id, work)])
+  if (!sent) throw new Error('A job was sent but not stored.')
+  if (work.kind === 'withdraw-entry' && work.payload?.target === 'destroy')
+    await oweMachine(tx, {
+      entryId: entry.id,
+      jobId: sent.id,
+      anew: work.anew === true,
+      actor: `batch/${batch.name}`,
+    })
+  return sent.id
+}
+
+const send = async (
+  tx: Tx,
+  batch: BatchOfEntry,
+  entry: EntryAtWork,
+  withdrawal: Withdrawal,
+): Promise<string> => {
+  const tokens = await entryDependsOn(tx, entry)
+  const anew = !(entry.intent?.verb === 'reset' && entry.intent.begun === true)
+  return sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, tokens, anew })
+}
+
+const tellOf = async (
+  tx: Tx,
+  entry: EntryAtWork,
+  told: { readonly from: EntryPlace; readonly to: EntryPlace | undefined; readonly step: EntryStep },
+): Promise<void> => {
+  const { from, to, step } = told
+  await insertAuditEvent(tx, {
+    type: `entry.${step.event}`,
+    subject: { type: 'entry', id: entry.id },
+    actor: step.by,
+    from: from.state,
+    to: to?.state ?? 'gone',
+    reason: step.reason.message,
+    detail: {
+      code: step.reason.code,
+      stage: to?.stage ?? from.stage,
+      batch_id: entry.batchId,
+      instance_id: entry.instanceId,
+    },
+  })
+}
+
+const refusedStep = (
+  entry: EntryAtWork,
+  event: EntryEvent,
+  why: 'not-from-here' | 'needs-force',
+): DroverError =>
+  new DroverError({
+    code: why === 'needs-force' ? 'entry-needs-force' : 'entry-not-from-here',
+    class: 'conflict',
+    message:
+      why === 'needs-force'
+        ? `The entry is ${entry.state}: "${event}" throws away what was done, and needs force.`
+        : `The entry is ${entry.state}: "${event}" is not possible from there.`,
+    remedy:
+      why === 'needs-force'
+        ? 'Say force when that is what you want.'
+        : 'Look at the entry: it lists what is possible.',
+    detail: { state: entry.state, stage: entry.stage, event },
+  })

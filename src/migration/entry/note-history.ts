@@ -1,0 +1,16 @@
+import type { Tx } from '../../../db/client.ts'
+import { insertEntryHistory } from '../../../db/queries/entries/insert-entry-history.ts'
+import type { HistoryPhase } from '../../domain/migration/schedule/plan-forecast.ts'
+import type { Journey } from './journey.ts'
+
+/** Keeps how long a part of a journey took; one that was cut on the way tells nothing. */
+export const noteHistory = async (
+  tx: Tx,
+  { entry, source, target }: Journey,
+  took: { readonly phase: HistoryPhase; readonly bytes: number; readonly tookMs: number | null },
+): Promise<void> => {
+  const targetId = target?.id ?? entry.targetId
+  if (took.tookMs === null || targetId === null) return
+  const { phase, bytes, tookMs } = took
+  await insertEntryHistory(tx, { sourceId: source.id, targetId, phase, bytes, tookMs: Math.max(0, tookMs) })
+}

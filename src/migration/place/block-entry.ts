@@ -1,0 +1,63 @@
+import type { Tx } from '../../../db/client.ts'
+import { findOpenEffects, settleEffect } from '../../../db/queries/effects/effects.ts'
+import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entries/entry-rows.ts'
+import { pauseMs, type Reason } from '../../domain/migration/entry/entry-facts.ts'
+import { explainReason } from '../../domain/migration/entry/reasons.ts'
+import type { RecordedError } from '../../errors.ts'
+import { actorOf, type DomainChange } from '../../ledger/job.ts'
+import { moveEntry } from '../entry/apply-entry.ts'
+import { type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+
+/** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
+export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    await block(tx, journey, entry, reasons)
+  })
+
+const block = async (
+  tx: Tx,
+  { batch, ctx }: Journey,
+  entry: EntryAtWork,
+  reasons: readonly Reason[],
+): Promise<void> => {
+  const [first] = reasons
+  if (!first) throw new Error('An entry is blocked for a reason.')
+  const tries = entry.tries + 1
+  await moveEntry(tx, batch.row, entry, {
+    event: 'block',
+    reason: first,
+    by: actorOf(ctx),
+    tries,
+    lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
+    // The error tells a try that failed from a restriction: what it failed at, other settings may mend.
+    change: { reasons: reasons.map((reason) => ({ ...reason })), error: failureOf(first) },
+  })
+}
+
+const failureOf = ({ code, message }: Reason): RecordedError => ({
+  code,
+  class: 'config',
+  message,
+  remedy: explainReason({ code, state: 'blocked' }).remedy,
+})
+
+/** The target refused before it made anything: back to where it waits, with the reason. */
+export const putBack = (journey: Journey, why: Reason): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    const { batch, ctx } = journey
+    for (const { id } of await findOpenEffects(tx, ctx.job.id))
+      await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
+    // Nothing is there to be taken away, so nobody is sent to do it.
+    const empty = { ...entry, placement: null, machineRef: null }
+    await moveEntry(tx, batch.row, empty, {
+      event: 'create-put-off',
+      reason: why,
+      by: actorOf(ctx),
+      jobId: ctx.job.id,
+      tries: entry.tries,
+      change: { placement: null, machineRef: null },
+    })
+    const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
+    if (!waiting) throw movedOn(entry.id)
+    await block(tx, journey, waiting, [why])
+  })

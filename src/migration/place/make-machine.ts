@@ -1,0 +1,85 @@
+import { countMachineDebts, replaceEntryDisks } from '../../../db/queries/entries/placing-entries.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { isCopied } from '../../domain/inventory/copy-way.ts'
+import type { Placement } from '../../domain/migration/place/placement.ts'
+import { actorOf, type DomainChange } from '../../ledger/job.ts'
+import type { NewMachine } from '../../platforms/ports/machines.ts'
+import { moveEntry } from '../entry/apply-entry.ts'
+import { type Journey, leaveJourney } from '../entry/journey.ts'
+import { ownerOfEntry } from '../target/ownership.ts'
+import { type MadeMachine, machineKind, makeTargetMachine } from '../target/target-machine.ts'
+import { nicsOf } from './place.ts'
+
+/** The machine as the copy needs it: everything that only matters when it runs is fitted at the cutover. */
+export const newMachineOf = async (
+  { ctx, entry, facts, batch }: Journey,
+  placement: Placement,
+  hostRef: string,
+): Promise<NewMachine> => ({
+  machineName: facts.target_name,
+  project: placement.project,
+  host: hostRef,
+  folder: '',
+  cpus: facts.cpus,
+  memory: facts.memory,
+  uuid: facts.uuid || entry.id,
+  legacyBoot: facts.legacy_boot,
+  secureBoot: facts.secure_boot,
+  nics: nicsOf(placement, facts, batch.defaults.migration_network, entry.id).nics,
+  disks: facts.disks.filter(isCopied).map(({ key, capacity }) => ({
+    key,
+    capacity,
+    pool: (Object.hasOwn(placement.pools, key) ? placement.pools[key] : undefined) ?? '',
+  })),
+  owner: await ownerOfEntry(ctx.db, entry.id),
+})
+
+/** Whether an earlier job's machine is still to be taken away: it must not be taken over meanwhile. */
+export const hasMachineDebts = async ({ ctx, entry }: Journey): Promise<boolean> =>
+  (await countMachineDebts(ctx.db, {
+    entryId: entry.id,
+    effectKind: machineKind,
+    jobId: ctx.job.id,
+  })) > 0
+
+/** Makes the machine of a placed entry on its target. */
+export const makeMachine = (
+  journey: Journey,
+  on: { readonly site: SiteRow; readonly machine: NewMachine },
+): Promise<MadeMachine> => {
+  const { ctx, entry } = journey
+  return ctx.usePlatform(on.site, (platform) =>
+    makeTargetMachine({
+      ctx,
+      platform,
+      site: on.site,
+      entryId: entry.id,
+      known: entry.targetId === on.site.id ? entry.machineRef : null,
+      machine: on.machine,
+    }),
+  )
+}
+
+/** The machine is there: its ref and disks are recorded, and the copy can begin. */
+export const recordMachine = (journey: Journey, made: MadeMachine, site: SiteRow): DomainChange =>
+  leaveJourney(journey, async (tx, entry) => {
+    const { ctx, batch, facts } = journey
+    if (!made.kept) await replaceEntryDisks(tx, entry.id, disksOf(facts.disks, made))
+    await moveEntry(tx, batch.row, entry, {
+      event: 'created',
+      reason: { code: 'created', message: `Its machine is ${made.ref} on ${site.name}.` },
+      by: actorOf(ctx),
+      change: {
+        machineRef: made.ref,
+        targetId: site.id,
+        reasons: [],
+        error: null,
+        ...(made.kept ? {} : { syncedAt: null }),
+      },
+    })
+  })
+
+const disksOf = (disks: Journey['facts']['disks'], made: MadeMachine) =>
+  disks
+    .filter(isCopied)
+    .map(({ key, capacity }) => ({ disk: key, targetDisk: made.disks.get(key) ?? key, capacity }))

@@ -1,8 +1,0 @@
-// Plain JavaScript: a thread of Node 20 cannot start from TypeScript, so it first learns to read it.
-import { enableTypeScript } from '../node-version.mjs'
-
-await enableTypeScript()
-const { checkScript } = await import('./placement/script-thread.ts')
-
-/** Looks at one placement script in this thread. */
-export default ({ input }) => checkScript(input)

@@ -1,0 +1,95 @@
+import { z } from 'zod'
+import type { Tx } from '../../../db/client.ts'
+import { settleEffect } from '../../../db/queries/effects/effects.ts'
+import { listEntryEffects } from '../../../db/queries/effects/entry-effects.ts'
+import { oweStops } from '../../../db/queries/entries/asked-source.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import { durationMs } from '../../domain/duration.ts'
+import { recordError } from '../../errors.ts'
+import { isUnderWay } from '../../ledger/ended-task.ts'
+import { actorOf, type JobCall } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/again.ts'
+import { type Platform, portOf } from '../../platforms/ports/ports.ts'
+import { storableJson } from '../../storable.ts'
+import type { Journey } from '../entry/journey.ts'
+import { mayStillGoOff, sourceStopKind, stopOf, stopsOf } from './source-stops.ts'
+import { sourceMayGoOff } from './watch-source.ts'
+
+/** The part of a withdrawal that starts the source. */
+export const sourceStartPart = 'source-on'
+
+interface StopWait {
+  readonly type: 'wait'
+  readonly forMs: number
+  readonly forWhat: string
+}
+
+const lookMs = 2_000
+const callMs = 60_000
+
+const callOf = ({ ctx }: Journey): JobCall => ({
+  signal: ctx.signal,
+  clock: ctx.clock,
+  timeoutMs: callMs,
+  name: `${ctx.job.id}/stops`,
+})
+
+/**
+ * A source that was asked to go off and runs is not back yet: it is about to go. When it has gone, it is known what is
+ * left to do; when its guest has let its time go by, the question stays owed (see {@link findAskedStops}).
+ */
+export const awaitStop = async (journey: Journey, platform: Platform): Promise<StopWait | undefined> => {
+  const { ctx, entry, facts, batch } = journey
+  // It was seen off, and has been started since.
+  if (ctx.checkpointed?.[sourceStartPart] !== undefined) return undefined
+  const power = portOf(platform, 'power')
+  const call = callOf(journey)
+  const stops = await stopsOf(ctx.db, entry.id)
+  if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
+    return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
+  const seen = await again(call, () => power.power(call, facts.ref))
+  if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
+  const waitedMs = Number(ctx.checkpointed?.waited_for_stop_ms ?? 0)
+  if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
+  await ctx.checkpoint({ ...ctx.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
+  return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
+}
+
+/** What the entry asked of its source's guest: what may still come about, and what is over since it was started anew. */
+export interface AskedStops {
+  readonly owed: readonly EffectRow[]
+  readonly over: readonly EffectRow[]
+}
+
+/** Looked at when the source has been given back. A look that fails throws. */
+export const findAskedStops = async (journey: Journey, platform: Platform): Promise<AskedStops> => {
+  const { ctx, entry, facts } = journey
+  const effects = await listEntryEffects(ctx.db, { entryId: entry.id, kind: sourceStopKind })
+  if (hasStarted(ctx.checkpointed?.[sourceStartPart])) {
+    // Where runs cannot be told apart, nobody could tell later that this one is another.
+    const over = effects.filter((effect) => effect.state === 'debt' && stopOf(effect).guestRun === '')
+    return { owed: [], over }
+  }
+  const call = callOf(journey)
+  const seen = await again(call, () => portOf(platform, 'power').power(call, facts.ref))
+  const owed = effects.filter((effect) => seen.found && mayStillGoOff(seen.value, [stopOf(effect)]))
+  return { owed, over: [] }
+}
+
+const storedStart = z.object({ steps: z.array(z.string()) })
+
+const hasStarted = (stored: unknown): boolean => {
+  const parsed = storedStart.safeParse(stored)
+  return parsed.success && parsed.data.steps.includes('start')
+}
+
+/** What may still come about is owed on, without the entry: nobody else would know why the source went off. */
+export const keepAskedStops = async (tx: Tx, journey: Journey, { owed, over }: AskedStops): Promise<void> => {
+  const { ctx, facts } = journey
+  const actor = actorOf(ctx)
+  for (const { id, createdAt } of owed) {
+    const error = storableJson(recordError(sourceMayGoOff(facts.name, facts.ref, createdAt)))
+    await oweStops(tx, { ids: [id], error, actor })
+  }
+  for (const { id } of over) await settleEffect(tx, { id, actor, outcome: 'undone' })
+}

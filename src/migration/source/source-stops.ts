@@ -1,0 +1,77 @@
+import { z } from 'zod'
+import type { Queryable } from '../../../db/client.ts'
+import { listEntryEffects } from '../../../db/queries/effects/entry-effects.ts'
+import type { EffectRow } from '../../../db/schema/effect.ts'
+import { durationMs } from '../../domain/duration.ts'
+import { type Begun, begunBy } from '../../ledger/ended-task.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import type { Journey } from '../entry/journey.ts'
+
+/** Effects of this kind are sources that we switched off. */
+export const sourceStopKind = 'source-stop'
+
+const undoSchema = z.object({
+  entry_id: z.string(),
+  /** When the source was asked to go off: tells this stop from a later one. */
+  stopped_at: z.string(),
+  source_id: z.string(),
+  ref: z.string(),
+  uuid: z.string(),
+  target_id: z.string().nullable(),
+  machine_ref: z.string().nullable(),
+  /** How long a guest may take to go down. */
+  limit_ms: z.number(),
+  /** The entry goes on without its source: the end of the job alone does not start it. */
+  stays: z.boolean(),
+  /** What was asked of which run of the machine; an empty id: the platform does not tell runs apart. */
+  step: z.string().optional(),
+  boot_id: z.string().optional(),
+})
+export type SourceStopUndo = z.infer<typeof undoSchema>
+
+/** What an effect of this kind says of the stop. */
+export const readSourceStop = ({ undo }: Pick<EffectRow, 'undo'>): SourceStopUndo => undoSchema.parse(undo)
+
+/** What starts the source again when the job ends before its time, as data. */
+export const sourceStopUndo = (
+  { entry, facts, source, target, batch }: Journey,
+  { stays }: { readonly stays: boolean },
+) => ({
+  kind: sourceStopKind,
+  with: {
+    entry_id: entry.id,
+    stopped_at: entry.sourceStoppedAt?.toISOString() ?? '',
+    source_id: source.id,
+    ref: facts.ref,
+    uuid: facts.uuid,
+    target_id: target?.id ?? null,
+    machine_ref: entry.machineRef,
+    limit_ms: durationMs(batch.config.guest_shutdown_limit),
+    stays,
+  } satisfies SourceStopUndo,
+})
+
+/** A source's stop that was asked for. */
+export interface AskedStop extends Begun {
+  /** The run that a guest was asked to end; undefined: nobody asked the guest. Empty: any. */
+  readonly guestRun: string | undefined
+}
+
+/** The stop that an effect of this kind asked for. */
+export const stopOf = (effect: EffectRow): AskedStop => {
+  const { step, boot_id: run } = readSourceStop(effect)
+  return { ...begunBy(effect), guestRun: step === 'shutdown' ? (run ?? '') : undefined }
+}
+
+/** Every stop of an entry's source that was ever asked for, but for those that have been undone. */
+export const stopsOf = async (db: Queryable, entryId: string): Promise<AskedStop[]> =>
+  (await listEntryEffects(db, { entryId, kind: sourceStopKind })).flatMap((effect) => {
+    const { stays } = readSourceStop(effect)
+    if (effect.state === 'undone' && !stays) return []
+    return [stopOf(effect)]
+  })
+
+/** Whether a guest that was asked to go down may still do so: what runs is the run that was asked. */
+export const mayStillGoOff = (seen: PowerFacts, stops: readonly AskedStop[]): boolean =>
+  seen.state === 'on' &&
+  stops.some(({ guestRun: run }) => run === '' || (run !== undefined && ['', run].includes(seen.boot_id)))

@@ -1,0 +1,96 @@
+import { z } from 'zod'
+import type { Queryable, Tx } from '../../../db/client.ts'
+import { findCleanUps, findMachineNeed, oweCleanUp } from '../../../db/queries/effects/clean-ups.ts'
+import { settleEffect } from '../../../db/queries/effects/effects.ts'
+import { isVouchedFor } from '../../../db/queries/entries/is-vouched-for.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { crashPoint } from '../../crash-point.ts'
+import { whoNeedsMachine } from '../../domain/migration/entry/clean-up.ts'
+import { DroverError } from '../../errors.ts'
+import type { Undoer } from '../../ledger/job.ts'
+import { entryTag, ownMachines } from './own-target.ts'
+import { removeOwned } from './target-machine.ts'
+
+/**
+ * Effects of this kind are machines of ours that are to be taken away. Each is a debt from before the target is first
+ * asked until the machine is proved to be gone: what is left behind is known also while nobody can look.
+ */
+export const cleanUpKind = 'target-clean-up'
+
+const undoSchema = z.object({
+  entry_id: z.string(),
+  site_id: z.string(),
+  machine_ref: z.string().nullable(),
+})
+
+/** Owes it for the job that is to do it. `anew`: also where a person had taken over what was left. */
+export const oweMachine = (
+  tx: Tx,
+  asked: {
+    readonly entryId: string
+    readonly jobId: string
+    readonly anew: boolean
+    readonly actor: string
+  },
+): Promise<void> => oweCleanUp(tx, { kind: cleanUpKind, ...asked })
+
+/** Whether a person has taken over what an entry left on its target: then nobody takes it away. */
+export const isTakenOver = async (db: Queryable, entryId: string): Promise<boolean> => {
+  const found = await findCleanUps(db, { kind: cleanUpKind, entryId })
+  return found.at(-1)?.state === 'waived'
+}
+
+/** Nothing of the entry is on its target any more. */
+export const settleCleanUps = async (
+  tx: Tx,
+  { entryId, actor }: { readonly entryId: string; readonly actor: string },
+): Promise<void> => {
+  for (const { id, state } of await findCleanUps(tx, { kind: cleanUpKind, entryId }))
+    if (state === 'debt') await settleEffect(tx, { id, actor, outcome: 'undone' })
+}
+
+const callMs = 50_000
+
+/**
+ * Takes a machine away whose withdrawal has ended without it, and whose entry may be gone. Judged now: an entry that goes
+ * on has its machine, and what was verified has taken over.
+ */
+export const undoCleanUp: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+  const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
+  const isOwed = async () => {
+    if (await isVouchedFor(db, entryId)) return false
+    const needs = whoNeedsMachine(await findMachineNeed(db, { entryId, siteId }))
+    if (needs === 'withdrawal') throw withdrawn(entryId)
+    return needs === 'nobody'
+  }
+  if (!(await isOwed())) return
+  const site = await loadSiteById(db, siteId)
+  if (!site) throw targetUnknown(siteId)
+  const call = { signal, clock, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
+  await usePlatform(site, async (platform) => {
+    for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
+      // Looks take their time: its entry may have been taken up again.
+      if (!(await isOwed())) return
+      crashPoint('undo-before-change')
+      await removeOwned(platform, call, { ref, owner: { [entryTag]: entryId }, confirm })
+    }
+  })
+}
+
+const withdrawn = (entryId: string): DroverError =>
+  new DroverError({
+    code: 'withdrawal-goes-on',
+    class: 'transient',
+    message: `The withdrawal of entry ${entryId} is tried again: it brings the source back first, then takes the machine away.`,
+    remedy: 'Look at the entry: its message says what the withdrawal fails at.',
+    detail: { entry_id: entryId },
+  })
+
+const targetUnknown = (id: string): DroverError =>
+  new DroverError({
+    code: 'target-unknown',
+    class: 'conflict',
+    message: `The target ${id} is not known any more: whether our machine is there cannot be told.`,
+    remedy: 'Add the target again, or look there and waive this effect.',
+    detail: { target_id: id },
+  })

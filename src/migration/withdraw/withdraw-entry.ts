@@ -1,0 +1,283 @@
+import { z } from 'zod'
+import type { Tx } from '../../../db/client.ts'
+import { thawInstance } from '../../../db/queries/batches/freeze-instances.ts'
+import { deleteEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
+import {
+  deleteEntry,
+  type EntryAtWork,
+  type EntryChange,
+  writeEntry,
+} from '../../../db/queries/entries/entry-rows.ts'
+import { insertAuditEvent } from '../../../db/queries/events/insert-audit-event.ts'
+import { lockMachinesAt, markMachinesGone } from '../../../db/queries/machines/machine-rows.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { crashPoint } from '../../crash-point.ts'
+import { DroverError } from '../../errors.ts'
+import { type PowerOutcome, powerMachine } from '../../inventory/power/power-machine.ts'
+import { requireMayStart } from '../../inventory/power/start-guard.ts'
+import { isUnderWay } from '../../ledger/ended-task.ts'
+import { actorOf, done, type JobCall, type JobContext, type Outcome, waitFor } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/again.ts'
+import { isAbsent } from '../../platforms/ports/platform-error.ts'
+import { type Platform, portOf } from '../../platforms/ports/ports.ts'
+import { removeSnapshots, snapshotPrefix } from '../copy/source-snapshot.ts'
+import { asItIs } from '../entry/apply-entry.ts'
+import { enterJourney, type Journey, leaveJourney } from '../entry/journey.ts'
+import {
+  type AskedStops,
+  awaitStop,
+  findAskedStops,
+  keepAskedStops,
+  sourceStartPart,
+} from '../source/asked-stops.ts'
+import { sameMachine, startOfSource } from '../source/give-back.ts'
+import { isTakenOver, oweMachine, settleCleanUps } from '../target/clean-up.ts'
+import { ownMachines, proveTargetOff, startsOf } from '../target/own-target.ts'
+
+export interface Orders {
+  readonly source: 'keep' | 'start' | 'start-any'
+  readonly target: 'keep' | 'destroy'
+}
+
+const targetUnknown = ({ id, machineRef }: EntryAtWork): DroverError =>
+  new DroverError({
+    code: 'target-unknown',
+    class: 'conflict',
+    message: `The target of entry ${id} is not known any more: whether our copy ${machineRef ?? ''} runs cannot be told.`,
+    remedy: 'Add the target again under its old name.',
+  })
+
+/** What became of the source. */
+type SourceEnd = 'kept' | 'started' | 'gone' | 'not-ours'
+type Waiting = Extract<PowerOutcome, { type: 'wait' }>
+
+const callMs = 60_000
+const taskMs = 600_000
+const powerMs = 300_000
+const lookMs = 2_000
+
+const noStops: AskedStops = { owed: [], over: [] }
+
+/** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
+export const withdrawEntry = async (ctx: JobContext, entryId: string, orders: Orders): Promise<Outcome> => {
+  const journey = await enterWithdrawal(ctx, entryId, orders)
+  const takenOver = orders.target === 'destroy' && (await isTakenOver(ctx.db, entryId))
+  // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
+  const own = takenOver
+    ? undefined
+    : await useTarget(journey, (platform, target) => ownOff(journey, platform, target))
+  if (own?.type === 'wait') return waitForPower(own)
+  const mayStart = async () => {
+    if (takenOver) await useTarget(journey, (platform) => proveOff(journey, platform))
+    await requireMayStart(ctx, startOfSource(journey))
+  }
+  const source = await ctx.usePlatform(journey.source, (platform) =>
+    leaveSource(journey, platform, { mayStart, orders }),
+  )
+  if (typeof source === 'object') return waitForPower(source)
+  const destroys = orders.target === 'destroy' && !takenOver
+  const machines = destroys ? await rememberOwn(ctx, own?.machines ?? []) : []
+  if (destroys)
+    await useTarget(journey, async (platform) => {
+      for (const machine of machines) await destroy(journey, platform, machine)
+    })
+  const snapshots = await ctx.usePlatform(journey.source, (platform) => dropSnapshots(journey, platform))
+  const asked =
+    source === 'started'
+      ? await ctx.usePlatform(journey.source, (at) => findAskedStops(journey, at))
+      : noStops
+  const result = { source, destroyed: machines, snapshots }
+  const gone = { targetId: journey.target?.id ?? journey.source.id, refs: machines }
+  return done(result, {
+    lock: (tx) => lockMachinesAt(tx, gone),
+    change: leaveJourney(journey, async (tx, entry) => {
+      await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(ctx) })
+      if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(ctx) })
+      await keepAskedStops(tx, journey, asked)
+      await settle(tx, ctx, entry, { orders, source, result })
+    }),
+  })
+}
+
+const waitForPower = ({ forWhat, forMs }: Waiting): Outcome =>
+  waitFor({ reason: 'power', detail: `Waits for ${forWhat}.`, forMs })
+
+/** What it is to take away is owed already, but where an older version has sent it. */
+const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Orders): Promise<Journey> => {
+  const owed = { entryId, jobId: ctx.job.id, anew: false, actor: actorOf(ctx) }
+  const journey = await enterJourney(ctx, entryId, async (tx) => {
+    if (target === 'destroy') await oweMachine(tx, owed)
+  })
+  const { machineRef, targetId } = journey.entry
+  if (!journey.target && (machineRef !== null || targetId !== null)) throw targetUnknown(journey.entry)
+  return journey
+}
+
+const storedMachines = z.array(z.string())
+
+/** With those that an earlier turn was about to destroy: one that is gone since is seen to be so, and recorded. */
+const rememberOwn = async (ctx: JobContext, machines: readonly string[]): Promise<readonly string[]> => {
+  const stored = storedMachines.safeParse(ctx.checkpointed?.machines)
+  const known = stored.success ? stored.data : []
+  const all = [...new Set([...known, ...machines])]
+  if (all.length > known.length) await ctx.checkpoint({ ...ctx.checkpointed, machines: all })
+  return all
+}
+
+/** An entry that was never placed has nothing on a target. */
+const useTarget = async <Result>(
+  { ctx, target }: Journey,
+  work: (platform: Platform, target: SiteRow) => Promise<Result>,
+): Promise<Result | undefined> =>
+  target ? ctx.usePlatform(target, (platform) => work(platform, target)) : undefined
+
+const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): JobCall => ({
+  signal: ctx.signal,
+  clock: ctx.clock,
+  timeoutMs,
+  name: `${ctx.job.id}/${name}`,
+})
+
+type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
+
+/** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
+const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Promise<OwnOff> => {
+  const { ctx, entry } = journey
+  const owned = { entryId: entry.id, machineRef: entry.machineRef }
+  const call = callOf(journey, 'own')
+  const machines = await ownMachines(platform, call, owned)
+  const begun = await startsOf(ctx.db, entry.id)
+  for (const ref of machines) {
+    // Off, and about to run.
+    if (await isUnderWay(portOf(platform, 'power'), call, { machine: ref, begun }))
+      return { type: 'wait', forMs: lookMs, forWhat: 'a start of our copy that the target is still at' }
+    const outcome = await powerMachine({
+      ctx,
+      site: target,
+      platform,
+      ref,
+      asked: { verb: 'stop', force: true, timeoutMs: powerMs },
+      mayStart: 'never',
+      part: `off-${ref}`,
+      undo: null,
+    })
+    if (outcome.type === 'wait') return outcome
+  }
+  return { type: 'off', machines }
+}
+
+const proveOff = async (journey: Journey, platform: Platform): Promise<void> => {
+  const { ctx, entry } = journey
+  const owned = { entryId: entry.id, machineRef: entry.machineRef }
+  const confirm = () => ctx.confirm()
+  const starts = await startsOf(ctx.db, entry.id)
+  await proveTargetOff(platform, callOf(journey, 'prove-off', powerMs), owned, { starts, confirm })
+}
+
+/**
+ * Starts the source when it is ours to start. Unless a person has given the entry up it must still be the machine that
+ * we switched off: until then the start stays owed.
+ */
+const leaveSource = async (
+  journey: Journey,
+  platform: Platform,
+  { mayStart, orders }: { readonly mayStart: () => Promise<void>; readonly orders: Orders },
+): Promise<SourceEnd | Waiting> => {
+  const { ctx, entry, source, facts } = journey
+  if (orders.source === 'keep') return 'kept'
+  if (entry.sourceStoppedAt === null) return 'not-ours'
+  const asked = { ref: facts.ref, uuid: orders.source === 'start-any' ? null : facts.uuid }
+  if ((await sameMachine(platform, callOf(journey, 'identity'), asked)) === 'gone') return 'gone'
+  const waits = await awaitStop(journey, platform)
+  if (waits) return waits
+  const outcome = await powerMachine({
+    ctx,
+    site: source,
+    platform,
+    ref: facts.ref,
+    asked: { verb: 'start', force: false, timeoutMs: powerMs },
+    mayStart,
+    part: sourceStartPart,
+    undo: null,
+  })
+  return outcome.type === 'wait' ? outcome : 'started'
+}
+
+/** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */
+const destroy = async (journey: Journey, platform: Platform, machine: string): Promise<void> => {
+  const { ctx, entry } = journey
+  const machines = portOf(platform, 'machines')
+  const call = callOf(journey, `destroy/${machine}/${ctx.job.leaseEpoch}`, taskMs)
+  const owned = { entryId: entry.id, machineRef: machine }
+  if (!(await ownMachines(platform, call, owned)).includes(machine)) return
+  crashPoint('before-effect')
+  // The look has taken its time.
+  ctx.confirm()
+  try {
+    const handle = await again(call, () => machines.destroy(call, machine))
+    await handle.wait(call)
+  } catch (error) {
+    if (!isAbsent(error)) throw error
+  }
+  crashPoint('after-effect')
+}
+
+/** What its copies have left on the source: by the names that are an entry's own. */
+const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> => {
+  const prefix = snapshotPrefix(journey.entry.id)
+  return removeSnapshots(platform, {
+    machine: journey.facts.ref,
+    signal: journey.ctx.signal,
+    clock: journey.ctx.clock,
+    confirm: () => journey.ctx.confirm(),
+    called: `${journey.ctx.job.id}/drop/${journey.ctx.job.leaseEpoch}`,
+    isOurs: ({ name }) => name.startsWith(prefix),
+  })
+}
+
+/** What the entry is after it: nobody's, and gone when that was what a person wanted. */
+const settle = async (
+  tx: Tx,
+  ctx: JobContext,
+  entry: EntryAtWork,
+  end: {
+    readonly orders: Orders
+    readonly source: SourceEnd
+    readonly result: Record<string, unknown>
+  },
+): Promise<void> => {
+  const { orders, source, result } = end
+  await insertAuditEvent(tx, {
+    type: 'entry.withdrawn',
+    subject: { type: 'entry', id: entry.id },
+    actor: actorOf(ctx),
+    reason: told(source),
+    detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
+  })
+  if (orders.target === 'destroy') await deleteEntryDisks(tx, entry.id)
+  // A wish that came while this one worked may ask for more than this one was told: then another one follows.
+  const nothingLeft = orders.target === 'destroy' || (entry.machineRef === null && entry.placement === null)
+  if (entry.intent?.verb === 'reset' && nothingLeft) {
+    await thawInstance(tx, entry.instanceId)
+    await deleteEntry(tx, entry.id)
+    return
+  }
+  const change: EntryChange = {
+    // It runs on: what it answered before is no measure of what is copied next.
+    ...(orders.source === 'keep' ? {} : { sourceStoppedAt: null, constraintName: null, baseline: null }),
+    ...(orders.target === 'destroy'
+      ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
+      : {}),
+  }
+  await writeEntry(tx, { ...asItIs(entry), jobId: null, change })
+  // Held until now: its record is not to say that it is off when it was only off for us.
+  if (entry.state === 'canceled') await thawInstance(tx, entry.instanceId)
+}
+
+const told = (source: SourceEnd): string =>
+  ({
+    kept: 'The source was left as it is.',
+    started: 'The source runs again.',
+    gone: 'The source is gone, so it was not started.',
+    'not-ours': 'The source was not switched off by us, so it was left as it is.',
+  })[source]

@@ -1,0 +1,62 @@
+import type { Db, Tx } from '../../../db/client.ts'
+import { tryLockMachine } from '../../../db/queries/machines/machine-rows.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
+import { DroverError } from '../../errors.ts'
+import { nudge } from '../../ledger/jobs/nudge.ts'
+import type { Logger } from '../../process/log.ts'
+import { askOperation, type OperationAsk } from './ask-operation.ts'
+import { recordRefusal } from './record-refusal.ts'
+
+export interface RoundParts {
+  readonly db: Db
+  readonly log: Logger
+}
+
+/** What is wanted of a machine without anybody asking for it at this moment. Both are called under its lock. */
+export interface Wish<Wanted> {
+  /** Judged again; undefined: it is not wanted any more. */
+  readonly askFor: (tx: Tx, wanted: Wanted, machine: MachineRow) => Promise<OperationAsk | undefined>
+  /** It did not come about: the next try comes later. */
+  readonly rest: (tx: Tx, wanted: Wanted, machine: MachineRow) => Promise<void>
+}
+
+/** Asks for each, each by itself: no machine that is locked, refused or broken keeps another one from its turn. */
+export const askEach = async <Wanted extends { readonly machineId: string }>(
+  parts: RoundParts,
+  all: readonly Wanted[],
+  wish: Wish<Wanted>,
+): Promise<void> => {
+  for (const wanted of all) {
+    try {
+      await askOne(parts, wanted, wish)
+    } catch (error) {
+      parts.log.warn({ err: error, machine: wanted.machineId }, 'a machine could not be left to rest')
+    }
+  }
+  if (all.length > 0) nudge(parts.db)
+}
+
+const askOne = async <Wanted extends { readonly machineId: string }>(
+  { db, log }: RoundParts,
+  wanted: Wanted,
+  wish: Wish<Wanted>,
+): Promise<void> => {
+  const { machineId } = wanted
+  let asked: OperationAsk | undefined
+  try {
+    await db.begin(async (tx) => {
+      const machine = await tryLockMachine(tx, machineId)
+      if (!machine || machine === 'busy') return
+      asked = await wish.askFor(tx, wanted, machine)
+      if (asked) await askOperation(tx, asked)
+    })
+  } catch (error) {
+    // What is no refusal is a defect, or a database that is away.
+    if (asked && error instanceof DroverError) await recordRefusal(db, asked, error)
+    else log.warn({ err: error, machine: machineId }, 'an operation could not be asked for')
+    await db.begin(async (tx) => {
+      const machine = await tryLockMachine(tx, machineId)
+      if (machine && machine !== 'busy') await wish.rest(tx, wanted, machine)
+    })
+  }
+}

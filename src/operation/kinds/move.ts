@@ -1,0 +1,273 @@
+import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
+import { judgeMove, moveText } from '../../domain/operation/move/judge-move.ts'
+import { DroverError } from '../../errors.ts'
+import type { MoveHandle, MoveStatus } from '../../platforms/ports/hibernate.ts'
+import { PlatformError } from '../../platforms/ports/platform-error.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import type { PowerFacts } from '../../platforms/ports/power.ts'
+import { callOf, notForPhase, requirePower } from '../perform/look-at-machine.ts'
+import { note, outlast, patient } from '../perform/patient.ts'
+import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
+import { dropSlots, leaveLine, namedHost, seeHosts, takeHost } from './move-host.ts'
+import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
+import { operationMoveKind } from './move-undo.ts'
+
+const lookMs = 1_000
+
+/** While it has not begun: a host that would take the machine, and the slots of both. */
+const prepareMove = async (performance: Performance): Promise<PerformWait | { readonly type: 'ready' }> => {
+  const seen = await requirePower(performance)
+  if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
+  const plan = await planOf(performance, seen)
+  // Somebody else was quicker: there is nothing to wait for.
+  if (!isAt(seen, plan.from)) return { type: 'ready' }
+  return takeHost(performance, plan)
+}
+
+/** What was decided before, or where it all begins: kept from the first look on, so that it is known what has changed. */
+const planOf = async (performance: Performance, seen: PowerFacts): Promise<MovePlan> => {
+  const kept = readPlan(performance)
+  if (kept) return kept
+  // What an evacuation is to leave it may have left by now: nobody moves it on from there, let alone back.
+  const plan = newPlan(await nameOf(performance, performance.operation.leaves ?? seen.host), seen.boot_id)
+  await storePlan(performance, plan)
+  return plan
+}
+
+/** A host by both its names, as far as they are known. */
+const nameOf = async (performance: Performance, text: string): Promise<HostName> => {
+  const host = (await seeHosts(performance.ctx.db, performance)).find(
+    ({ ref, name }) => ref === text || name === text,
+  )
+  return host ? { ref: host.ref, name: host.name } : { ref: text, name: text }
+}
+
+const isAt = ({ host }: PowerFacts, { ref, name }: HostName): boolean => host === ref || host === name
+
+const performMove = async (performance: Performance): Promise<PerformWait | PerformDone> => {
+  const seen = await requirePower(performance)
+  const plan = await planOf(performance, seen)
+  const left = !isAt(seen, plan.from)
+  if (!plan.asked) {
+    if (left && !plan.refused) return arrived(performance, plan, seen)
+    if (!left && seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
+  }
+  if (!plan.to && !left) return elsewhere(performance, plan)
+  // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
+  const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
+  if (!plan.asked) await storePlan(performance, going)
+  const name = `${performance.ctx.job.id}/move${plan.failed > 0 ? `/${plan.failed}` : ''}`
+  const taskId = await ask(performance, going, name)
+  if (taskId === refused) return elsewhere(performance, { ...plan, asked: false, refused: true })
+  if (taskId === astray)
+    return { type: 'wait', reason: 'move-scheduling', detail: 'It is not where it was.', forMs: lookMs }
+  const trace = { name, machine: performance.machine.ref, ...(taskId === null ? {} : { taskId }) }
+  const found = await portOf(performance.platform, 'liveMove').findTask(callOf(performance, 'look'), trace)
+  return found.found ? follow(performance, going, found.value) : withoutTask(performance, going)
+}
+
+type Going = MovePlan & { readonly to: HostName }
+
+const refused = Symbol('refused')
+const astray = Symbol('astray')
+
+/**
+ * Begins the move once over all tries. Nothing has begun when it is `refused`: the host would not have it; or `astray`:
+ * the machine does not run, or not where it did.
+ */
+const ask = async (
+  performance: Performance,
+  plan: Going,
+  name: string,
+): Promise<string | null | typeof refused | typeof astray> => {
+  const { ctx, operation, machine, target, platform } = performance
+  const port = portOf(platform, 'liveMove')
+  try {
+    const { externalId } = await ctx.effect({
+      kind: operationMoveKind,
+      platform: target.name,
+      name,
+      undo: { target: target.name, ref: machine.ref, machine_id: machine.id },
+      observe: async () => {
+        const found = await port.findTask(callOf(performance, name), { name, machine: machine.ref })
+        if (found.found && (await found.value.status(callOf(performance, name))).state !== 'failed')
+          return { found: true, externalId: found.value.id }
+        return { found: !isAt(await requirePower(performance), plan.from) }
+      },
+      act: async () => {
+        // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
+        const call = { ...callOf(performance, name), signal: new AbortController().signal }
+        return {
+          externalId: (await port.move(call, machine.ref, { host: plan.to.ref, force: operation.force })).id,
+        }
+      },
+    })
+    return externalId
+  } catch (error) {
+    if (!(error instanceof PlatformError) || error.failure !== 'refused') throw error
+    await storePlan(performance, { ...plan, asked: false, refused: true })
+    if (error.code === 'platform-no-capacity') return refused
+    if (error.code === 'platform-wrong-state') return astray
+    throw error
+  }
+}
+
+const follow = async (
+  performance: Performance,
+  plan: Going,
+  handle: MoveHandle,
+): Promise<PerformWait | PerformDone> => {
+  const status = await handle.status(callOf(performance, 'look'))
+  if (status.state === 'succeeded') return arrived(performance, plan, await requirePower(performance))
+  if (status.state === 'failed') return afterFailure(performance, plan, status)
+  const { force, ranMs: atMs } = performance.operation
+  const verdict = judgeMove(plan.track, {
+    seen: status.move,
+    queued: status.state === 'queued',
+    force,
+    atMs,
+    lookMs,
+  })
+  const { reason, progress, pastReturn } = verdict
+  const detail = moveText({ seen: status.move, rate: verdict.rate }, plan.to.name)
+  // Thrown, it is aborted and its end awaited by the undo of what it began.
+  if (verdict.giveUp) throw gaveUp(performance, reason, detail)
+  await storePlan(performance, { ...plan, track: verdict.track })
+  if (pastReturn && !performance.operation.pastReturn)
+    await note(performance, { reason, message: detail, progress, pastReturn })
+  return { type: 'wait', reason, detail, forMs: lookMs, progress }
+}
+
+/** The platform says that it is done: the machine itself has to say so too. */
+const arrived = (performance: Performance, plan: MovePlan, seen: PowerFacts): PerformDone => {
+  if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}, on ${seen.host}`)
+  if (isAt(seen, plan.from)) throw stayed(performance, plan)
+  return {
+    type: 'done',
+    result: {
+      from: plan.from.name,
+      to: plan.to && isAt(seen, plan.to) ? plan.to.name : seen.host,
+      // By somebody else, while this one waited.
+      ...(plan.asked && !plan.refused ? {} : { by: 'somebody else' }),
+      ...(plan.bootId === '' || seen.boot_id === '' ? {} : { same_run: plan.bootId === seen.boot_id }),
+    },
+    machine: { power: seen.state, host: seen.host },
+  }
+}
+
+const stayed = ({ machine, target }: Performance, { from }: MovePlan): DroverError =>
+  new DroverError({
+    code: 'platform-fault',
+    class: 'transient',
+    message: `${target.name} says that ${machine.name} was moved, and it runs on ${from.name} still.`,
+    remedy: 'Nothing to do: it is looked at again.',
+  })
+
+/** The platform has lost its task: where the machine runs tells what came of it. */
+const withoutTask = async (performance: Performance, plan: Going): Promise<PerformWait | PerformDone> => {
+  const seen = await requirePower(performance)
+  if (!isAt(seen, plan.from)) return arrived(performance, plan, seen)
+  return again(performance, plan, 'The target has lost the task, and nothing has come of it')
+}
+
+const afterFailure = async (
+  performance: Performance,
+  plan: Going,
+  { error }: MoveStatus,
+): Promise<PerformWait | PerformDone> => {
+  const seen = await requirePower(performance)
+  // It may have failed after the machine had gone over.
+  if (seen.state === 'on' && !isAt(seen, plan.from)) return arrived(performance, plan, seen)
+  if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
+  if (error?.code === 'platform-aborted') throw abortedThere(performance, error)
+  if (error && error.class === 'permanent') throw error
+  return again(performance, plan, error?.message ?? 'The move failed, and the target does not say why.')
+}
+
+/** It failed where it was to go, and runs where it was: another host, or the same one after a while. */
+const again = async (performance: Performance, plan: Going, why: string): Promise<PerformWait> => {
+  const next = {
+    ...plan,
+    asked: false,
+    refused: false,
+    failed: plan.failed + 1,
+    spent: [...plan.spent, plan.to.ref],
+  }
+  await storePlan(performance, { ...next, to: namedHost(performance) === null ? null : plan.to })
+  const message = `The move to ${plan.to.name} failed: ${why.replace(/\.$/, '')}. It is tried again.`
+  await note(performance, { reason: 'move-scheduling', message, pastReturn: false })
+  const forMs = Math.min(30_000, lookMs * 2 ** Math.min(next.failed, 10))
+  return { type: 'wait', reason: 'move-scheduling', detail: message, forMs }
+}
+
+/** Another host than the one that was chosen, now that the move has begun: its slots are asked for first. */
+const elsewhere = async (performance: Performance, plan: MovePlan): Promise<PerformWait> => {
+  const spent = plan.to && namedHost(performance) === null ? [...plan.spent, plan.to.ref] : plan.spent
+  // From here on the one that refused is not asked any more, whatever happens before there is another.
+  const open = { ...plan, to: null, spent }
+  await storePlan(performance, open)
+  const taken = await takeHost(performance, open).catch(async (error: unknown) => {
+    await leaveLine(performance)
+    throw error
+  })
+  if (taken.type === 'wait') return taken
+  const detail = `To ${taken.plan.to?.name}: the target is asked again.`
+  return { type: 'wait', reason: 'move-scheduling', detail, forMs: lookMs }
+}
+
+const abortedThere = ({ machine }: Performance, cause: PlatformError): DroverError =>
+  new DroverError(
+    {
+      code: 'move-aborted' satisfies OperationReason,
+      class: 'permanent',
+      message: `${machine.name}: ${operationReasons['move-aborted'].title}. ${cause.message}`,
+      remedy: operationReasons['move-aborted'].remedy,
+    },
+    { cause },
+  )
+
+const gaveUp = ({ machine, operation }: Performance, reason: OperationReason, detail: string): DroverError =>
+  new DroverError({
+    code: reason,
+    class: 'permanent',
+    message: `${operation.kind} of ${machine.name}: ${operationReasons[reason].title}. ${detail}`,
+    remedy: operationReasons[reason].remedy,
+  })
+
+/** While a person moves the machine by hand, that is what is in the way. */
+const nameOther = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
+  if (!(thrown instanceof PlatformError) || thrown.code !== 'platform-busy') throw thrown
+  const { platform, machine, target } = performance
+  const moves = portOf(platform, 'liveMove')
+  const found = await moves.findTask(callOf(performance, 'look'), { machine: machine.ref })
+  if (!found.found) throw thrown
+  const seen = await found.value.status(callOf(performance, 'look')).catch(() => undefined)
+  if (seen?.state !== 'running' && seen?.state !== 'queued') throw thrown
+  const { title } = operationReasons['other-move']
+  const detail = `${title}: task ${seen.id} of ${target.name}, ${moveText({ seen: seen.move, rate: null }, 'another host')}`
+  return { type: 'wait', reason: 'other-move', detail, forMs: otherMs }
+}
+
+const otherMs = 2_000
+
+const patiently = patient(['live-move', 'power'], (performance) =>
+  performMove(performance).catch((error: unknown) => nameOther(performance, error)),
+)
+
+/** From a host to another, while the machine runs. */
+export const moveMachine: Performer = {
+  prepare: async (performance) => {
+    await patiently.prepare?.(performance)
+    const prepared = await prepareMove(performance)
+      .catch((error: unknown) => nameOther(performance, error))
+      .catch((error: unknown) => outlast(performance, error))
+    if (prepared.type === 'wait') {
+      const { reason, detail: message, progress = 0 } = prepared
+      // While it waits for anything else it takes nobody's slots.
+      if (reason !== 'awaiting-slot') await dropSlots(performance)
+      await note(performance, { reason, message, progress })
+    }
+    return prepared
+  },
+  perform: patiently.perform,
+}

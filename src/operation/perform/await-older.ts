@@ -1,0 +1,81 @@
+import type { Db, Queryable, Tx } from '../../../db/client.ts'
+import { findSettingRow } from '../../../db/queries/fleet/settings.ts'
+import { tryLockMachine } from '../../../db/queries/machines/machine-rows.ts'
+import {
+  findHealedMachines,
+  findLettingGo,
+  hastenDebts,
+  noteOlderKeepsOn,
+} from '../../../db/queries/operations/older-operations.ts'
+import { noteOperation } from '../../../db/queries/operations/operation-rows.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
+import { decideOlderWait, type OlderWait } from '../../domain/operation/kinds/older.ts'
+import { settingValue } from '../../domain/settings.ts'
+import { mergeWarnings } from '../../inventory/connection/warnings.ts'
+import type { Logger } from '../../process/log.ts'
+
+const boundSetting = 'older-keeps-on-seconds'
+const warningTypes = ['older-keeps-on'] as const
+/** What somebody waits for is not left to a rest of an hour. */
+const debtEverySeconds = 30
+
+/** Comes when nothing of an older one is under way at the machine any more. */
+export const letGoSignal = (machineId: string): string => `machine/${machineId}/let-go`
+
+/** For how long an older one may keep a newer one waiting before people hear of it. */
+export const olderBoundSeconds = async (db: Queryable): Promise<number> => {
+  const row = await findSettingRow(db, boundSetting)
+  return settingValue(new Map([[boundSetting, row?.value]]), boundSetting)
+}
+
+/**
+ * Writes down that the operation waits for older ones of its machine and what those are at; undefined: nothing keeps
+ * it. The machine is locked.
+ */
+export const awaitOlder = async (
+  tx: Tx,
+  waits: { readonly operationId: string; readonly machine: MachineRow; readonly actor: string },
+): Promise<OlderWait | undefined> => {
+  const { operationId, machine, actor } = waits
+  const older = await findLettingGo(tx, machine.id)
+  if (older.length === 0) return undefined
+  const wait = decideOlderWait(older, await olderBoundSeconds(tx))
+  const { reason, message } = wait
+  await hastenDebts(
+    tx,
+    older.map(({ jobId }) => jobId),
+    debtEverySeconds,
+  )
+  if (reason === 'awaiting-older') await noteOperation(tx, operationId, { reason, message })
+  else if (await noteOlderKeepsOn(tx, { id: operationId, message, actor }))
+    await mergeWarnings(
+      tx,
+      { entityType: 'machine', entityId: machine.id, entityName: machine.name },
+      { types: warningTypes, said: { 'older-keeps-on': [message] }, actor },
+    )
+  return wait
+}
+
+/** Takes back the warnings about machines whose cause is over, each by itself. True: there may be more. */
+export const clearHealed = async (
+  { db, log }: { readonly db: Db; readonly log: Logger },
+  { limit, actor }: { readonly limit: number; readonly actor: string },
+): Promise<boolean> => {
+  const healed = await findHealedMachines(db, limit)
+  let cleared = 0
+  for (const { machine: id, type } of healed) {
+    try {
+      const done = await db.begin(async (tx) => {
+        const machine = await tryLockMachine(tx, id)
+        if (machine === 'busy') return false
+        const place = { entityType: 'machine', entityId: id, entityName: machine?.name ?? id }
+        await mergeWarnings(tx, place, { types: [type], said: {}, actor })
+        return true
+      })
+      if (done) cleared += 1
+    } catch (error) {
+      log.warn({ err: error, machine: id }, 'a warning of a machine could not be taken back')
+    }
+  }
+  return cleared === limit
+}

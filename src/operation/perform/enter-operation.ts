@@ -1,0 +1,92 @@
+import type { Tx } from '../../../db/client.ts'
+import { findSourceEntry } from '../../../db/queries/entries/find-source-entry.ts'
+import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
+import {
+  findOpenOperations,
+  findOperation,
+  lockOperationOfJob,
+  type OperationAtWork,
+  settleOperations,
+} from '../../../db/queries/operations/operation-rows.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
+import { whyNotStarted } from '../../domain/operation/admission/admit.ts'
+import type { OlderWait } from '../../domain/operation/kinds/older.ts'
+import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
+import { hasEnded } from '../../domain/operation/kinds/state.ts'
+import { DroverError } from '../../errors.ts'
+import { requireTrusted } from '../../inventory/connection/connectivity.ts'
+import { actorOf, type JobContext } from '../../ledger/job.ts'
+import { awaitOlder, letGoSignal } from './await-older.ts'
+import type { MachineContext } from './machine-lock.ts'
+
+export interface Entered {
+  readonly ctx: MachineContext
+  readonly operation: OperationAtWork
+  readonly machine: MachineRow
+  readonly target: SiteRow
+}
+
+/** Ended ones of the machine have not let go of it yet. */
+export interface LettingGo {
+  readonly older: OlderWait
+  readonly signal: string
+}
+
+/**
+ * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
+ */
+export const enterOperation = (ctx: JobContext, operationId: string): Promise<Entered | LettingGo> =>
+  ctx.lateFencedTransaction(async (tx): Promise<Entered | LettingGo> => {
+    const asked = await findOperation(tx, operationId)
+    // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
+    const machine = asked && (await lockMachine(tx, asked.machineId))
+    const mine = await lockOperationOfJob(tx, { operationId, jobId: ctx.job.id })
+    if (!mine || !machine) throw movedOn(operationId)
+    const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(ctx) })
+    if (older) return { older, signal: letGoSignal(machine.id) }
+    const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) => hasEnded(state))
+    if (over.length > 0)
+      await settleOperations(
+        tx,
+        over.map(({ id }) => id),
+      )
+    const target = await loadSiteById(tx, machine.targetId)
+    if (!target || machine.goneAt !== null) throw gone(machine)
+    requireTrusted(target)
+    await requireMayRun(tx, mine, machine)
+    return { ctx, operation: mine, machine, target }
+  })
+
+/** Somebody else has it by now, or it has ended: there is nothing to do. */
+export const movedOn = (operationId: string): DroverError =>
+  new DroverError({
+    code: 'operation-moved-on',
+    class: 'permanent',
+    message: `Operation ${operationId} is not this job's any more.`,
+    remedy: 'Nothing is to be done: see the operation.',
+  })
+
+/** It was asked for before a migration took the machine: now nobody but that may have it run. */
+const requireMayRun = async (tx: Tx, { kind }: Entered['operation'], machine: MachineRow): Promise<void> => {
+  const source = await findSourceEntry(tx, machine)
+  const code = whyNotStarted(kind, source)
+  if (code === undefined) return
+  const { title, remedy } = operationReasons[code]
+  throw new DroverError({
+    code,
+    class: 'conflict',
+    remedy,
+    message: `${kind} of ${machine.name}: ${title}. See ${source?.entryId}.`,
+    detail: { blocker: source?.entryId ?? null },
+  })
+}
+
+const gone = ({ id, name }: MachineRow): DroverError =>
+  new DroverError({
+    code: 'machine-gone',
+    class: 'permanent',
+    message: `${name} (${id}) is gone from its target.`,
+    remedy: operationReasons['machine-gone'].remedy,
+  })

@@ -1,0 +1,18 @@
+import type { Tx } from '../../../db/client.ts'
+import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
+import type { MachineRow } from '../../../db/schema/operation.ts'
+
+/**
+ * What was seen of a machine on behalf of a job. One that is on has run since its memory was saved, if it was: who says
+ * nothing of that memory has it let go of.
+ */
+export const noteSeen = async (
+  tx: Tx,
+  of: { readonly machineId: string; readonly jobId: string },
+  seen: Partial<Pick<MachineRow, 'power' | 'host' | 'savedState'>>,
+): Promise<void> => {
+  await noteMachine(tx, of.machineId, seen)
+  if (seen.power === 'on' && seen.savedState === undefined)
+    await letStaleStatesGo(tx, { machineId: of.machineId }, of.jobId)
+}

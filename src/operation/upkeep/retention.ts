@@ -1,0 +1,77 @@
+import type { Db } from '../../../db/client.ts'
+import { readSettingRows } from '../../../db/queries/fleet/settings.ts'
+import { endWishRows, findDoubtfulWishes } from '../../../db/queries/operations/end-wishes.ts'
+import {
+  type PruneCursor,
+  pruneGoneMachines,
+  pruneOperations,
+  pruneRefusals,
+  pruneStart,
+} from '../../../db/queries/operations/prune-operations.ts'
+import type { Clock } from '../../clock.ts'
+import { wishBounds } from '../../domain/operation/admission/after-end.ts'
+import { whyWishEnds } from '../../domain/operation/admission/wish-end.ts'
+import { settingValue } from '../../domain/settings.ts'
+import type { Logger } from '../../process/log.ts'
+import { Loop } from '../../process/service.ts'
+
+export interface PrunedRound {
+  readonly operations: number
+  readonly machines: number
+  readonly refusals: number
+  /** Wishes of evacuations that have come to their end. */
+  readonly wishes: number
+  /** Where this pass goes on; null: it is over. */
+  readonly next: PruneCursor | null
+}
+
+const refusalHours = 24
+const passMs = 600_000
+const pauseMs = 100
+
+/** Removes operations and machines that are old enough, a little at a time. */
+export const operationRetention = ({ db, clock, log }: { db: Db; clock: Clock; log: Logger }): Loop => {
+  let after = pruneStart
+  return new Loop({
+    name: 'operation-retention',
+    intervalMs: passMs,
+    clock,
+    log,
+    runOnce: async () => {
+      const { next, ...pruned } = await pruneOperationsOnce(db, { after })
+      if (Object.values(pruned).some((count) => count > 0))
+        log.debug({ pruned }, 'old operations were removed, and wishes ended')
+      after = next ?? pruneStart
+      return next === null ? false : pauseMs
+    },
+  })
+}
+
+/** One batch of each, each in a short transaction of its own. */
+export const pruneOperationsOnce = async (
+  db: Db,
+  { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
+): Promise<PrunedRound> => {
+  const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
+  const wishes = await endWishes(db, limit)
+  const { operations, next } = await pruneOperations(db, {
+    days: settingValue(stored, 'retention-operations-days'),
+    keep: settingValue(stored, 'operations-kept-per-machine'),
+    limit,
+    after,
+  })
+  const refusals = await pruneRefusals(db, { hours: refusalHours, limit })
+  const machines = await pruneGoneMachines(db, { days: settingValue(stored, 'retention-events-days'), limit })
+  return { operations, machines, refusals, wishes, next }
+}
+
+/** Ends wishes of evacuations that nothing is left of, and tells of each; gives how many. */
+const endWishes = async (db: Db, limit: number): Promise<number> =>
+  (await db.begin(async (tx) => {
+    const over = (await findDoubtfulWishes(tx, wishBounds, limit)).flatMap(({ id, ...facts }) => {
+      const why = whyWishEnds(facts)
+      return why === undefined ? [] : [{ id, reason: `It does not come back. ${why}` }]
+    })
+    if (over.length > 0) await endWishRows(tx, over, 'conductor')
+    return over.length
+  })) as number

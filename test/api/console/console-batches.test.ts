@@ -1,0 +1,60 @@
+import { beforeEach, expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import { createConsole } from '../../../src/console/console.ts'
+import { createDatabase } from '../../support/postgres.ts'
+import { addFleet, emptyMigration, startBatch } from '../migration/batch-rows.ts'
+import { clientOf, depsOver } from '../setup.ts'
+
+const { db } = await createDatabase()
+const call = clientOf(depsOver(db))
+const names = Array.from({ length: 25 }, (_, at) => `web-${at}`)
+
+/** The console by a clock for which every request is at its end after its first part. */
+const hurried = () => {
+  let lookedMs = 0
+  const deps = depsOver(db, { clock: { ...systemClock, monotonicMs: () => (lookedMs += 60_000) } })
+  return clientOf({ ...deps, console: createConsole(deps) })
+}
+
+const press = (path: string, form: Record<string, string> = {}) =>
+  hurried()('POST', path, {
+    raw: new URLSearchParams(form).toString(),
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+  })
+
+beforeEach(async () => {
+  await emptyMigration(db)
+  await addFleet(db, names)
+  await startBatch(db, call)
+})
+
+test('a batch that is too large for one press says how many entries are left, until it is gone', async () => {
+  await db`update entry set state = 'finished', stage = 'complete', job_id = null`
+  await db`update batch set state = 'finished'`
+  const all = names.length.toString()
+  const confirmed = (finished: string) => ({ finished, 'sure-finished': 'yes' })
+  const first = await press('/batches/wave-1/remove', confirmed(all))
+  const at = first.headers.get('location') ?? ''
+  expect([first.status, at]).toEqual([303, '/batches/wave-1/edit?notice=batch-half-removed&count=5'])
+  expect((await hurried()('GET', at)).text).toContain('5 of its entries are left')
+  const second = await press('/batches/wave-1/remove', confirmed('5'))
+  expect(second.headers.get('location')).toBe('/batches?notice=batch-removed')
+  expect((await call('GET', '/v1/batches/wave-1')).status).toBe(404)
+})
+
+test('what one press did not reach of many entries is told, with a way on', async () => {
+  const done = await press('/queue/all/cancel?batch=wave-1', { sure: 'yes', count: '25' })
+  expect(done.status).toBe(200)
+  expect(done.text).toMatch(/0 done<.strong>, 1 asked/)
+  expect(done.text).toContain('24 are left')
+  const [, cursor = ''] = done.text.match(/name="cursor" value="([^"]+)"/) ?? []
+  const next = await press('/queue/all/cancel?batch=wave-1', { sure: 'yes', count: '24', cursor })
+  expect(next.text).toContain('23 are left')
+})
+
+test('many entries are not touched without a word that all are meant', async () => {
+  expect((await press('/queue/all/cancel?batch=wave-1', { count: '25' })).status).toBe(422)
+  expect((await press('/queue/all/cancel', { sure: 'yes', count: '25' })).status).toBe(422)
+  expect((await hurried()('GET', '/queue/all/destroy?batch=wave-1')).status).toBe(404)
+  expect((await call('GET', '/v1/queue?state=canceled')).body.items).toHaveLength(0)
+})
