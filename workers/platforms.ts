@@ -3,19 +3,14 @@ import { z } from 'zod'
 import type { SiteRow } from '../db/schema/inventory.ts'
 import { readSettings, type SiteRole } from '../src/domain/inventory/site-settings.ts'
 import { DroverError } from '../src/errors.ts'
-import { openLab } from '../src/platforms/lab/lab.ts'
-import type { Connection, ConnectionWatch, PlatformKind } from '../src/platforms/ports/connection.ts'
+import { type OpenPlatform, openers } from '../src/platforms/open.ts'
+import type { ConnectionWatch, PlatformKind } from '../src/platforms/ports/connection.ts'
 import type { Platform } from '../src/platforms/ports/ports.ts'
-import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
 import type { Sealer } from '../src/seal/seal.ts'
 import { sitePasswordPlace } from '../src/seal/seal-places.ts'
 import { siteSealBroken } from './site-seal-broken.ts'
 import { withWaryInventory } from './wary-inventory.ts'
 import { withoutSecret } from './without-secret.ts'
-
-export type OpenPlatform = (connection: Connection) => Platform
-
-const openers: Readonly<Record<PlatformKind, OpenPlatform>> = { lab: openLab, vsphere: openVsphere }
 
 /** What a connection is made of. */
 export type SiteConnection = Pick<

@@ -3,11 +3,10 @@ import type { Connection, PlatformKind } from './ports/connection.ts'
 import type { Platform } from './ports/ports.ts'
 import { openVsphere } from './vsphere/vsphere.ts'
 
+export type OpenPlatform = (connection: Connection) => Platform
+
 /** How each kind is opened: a new platform adds its line here and its name in connection.ts. */
-const openers: Readonly<Record<PlatformKind, (connection: Connection) => Platform>> = {
+export const openers: Readonly<Record<PlatformKind, OpenPlatform>> = {
   lab: openLab,
   vsphere: openVsphere,
 }
-
-/** Opens a platform of its kind; the first call connects and signs in. Throws when the address cannot be right. */
-export const openPlatform = (connection: Connection): Platform => openers[connection.kind](connection)

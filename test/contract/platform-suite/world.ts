@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { expect } from 'vitest'
-import { openPlatform } from '../../../src/platforms/open.ts'
+import { openers } from '../../../src/platforms/open.ts'
 import type { Call } from '../../../src/platforms/ports/call.ts'
 import type { Connection } from '../../../src/platforms/ports/connection.ts'
 import type { NewMachine } from '../../../src/platforms/ports/machines.ts'
@@ -69,7 +69,8 @@ export interface PlatformUnderTest {
 
 /** A new platform object, as another process would have it after a crash. */
 export const opened = (world: PlatformUnderTest, over: Partial<Connection> = {}): Platform => {
-  const platform = openPlatform({ ...world.connection, ...over })
+  const connection = { ...world.connection, ...over }
+  const platform = openers[connection.kind](connection)
   atEnd(() => platform.close())
   return platform
 }
