@@ -5,7 +5,8 @@ import { tellsApart } from './tells-apart.ts'
 
 /**
  * A condition: the instance `i` was migrated, whatever became of its entry. A verified copy of it exists, or was
- * certified and nobody has seen it go. `offset 0` has Postgres look each instance up by an index: without it a page of
+ * certified and nobody has seen it go. A source that was removed and added again has other records of the same machines:
+ * then the UUID in the certificate tells. `offset 0` has Postgres look each instance up by an index: without it a page of
  * fifty instances reads every certificate there is, to hash them.
  */
 export const isMigrated = (db: Queryable) => db`(
@@ -15,7 +16,12 @@ export const isMigrated = (db: Queryable) => db`(
   or (${tellsApart(db, db`i.uuid`)} and exists (
     select from machine m where m.uuid = i.uuid and m.uuid <> '' and m.gone_at is null and m.origin = 'migrated'
       and not ${isItself(db, { site: db`i.site_id`, ref: db`i.ref` }, { site: db`m.target_id`, ref: db`m.ref` })} offset 0))
-  or exists (
-    select from certificate c where c.instance_id = i.id and not exists (
-      select from machine m join site t on t.id = m.target_id and ${isCertifiedPlace(db)}
-      where m.ref = c.document -> 'target' ->> 'machine' and (m.gone_at is not null or m.uuid <> i.uuid)) offset 0))`
+  or exists (select from certificate c where c.instance_id = i.id and not ${isSeenGone(db)} offset 0)
+  or (${tellsApart(db, db`i.uuid`)} and exists (
+    select from certificate c where c.document -> 'instance' ->> 'uuid' = i.uuid
+      and c.document -> 'target' ->> 'machine' <> i.ref and not ${isSeenGone(db)} offset 0)))`
+
+/** A condition: what the certificate `c` is about was seen to be gone, or to be another machine by now. */
+const isSeenGone = (db: Queryable) => db`exists (
+  select from machine m join site t on t.id = m.target_id and ${isCertifiedPlace(db)}
+  where m.ref = c.document -> 'target' ->> 'machine' and (m.gone_at is not null or m.uuid <> i.uuid))`

@@ -78,5 +78,6 @@ export const findHealedMachines = async (
       and o.settled_at is null and o.finished_at is not null)
     when 'policy-fails' then m.id is null or m.gone_at is not null or m.policy_failures = 0
       or m.run_policy = 'manual'
-    when 'left-off' then m.id is null or m.gone_at is not null or m.power <> 'off' or m.run_policy = 'always-off' end
+    when 'left-off' then m.id is null or m.gone_at is not null or m.power not in ('off', 'unknown')
+      or m.run_policy = 'always-off' end
   order by w.entity_id, w.type limit ${limit}`

@@ -72,6 +72,11 @@ export const taskTable: readonly Row[] = [
   // Under this name the platform would give the same answer for ever.
   { when: { task: ['failed'], whose: ['ours'], recorded: ['intended'] }, step: 'adopt' },
   { when: { task: ['failed'], whose: ['ours'] }, step: 'anew' },
+  // A task of anybody that ended while it was looked at: the next turn tells whether it was ours.
+  {
+    when: { task: ['succeeded', 'failed'], whose: ['untold'], recorded: ['intended'] },
+    step: 'refuse-anothers',
+  },
   // Nothing was begun under this name: it is used as it was intended.
   { when: { recorded: ['intended'] }, step: 'begin' },
   { when: { repeat: ['never'] }, step: 'outcome-unknown' },

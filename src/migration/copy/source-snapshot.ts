@@ -40,7 +40,16 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     verb: 'snapshot',
     turnMs: taskMs,
     older: name,
-    begin: (call) => again(call, () => machines.createSnapshot(call, machine, snapshot), { of: source.name }),
+    // Only the holder of the lease sends it again: by then the next holder may have removed the snapshot.
+    begin: (call) =>
+      again(
+        ctx,
+        () => {
+          ctx.confirm()
+          return machines.createSnapshot(call, machine, snapshot)
+        },
+        { of: source.name },
+      ),
     made: async (call) => {
       const found = await find(call)
       return found ? { found: true, value: found.ref } : { found: false }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import { DroverError } from '../../errors.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
 import { again } from '../../platforms/ports/again.ts'
@@ -16,9 +17,11 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { platform, name: of, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
   const own = { entryId: entry.id, machineRef: ref }
+  const change = fitted(task.journey)
   if (!(await isOwn(platform, callOf(task, `${ctx.job.id}/fit`, taskMs), own))) throw notOurs(ref)
   await finishTask(ctx, {
-    part: 'fit',
+    // Of what it is fitted to: a task that was asked for by another record says nothing of this one.
+    part: `fit-${digestOf(change)}`,
     kind: 'target-fit',
     undo: null,
     platform: target?.name ?? '',
@@ -26,11 +29,22 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     machine: ref,
     verb: 'reconfigure',
     turnMs: taskMs,
-    begin: (call) => again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), { of }),
+    begin: (call) =>
+      again(
+        ctx,
+        () => {
+          ctx.confirm()
+          return machines.reconfigure(call, ref, change)
+        },
+        { of },
+      ),
     // Done again it changes nothing.
     made: async () => ({ found: false }),
   })
 }
+
+const digestOf = (change: MachineChange): string =>
+  createHash('sha256').update(JSON.stringify(change)).digest('hex').slice(0, 16)
 
 const fitted = (journey: Journey): MachineChange => {
   const { cpus, memory, uuid, description, attributes } = journey.facts

@@ -78,7 +78,7 @@ interface Settled {
 
 const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOutcome> => {
   const { ctx, facts } = task.journey
-  let settled = ctx.checkpointed?.settled as Settled | undefined
+  let settled = (ctx.checkpointed?.settled ?? ctx.checkpointed?.to_fit) as Settled | undefined
   if (!settled) {
     const found = await settle(task, instance)
     if ('type' in found) return found
@@ -92,7 +92,8 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   const proved = await proveDisks(task)
   if (proved.is === 'different') return contentDiffers(task, proved.differences)
   if (ctx.checkpointed?.settled === undefined) {
-    // Always: an earlier try may have fitted it to a record that was never committed.
+    // What it is fitted to is what is certified: a turn that goes on with this goes on with the same record.
+    await ctx.checkpoint({ ...ctx.checkpointed, to_fit: settled })
     await fitTarget(settled.record ? withRecord(task, settled.record) : task)
     await ctx.checkpoint({ ...ctx.checkpointed, settled })
   }

@@ -105,6 +105,7 @@ export const isUnsupported = (error: unknown): boolean =>
 const unasked: ReadonlySet<string> = new Set<PlatformCode>([
   'platform-unreachable',
   'platform-timeout',
+  'platform-busy',
   'platform-overloaded',
   'platform-answer-invalid',
   'platform-redirects',

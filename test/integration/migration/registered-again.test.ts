@@ -70,6 +70,20 @@ const isKnownMigrated = async (ref: string) =>
     >`select ${isMigrated(db)} as migrated from instance i where i.ref = ${ref}`
   )[0]?.migrated
 
+test('an instance is known as migrated when its source and its target were both registered again', async () => {
+  const { machineRef } = await migrated('vm-104')
+  await addAgain('target', 'cloud', 'cloud')
+  await addAgain('source', 'vc', 'vcenter')
+  await world.inventory.sync('vc')
+  expect(await isKnownMigrated('vm-104')).toBe(true)
+  await world.inventory.sync('cloud', { role: 'target' })
+  expect(await isKnownMigrated('vm-104')).toBe(true)
+  await world.to.done(`POST /instances/${machineRef}/power`, { verb: 'stop' })
+  await world.to.done(`DELETE /instances/${machineRef}`)
+  await world.inventory.sync('cloud', { role: 'target' })
+  expect(await isKnownMigrated('vm-104')).toBe(false)
+})
+
 test('an instance is known as migrated when its target was registered again, until its copy is seen to go', async () => {
   const { machineRef } = await migrated('vm-103')
   await addAgain('target', 'cloud', 'cloud')

@@ -74,6 +74,12 @@ describe('of all that can be seen of a task', () => {
     expect(stepsWhere(strange)).not.toContain('ended')
   })
 
+  test('nothing is begun on the word of a task that may be anybody’s: it may have ended while it was looked at', () => {
+    const untold = ({ whose, recorded, task }: TaskSeen) =>
+      whose === 'untold' && recorded === 'intended' && task !== 'absent'
+    expect(stepsWhere(untold)).not.toContain('begin')
+  })
+
   test('a name whose task failed is not asked for again', () => {
     const failedOurs = ({ task, whose, recorded }: TaskSeen) =>
       task === 'failed' && whose === 'ours' && recorded !== 'none'

@@ -1,0 +1,88 @@
+import { expect, test } from 'vitest'
+import { systemClock } from '../../../src/clock.ts'
+import type { EffectSpec } from '../../../src/ledger/effects.ts'
+import { takeSnapshot } from '../../../src/migration/copy/source-snapshot.ts'
+import { fitTarget } from '../../../src/migration/cutover/fit-target.ts'
+import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
+
+const noAnswer = new PlatformError({
+  code: 'platform-timeout',
+  failure: 'unknown',
+  message: 'No answer.',
+  remedy: '',
+})
+
+/** What these two steps use of a job, with effects that outlive its turns. */
+const jobOf = (effects: Set<string>) => {
+  const stop = new AbortController()
+  const ctx = {
+    job: { id: 'job', leaseEpoch: 1 },
+    db: {},
+    clock: { ...systemClock, monotonicMs: () => 0, sleep: async () => {} },
+    signal: stop.signal,
+    confirm: () => stop.signal.throwIfAborted(),
+    checkpointed: null,
+    checkpoint: async () => {},
+    effect: async (spec: EffectSpec) => {
+      const seen = effects.has(spec.name) ? await spec.observe(stop.signal) : { found: false }
+      effects.add(spec.name)
+      if (!seen.found) await spec.act(stop.signal)
+      return { id: 'effect', externalId: null, adopted: seen.found }
+    },
+  }
+  return { ctx, stop }
+}
+
+test('a worker that has lost its lease does not send the making of a snapshot again', async () => {
+  const { ctx, stop } = jobOf(new Set())
+  let sent = 0
+  const machines = {
+    snapshots: async () => ({ found: true, value: [] }),
+    findTask: async () => ({ found: false }),
+    createSnapshot: async () => {
+      sent += 1
+      stop.abort(new Error('the lease is lost'))
+      throw noAnswer
+    },
+  }
+  const task = {
+    journey: { ctx, source: { id: 's', name: 'paris' }, entry: { id: 'e1' }, facts: { ref: 'vm' } },
+    ends: { source: { kind: 'lab', ports: { machines } }, target: {} },
+  }
+  await expect(takeSnapshot(task as never, 1)).rejects.toThrow()
+  expect(sent).toBe(1)
+})
+
+test('a target is fitted to what is settled now, also where an earlier turn had asked for something else', async () => {
+  const asked: { readonly name: string; readonly cpus: number }[] = []
+  const ended = { id: 't', state: 'succeeded', percent: 100, result: null, error: null }
+  const handle = { id: 't', status: async () => ended, wait: async () => null }
+  const effects = new Set<string>()
+  const turn = (cpus: number, dies: boolean) => {
+    const { ctx, stop } = jobOf(effects)
+    const machines = {
+      owner: async () => ({ found: true, value: { 'drover.entry': 'e1' } }),
+      findTask: async (_: unknown, { name }: { readonly name: string }) =>
+        asked.some((one) => one.name === name) ? { found: true, value: handle } : { found: false },
+      reconfigure: async (
+        { name }: { readonly name: string },
+        _: string,
+        change: { readonly cpus: number },
+      ) => {
+        asked.push({ name, cpus: change.cpus })
+        if (!dies) return handle
+        stop.abort(new Error('the worker dies here'))
+        throw noAnswer
+      },
+    }
+    const facts = { cpus, memory: 1, uuid: '', description: '', attributes: {}, nics: [] }
+    const entry = { id: 'e1', machineRef: 'vm-1', placement: { networks: {}, target: 'oslo' } }
+    return {
+      journey: { ctx, target: { name: 'oslo' }, source: { name: 'paris' }, entry, facts },
+      ends: { target: { kind: 'lab', ports: { machines } }, source: {} },
+    } as never
+  }
+  await expect(fitTarget(turn(2, true))).rejects.toThrow()
+  await fitTarget(turn(4, false))
+  expect(asked.map(({ cpus }) => cpus)).toEqual([2, 4])
+})
