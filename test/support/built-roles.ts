@@ -10,7 +10,7 @@ const results = join(root, 'test-results')
 const prefix = 'roles-'
 
 /** What `up` starts its roles with. */
-const ownProgram = "new URL('../cli/drover.mjs', import.meta.url)"
+const ownProgram = "new URL('../roles/drover.mjs', import.meta.url)"
 
 /**
  * Every file keeps the place it has in the repository: assets, migrations and threads are found from there. The roles
@@ -75,7 +75,7 @@ export const buildRoles = async (run: string): Promise<BuiltRoles> => {
   const main = join(outdir, 'roles.mjs')
   await build({
     stdin: {
-      contents: "import { main } from './src/main.ts'\nawait main(process.argv.slice(2))\n",
+      contents: "import { main } from './src/roles/main.ts'\nawait main(process.argv.slice(2))\n",
       resolveDir: root,
       sourcefile: 'roles.ts',
     },

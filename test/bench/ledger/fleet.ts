@@ -96,7 +96,7 @@ const startRole = async (
 ): Promise<StartedProcess> => {
   const { cpuProf, leaseMs } = bench.options
   const probed = role === 'worker' && options.probe === true
-  const program = probed ? './contenders/probed-worker-program.ts' : '../../../src/main.ts'
+  const program = probed ? './contenders/probed-worker-program.ts' : '../../../src/roles/main.ts'
   const started = startProcess({
     title: role,
     command: process.execPath,
