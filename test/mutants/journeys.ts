@@ -21,15 +21,24 @@ export const journeyMutants: readonly Mutant[] = [
     law: 5,
     file: 'src/domain/migration/entry/verb-rules.ts',
     find: "    says: 'The batch begins from nothing; the finished machine stays.',\n",
-    replace: "    target: 'destroy',\n    says: 'The batch begins from nothing.',\n",
+    replace:
+      "    target: 'destroy',\n    says: 'The batch begins from nothing; the finished machine stays.',\n",
     tests: [entryTable],
   },
   {
-    name: 'a debt takes away the machine that was verified',
+    name: 'a debt takes away the machine of an entry that goes on',
     law: 5,
     file: 'src/domain/migration/entry/clean-up.ts',
     find: "return state === 'canceled' ||",
-    replace: "return state === 'canceled' || state === 'finished' ||",
+    replace: "return state !== 'finished' ||",
+    tests: ['test/integration/migration/clean-up-owed.test.ts'],
+  },
+  {
+    name: 'a debt takes away a machine that has a certificate',
+    law: 5,
+    file: 'db/queries/entries/is-vouched-for.ts',
+    find: 'return row?.vouched ?? false',
+    replace: 'return row === undefined',
     tests: ['test/integration/migration/clean-up-owed.test.ts'],
   },
   {

@@ -36,7 +36,7 @@ export const ledgerMutants: readonly Mutant[] = [
     law: 1,
     file: 'db/queries/jobs/wake-by-signal.ts',
     find: 'await tx`select pg_advisory_xact_lock(',
-    replace: 'await tx`select hashint8(',
+    replace: 'await tx`select int4larger(',
     tests: [turns],
   },
   {
@@ -89,7 +89,7 @@ export const ledgerMutants: readonly Mutant[] = [
     // biome-ignore lint/suspicious/noTemplateCurlyInString: a piece of code
     find: "and lease_epoch = ${effect.epoch} and state = 'running' for share\n    )\n    update effect e set state = 'done'",
     replace: "for share\n    )\n    update effect e set state = 'done'",
-    tests: [claims],
+    tests: [effects],
   },
   {
     name: 'a call is made before its intent is committed',

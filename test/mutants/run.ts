@@ -38,8 +38,14 @@ const stopAtFirst = () => {
   }
 }
 
-/** What failed, by its name; undefined: all is green. */
-const firstFailure = async (vitest: Vitest, files: readonly string[]): Promise<string | undefined> => {
+/** What failed: a test, by its name, or something that is no test. */
+interface Failure {
+  readonly what: string
+  readonly isTest: boolean
+}
+
+/** Undefined: all is green. */
+const firstFailure = async (vitest: Vitest, files: readonly string[]): Promise<Failure | undefined> => {
   const wanted = new Set(files.map((file) => join(vitest.config.root, file)))
   const specifications = (await vitest.globTestSpecifications([...files])).filter(
     ({ moduleId, project }) => wanted.has(moduleId) && !project.name.startsWith('soak'),
@@ -50,14 +56,16 @@ const firstFailure = async (vitest: Vitest, files: readonly string[]): Promise<s
   // It remembers those of the runs before.
   const [error] = unhandledErrors.slice(errorsBefore)
   const modules = testModules.filter(({ moduleId }) => wanted.has(moduleId))
-  return modules.map(failureOf).find(Boolean) ?? (error && `an error outside of tests: ${String(error)}`)
+  const [failed] = modules.flatMap((module) => failureOf(module) ?? [])
+  if (failed || error === undefined) return failed
+  return { what: `an error outside of tests: ${String(error)}`, isTest: false }
 }
 
-const failureOf = (module: TestModule): string | undefined => {
+const failureOf = (module: TestModule): Failure | undefined => {
   const [failed] = module.children.allTests('failed')
-  if (failed) return failed.fullName
+  if (failed) return { what: failed.fullName, isTest: true }
   const [error] = module.errors()
-  return error && `${module.relativeModuleId} as a whole: ${error.message.split('\n')[0]}`
+  return error && { what: `${module.relativeModuleId}: ${error.message.split('\n')[0]}`, isTest: false }
 }
 
 /** Puts the break into the copy; returns what takes it out again. */
@@ -81,15 +89,16 @@ const catchAll = async (vitest: Vitest, chosen: readonly Mutant[]): Promise<read
   const files = [...new Set(chosen.flatMap(({ tests }) => tests))]
   console.log(`${chosen.length} mutants; first their ${files.length} test files as they are`)
   const broken = await firstFailure(vitest, files)
-  if (broken !== undefined) throw new Error(`Without a mutant this fails already: ${broken}`)
+  if (broken !== undefined) throw new Error(`Without a mutant this fails already: ${broken.what}`)
   const survivors: Mutant[] = []
   for (const mutant of chosen) {
     const restore = apply(vitest, mutant)
     const began = performance.now()
     const caught = await firstFailure(vitest, mutant.tests).finally(restore)
     const seconds = ((performance.now() - began) / 1000).toFixed(1)
-    if (caught === undefined) survivors.push(mutant)
-    const how = caught === undefined ? 'SURVIVES' : `caught by: ${caught}`
+    // What does not even load was caught by no test.
+    if (!caught?.isTest) survivors.push(mutant)
+    const how = caught?.isTest ? `caught by: ${caught.what}` : `SURVIVES ${caught?.what ?? ''}`
     console.log(`${String(mutant.law).padEnd(9)} ${mutant.name}  (${seconds} s)\n          ${how}`)
   }
   return survivors
@@ -115,4 +124,8 @@ const main = async (parts: readonly string[]): Promise<boolean> => {
   }
 }
 
-process.exitCode = (await main(process.argv.slice(2))) ? 0 : 1
+const isCaught = await main(process.argv.slice(2)).catch((error: unknown) => {
+  console.error(error instanceof Error ? error.message : error)
+  return false
+})
+process.exitCode = isCaught ? 0 : 1
