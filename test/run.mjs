@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process'
 import { runChecks } from './support/run/check.mjs'
+import { root } from './support/run/root.mjs'
 import { runSuites } from './support/run/run-suites.mjs'
 import { NotReady, setUp } from './support/run/set-up.mjs'
 import { suites } from './support/run/suites.mjs'
 
 /**
- * One way to run the tests, for people and for CI: `node test/run.mjs <all|check|suite> [vitest arguments]`.
+ * One way to run the tests, for people and for CI: `node test/run.mjs <all|check|mutants|suite> [arguments]`.
  * Plain JavaScript without packages, because it is what installs them. The very last line is the total.
  */
 const [what = 'all', ...args] = process.argv.slice(2)
@@ -27,11 +29,18 @@ const print = (results, seconds) => {
   return total('failed') === 0
 }
 
+const runMutants = async () => {
+  await setUp([])
+  const program = ['--import', 'tsx', 'test/mutants/run.ts', ...args]
+  return spawnSync(process.execPath, program, { cwd: root, stdio: 'inherit' }).status === 0
+}
+
 const main = async () => {
+  if (what === 'mutants') return runMutants()
   const wanted = suites.filter((suite) => (what === 'all' ? !suite.apart : suite.name === what))
   const checking = what === 'all' || what === 'check'
   if (wanted.length === 0 && !checking) {
-    const names = ['all', 'check', ...suites.map((suite) => suite.name)]
+    const names = ['all', 'check', 'mutants', ...suites.map((suite) => suite.name)]
     throw new NotReady(`There is no suite "${what}". Choose one of: ${names.join(', ')}.`)
   }
   const began = performance.now()

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { DroverError } from '../../../src/errors.ts'
+import { DroverError, FencedError } from '../../../src/errors.ts'
 import { sweepDeadlines, sweepDebts, sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
 import { waiveEffect } from '../../../src/ledger/effects.ts'
 import { done, waitFor } from '../../../src/ledger/job.ts'
@@ -81,6 +81,24 @@ const settleDebts = async (undoers: ReturnType<typeof createWorld>['undoers']): 
   }
   return sent
 }
+
+test('an effect whose lease is lost during its call is recorded by the next holder alone', async () => {
+  const world = createWorld()
+  const id = await addOne(db)
+  const first = contextOf(db, await mustClaim(db, id))
+  let second = first
+  const loseLease = async () => {
+    world.there.add('late')
+    await expire(db, id)
+    await sweepLeases(db)
+    second = contextOf(db, await mustClaim(db, id))
+    return undefined
+  }
+  await expect(world.make(first, 'late', loseLease)).rejects.toThrow(FencedError)
+  expect(await states(id)).toEqual(['intended'])
+  expect(await world.make(second, 'late')).toMatchObject({ adopted: true })
+  await end(db, second.job, done())
+})
 
 describe('an effect', () => {
   // promise: intent-first

@@ -26,6 +26,7 @@ import {
   storyOf,
 } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { until } from '../../support/wait.ts'
 
 const { db } = await createDatabase()
 const failure = (errorClass: ErrorClass) =>
@@ -207,9 +208,17 @@ describe('waits', () => {
     const id = await addOne(db)
     const job = await mustClaim(db, id)
     let waiting: Promise<string> | undefined
+    const isAtTheLock = async () =>
+      (
+        await db`select from pg_locks l join pg_database d on d.oid = l.database
+        where d.datname = current_database() and l.locktype = 'advisory' and not l.granted`
+      ).length > 0
     await db.begin(async (tx) => {
       await sendSignal(tx, 'open', 'test')
       waiting = end(db, job, wait('open'))
+      await until(async () => (await isAtTheLock()) || (await stateOf(db, id)) !== 'running', {
+        what: 'the wait meets the signal',
+      })
     })
     await waiting
     expect(await stateOf(db, id)).toBe('ready')

@@ -1,0 +1,182 @@
+import type { Mutant } from './mutant.ts'
+
+const mayStart = 'test/unit/inventory/may-start.test.ts'
+const entryTable = 'test/unit/migration/entry-table.test.ts'
+const admit = 'test/unit/operation/admit.test.ts'
+const compare = 'test/unit/migration/verify-compare.test.ts'
+const templates = 'test/contract/platform-lab.test.ts'
+
+/** What breaks migrations, operations, and what the platforms promise. */
+export const journeyMutants: readonly Mutant[] = [
+  {
+    name: 'a place that is silent is taken for one where the VM is off',
+    law: 4,
+    file: 'src/domain/inventory/may-start.ts',
+    find: "return twin.power === 'unknown' && moment === 'now' && !isOutlived(self, twin)",
+    replace: 'return moment === undefined && !isOutlived(self, twin)',
+    tests: [mayStart],
+  },
+  {
+    name: 'the target of a finished entry is destroyed by a reset',
+    law: 5,
+    file: 'src/domain/migration/entry/verb-rules.ts',
+    find: "    says: 'The batch begins from nothing; the finished machine stays.',\n",
+    replace:
+      "    target: 'destroy',\n    says: 'The batch begins from nothing; the finished machine stays.',\n",
+    tests: [entryTable],
+  },
+  {
+    name: 'a debt takes away the machine of an entry that goes on',
+    law: 5,
+    file: 'src/domain/migration/entry/clean-up.ts',
+    find: "return state === 'canceled' ||",
+    replace: "return state !== 'finished' ||",
+    tests: ['test/integration/migration/clean-up-owed.test.ts'],
+  },
+  {
+    name: 'a debt takes away a machine that has a certificate',
+    law: 5,
+    file: 'db/queries/entries/is-vouched-for.ts',
+    find: 'return row?.vouched ?? false',
+    replace: 'return row === undefined',
+    tests: ['test/integration/migration/clean-up-owed.test.ts'],
+  },
+  {
+    name: 'disks that changed after the copy are not noticed',
+    law: 5,
+    file: 'src/domain/migration/verify/verify-compare.ts',
+    find: 'return anyDiskChange(changes) ?',
+    replace: 'return anyDiskChange(changes) && changes.added.length > 9 ?',
+    tests: [compare],
+  },
+  {
+    name: 'an operation is ended for one that could not be done then',
+    law: 5,
+    file: 'src/domain/operation/admission/admit.ts',
+    find: "  if (applicable !== 'yes') return refuse(applicable)\n  return { admitted: true, state: 'pending', supersedes: active.id",
+    replace:
+      "  if (applicable === undefined) return refuse(applicable)\n  return { admitted: true, state: 'pending', supersedes: active.id",
+    tests: [admit],
+  },
+  {
+    name: 'a move past its return is ended',
+    law: 5,
+    file: 'src/domain/operation/admission/admit.ts',
+    find: "  if (active.pastReturn) return refuse('past-return', active.id)\n",
+    replace: '',
+    tests: [admit],
+  },
+  {
+    name: 'the guard lets a VM start beside its running twin',
+    law: 6,
+    file: 'src/domain/inventory/may-start.ts',
+    find: "if (twin.power === 'on' || twin.power === 'suspended') return true",
+    replace: "if (twin.power === 'suspended') return true",
+    tests: [mayStart],
+  },
+  {
+    name: 'the guard lets a source start whose copy was verified',
+    law: 6,
+    file: 'src/domain/inventory/may-start.ts',
+    find: '  if (takenOver)\n',
+    replace: '  if (takenOver && self.isCopy)\n',
+    tests: [mayStart],
+  },
+  {
+    name: 'the start of a source asks no guard',
+    law: 6,
+    file: 'src/migration/source/give-back.ts',
+    find: '  await asked.mayStart()\n',
+    replace: '',
+    tests: ['test/unit/inventory/start-guard.test.ts'],
+  },
+  {
+    name: 'a source is started before the copy is proved off',
+    law: 6,
+    file: 'src/migration/source/start-source.ts',
+    find: '  if (target) {\n',
+    replace: '  if (target && undo.machine_ref === null) {\n',
+    tests: ['test/integration/migration/cutover.test.ts'],
+  },
+  {
+    name: 'a withdrawal starts the source beside a copy that runs',
+    law: 6,
+    file: 'src/migration/withdraw/withdraw-entry.ts',
+    find: '  for (const ref of machines) {\n',
+    replace: '  for (const ref of machines.slice(machines.length)) {\n',
+    tests: ['test/integration/migration/withdraw.test.ts'],
+  },
+  {
+    name: 'a template gets a name that another one has',
+    law: 7,
+    file: 'src/lab/tasks/machine-request.ts',
+    find: '  if (!(await nameTaken(change.tx, at))) return\n',
+    replace: '  if (!(await nameTaken(change.tx, at)) || change) return\n',
+    tests: [templates],
+  },
+  {
+    name: 'a template is renamed to something else than was asked',
+    law: 7,
+    file: 'src/platforms/lab/lab-templates.ts',
+    find: 'json: { name: newName },',
+    replace: "json: { name: newName + '-new' },",
+    tests: [templates],
+  },
+  {
+    name: 'a machine without our tag is taken for ours',
+    law: 8,
+    file: 'src/migration/target/own-target.ts',
+    find: 'return owner.found && owner.value[entryTag] === entryId',
+    replace: 'return owner.found',
+    tests: ['test/integration/migration/withdraw.test.ts'],
+  },
+  {
+    name: 'a wait gives a reason that nobody explains',
+    law: 9,
+    file: 'src/domain/migration/entry/decide-idle.ts',
+    find: "return reason('window-later',",
+    replace: "return reason('window-soon',",
+    tests: ['test/unit/migration/reasons.test.ts'],
+  },
+  {
+    name: 'a wait does not name the platform that is away',
+    law: 9,
+    file: 'src/domain/migration/entry/decide-entry.ts',
+    find: '  const [first] = away\n',
+    replace: '  const [first] = away.slice(away.length)\n',
+    tests: ['test/unit/migration/decide-working.test.ts'],
+  },
+  {
+    name: 'the conflict of an expression is repeated after its resolve',
+    law: 'people',
+    file: 'src/domain/migration/entry/verb-rules.ts',
+    find: "    in: ['background'],\n    to: 'waiting',\n    cause: 'person',\n    says: 'A person lets it through.',\n",
+    replace:
+      "    in: ['background'],\n    to: 'conflict',\n    cause: 'person',\n    says: 'A person lets it through.',\n",
+    tests: [entryTable],
+  },
+  {
+    name: 'the force of a batch is ignored at its start',
+    law: 'people',
+    file: 'src/domain/migration/batch/start-batch.ts',
+    find: 'ask.force ? undefined : mismatch(ask.matches)',
+    replace: 'mismatch(ask.matches)',
+    tests: ['test/unit/migration/start-batch.test.ts'],
+  },
+  {
+    name: 'the force of a batch is ignored at the last comparison',
+    law: 'people',
+    file: 'src/domain/migration/verify/verify-compare.ts',
+    find: '    return force\n',
+    replace: '    return force && !force\n',
+    tests: [compare],
+  },
+  {
+    name: 'an entry that is being verified is cancelled without force',
+    law: 'people',
+    file: 'src/domain/migration/entry/verb-rules.ts',
+    find: "    force: ['post-import', 'worker-done'],\n",
+    replace: "    force: ['post-import'],\n",
+    tests: [entryTable],
+  },
+]
