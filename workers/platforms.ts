@@ -9,8 +9,8 @@ import type { Platform } from '../src/platforms/ports/ports.ts'
 import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
 import type { Sealer } from '../src/seal/seal.ts'
 import { sitePasswordPlace } from '../src/seal/seal-places.ts'
+import { withWaryInventory } from './redacted-inventory.ts'
 import { siteSealBroken } from './site-seal-broken.ts'
-import { withWaryInventory } from './wary-inventory.ts'
 import { withoutSecret } from './without-secret.ts'
 
 export type OpenPlatform = (connection: Connection) => Platform

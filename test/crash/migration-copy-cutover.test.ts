@@ -1,8 +1,7 @@
 import { beforeAll, expect, test } from 'vitest'
 import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { nudge } from '../../src/ledger/jobs/nudge.ts'
-import { type Armed, onEachFleet } from '../support/fleet.ts'
-import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/journey-fleet.ts'
+import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/entry-fleet.ts'
 import {
   differences,
   entryOf,
@@ -12,7 +11,8 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../support/journeys.ts'
+} from '../support/entry-world.ts'
+import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, stateOf } from '../support/ledger.ts'
 import { until } from '../support/wait.ts'

@@ -12,7 +12,7 @@ import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { resetBatch, searchJob, startBatchNow, stopBatch } from '../../src/migration/batch/batch-verbs.ts'
 import { extentBytes } from '../../src/migration/copy/extent-map.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../src/migration/entry/entry-verbs.ts'
-import { digestsOf, type JourneyWorld, recordedOf } from './journeys.ts'
+import { digestsOf, type JourneyWorld, recordedOf } from './entry-world.ts'
 import type { SiteClient } from './lab.ts'
 import { until } from './wait.ts'
 

@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../../db/client.ts'
+import type { JourneyWorld } from './entry-world.ts'
 import { effects } from './invariants.ts'
-import type { JourneyWorld } from './journeys.ts'
 import { checkMigration } from './migration-invariants.ts'
 
 /** A machine at a target that carries the tag of an entry. */

@@ -4,7 +4,7 @@ import type { Platform } from '../../src/platforms/ports/ports.ts'
 import { handleCutoverInstance } from '../../workers/handlers/cutover-instance.ts'
 import { handleImportInstance } from '../../workers/handlers/import-instance.ts'
 import { handleWithdrawEntry } from '../../workers/handlers/withdraw-entry.ts'
-import { createJourneyWorker, type JourneyWorld } from './journeys.ts'
+import { createJourneyWorker, type JourneyWorld } from './entry-world.ts'
 
 /** Is told of each write to the target that was done, counted over all of them; what it throws ends the write. */
 export type Meddling = (writes: number) => Promise<unknown>

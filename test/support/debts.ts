@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { sweepDebts } from '../../src/ledger/conductor/sweeps.ts'
 import type { Undoer, UsePlatform } from '../../src/ledger/job.ts'
 import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
-import { createJourneyWorker } from './journeys.ts'
+import { createJourneyWorker } from './entry-world.ts'
 
 /** Has every debt tried once, now. `undoers`: by the kind of effect. */
 export const createDebtSettler = (

@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { CpuPool } from '../../workers/cpu-pool.ts'
 import { handlePlaceInstance } from '../../workers/handlers/place-instance.ts'
 import { atEnd } from './cleanup.ts'
-import { createJourneyWorker, createJourneyWorld } from './journeys.ts'
+import { createJourneyWorker, createJourneyWorld } from './entry-world.ts'
 import type { TestLab } from './lab.ts'
 import { sendPlace } from './placing.ts'
 

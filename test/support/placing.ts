@@ -3,8 +3,8 @@ import type { EntryRow } from '../../db/schema/migration.ts'
 import { applyOverrides, type InstanceOverrides } from '../../src/domain/inventory/overrides.ts'
 import { batchConfig, batchDefaults } from '../../src/domain/migration/batch/batch-settings.ts'
 import { ownerOfEntry } from '../../src/migration/target/ownership.ts'
+import { entryOf, type JourneyWorld, sendTo } from './entry-world.ts'
 import { instanceOf } from './inventory.ts'
-import { entryOf, type JourneyWorld, sendTo } from './journeys.ts'
 
 /** A script with which everything of the lab's source fits its target. */
 export const fittingScript = `function placement(instance) {

@@ -8,7 +8,6 @@ import { CpuPool } from '../../workers/cpu-pool.ts'
 import { handleFinalVerify } from '../../workers/handlers/final-verify.ts'
 import { atEnd } from './cleanup.ts'
 import { createCopyWorker } from './copy-worker.ts'
-import { testSealer } from './events.ts'
 import {
   type createJourneyWorker,
   createJourneyWorld,
@@ -16,7 +15,8 @@ import {
   type JourneyWorld,
   placeEntry,
   sendTo,
-} from './journeys.ts'
+} from './entry-world.ts'
+import { testSealer } from './events.ts'
 import type { TestLab } from './lab.ts'
 
 /** Puts every NIC on the shop's bridge, as the journeys of the tests are placed. */

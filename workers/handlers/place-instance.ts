@@ -2,7 +2,7 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { placeInstance } from '../../src/domain/job/kinds/place-instance.ts'
 import type { Placement } from '../../src/domain/migration/place/placement.ts'
 import { type Done, defineHandler, done, release, waitFor } from '../../src/ledger/job.ts'
-import { enterJourney, type Journey, placementOf } from '../../src/migration/entry/journey.ts'
+import { enterJourney, type Journey, placementOf } from '../../src/migration/entry/entry-work.ts'
 import { blockEntry, putBack } from '../../src/migration/place/block-entry.ts'
 import {
   hasMachineDebts,

@@ -1,7 +1,7 @@
 import { findBatch, listWindows } from '../../db/queries/batches/batch-rows.ts'
 import { startBatch } from '../../src/domain/job/kinds/start-batch.ts'
 import { defineHandler, done } from '../../src/ledger/job.ts'
-import { findInstances, sayFound } from '../../src/migration/batch/find-instances.ts'
+import { findInstances, sayFound } from '../../src/migration/batch/make-entries.ts'
 import { viewBatch } from '../../src/migration/entry/batch-view.ts'
 
 /** Notes who belongs to a batch, or makes the entries of its start. */

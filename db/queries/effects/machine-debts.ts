@@ -1,4 +1,4 @@
-import { besideMachine } from '../../../src/domain/operation/admission/beside-machine.ts'
+import { besideMachine } from '../../../src/domain/operation/admission/non-blocking-effects.ts'
 import type { Queryable } from '../../client.ts'
 
 /** Whether an effect `e` is a debt for whose sake its machine is kept from others. */

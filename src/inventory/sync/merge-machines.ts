@@ -1,6 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { analyzeMachines } from '../../../db/queries/instances/analyze-inventory.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { letStaleStatesGo } from '../../../db/queries/machines/clear-stale-states.ts'
 import {
   loseSight,
   type MachineMerge,

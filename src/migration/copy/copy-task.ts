@@ -1,7 +1,7 @@
 import { limits } from '../../config/config.ts'
 import type { JobCall } from '../../ledger/job.ts'
 import type { Platform } from '../../platforms/ports/ports.ts'
-import { type Ends, type Journey, machineOf } from '../entry/journey.ts'
+import { type Ends, type Journey, machineOf } from '../entry/entry-work.ts'
 import type { ByteBudget } from './byte-budget.ts'
 
 /** All that a copy of an entry needs. */

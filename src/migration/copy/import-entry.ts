@@ -14,7 +14,7 @@ import {
 } from '../../ledger/job.ts'
 import { asItIs, type EntryStep, moveEntry } from '../entry/apply-entry.ts'
 import type { BatchView } from '../entry/batch-view.ts'
-import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '../entry/entry-work.ts'
 import { noteHistory } from '../entry/note-history.ts'
 import { observeEntry } from '../entry/observe-entry.ts'
 import type { ByteBudget } from './byte-budget.ts'

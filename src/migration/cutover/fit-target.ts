@@ -4,7 +4,7 @@ import { again } from '../../platforms/ports/again.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
-import { type Journey, placementOf } from '../entry/journey.ts'
+import { type Journey, placementOf } from '../entry/entry-work.ts'
 import { isOwn } from '../target/own-target.ts'
 
 /**

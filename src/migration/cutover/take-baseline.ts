@@ -5,7 +5,7 @@ import { isUnsupported } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, sourceOf } from '../copy/copy-task.ts'
 import { sourceGone } from '../copy/source-snapshot.ts'
-import { type Journey, noteEntry } from '../entry/journey.ts'
+import { type Journey, noteEntry } from '../entry/entry-work.ts'
 import { probedPorts } from '../entry/probed-ports.ts'
 
 /** What could be seen of a source before it was touched: what final-verify measures the target by. */

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { insertEntryHistory } from '../../../db/queries/entries/insert-entry-history.ts'
 import type { HistoryPhase } from '../../domain/migration/schedule/plan-forecast.ts'
-import type { Journey } from './journey.ts'
+import type { Journey } from './entry-work.ts'
 
 /** Keeps how long a part of a journey took; one that was cut on the way tells nothing. */
 export const noteHistory = async (

@@ -1,5 +1,5 @@
 import { instanceView } from '../../domain/filter/view.ts'
-import type { Journey } from './journey.ts'
+import type { Journey } from './entry-work.ts'
 
 /** The ports that the probes of its batch ask of the machine of a journey, each with the names of those probes. */
 export const probedPorts = ({ batch, facts, source }: Journey): ReadonlyMap<number, readonly string[]> =>

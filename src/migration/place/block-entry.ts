@@ -6,7 +6,7 @@ import { explainReason } from '../../domain/migration/entry/reasons.ts'
 import type { RecordedError } from '../../errors.ts'
 import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+import { type Journey, leaveJourney, movedOn } from '../entry/entry-work.ts'
 
 /** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
 export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>

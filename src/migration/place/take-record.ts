@@ -5,7 +5,7 @@ import { findInstanceById } from '../../../db/queries/instances/find-instance.ts
 import { canonicalJson } from '../../domain/inventory/facts-hash.ts'
 import { applyOverrides } from '../../domain/inventory/overrides.ts'
 import { endsRunning } from '../../domain/migration/batch/start-batch.ts'
-import { type Entering, type Journey, writeNote } from '../entry/journey.ts'
+import { type Entering, type Journey, writeNote } from '../entry/entry-work.ts'
 
 /**
  * The instance of a blocked entry goes on being synced and edited, so that what blocks it can heal: it is placed by

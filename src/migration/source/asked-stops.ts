@@ -11,7 +11,7 @@ import { actorOf, type JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { storableJson } from '../../storable.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { Journey } from '../entry/entry-work.ts'
 import { mayStillGoOff, sourceStopKind, stopOf, stopsOf } from './source-stops.ts'
 import { sourceMayGoOff } from './watch-source.ts'
 

@@ -5,7 +5,7 @@ import type { JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { Journey } from '../entry/entry-work.ts'
 
 /** The start that gives a source back. */
 export const startOfSource = ({ ctx, entry, source, facts }: Journey): Start => ({

@@ -5,7 +5,7 @@ import type { EffectRow } from '../../../db/schema/effect.ts'
 import { durationMs } from '../../domain/duration.ts'
 import { type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { Journey } from '../entry/entry-work.ts'
 
 /** Effects of this kind are sources that we switched off. */
 export const sourceStopKind = 'source-stop'

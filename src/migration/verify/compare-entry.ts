@@ -4,7 +4,7 @@ import { mergeInstance } from '../../domain/inventory/merge.ts'
 import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Placement } from '../../domain/migration/place/placement.ts'
 import { type CompareAnswer, compareFinal } from '../../domain/migration/verify/verify-compare.ts'
-import { placementOf } from '../entry/journey.ts'
+import { placementOf } from '../entry/entry-work.ts'
 import type { KeptPlacement } from '../place/place.ts'
 import type { VerifyTask } from './verify-task.ts'
 

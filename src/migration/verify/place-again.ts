@@ -3,7 +3,7 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry/entry-facts.ts'
 import { checkPlace } from '../../domain/migration/place/place-check.ts'
 import { requireTrusted } from '../../inventory/connection/connectivity.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { Journey } from '../entry/entry-work.ts'
 import { decideWhere, type KeptPlacement } from '../place/place.ts'
 import { askScript, mapNetworks, type PlaceParts, viewOf } from '../place/place-entry.ts'
 

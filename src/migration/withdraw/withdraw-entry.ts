@@ -22,7 +22,7 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { removeSnapshots, snapshotPrefix } from '../copy/source-snapshot.ts'
 import { asItIs } from '../entry/apply-entry.ts'
-import { enterJourney, type Journey, leaveJourney } from '../entry/journey.ts'
+import { enterJourney, type Journey, leaveJourney } from '../entry/entry-work.ts'
 import {
   type AskedStops,
   awaitStop,

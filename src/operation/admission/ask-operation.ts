@@ -3,8 +3,8 @@ import type { Tx } from '../../../db/client.ts'
 import { findSourceEntry } from '../../../db/queries/entries/find-source-entry.ts'
 import { hurryJob } from '../../../db/queries/jobs/hurry-job.ts'
 import { findHoldingEntry, lockMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { stopComingBack } from '../../../db/queries/operations/after-end.ts'
 import { isHostUnknown } from '../../../db/queries/operations/is-host-unknown.ts'
+import { stopComingBack } from '../../../db/queries/operations/operation-followups.ts'
 import {
   findOpenOperations,
   insertOperation,
@@ -22,14 +22,14 @@ import {
   startingKinds,
 } from '../../domain/operation/admission/admit.ts'
 import { type OperationCause, type OperationKind, variantText } from '../../domain/operation/kinds/kinds.ts'
-import { keepsOn } from '../../domain/operation/kinds/older.ts'
 import type { MachineSeen } from '../../domain/operation/kinds/phase.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
+import { keepsOn } from '../../domain/operation/kinds/still-active.ts'
 import { startOfMachine, whyStartRefused } from '../../inventory/power/start-guard.ts'
 import { type CancelOutcome, cancelInTransaction } from '../../ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../migration/entry/entry-verbs.ts'
-import { moveToEnd } from './after-end.ts'
+import { moveToEnd } from './operation-followups.ts'
 import { machineGone, refused } from './refuse-operation.ts'
 import { priorityOf, sendOperation } from './send-operation.ts'
 

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { insertAuditEvent } from '../../../db/queries/events/insert-audit-event.ts'
 import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { stopComingBack } from '../../../db/queries/operations/after-end.ts'
+import { stopComingBack } from '../../../db/queries/operations/operation-followups.ts'
 import { findOperation } from '../../../db/queries/operations/operation-rows.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { hasEnded } from '../../domain/operation/kinds/state.ts'

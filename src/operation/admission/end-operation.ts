@@ -11,7 +11,7 @@ import type { OperationRow } from '../../../db/schema/operation.ts'
 import { whyNotPromoted } from '../../domain/operation/admission/admit.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
-import { moveToEnd } from './after-end.ts'
+import { moveToEnd } from './operation-followups.ts'
 import { sendOperation } from './send-operation.ts'
 
 /** Ends an operation of which nothing is under way any more, and lets the next one have its turn. The machine is locked. */

@@ -4,10 +4,10 @@ import { resultOfTask } from '../../ledger/ended-task.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { notForPhase, requirePower } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork, hasBegunWork } from '../perform/platform-work.ts'
+import { patient } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, ownWork, undoerOf } from '../perform/undo-task.ts'
 import { coldRemedy, isWhole, requireWhole } from './saved-state.ts'
 
 /** Effects of this kind are saves of a machine's memory, after which it is off. */

@@ -1,7 +1,7 @@
 import { resultOfTask } from '../../ledger/ended-task.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
+import { noteAsItIs, ownWork, undoerOf } from '../perform/undo-task.ts'
 
 /** Effects of this kind are live moves. */
 export const operationMoveKind = 'operation-move'

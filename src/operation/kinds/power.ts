@@ -9,9 +9,9 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { lookAtPower, machineGone, notForPhase } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { mostFailures, patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
+import { mostFailures, patient } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, ownWork, undoerOf } from '../perform/undo-task.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */

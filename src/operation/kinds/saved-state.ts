@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects/effects.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { letStaleStatesGo } from '../../../db/queries/machines/clear-stale-states.ts'
 import { lockMachine, noteMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { savedStateDropKind } from '../../domain/operation/admission/beside-machine.ts'
+import { savedStateDropKind } from '../../domain/operation/admission/non-blocking-effects.ts'
 import type { OperationReason } from '../../domain/operation/kinds/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import type { Fenced } from '../../ledger/effects.ts'
@@ -14,8 +14,8 @@ import type { Found } from '../../platforms/ports/task.ts'
 import { storableJson } from '../../storable.ts'
 import { callOf } from '../perform/look-at-machine.ts'
 import { underMachineLock } from '../perform/machine-lock.ts'
-import { type AtPlatform, ownWork, undoerOf } from '../perform/own-work.ts'
 import type { Performance } from '../perform/performer.ts'
+import { type AtPlatform, ownWork, undoerOf } from '../perform/undo-task.ts'
 
 const undoSchema = ownWork.extend({ state: z.string() })
 

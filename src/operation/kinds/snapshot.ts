@@ -8,10 +8,10 @@ import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { callOf, machineGone } from '../perform/look-at-machine.ts'
-import { ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork } from '../perform/platform-work.ts'
+import { patient } from '../perform/retry-until-deadline.ts'
+import { ownWork, undoerOf } from '../perform/undo-task.ts'
 
 /** Effects of this kind are snapshots that an operation makes. */
 export const operationSnapshotKind = 'operation-snapshot'

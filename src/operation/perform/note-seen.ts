@@ -1,5 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { letStaleStatesGo } from '../../../db/queries/machines/clear-stale-states.ts'
 import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 

@@ -1,11 +1,11 @@
 import type { Db } from '../../../db/client.ts'
 import { findPolicyMachines } from '../../../db/queries/machines/policy-machines.ts'
-import { notePolicyEnd } from '../../../db/queries/operations/after-end.ts'
+import { notePolicyEnd } from '../../../db/queries/operations/operation-followups.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { restSeconds, wantedByPolicy } from '../../domain/operation/admission/run-policy.ts'
 import type { Logger } from '../../process/log.ts'
-import { askEach, type Wish } from '../admission/ask-each.ts'
 import type { OperationAsk } from '../admission/ask-operation.ts'
+import { askEach, type Wish } from '../admission/desired-operation.ts'
 
 /** A target that comes back after an outage may show a thousand machines off: not all of them are started at once. */
 const openPerTarget = 50

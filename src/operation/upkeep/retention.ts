@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/client.ts'
 import { readSettingRows } from '../../../db/queries/fleet/settings.ts'
-import { endWishRows, findDoubtfulWishes } from '../../../db/queries/operations/end-wishes.ts'
+import { endWishRows, findDoubtfulWishes } from '../../../db/queries/operations/end-resumptions.ts'
 import {
   type PruneCursor,
   pruneGoneMachines,
@@ -9,8 +9,8 @@ import {
   pruneStart,
 } from '../../../db/queries/operations/prune-operations.ts'
 import type { Clock } from '../../clock.ts'
-import { wishBounds } from '../../domain/operation/admission/after-end.ts'
-import { whyWishEnds } from '../../domain/operation/admission/wish-end.ts'
+import { wishBounds } from '../../domain/operation/admission/operation-followups.ts'
+import { whyWishEnds } from '../../domain/operation/admission/resumption-end.ts'
 import { settingValue } from '../../domain/settings.ts'
 import type { Logger } from '../../process/log.ts'
 import { Loop } from '../../process/service.ts'

@@ -11,8 +11,8 @@ import {
   runningGraceSeconds,
   type TickStep,
 } from '../../domain/operation/admission/decide-tick.ts'
-import { keepsOn } from '../../domain/operation/kinds/older.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
+import { keepsOn } from '../../domain/operation/kinds/still-active.ts'
 import type { RecordedError } from '../../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../../ledger/jobs/cancel.ts'
 import { nudge } from '../../ledger/jobs/nudge.ts'
@@ -20,9 +20,9 @@ import { sendSignal } from '../../ledger/jobs/signals.ts'
 import type { Logger } from '../../process/log.ts'
 import { Loop } from '../../process/service.ts'
 import { endOperation, leaveOperation, promoteNext, settleAndPromote } from '../admission/end-operation.ts'
-import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from '../perform/await-older.ts'
-import { bringBack } from './come-back.ts'
+import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from '../perform/await-still-active.ts'
 import { keepRunPolicies } from './keep-run-policies.ts'
+import { bringBack } from './resume-evacuation.ts'
 
 export interface OperationTicksOptions {
   readonly db: Db

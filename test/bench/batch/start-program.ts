@@ -1,6 +1,6 @@
 import { openDb } from '../../../db/client.ts'
 import { findBatch } from '../../../db/queries/batches/batch-rows.ts'
-import { type FoundInstances, findInstances } from '../../../src/migration/batch/find-instances.ts'
+import { type FoundInstances, findInstances } from '../../../src/migration/batch/make-entries.ts'
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { viewBatch } from '../../../src/migration/entry/batch-view.ts'
 import { createLog } from '../../../src/process/log.ts'

@@ -1,7 +1,7 @@
 import { type BenchOptions, UsageError } from '../options.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
 import { sayMachine, saySettings } from '../report.ts'
-import { runJourneys } from './journeys.ts'
+import { runJourneys } from './entry-work.ts'
 import { runStart } from './start.ts'
 
 /** What all parts of one run share. */

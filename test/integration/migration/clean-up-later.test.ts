@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry } from '../../support/journeys.ts'
+import { createJourneyWorld, entryOf, placeEntry } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { countBusy } from '../../../db/queries/entries/entry-rows.ts'
-import { createJourneyWorld, placeEntry, sendTo } from '../../support/journeys.ts'
+import { createJourneyWorld, placeEntry, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf, storyOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { createCopyWorker } from '../../support/copy-worker.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

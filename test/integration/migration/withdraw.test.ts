@@ -1,7 +1,6 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { eventsOf } from '../../support/inventory.ts'
 import {
   createJourneyWorld,
   entryOf,
@@ -11,7 +10,8 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
+import { eventsOf } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 

@@ -10,7 +10,7 @@ import {
 } from '../../../src/operation/admission/ask-operation.ts'
 import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { endOperation } from '../../../src/operation/admission/end-operation.ts'
-import { bringBack } from '../../../src/operation/upkeep/come-back.ts'
+import { bringBack } from '../../../src/operation/upkeep/resume-evacuation.ts'
 import { pruneOperationsOnce } from '../../../src/operation/upkeep/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'

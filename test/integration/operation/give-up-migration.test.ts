@@ -10,7 +10,7 @@ import { handleOperateMachine } from '../../../workers/handlers/operate-machine.
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'

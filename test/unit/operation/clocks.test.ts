@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decideTick, type TickFacts } from '../../../src/domain/operation/admission/decide-tick.ts'
 import { type WaitingOperation, whyItWaits } from '../../../src/domain/operation/admission/why-it-waits.ts'
-import { patient } from '../../../src/operation/perform/patient.ts'
 import type { Performance, PerformWait } from '../../../src/operation/perform/performer.ts'
+import { patient } from '../../../src/operation/perform/retry-until-deadline.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 const running: TickFacts = {

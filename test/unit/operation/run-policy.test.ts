@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { afterEnd, type EndedOperation } from '../../../src/domain/operation/admission/after-end.ts'
+import { afterEnd, type EndedOperation } from '../../../src/domain/operation/admission/operation-followups.ts'
 import {
   type PolicySeen,
   restSeconds,

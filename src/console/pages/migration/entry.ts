@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { EventView } from '../../../api/resources/jobs/event-view.ts'
-import type { EntryView } from '../../../api/resources/migration/queue-answer.ts'
+import type { EntryView } from '../../../api/resources/migration/queue-view.ts'
 import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import { downHtml } from '../../kit/down-shown.ts'
@@ -8,8 +8,8 @@ import { bytesProgress, cardLook, phaseWords, stateBadge } from '../../kit/entry
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import { many, outside, visible } from '../../kit/shown.ts'
 import { ago, definition, type Html, jobLink, table } from '../../kit/view.ts'
-import { journeyHtml, placeOfEntry } from './entry-journey.ts'
 import { placeHtml } from './entry-place.ts'
+import { journeyHtml, placeOfEntry } from './entry-progress.ts'
 import { entryVerbForms } from './entry-verb-forms.ts'
 
 interface Wait {

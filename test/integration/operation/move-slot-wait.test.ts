@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { readOperation } from '../../../db/queries/operations/list-operations.ts'
-import { standInLine } from '../../../db/queries/tokens/stand-in-line.ts'
+import { standInLine } from '../../../db/queries/tokens/slot-wait.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { whyItWaits } from '../../../src/domain/operation/admission/why-it-waits.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'

@@ -1,4 +1,4 @@
-import { wishBounds } from './after-end.ts'
+import { wishBounds } from './operation-followups.ts'
 
 /** What is known of an evacuation's wish that may be over. */
 export interface WishFacts {

@@ -7,7 +7,7 @@ import { once } from '../../http/idempotency.ts'
 import { defineRoute, json, newResource } from '../../http/route.ts'
 import { etagOf } from '../../wire/preconditions.ts'
 import { confirmFinished } from '../../wire/schemas.ts'
-import { batchSchema, readBatch } from './batch-answer.ts'
+import { batchSchema, readBatch } from './batch-view.ts'
 import { batchParams, batchTag } from './batches.ts'
 
 const start = defineRoute({

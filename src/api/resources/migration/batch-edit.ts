@@ -12,8 +12,8 @@ import { enqueue } from '../../../ledger/jobs/enqueue.ts'
 import { searchJob } from '../../../migration/batch/batch-verbs.ts'
 import { requireVersion } from '../../wire/preconditions.ts'
 import { notFound } from '../../wire/problem.ts'
-import type { BatchBody } from './batch-answer.ts'
-import { checkChangedBatch, checkNewBatch, windowRows } from './batch-check.ts'
+import { checkChangedBatch, checkNewBatch, windowRows } from './batch-validation.ts'
+import type { BatchBody } from './batch-view.ts'
 
 export const lockNamedBatch = async (tx: Tx, name: string): Promise<BatchRow> => {
   const row = await lockBatch(tx, name)

@@ -12,7 +12,7 @@ import { requireForgettingConfirmed } from '../../../migration/entry/forget-fini
 import type { ApiDeps } from '../../http/env.ts'
 import { requireVersion } from '../../wire/preconditions.ts'
 import { problem } from '../../wire/problem.ts'
-import { lockNamedBatch } from './batch-change.ts'
+import { lockNamedBatch } from './batch-edit.ts'
 
 /** Entries in one transaction: their extents go with them, so it stays short. */
 const partSize = 20

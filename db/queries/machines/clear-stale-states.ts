@@ -1,4 +1,7 @@
-import { savedStateDropKind, staleStateOwed } from '../../../src/domain/operation/admission/beside-machine.ts'
+import {
+  savedStateDropKind,
+  staleStateOwed,
+} from '../../../src/domain/operation/admission/non-blocking-effects.ts'
 import type { Tx } from '../../client.ts'
 
 const why = JSON.stringify(staleStateOwed)

@@ -1,5 +1,5 @@
 import type { Queryable } from '../../client.ts'
-import type { WishBounds } from './end-wishes.ts'
+import type { WishBounds } from './end-resumptions.ts'
 
 /**
  * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { journeyOf } from '../../../src/console/pages/migration/entry-journey.ts'
+import { journeyOf } from '../../../src/console/pages/migration/entry-progress.ts'
 import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
 
 const drawn = (...place: Parameters<typeof journeyOf>): string => {

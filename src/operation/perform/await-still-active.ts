@@ -1,15 +1,15 @@
 import type { Db, Queryable, Tx } from '../../../db/client.ts'
 import { findSettingRow } from '../../../db/queries/fleet/settings.ts'
 import { tryLockMachine } from '../../../db/queries/machines/machine-rows.ts'
+import { noteOperation } from '../../../db/queries/operations/operation-rows.ts'
 import {
   findHealedMachines,
   findLettingGo,
   hastenDebts,
   noteOlderKeepsOn,
-} from '../../../db/queries/operations/older-operations.ts'
-import { noteOperation } from '../../../db/queries/operations/operation-rows.ts'
+} from '../../../db/queries/operations/still-active.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import { decideOlderWait, type OlderWait } from '../../domain/operation/kinds/older.ts'
+import { decideOlderWait, type OlderWait } from '../../domain/operation/kinds/still-active.ts'
 import { settingValue } from '../../domain/settings.ts'
 import { mergeWarnings } from '../../inventory/connection/warnings.ts'
 import type { Logger } from '../../process/log.ts'

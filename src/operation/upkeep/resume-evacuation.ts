@@ -1,11 +1,11 @@
 import type { Db } from '../../../db/client.ts'
-import { noteComeBack } from '../../../db/queries/operations/after-end.ts'
+import { noteComeBack } from '../../../db/queries/operations/operation-followups.ts'
 import { findOperation } from '../../../db/queries/operations/operation-rows.ts'
-import { findComingBack } from '../../../db/queries/operations/standing-down.ts'
-import { wishBounds } from '../../domain/operation/admission/after-end.ts'
+import { findComingBack } from '../../../db/queries/operations/resume-evacuation.ts'
+import { wishBounds } from '../../domain/operation/admission/operation-followups.ts'
 import { restSeconds } from '../../domain/operation/admission/run-policy.ts'
 import type { Logger } from '../../process/log.ts'
-import { askEach, type Wish } from '../admission/ask-each.ts'
+import { askEach, type Wish } from '../admission/desired-operation.ts'
 
 const roundMost = 50
 const waitSeconds = 3_600

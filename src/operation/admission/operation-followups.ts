@@ -1,9 +1,13 @@
 import type { Tx } from '../../../db/client.ts'
 import { findMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { noteComeBack, notePolicyEnd, noteStopped } from '../../../db/queries/operations/after-end.ts'
+import {
+  noteComeBack,
+  notePolicyEnd,
+  noteStopped,
+} from '../../../db/queries/operations/operation-followups.ts'
 import { moveOperation, type OperationMove } from '../../../db/queries/operations/operation-rows.ts'
 import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
-import { type AfterEnd, afterEnd } from '../../domain/operation/admission/after-end.ts'
+import { type AfterEnd, afterEnd } from '../../domain/operation/admission/operation-followups.ts'
 import { mergeWarnings } from '../../inventory/connection/warnings.ts'
 
 /** From so many failures in a row on, people hear that a run policy cannot be kept. */

@@ -25,7 +25,7 @@ import type { EntryStage, EntryState } from '../../../domain/migration/entry/ent
 import type { NewWindow } from '../../../domain/migration/schedule/windows.ts'
 import { viewWindow } from '../../../migration/entry/batch-view.ts'
 import { type FieldError, problem, validationProblem } from '../../wire/problem.ts'
-import type { BatchBody } from './batch-answer.ts'
+import type { BatchBody } from './batch-view.ts'
 
 /** A field that is called `windows` by the rules is called `migration_windows` by the API. */
 const apiField = (field: string): string => field.replace(/^windows\b/, 'migration_windows')

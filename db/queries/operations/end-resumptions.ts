@@ -1,4 +1,4 @@
-import type { WishFacts } from '../../../src/domain/operation/admission/wish-end.ts'
+import type { WishFacts } from '../../../src/domain/operation/admission/resumption-end.ts'
 import type { Tx } from '../../client.ts'
 
 /** How long, and how often in vain, an evacuation's wish holds. */

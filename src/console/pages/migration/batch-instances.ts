@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { Member } from '../../../api/resources/migration/batch-members.ts'
+import type { Member } from '../../../api/resources/migration/batch-instances.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'

@@ -1,6 +1,6 @@
 import { lockOperationOfJob, noteOperation } from '../../../db/queries/operations/operation-rows.ts'
-import { standInLine } from '../../../db/queries/tokens/stand-in-line.ts'
-import { standsInLineFor } from '../../domain/operation/admission/in-line.ts'
+import { standInLine } from '../../../db/queries/tokens/slot-wait.ts'
+import { standsInLineFor } from '../../domain/operation/admission/slot-wait.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent, type PlatformCode } from '../../platforms/ports/platform-error.ts'

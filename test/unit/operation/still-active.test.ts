@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { decideTick, type TickFacts } from '../../../src/domain/operation/admission/decide-tick.ts'
-import { decideOlderWait, type OlderSeen } from '../../../src/domain/operation/kinds/older.ts'
+import { decideOlderWait, type OlderSeen } from '../../../src/domain/operation/kinds/still-active.ts'
 
 const older: OlderSeen = {
   ...{ id: 'op-1', kind: 'stop', force: true, state: 'superseded', endedSeconds: 5, jobState: 'running' },

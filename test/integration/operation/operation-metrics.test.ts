@@ -10,7 +10,7 @@ import {
 } from '../../../src/operation/admission/ask-operation.ts'
 import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { recordRefusal } from '../../../src/operation/admission/record-refusal.ts'
-import { operationTally, showOperations } from '../../../src/operation/upkeep/tally.ts'
+import { operationTally, showOperations } from '../../../src/operation/upkeep/operation-metrics.ts'
 import { metricsText } from '../../../src/process/telemetry.ts'
 import { quietLog } from '../../support/events.ts'
 import { addMachine } from '../../support/machines.ts'
