@@ -9,7 +9,7 @@ import type { Platform } from '../src/platforms/ports/ports.ts'
 import { openVsphere } from '../src/platforms/vsphere/vsphere.ts'
 import type { Sealer } from '../src/seal/seal.ts'
 import { sitePasswordPlace } from '../src/seal/seal-places.ts'
-import { withWaryInventory } from './redacted-inventory.ts'
+import { withRedactedInventory } from './redacted-inventory.ts'
 import { siteSealBroken } from './site-seal-broken.ts'
 import { withoutSecret } from './without-secret.ts'
 
@@ -118,7 +118,7 @@ export class Platforms {
       connectTimeoutMs: settings.connection_timeout_seconds * 1_000,
       ...(watch ? { watch: watch(site) } : {}),
     })
-    const platform = withWaryInventory(opened, [password])
+    const platform = withRedactedInventory(opened, [password])
     return { siteId: site.id, version, platform, password, users: 0, retired: false, idle: undefined }
   }
 

@@ -4,7 +4,7 @@ import type { Platform } from '../src/platforms/ports/ports.ts'
 import { withoutSecret } from './without-secret.ts'
 
 /** The platform, with a secret cut out of what its readings say of single things as well: that is kept and shown. */
-export const withWaryInventory = (platform: Platform, secrets: readonly string[]): Platform => {
+export const withRedactedInventory = (platform: Platform, secrets: readonly string[]): Platform => {
   const { inventory } = platform.ports
   if (!inventory) return platform
   const port: InventoryPort = {

@@ -33,7 +33,7 @@ export interface RunnerOptions {
 }
 
 /** How long a bell waits for a Postgres that is away; after that the conductor rings again. */
-const claimPatienceMs = 30_000
+const claimWaitLimitMs = 30_000
 
 /** Follows bells: claim, run, end. One for all kinds of a process, so that their claims share statements. */
 export class Runner {
@@ -79,7 +79,7 @@ export class Runner {
 
   async #claim(ask: ClaimAsk): Promise<ClaimedJob | undefined> {
     const { clock } = this.#options
-    const until = clock.monotonicMs() + claimPatienceMs
+    const until = clock.monotonicMs() + claimWaitLimitMs
     const answer = await this.#whileAway(
       () => clock.monotonicMs() < until,
       () => this.#claims.submit(ask),
@@ -91,12 +91,12 @@ export class Runner {
   }
 
   /** Tries a write again while Postgres is away, as long as it is worth it: the work is done, only the word is missing. */
-  async #whileAway<Value>(patient: () => boolean, write: () => Promise<Value>): Promise<Value> {
+  async #whileAway<Value>(mayWait: () => boolean, write: () => Promise<Value>): Promise<Value> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await write()
       } catch (error) {
-        if (!isDbAway(error) || !patient()) throw error
+        if (!isDbAway(error) || !mayWait()) throw error
         await this.#options.clock.sleep(backoffMs(tries + 1, 100, 1_000, Math.random()))
       }
     }

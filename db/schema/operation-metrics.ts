@@ -29,7 +29,7 @@ export const operationEnd = pgTable('operation_end', {
 })
 
 /** How often each end has come about since there is a ledger. Never counted down: what is pruned stays counted. */
-export const operationTally = pgTable(
+export const operationCount = pgTable(
   'operation_tally',
   {
     kind: text('kind').notNull(),

@@ -60,11 +60,11 @@ const traceOf = (
 
 const lookMs = 250
 /** An undo has a minute in all. What takes longer stays owed, and is looked at again later. */
-const patienceMs = 30_000
+const waitLimitMs = 30_000
 
 /** Waits until the platform is at none of these any more; throws when that takes too long. */
 export const awaitTasks = async (tasks: TasksOf, call: JobCall, asked: AskedTasks): Promise<void> => {
-  const until = call.clock.monotonicMs() + patienceMs
+  const until = call.clock.monotonicMs() + waitLimitMs
   while (await isUnderWay(tasks, call, asked)) {
     if (call.clock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
     await call.clock.sleep(lookMs, call.signal)
@@ -119,7 +119,8 @@ const stillUnderWay = (machine = 'a new machine'): DroverError =>
   new DroverError({
     code: 'task-under-way',
     class: 'transient',
-    message: `The platform is still at work on ${machine} for a job that has ended.`,
-    remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
+    message: `A task of a job that has ended still runs on ${machine}.`,
+    remedy:
+      'Nothing to do: Drover checks again later. When the task does not end, look at the tasks of the platform.',
     detail: { machine },
   })

@@ -12,7 +12,7 @@ export interface StopRequest {
 }
 
 /** One Ctrl-C may arrive twice within moments: from the terminal, and passed on by npm. */
-const sameWishMs = 600
+const sameRequestMs = 600
 /** After a second wish, this long for what was killed to be gone. */
 const atOnceMs = 2_000
 
@@ -42,7 +42,7 @@ export const listenForStop = (): StopRequest => {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       if (firstAt === undefined) request()
-      else if (performance.now() - firstAt > sameWishMs) again()
+      else if (performance.now() - firstAt > sameRequestMs) again()
     })
   }
   process.once('disconnect', request)

@@ -4,9 +4,9 @@ import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/entry-fleet.ts'
 import {
   differences,
+  type EntryWorld,
   entryOf,
   eventsOfEntry,
-  type JourneyWorld,
   placeEntry,
   powerOf,
   sendTo,
@@ -41,7 +41,7 @@ const undoPoints: readonly Armed[] = [
 ]
 
 await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0, anyBell: true }, (fleet) => {
-  let world: JourneyWorld
+  let world: EntryWorld
   beforeAll(async () => {
     world = await createFleetWorld(fleet, lab)
   })

@@ -2,7 +2,7 @@ import { beforeAll, expect, test } from 'vitest'
 import { createSealer } from '../../src/seal/seal.ts'
 import { makeBatch, onShop, ownedMachines, provenAgainst, type TestBatch } from '../support/batch-world.ts'
 import { dieAndReturn, dies, expectClean, hurryUntil, settles } from '../support/chaos-batch.ts'
-import { createJourneyWorld, type JourneyWorld, powerOf } from '../support/entry-world.ts'
+import { createEntryWorld, type EntryWorld, powerOf } from '../support/entry-world.ts'
 import { type Armed, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { createLab } from '../support/lab.ts'
 import { until } from '../support/wait.ts'
@@ -53,11 +53,11 @@ const faults = [
   { kind: 'delay', probability: 0.1, seed: 13, ms: 40 },
 ]
 
-const describe = ({ lab }: JourneyWorld, description: string) =>
+const describe = ({ lab }: EntryWorld, description: string) =>
   lab.admin(`PATCH /lab/sites/vcenter/instances/${conflicting}`, { facts: { description } })
 
 /** Two are given up, all are stopped and started again, and one is in conflict until a person has mended it. */
-const liveThrough = async (world: JourneyWorld, batch: TestBatch): Promise<void> => {
+const liveThrough = async (world: EntryWorld, batch: TestBatch): Promise<void> => {
   const { db } = world
   for (const ref of [canceled, cleaned])
     await until(async () => (await batch.entry(ref)).machineRef !== null, {
@@ -83,7 +83,7 @@ const liveThrough = async (world: JourneyWorld, batch: TestBatch): Promise<void>
   await settles(world, batch, { [conflicting]: 'finished' })
 }
 
-const expectEnds = async (world: JourneyWorld, batch: TestBatch): Promise<void> => {
+const expectEnds = async (world: EntryWorld, batch: TestBatch): Promise<void> => {
   const { from, to } = world
   const entries = await batch.entries()
   for (const entry of entries.filter(({ state }) => state === 'finished')) {
@@ -100,7 +100,7 @@ const expectEnds = async (world: JourneyWorld, batch: TestBatch): Promise<void> 
   expect(await ownedMachines(world)).toEqual(machines.sort())
 }
 
-const journey = async (fleet: Fleet, world: JourneyWorld, hands: readonly (readonly Armed[])[]) => {
+const entryWork = async (fleet: Fleet, world: EntryWorld, hands: readonly (readonly Armed[])[]) => {
   const { lab } = world
   const assigning = await fleet.worker()
   const refs = [...finishing, conflicting, canceled, cleaned]
@@ -126,7 +126,7 @@ const journey = async (fleet: Fleet, world: JourneyWorld, hands: readonly (reado
   await expectEnds(world, batch)
 }
 
-const resetMidway = async (fleet: Fleet, world: JourneyWorld) => {
+const resetMidway = async (fleet: Fleet, world: EntryWorld) => {
   const { lab } = world
   const before = await ownedMachines(world)
   await fleet.worker('kill:after-effect@6')
@@ -158,14 +158,14 @@ const title = 'a batch whose workers are killed and whose platforms lose answers
 const leaseMs = 6_000
 
 await onEachFleet(title, { workers: 0, leaseMs, anyBell: true }, (fleet) => {
-  let world: JourneyWorld
+  let world: EntryWorld
   beforeAll(async () => {
-    world = await createJourneyWorld(fleet.db, labs[fleet.bell], { sealer })
+    world = await createEntryWorld(fleet.db, labs[fleet.bell], { sealer })
   })
 
   // promise: whole-batch
   test('ends as it would have, with every byte, and leaves nothing', { timeout: 900_000 }, () =>
-    journey(fleet, world, deaths[fleet.bell]),
+    entryWork(fleet, world, deaths[fleet.bell]),
   )
 
   // promise: whole-batch

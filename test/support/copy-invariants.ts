@@ -1,5 +1,5 @@
 import type { Db, Queryable } from '../../db/client.ts'
-import type { JourneyWorld } from './entry-world.ts'
+import type { EntryWorld } from './entry-world.ts'
 import { effects } from './invariants.ts'
 import { checkMigration } from './migration-invariants.ts'
 
@@ -66,7 +66,7 @@ export const checkCopies = async (
  * All that the laws say of entries, of what they left outside and of its record: for tests whose workers end waits by hand,
  * which leaves the ledger's own histories torn.
  */
-export const checkJourneys = async ({ db, lab }: Pick<JourneyWorld, 'db' | 'lab'>): Promise<string[]> => [
+export const checkEntries = async ({ db, lab }: Pick<EntryWorld, 'db' | 'lab'>): Promise<string[]> => [
   ...(await checkMigration(db)),
   ...(await checkCopies(db, lab)),
   ...(await effects(db)),

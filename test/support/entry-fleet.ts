@@ -2,7 +2,7 @@ import { expect } from 'vitest'
 import type { JobRow } from '../../db/schema/job.ts'
 import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { createSealer } from '../../src/seal/seal.ts'
-import { createJourneyWorld, type JourneyWorld, overlapsOf, powerOf, sendTo } from './entry-world.ts'
+import { createEntryWorld, type EntryWorld, overlapsOf, powerOf, sendTo } from './entry-world.ts'
 import { type Armed, ending, type Fleet } from './fleet.ts'
 import { checkInvariants } from './invariants.ts'
 import type { TestLab } from './lab.ts'
@@ -12,8 +12,8 @@ import { jobOf } from './ledger.ts'
 const sealer = createSealer('5e'.repeat(32))
 
 /** A world of journeys for a fleet, in which only what a test sends is done. */
-export const createFleetWorld = async (fleet: Fleet, lab: TestLab): Promise<JourneyWorld> => {
-  const world = await createJourneyWorld(fleet.db, lab, { sealer })
+export const createFleetWorld = async (fleet: Fleet, lab: TestLab): Promise<EntryWorld> => {
+  const world = await createEntryWorld(fleet.db, lab, { sealer })
   await fleet.db`update batch set state = 'stopped'`
   return world
 }
@@ -21,7 +21,7 @@ export const createFleetWorld = async (fleet: Fleet, lab: TestLab): Promise<Jour
 /** Kills a worker at a point of a job, and lets another one go on to its end. */
 export const survive = async (
   fleet: Fleet,
-  world: JourneyWorld,
+  world: EntryWorld,
   job: {
     readonly entryId: string
     readonly kind: 'import-instance' | 'cutover-instance'
@@ -38,7 +38,7 @@ export const survive = async (
 }
 
 /** Machines on the target that are an entry's. */
-export const ownedBy = async ({ to }: JourneyWorld, entryId: string): Promise<string[]> => {
+export const ownedBy = async ({ to }: EntryWorld, entryId: string): Promise<string[]> => {
   const { json } = await to.call('POST /instances/find-owned', { owner: { 'drover.entry': entryId } })
   return (json as { refs: string[] }).refs
 }
@@ -46,7 +46,7 @@ export const ownedBy = async ({ to }: JourneyWorld, entryId: string): Promise<st
 /** Withdraws an entry, and proves that nothing of it is left and that no two copies ever ran. */
 export const cleanUp = async (
   fleet: Fleet,
-  world: JourneyWorld,
+  world: EntryWorld,
   entry: { readonly id: string; readonly ref: string },
 ): Promise<void> => {
   const id = await sendTo(world, entry.id, 'withdraw-entry', { source: 'start', target: 'destroy' })

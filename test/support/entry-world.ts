@@ -22,7 +22,7 @@ import type { SiteClient, TestLab } from './lab.ts'
 import { jobOf, leaseMs, makeDue, noPlatform } from './ledger.ts'
 
 /** Both ends of a migration on one lab, known to the ledger, and a batch that runs. */
-export interface JourneyWorld {
+export interface EntryWorld {
   readonly db: Db
   readonly lab: TestLab
   readonly inventory: InventoryWorker
@@ -34,7 +34,7 @@ export interface JourneyWorld {
   readonly to: SiteClient
 }
 
-export const createJourneyWorld = async (
+export const createEntryWorld = async (
   db: Db,
   lab: TestLab,
   options: {
@@ -43,7 +43,7 @@ export const createJourneyWorld = async (
     readonly config?: Record<string, unknown>
     readonly probes?: readonly unknown[]
   } = {},
-): Promise<JourneyWorld> => {
+): Promise<EntryWorld> => {
   const suffix = options.name ?? ''
   const site = {
     password: lab.password,
@@ -72,7 +72,7 @@ export const createJourneyWorld = async (
 }
 
 /** An entry whose machine is on the target already, as place-instance leaves it. */
-export const placeEntry = async (world: JourneyWorld, ref: string): Promise<EntryRow> => {
+export const placeEntry = async (world: EntryWorld, ref: string): Promise<EntryRow> => {
   const { db, source, target, batch } = world
   const instance = await instanceOf(db, source.name, ref)
   const facts = applyOverrides(instance.facts, {})
@@ -99,7 +99,7 @@ export const placeEntry = async (world: JourneyWorld, ref: string): Promise<Entr
 /** Owner tags of the machine of an entry. */
 export const ownerOf = (entryId: string) => ({ 'drover.entry': entryId, 'drover.install': 'test' })
 
-const createTarget = async (world: JourneyWorld, entryId: string, facts: EffectiveFacts): Promise<string> => {
+const createTarget = async (world: EntryWorld, entryId: string, facts: EffectiveFacts): Promise<string> => {
   const task = await world.to.done(
     'POST /instances',
     {
@@ -124,7 +124,7 @@ const createTarget = async (world: JourneyWorld, entryId: string, facts: Effecti
 
 /** Sends a job to an entry, as the scheduler does. Gives its id. */
 export const sendTo = async (
-  { db, batch }: JourneyWorld,
+  { db, batch }: EntryWorld,
   entryId: string,
   kind: EntryJobKind,
   payload: Record<string, unknown> = {},
@@ -143,7 +143,7 @@ export const entryOf = async (db: Db, id: string): Promise<EntryRow> => {
 }
 
 /** A worker of this process for the jobs of journeys. */
-export const createJourneyWorker = (
+export const createEntryWorker = (
   db: Db,
   handlers: readonly Handler[],
   usePlatform: UsePlatform = noPlatform,
@@ -215,7 +215,7 @@ export const recordedOf = async (db: Db, entryId: string, disk: string) => {
  * Compares a whole copy, byte by byte through digests: every extent that either side says may hold data, and what the
  * ledger recorded of it. Empty: they are the same.
  */
-export const differences = async (world: JourneyWorld, entry: EntryRow): Promise<string[]> => {
+export const differences = async (world: EntryWorld, entry: EntryRow): Promise<string[]> => {
   const { ref } = entry.facts as unknown as EffectiveFacts
   const found: string[] = []
   for (const row of await listEntryDisks(world.db, entry.id)) {
@@ -239,7 +239,7 @@ export const differences = async (world: JourneyWorld, entry: EntryRow): Promise
 }
 
 const usedOf = async (
-  { from, to }: JourneyWorld,
+  { from, to }: EntryWorld,
   machines: { readonly ref: string; readonly machine: string },
   row: EntryDiskRow,
 ): Promise<Set<number>> => {
@@ -264,7 +264,7 @@ const usedOf = async (
 }
 
 /** Names of the snapshots of a machine of the source. */
-export const snapshotsOf = async ({ from }: JourneyWorld, ref: string): Promise<string[]> => {
+export const snapshotsOf = async ({ from }: EntryWorld, ref: string): Promise<string[]> => {
   const { json } = await from.call(`GET /instances/${ref}/snapshots`)
   return (json as { snapshots: { name: string }[] }).snapshots.map(({ name }) => name)
 }

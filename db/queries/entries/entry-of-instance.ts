@@ -18,7 +18,7 @@ export const findEntryOfInstance = async (
 }
 
 /** Whether an entry that was given up has not let go of its instance yet. */
-export const isEntryLettingGo = async (
+export const isEntryStillActive = async (
   db: Queryable,
   of: { readonly entryId: string; readonly instanceId: string },
 ): Promise<boolean> => {

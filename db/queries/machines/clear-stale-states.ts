@@ -26,7 +26,7 @@ const inScope = (tx: Tx, scope: StaleScope) =>
  * before would destroy them. That the state is still at the platform is a debt of the job that has seen it. Whoever notes
  * that a machine is on calls this in the same transaction: later nobody can tell that it has run.
  */
-export const letStaleStatesGo = async (tx: Tx, scope: StaleScope, jobId: string): Promise<void> => {
+export const clearStaleStates = async (tx: Tx, scope: StaleScope, jobId: string): Promise<void> => {
   await tx`
     with stale as (
       select m.id, m.ref, m.saved_state, s.name as target from machine m left join site s on s.id = m.target_id

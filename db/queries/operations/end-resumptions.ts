@@ -1,18 +1,20 @@
-import type { WishFacts } from '../../../src/domain/operation/admission/resumption-end.ts'
+import type { ResumptionFacts } from '../../../src/domain/operation/admission/resumption-end.ts'
 import type { Tx } from '../../client.ts'
 
 /** How long, and how often in vain, an evacuation's wish holds. */
-export interface WishBounds {
+export interface ResumptionBounds {
   readonly days: number
   readonly failures: number
 }
 
-export type WishRow = WishFacts & { readonly id: string }
+export type ResumptionRow = ResumptionFacts & { readonly id: string }
 
 /** Wishes of evacuations that something speaks against, locked. Those that somebody has locked come in a later round. */
-export const findDoubtfulWishes = async (tx: Tx, bounds: WishBounds, limit: number): Promise<WishRow[]> => tx<
-  WishRow[]
->`
+export const findDoubtfulResumptions = async (
+  tx: Tx,
+  bounds: ResumptionBounds,
+  limit: number,
+): Promise<ResumptionRow[]> => tx<ResumptionRow[]>`
   select o.id, o.failures, f.* from operation o left join machine m on m.id = o.machine_id
   cross join lateral (select m.id is null or m.gone_at is not null as machine_gone,
     coalesce(m.host <> o.leaves, false) and exists (select from operation mover where mover.machine_id = o.machine_id
@@ -24,14 +26,14 @@ export const findDoubtfulWishes = async (tx: Tx, bounds: WishBounds, limit: numb
   limit ${limit} for update of o skip locked`
 
 /** Ends wishes, and tells of each why. The caller holds their locks. */
-export const endWishRows = async (
+export const endResumptionRows = async (
   tx: Tx,
-  wishes: readonly { readonly id: string; readonly reason: string }[],
+  resumptions: readonly { readonly id: string; readonly reason: string }[],
   actor: string,
 ): Promise<void> => {
   await tx`
     with over as (
-      select * from unnest(${wishes.map(({ id }) => id)}::uuid[], ${wishes.map(({ reason }) => reason)}::text[])
+      select * from unnest(${resumptions.map(({ id }) => id)}::uuid[], ${resumptions.map(({ reason }) => reason)}::text[])
         as w(id, why)
     ), ended as (
       update operation o set come_back_at = null, updated_at = now()

@@ -4,7 +4,7 @@ import type { Queryable } from '../../client.ts'
  * Whether somebody has said after the operation of that job whether the machine is to be on: by a start or a stop that
  * was not given up. Everything else finds the machine as it was, or makes no sense for one that is off.
  */
-export const hasNewerPowerWish = async (
+export const hasLaterPowerRequest = async (
   db: Queryable,
   of: { readonly machineId: string; readonly jobId: string },
 ): Promise<boolean> => {

@@ -20,7 +20,7 @@ export const notePolicyEnd = async (
 }
 
 /** When it is looked at whether an operation can come back. */
-export const noteComeBack = async (
+export const noteResumption = async (
   tx: Tx,
   id: string,
   note: { readonly failures: number; readonly restSeconds: number },
@@ -32,7 +32,7 @@ export const noteComeBack = async (
 }
 
 /** Nobody wants those of a machine any more that were to come back. Gives them. */
-export const stopComingBack = async (tx: Tx, machineId: string): Promise<string[]> => {
+export const stopResumptions = async (tx: Tx, machineId: string): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
     update operation set come_back_at = null, updated_at = now()
     where machine_id = ${machineId}::uuid and come_back_at is not null returning id`

@@ -1,14 +1,14 @@
 import type { Queryable } from '../../client.ts'
-import type { WishBounds } from './end-resumptions.ts'
+import type { ResumptionBounds } from './end-resumptions.ts'
 
 /**
  * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is
  * done to it. Those whose machine went elsewhere or off stay where they are; those whose machine somebody has locked come
  * in a later round, and take nobody's place in this one.
  */
-export const findComingBack = async (
+export const findResumptions = async (
   db: Queryable,
-  { bounds, limit }: { readonly bounds: WishBounds; readonly limit: number },
+  { bounds, limit }: { readonly bounds: ResumptionBounds; readonly limit: number },
 ): Promise<{ id: string; machineId: string }[]> => db<{ id: string; machineId: string }[]>`
   select o.id, o.machine_id from operation o join machine m on m.id = o.machine_id
   where o.come_back_at <= now() and m.gone_at is null and m.power = 'on' and m.host = o.leaves

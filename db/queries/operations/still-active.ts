@@ -6,7 +6,7 @@ import type { Queryable, Tx } from '../../client.ts'
 import { isMachineDebt } from '../effects/machine-debts.ts'
 
 /** One that has ended and whose effects have not stopped: why not. */
-export interface LettingGoRow {
+export interface StillActiveRow {
   readonly id: string
   readonly kind: OperationKind
   readonly force: boolean
@@ -21,7 +21,9 @@ export interface LettingGoRow {
 }
 
 /** Those of a machine that have ended and of which something may still come about, the oldest first. */
-export const findLettingGo = async (tx: Tx, machineId: string): Promise<LettingGoRow[]> => tx<LettingGoRow[]>`
+export const findStillActive = async (tx: Tx, machineId: string): Promise<StillActiveRow[]> => tx<
+  StillActiveRow[]
+>`
   select o.id, o.kind, o.force, o.state, extract(epoch from now() - o.finished_at)::float8 as ended_seconds,
     o.job_id, j.state as job_state, d.debts, d.tries, coalesce(d.last_error, j.error ->> 'message') as last_error
   from operation o join job j on j.id = o.job_id
@@ -42,7 +44,7 @@ export const hastenDebts = async (tx: Tx, jobIds: readonly string[], everySecond
 }
 
 /** Says, and tells of it once, that the one before it does not let go. True: it was not known before. */
-export const noteOlderKeepsOn = async (
+export const noteStillActive = async (
   tx: Tx,
   note: { readonly id: string; readonly message: string; readonly actor: string },
 ): Promise<boolean> => {

@@ -5,13 +5,13 @@ import type { Tx } from '../../client.ts'
  * still and its patience runs, at work it is the other way round. What the one has stood is added to where it ends. One
  * whose deadline has passed does not get into line any more.
  */
-export const standInLine = async (tx: Tx, id: string, inLine: boolean): Promise<void> => {
+export const noteSlotWait = async (tx: Tx, id: string, waitsForSlot: boolean): Promise<void> => {
   await tx`
     update operation set
-      expires_at = case when ${inLine} then expires_at + (now() - coalesce(let_in_at, started_at)) else expires_at end,
-      deadline_at = case when ${inLine} then deadline_at else deadline_at + (now() - in_line_since) end,
-      let_in_at = case when ${inLine} then let_in_at else now() end,
-      in_line_since = case when ${inLine} then now() end, updated_at = now()
-    where id = ${id}::uuid and state = 'running' and (in_line_since is null) = ${inLine}
-      and (not ${inLine} or deadline_at > now())`
+      expires_at = case when ${waitsForSlot} then expires_at + (now() - coalesce(let_in_at, started_at)) else expires_at end,
+      deadline_at = case when ${waitsForSlot} then deadline_at else deadline_at + (now() - in_line_since) end,
+      let_in_at = case when ${waitsForSlot} then let_in_at else now() end,
+      in_line_since = case when ${waitsForSlot} then now() end, updated_at = now()
+    where id = ${id}::uuid and state = 'running' and (in_line_since is null) = ${waitsForSlot}
+      and (not ${waitsForSlot} or deadline_at > now())`
 }

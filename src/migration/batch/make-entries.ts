@@ -40,7 +40,7 @@ const lookAgainMs = 300_000
  * Goes over the whole fleet page by page, each page in a transaction of its own with the place it has reached: cut
  * short anywhere, it goes on from there, and nothing is made twice.
  */
-export const findInstances = async (
+export const makeEntries = async (
   ctx: JobContext,
   batch: BatchView,
   purpose: 'assign' | 'start',
@@ -57,7 +57,7 @@ export const findInstances = async (
     const { entries, changed } =
       purpose === 'assign'
         ? await assign(ctx, batch, { after, upTo: last.id, matching: matched.map(({ line }) => line.id) })
-        : await makeEntries(ctx, batch, judged)
+        : await makePageOfEntries(ctx, batch, judged)
     found = { ...found, entries: found.entries + entries }
     if (changed) continue
     found = { ...found, looked: found.looked + page.length, matched: found.matched + matched.length }
@@ -120,7 +120,7 @@ export const getsEntry = ({ line, matches }: Judged): boolean =>
  * An entry keeps the record that it was made of, and ends as that says. A machine that was switched on between the reading
  * of a page and this transaction would be left off by its migration.
  */
-const makeEntries = async (
+const makePageOfEntries = async (
   ctx: JobContext,
   batch: BatchView,
   judged: readonly Judged[],

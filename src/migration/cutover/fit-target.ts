@@ -4,7 +4,7 @@ import { again } from '../../platforms/ports/again.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
-import { type Journey, placementOf } from '../entry/entry-work.ts'
+import { type EntryWork, placementOf } from '../entry/entry-work.ts'
 import { isOwn } from '../target/own-target.ts'
 
 /**
@@ -12,7 +12,7 @@ import { isOwn } from '../target/own-target.ts'
  * of the one that it was copied on.
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
-  const { ctx, target, entry } = task.journey
+  const { ctx, target, entry } = task.entryWork
   const { platform, name: of, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
   const own = { entryId: entry.id, machineRef: ref }
@@ -26,27 +26,27 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     machine: ref,
     verb: 'reconfigure',
     turnMs: taskMs,
-    begin: (call) => again(call, () => machines.reconfigure(call, ref, fitted(task.journey)), { of }),
+    begin: (call) => again(call, () => machines.reconfigure(call, ref, fitted(task.entryWork)), { of }),
     // Done again it changes nothing.
     made: async () => ({ found: false }),
   })
 }
 
-const fitted = (journey: Journey): MachineChange => {
-  const { cpus, memory, uuid, description, attributes } = journey.facts
+const fitted = (entryWork: EntryWork): MachineChange => {
+  const { cpus, memory, uuid, description, attributes } = entryWork.facts
   return {
     cpus,
     memory,
     ...(uuid === '' ? {} : { uuid }),
     description,
     attributes,
-    nics: finalNics(journey),
+    nics: finalNics(entryWork),
   }
 }
 
-const finalNics = (journey: Journey): NewNic[] => {
-  const { networks } = placementOf(journey)
-  return journey.facts.nics.map(({ mac }) => {
+const finalNics = (entryWork: EntryWork): NewNic[] => {
+  const { networks } = placementOf(entryWork)
+  return entryWork.facts.nics.map(({ mac }) => {
     const place = Object.hasOwn(networks, mac) ? networks[mac] : undefined
     if (!place) throw unplaced(mac)
     return { mac, network: place.network, type: place.nictype, vlan: place.vlan_id }

@@ -17,7 +17,7 @@ import { asItIs } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
 /** An entry as the job that is at it sees it, with its batch and both ends. */
-export interface Journey {
+export interface EntryWork {
   readonly ctx: JobContext
   readonly entry: EntryAtWork
   readonly batch: BatchView
@@ -35,7 +35,7 @@ export type Entering = (tx: Tx, batch: BatchView, entry: EntryAtWork) => Promise
  * Finds the entry while this job is the one at it, and lets `enter` move it. Throws when somebody else has it by now:
  * the job has nothing to do any more.
  */
-export const enterJourney = (ctx: JobContext, entryId: string, enter?: Entering): Promise<Journey> =>
+export const enterEntryWork = (ctx: JobContext, entryId: string, enter?: Entering): Promise<EntryWork> =>
   ctx.transaction(async (tx) => {
     const asked = { entryId, jobId: ctx.job.id }
     const found = await lockEntryOfJob(tx, asked)
@@ -59,10 +59,10 @@ const findTarget = async (tx: Tx, entry: EntryAtWork): Promise<SiteRow | undefin
 }
 
 /** A change of the entry that is committed with the job's outcome, or not at all. */
-export const leaveJourney =
-  (journey: Journey, change: (tx: Tx, entry: EntryAtWork) => Promise<void>): DomainChange =>
+export const leaveEntryWork =
+  (entryWork: EntryWork, change: (tx: Tx, entry: EntryAtWork) => Promise<void>): DomainChange =>
   async (tx) => {
-    const { ctx, entry } = journey
+    const { ctx, entry } = entryWork
     const now = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
     if (!now) throw movedOn(entry.id)
     await change(tx, now)
@@ -74,7 +74,7 @@ export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Prom
 
 /** The same while its job goes on with it. */
 export const noteEntry = (
-  { ctx, entry }: Pick<Journey, 'ctx' | 'entry'>,
+  { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
 ): Promise<EntryAtWork> =>
   ctx.transaction(async (tx) => {
@@ -88,13 +88,13 @@ export const noteEntry = (
   })
 
 /** Where it lands; an entry without a place has no business with a copy. */
-export const placementOf = ({ entry }: Pick<Journey, 'entry'>): Placement => {
+export const placementOf = ({ entry }: Pick<EntryWork, 'entry'>): Placement => {
   if (entry.placement) return entry.placement as unknown as Placement
   throw notPlaced(entry.id)
 }
 
 /** The machine of ours on the target. */
-export const machineOf = ({ entry }: Pick<Journey, 'entry'>): string => {
+export const machineOf = ({ entry }: Pick<EntryWork, 'entry'>): string => {
   if (entry.machineRef !== null) return entry.machineRef
   throw notPlaced(entry.id)
 }
@@ -106,10 +106,10 @@ export interface Ends {
 
 /** Lends the platforms of both ends to some work. */
 export const atBothEnds = <Result>(
-  journey: Journey,
+  entryWork: EntryWork,
   work: (ends: Ends) => Promise<Result>,
 ): Promise<Result> => {
-  const { ctx, source, target, entry } = journey
+  const { ctx, source, target, entry } = entryWork
   if (!target) throw notPlaced(entry.id)
   return ctx.usePlatform(source, (from) =>
     ctx.usePlatform(target, (to) => work({ source: from, target: to })),

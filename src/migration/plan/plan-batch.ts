@@ -192,11 +192,11 @@ const placeAlone = ({ target, project, host, pools, networks }: Placement): Plac
 /** What its journey has to hold at one time or another. */
 const tokensOf = (
   { row, config }: BatchView,
-  journey: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },
+  entryWork: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },
 ): string[] => [
-  `target-creates/${journey.target}`,
-  `source-imports/${journey.source}`,
-  `target-imports/${journey.target}`,
-  ...tokensOfSource(journey.source, journey.facts),
+  `target-creates/${entryWork.target}`,
+  `source-imports/${entryWork.source}`,
+  `target-imports/${entryWork.target}`,
+  ...tokensOfSource(entryWork.source, entryWork.facts),
   ...(config.sync_limit > 0 ? [firstCopyToken(row.name)] : []),
 ]

@@ -4,7 +4,7 @@ import { findSourceEntry } from '../../../db/queries/entries/find-source-entry.t
 import { hurryJob } from '../../../db/queries/jobs/hurry-job.ts'
 import { findHoldingEntry, lockMachine } from '../../../db/queries/machines/machine-rows.ts'
 import { isHostUnknown } from '../../../db/queries/operations/is-host-unknown.ts'
-import { stopComingBack } from '../../../db/queries/operations/operation-followups.ts'
+import { stopResumptions } from '../../../db/queries/operations/operation-followups.ts'
 import {
   findOpenOperations,
   insertOperation,
@@ -25,7 +25,7 @@ import { type OperationCause, type OperationKind, variantText } from '../../doma
 import type { MachineSeen } from '../../domain/operation/kinds/phase.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
-import { keepsOn } from '../../domain/operation/kinds/still-active.ts'
+import { isStillActive } from '../../domain/operation/kinds/still-active.ts'
 import { startOfMachine, whyStartRefused } from '../../inventory/power/start-guard.ts'
 import { type CancelOutcome, cancelInTransaction } from '../../ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../migration/entry/entry-verbs.ts'
@@ -84,7 +84,7 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
   if (superseded) crashPoint('operation-gives-way')
   // This one is what the evacuation wants of the machine from now on.
-  if (ask.cause === 'evacuation') await stopComingBack(tx, machine.id)
+  if (ask.cause === 'evacuation') await stopResumptions(tx, machine.id)
   const made = await insertOperation(tx, asAdmitted(ask, { id, machine, admission }))
   const operation = admission.state === 'queued' ? made : await sendOperation(tx, made)
   crashPoint('operation-asked')
@@ -143,7 +143,7 @@ const factsOf = async (
           pastReturn: active.pastReturn,
         }
       : null,
-    lettingGo: open.findLast(isLettingGo) ?? null,
+    stillActive: open.findLast(mayStillAct) ?? null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
     source: await findSourceEntry(tx, machine),
@@ -155,7 +155,8 @@ const factsOf = async (
 }
 
 /** It ended before its time, and what it began is still under way or owed. */
-const isLettingGo = (one: OpenOperation): boolean => one.acted && one.state !== 'completed' && keepsOn(one)
+const mayStillAct = (one: OpenOperation): boolean =>
+  one.acted && one.state !== 'completed' && isStillActive(one)
 
 const seenOf = ({ power, savedState }: MachineRow): MachineSeen => ({
   power,

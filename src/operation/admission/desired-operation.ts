@@ -13,7 +13,7 @@ export interface RoundParts {
 }
 
 /** What is wanted of a machine without anybody asking for it at this moment. Both are called under its lock. */
-export interface Wish<Wanted> {
+export interface DesiredOperation<Wanted> {
   /** Judged again; undefined: it is not wanted any more. */
   readonly askFor: (tx: Tx, wanted: Wanted, machine: MachineRow) => Promise<OperationAsk | undefined>
   /** It did not come about: the next try comes later. */
@@ -21,14 +21,14 @@ export interface Wish<Wanted> {
 }
 
 /** Asks for each, each by itself: no machine that is locked, refused or broken keeps another one from its turn. */
-export const askEach = async <Wanted extends { readonly machineId: string }>(
+export const askForEach = async <Wanted extends { readonly machineId: string }>(
   parts: RoundParts,
   all: readonly Wanted[],
-  wish: Wish<Wanted>,
+  desired: DesiredOperation<Wanted>,
 ): Promise<void> => {
   for (const wanted of all) {
     try {
-      await askOne(parts, wanted, wish)
+      await askOne(parts, wanted, desired)
     } catch (error) {
       parts.log.warn({ err: error, machine: wanted.machineId }, 'a machine could not be left to rest')
     }
@@ -39,7 +39,7 @@ export const askEach = async <Wanted extends { readonly machineId: string }>(
 const askOne = async <Wanted extends { readonly machineId: string }>(
   { db, log }: RoundParts,
   wanted: Wanted,
-  wish: Wish<Wanted>,
+  desired: DesiredOperation<Wanted>,
 ): Promise<void> => {
   const { machineId } = wanted
   let asked: OperationAsk | undefined
@@ -47,7 +47,7 @@ const askOne = async <Wanted extends { readonly machineId: string }>(
     await db.begin(async (tx) => {
       const machine = await tryLockMachine(tx, machineId)
       if (!machine || machine === 'busy') return
-      asked = await wish.askFor(tx, wanted, machine)
+      asked = await desired.askFor(tx, wanted, machine)
       if (asked) await askOperation(tx, asked)
     })
   } catch (error) {
@@ -56,7 +56,7 @@ const askOne = async <Wanted extends { readonly machineId: string }>(
     else log.warn({ err: error, machine: machineId }, 'an operation could not be asked for')
     await db.begin(async (tx) => {
       const machine = await tryLockMachine(tx, machineId)
-      if (machine && machine !== 'busy') await wish.rest(tx, wanted, machine)
+      if (machine && machine !== 'busy') await desired.rest(tx, wanted, machine)
     })
   }
 }

@@ -1,13 +1,16 @@
 import type { Tx } from '../../../db/client.ts'
 import { findMachine } from '../../../db/queries/machines/machine-rows.ts'
 import {
-  noteComeBack,
   notePolicyEnd,
+  noteResumption,
   noteStopped,
 } from '../../../db/queries/operations/operation-followups.ts'
 import { moveOperation, type OperationMove } from '../../../db/queries/operations/operation-rows.ts'
 import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
-import { type AfterEnd, afterEnd } from '../../domain/operation/admission/operation-followups.ts'
+import {
+  type OperationFollowups,
+  operationFollowups,
+} from '../../domain/operation/admission/operation-followups.ts'
 import { mergeWarnings } from '../../inventory/connection/warnings.ts'
 
 /** From so many failures in a row on, people hear that a run policy cannot be kept. */
@@ -24,7 +27,7 @@ export const moveToEnd = async (tx: Tx, move: OperationMove): Promise<OperationR
 const noteEnd = async (tx: Tx, ended: OperationRow, actor: string): Promise<void> => {
   const { machineId } = ended
   const machine = ended.cause === 'policy' ? await findMachine(tx, machineId) : undefined
-  const after = afterEnd({
+  const after = operationFollowups({
     kind: ended.kind,
     cause: ended.cause,
     state: ended.state,
@@ -33,7 +36,7 @@ const noteEnd = async (tx: Tx, ended: OperationRow, actor: string): Promise<void
     failures: machine?.policyFailures ?? ended.failures,
   })
   if (after.stopped !== undefined) await noteStopped(tx, machineId, after.stopped)
-  if (after.comeBack) await noteComeBack(tx, ended.id, after.comeBack)
+  if (after.resumption) await noteResumption(tx, ended.id, after.resumption)
   if (after.policy && machine) await notePolicy(tx, { machine, ended, actor, policy: after.policy })
 }
 
@@ -41,7 +44,7 @@ interface PolicyEnd {
   readonly machine: MachineRow
   readonly ended: OperationRow
   readonly actor: string
-  readonly policy: NonNullable<AfterEnd['policy']>
+  readonly policy: NonNullable<OperationFollowups['policy']>
 }
 
 const notePolicy = async (tx: Tx, { machine, ended, actor, policy }: PolicyEnd): Promise<void> => {

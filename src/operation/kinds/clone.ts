@@ -17,7 +17,7 @@ import { callOf } from '../perform/look-at-machine.ts'
 import { underMachineLock } from '../perform/machine-lock.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork } from '../perform/platform-work.ts'
-import { patient } from '../perform/retry-until-deadline.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
 import { undoerOf } from '../perform/undo-task.ts'
 
 /** The tag that tells which operation made a machine. */
@@ -59,7 +59,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   return { type: 'done', result: await adopt(performance, work.result, owner), machine: {} }
 }
 
-export const cloneMachine = patient(['clone', 'ownership-tags'], perform)
+export const cloneMachine = retryUntilDeadline(['clone', 'ownership-tags'], perform)
 
 /** Where the machine itself is; a platform may have several places and no idea which one is meant. */
 const folderOf = async ({ machine, platform }: Performance, call: Call): Promise<string> => {

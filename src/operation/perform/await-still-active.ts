@@ -4,12 +4,12 @@ import { tryLockMachine } from '../../../db/queries/machines/machine-rows.ts'
 import { noteOperation } from '../../../db/queries/operations/operation-rows.ts'
 import {
   findHealedMachines,
-  findLettingGo,
+  findStillActive,
   hastenDebts,
-  noteOlderKeepsOn,
+  noteStillActive,
 } from '../../../db/queries/operations/still-active.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import { decideOlderWait, type OlderWait } from '../../domain/operation/kinds/still-active.ts'
+import { decideStillActiveWait, type StillActiveWait } from '../../domain/operation/kinds/still-active.ts'
 import { settingValue } from '../../domain/settings.ts'
 import { mergeWarnings } from '../../inventory/connection/warnings.ts'
 import type { Logger } from '../../process/log.ts'
@@ -20,10 +20,10 @@ const warningTypes = ['older-keeps-on'] as const
 const debtEverySeconds = 30
 
 /** Comes when nothing of an older one is under way at the machine any more. */
-export const letGoSignal = (machineId: string): string => `machine/${machineId}/let-go`
+export const settledSignal = (machineId: string): string => `machine/${machineId}/let-go`
 
 /** For how long an older one may keep a newer one waiting before people hear of it. */
-export const olderBoundSeconds = async (db: Queryable): Promise<number> => {
+export const stillActiveBoundSeconds = async (db: Queryable): Promise<number> => {
   const row = await findSettingRow(db, boundSetting)
   return settingValue(new Map([[boundSetting, row?.value]]), boundSetting)
 }
@@ -32,14 +32,14 @@ export const olderBoundSeconds = async (db: Queryable): Promise<number> => {
  * Writes down that the operation waits for older ones of its machine and what those are at; undefined: nothing keeps
  * it. The machine is locked.
  */
-export const awaitOlder = async (
+export const awaitStillActive = async (
   tx: Tx,
   waits: { readonly operationId: string; readonly machine: MachineRow; readonly actor: string },
-): Promise<OlderWait | undefined> => {
+): Promise<StillActiveWait | undefined> => {
   const { operationId, machine, actor } = waits
-  const older = await findLettingGo(tx, machine.id)
+  const older = await findStillActive(tx, machine.id)
   if (older.length === 0) return undefined
-  const wait = decideOlderWait(older, await olderBoundSeconds(tx))
+  const wait = decideStillActiveWait(older, await stillActiveBoundSeconds(tx))
   const { reason, message } = wait
   await hastenDebts(
     tx,
@@ -47,7 +47,7 @@ export const awaitOlder = async (
     debtEverySeconds,
   )
   if (reason === 'awaiting-older') await noteOperation(tx, operationId, { reason, message })
-  else if (await noteOlderKeepsOn(tx, { id: operationId, message, actor }))
+  else if (await noteStillActive(tx, { id: operationId, message, actor }))
     await mergeWarnings(
       tx,
       { entityType: 'machine', entityId: machine.id, entityName: machine.name },

@@ -1,6 +1,6 @@
 import { lockOperationOfJob, noteOperation } from '../../../db/queries/operations/operation-rows.ts'
-import { standInLine } from '../../../db/queries/tokens/slot-wait.ts'
-import { standsInLineFor } from '../../domain/operation/admission/slot-wait.ts'
+import { noteSlotWait } from '../../../db/queries/tokens/slot-wait.ts'
+import { isSlotWait } from '../../domain/operation/admission/slot-wait.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent, type PlatformCode } from '../../platforms/ports/platform-error.ts'
@@ -28,7 +28,7 @@ const passing: Readonly<Record<string, OperationReason>> = {
  * A kind whose troubles are shown as they are and outlasted until its deadline: a host without room, a target that does
  * not answer. What a target cannot do at all is refused before anything is touched.
  */
-export const patient = (
+export const retryUntilDeadline = (
   needs: readonly Capability[],
   perform: Performer['perform'],
   alsoNeeds: (performance: Performance) => readonly Capability[] = () => [],
@@ -79,32 +79,32 @@ const leastMs = 200
 
 /** No wait goes beyond a deadline that runs: somebody has to be there to say that it has passed. */
 const untilDeadline = ({ operation }: Performance, { reason, forMs }: PerformWait): number => {
-  if (operation.leftMs === null || standsInLineFor(reason)) return forMs
+  if (operation.leftMs === null || isSlotWait(reason)) return forMs
   return Math.max(leastMs, Math.min(forMs, operation.leftMs + leastMs))
 }
 
 const noteWait = async (performance: Performance, wait: PerformWait): Promise<void> => {
   const { operation } = performance
   const { reason, detail: message, progress = 0 } = wait
-  const inLine = standsInLineFor(reason)
+  const waitsForSlot = isSlotWait(reason)
   const same = operation.reason === reason && operation.message === message && operation.progress >= progress
-  if (same && inLine === (operation.inLineSince !== null)) return
-  await note(performance, { reason, message, progress, inLine })
+  if (same && waitsForSlot === (operation.inLineSince !== null)) return
+  await note(performance, { reason, message, progress, waitsForSlot })
 }
 
 type Noted = Parameters<typeof noteOperation>[2] & {
   /** Whether it stands in line from now on; not given: that stays. */
-  readonly inLine?: boolean
+  readonly waitsForSlot?: boolean
 }
 
 /** Tells how it goes; throws when the operation is not this job's any more. */
-export const note = (performance: Performance, { inLine, ...noted }: Noted): Promise<void> =>
+export const note = (performance: Performance, { waitsForSlot, ...noted }: Noted): Promise<void> =>
   underMachineLock(performance, async (tx) => {
     const { ctx, operation } = performance
     const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: ctx.job.id })
     if (!mine) throw movedOn(operation.id)
     await noteOperation(tx, operation.id, noted)
-    if (inLine !== undefined) await standInLine(tx, operation.id, inLine)
+    if (waitsForSlot !== undefined) await noteSlotWait(tx, operation.id, waitsForSlot)
   })
 
 /** What a target takes on and fails at so often is no trouble that passes; each leaves an effect to look after. */

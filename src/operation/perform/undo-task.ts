@@ -55,4 +55,4 @@ export const noteAsItIs = async (
 }
 
 /** What every undo of an operation's work knows. */
-export const ownWork = z.object({ target: z.string(), ref: z.string(), machine_id: z.string() })
+export const undoTaskShape = z.object({ target: z.string(), ref: z.string(), machine_id: z.string() })

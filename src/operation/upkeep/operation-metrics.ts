@@ -2,8 +2,8 @@ import type { Db } from '../../../db/client.ts'
 import { foldOperationEnds } from '../../../db/queries/operations/fold-operation-ends.ts'
 import {
   measureOpenOperations,
+  readOperationCounts,
   readOperationSpans,
-  readOperationTally,
   type SpanLine,
 } from '../../../db/queries/operations/measure-operations.ts'
 import type { Clock } from '../../clock.ts'
@@ -40,7 +40,7 @@ const all = [ended, waited, ran, open, oldest]
 const intervalMs = 5_000
 const foldMost = 5_000
 
-export interface TallyOptions {
+export interface OperationMetricsOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
@@ -49,7 +49,7 @@ export interface TallyOptions {
 }
 
 /** Keeps the tally of operations and shows it on the leader: one process tells of the whole fleet. */
-export const operationTally = ({ db, clock, log, silentMs }: TallyOptions): Service => {
+export const operationMetrics = ({ db, clock, log, silentMs }: OperationMetricsOptions): Service => {
   const loop = new Loop({
     name: 'operation-tally',
     intervalMs,
@@ -74,14 +74,14 @@ export const operationTally = ({ db, clock, log, silentMs }: TallyOptions): Serv
 
 /** Shows the counts as they are now. What is counted is in Postgres, so it survives whoever shows it. */
 export const showOperations = async (db: Db, silentMs: number): Promise<void> => {
-  const [tally, spans, lines] = await Promise.all([
-    readOperationTally(db),
+  const [counts, spans, lines] = await Promise.all([
+    readOperationCounts(db),
     readOperationSpans(db),
     measureOpenOperations(db, silentMs),
   ])
   // From here on without a pause: nobody reads them while they are empty.
   for (const metric of all) metric.reset()
-  for (const { kind, force, outcome, reason, times } of tally)
+  for (const { kind, force, outcome, reason, times } of counts)
     ended.inc({ kind, force: String(force), outcome, reason }, times)
   waited.show(bucketsOf(spans, 'waited'))
   ran.show(bucketsOf(spans, 'ran'))

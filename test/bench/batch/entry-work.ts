@@ -22,7 +22,7 @@ import type { BatchBench } from './suite.ts'
 const batch = 'wave'
 
 /** Entries through the whole journey on a lab: from the start of their batch to their certificates. */
-export const runJourneys = async (bench: BatchBench): Promise<void> => {
+export const runEntryWork = async (bench: BatchBench): Promise<void> => {
   const sizes = sizesOf(bench)
   const rows: string[][] = [
     [

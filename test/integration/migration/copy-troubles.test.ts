@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   differences,
   entryOf,
   overlapsOf,
@@ -17,7 +17,7 @@ import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 const sync = async (entryId: string) => worker.finish(await sendTo(world, entryId, 'import-instance'))
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   entryOf,
   overlapsOf,
   ownerOf,
@@ -17,7 +17,7 @@ import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 
 const withdraw = async (

@@ -1,6 +1,6 @@
 import { afterEach, expect, test } from 'vitest'
 import { readOperation } from '../../../db/queries/operations/list-operations.ts'
-import { standInLine } from '../../../db/queries/tokens/slot-wait.ts'
+import { noteSlotWait } from '../../../db/queries/tokens/slot-wait.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { whyItWaits } from '../../../src/domain/operation/admission/why-it-waits.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
@@ -129,8 +129,8 @@ test('all the standing in line takes no more than the patience, all the work no 
   const machine = await slow('node-1')
   const asked = await world.ask(machine.id, 'evict', { deadlineSeconds: 600 })
   await world.until(asked, 'move-preparing')
-  const line = async (inLine: boolean, minutes: number): Promise<OperationRow> => {
-    await db.begin((tx) => standInLine(tx, asked.id, inLine))
+  const line = async (waitsForSlot: boolean, minutes: number): Promise<OperationRow> => {
+    await db.begin((tx) => noteSlotWait(tx, asked.id, waitsForSlot))
     await pass(asked, minutes)
     return world.operation(asked.id)
   }

@@ -10,7 +10,7 @@ import {
 } from '../../../src/operation/admission/ask-operation.ts'
 import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { recordRefusal } from '../../../src/operation/admission/record-refusal.ts'
-import { operationTally, showOperations } from '../../../src/operation/upkeep/operation-metrics.ts'
+import { operationMetrics, showOperations } from '../../../src/operation/upkeep/operation-metrics.ts'
 import { metricsText } from '../../../src/process/telemetry.ts'
 import { quietLog } from '../../support/events.ts'
 import { addMachine } from '../../support/machines.ts'
@@ -72,7 +72,7 @@ test('who leads no more shows nothing, and who leads then shows the same', async
   await showOperations(db, silentMs)
   const before = await metric('operations_total', {})
   expect(before).toBeGreaterThan(0)
-  await operationTally({ db, clock: systemClock, log: quietLog, silentMs }).stop()
+  await operationMetrics({ db, clock: systemClock, log: quietLog, silentMs }).stop()
   expect(await metric('operations_total', {})).toBe(0)
   await showOperations(db, silentMs)
   expect(await metric('operations_total', {})).toBe(before)

@@ -8,7 +8,7 @@ import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
-import { createJourneyWorker } from '../../support/entry-world.ts'
+import { createEntryWorker } from '../../support/entry-world.ts'
 import { createInventoryWorker } from '../../support/inventory.ts'
 import { expire, jobOf, mustClaim } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
@@ -29,7 +29,7 @@ const undoers: Record<string, Undoer> = Object.fromEntries(
   ]),
 )
 const settle = handleSettleDebt(new Map(Object.entries(undoers)))
-const worker = createJourneyWorker(db, [{ ...handleOperateMachine, undoers }, settle], use)
+const worker = createEntryWorker(db, [{ ...handleOperateMachine, undoers }, settle], use)
 
 const ask = (machineId: string, variant: OperationVariant) =>
   db.begin((tx) =>

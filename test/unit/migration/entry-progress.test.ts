@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest'
-import { journeyOf } from '../../../src/console/pages/migration/entry-progress.ts'
+import { entryProgressOf } from '../../../src/console/pages/migration/entry-progress.ts'
 import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
 
-const drawn = (...place: Parameters<typeof journeyOf>): string => {
-  const { steps, aside } = journeyOf(...place)
+const drawn = (...place: Parameters<typeof entryProgressOf>): string => {
+  const { steps, aside } = entryProgressOf(...place)
   return `${steps.map(({ is }) => is[0]).join('')}${aside ? ' aside' : ''}`
 }
 
@@ -26,7 +26,7 @@ test('every place that an entry can come to can be drawn, at one step or aside',
   const places = reachablePlaces()
   expect(places.length).toBeGreaterThan(15)
   for (const place of places) {
-    const { steps, aside } = journeyOf(place)
+    const { steps, aside } = entryProgressOf(place)
     const here = steps.filter(({ is }) => is === 'now').length
     expect({ place, here, aside }).toEqual({
       place,

@@ -1,40 +1,49 @@
 import { expect, test } from 'vitest'
 import { decideTick, type TickFacts } from '../../../src/domain/operation/admission/decide-tick.ts'
-import { decideOlderWait, type OlderSeen } from '../../../src/domain/operation/kinds/still-active.ts'
+import {
+  decideStillActiveWait,
+  type StillActiveOperation,
+} from '../../../src/domain/operation/kinds/still-active.ts'
 
-const older: OlderSeen = {
+const older: StillActiveOperation = {
   ...{ id: 'op-1', kind: 'stop', force: true, state: 'superseded', endedSeconds: 5, jobState: 'running' },
   ...{ debts: 0, tries: 0, lastError: null },
 }
 
 test('a newer one waits for an older one, says what that is at, and looks again when people are to hear of it', () => {
-  expect(decideOlderWait([older], 120)).toEqual({
+  expect(decideStillActiveWait([older], 120)).toEqual({
     reason: 'awaiting-older',
     message: 'stop! op-1 (superseded) has not let go: its job is running.',
     forMs: 30_000,
   })
-  expect(decideOlderWait([{ ...older, endedSeconds: 119 }], 120)).toMatchObject({
+  expect(decideStillActiveWait([{ ...older, endedSeconds: 119 }], 120)).toMatchObject({
     reason: 'awaiting-older',
     forMs: 1_000,
   })
-  expect(decideOlderWait([older, { ...older, endedSeconds: 120 }], 120).reason).toBe('older-keeps-on')
+  expect(decideStillActiveWait([older, { ...older, endedSeconds: 120 }], 120).reason).toBe('older-keeps-on')
 })
 
 test('what could not be undone is counted with its tries and its last error', () => {
-  const owing: OlderSeen = { ...older, jobState: 'canceled', debts: 2, tries: 3, lastError: 'No answer.' }
-  expect(decideOlderWait([owing], 120).message).toBe(
+  const owing: StillActiveOperation = {
+    ...older,
+    jobState: 'canceled',
+    debts: 2,
+    tries: 3,
+    lastError: 'No answer.',
+  }
+  expect(decideStillActiveWait([owing], 120).message).toBe(
     'stop! op-1 (superseded) has not let go: 2 of its effects are still to be undone, tried 3 times. The last error: No answer.',
   )
 })
 
 const pending: TickFacts = {
   ...{ state: 'pending', jobId: 'job-1', jobState: 'waiting', expired: true, started: false },
-  ...{ inLine: false, overdueSeconds: null, reason: 'in-progress', awaitsOlder: false },
+  ...{ waitsForSlot: false, overdueSeconds: null, reason: 'in-progress', awaitsStillActive: false },
 }
 
 test('who waited in vain says for what: for its turn, or for one that did not let go', () => {
   expect(decideTick(pending)).toMatchObject({ do: 'call-off', reason: 'wait-expired' })
-  expect(decideTick({ ...pending, awaitsOlder: true })).toMatchObject({ reason: 'older-keeps-on' })
+  expect(decideTick({ ...pending, awaitsStillActive: true })).toMatchObject({ reason: 'older-keeps-on' })
 })
 
 test('what is overdue is ended from outside, after its own job could have done it', () => {

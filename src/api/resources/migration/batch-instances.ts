@@ -141,7 +141,7 @@ const standingOf = (
 const budgetPart = 0.5
 
 /** `/batches/{name}/instances`. */
-export const batchMembers = (deps: ApiDeps) =>
+export const batchInstanceRoutes = (deps: ApiDeps) =>
   newResource().openapi(list, async (c) => {
     const { limit, cursor, standing } = c.req.valid('query')
     const batch = await requireBatch(deps.db, c.req.valid('param').name)

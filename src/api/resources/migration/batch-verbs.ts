@@ -79,7 +79,7 @@ const reset = defineRoute({
 })
 
 /** `/batches/{name}/:start`, `:stop` and `:reset`. */
-export const batchActions = (deps: ApiDeps) =>
+export const batchVerbs = (deps: ApiDeps) =>
   newResource()
     .openapi(start, async (c) => {
       const { name } = c.req.valid('param')

@@ -2,7 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { OperationLine } from '../../../../db/queries/operations/list-operations.ts'
 import { conflictRules } from '../../../domain/operation/admission/admit.ts'
 import { conditionsView, type SignalSeen } from '../../../domain/operation/admission/conditions.ts'
-import { comesBackUntil } from '../../../domain/operation/admission/operation-followups.ts'
+import { resumesUntil } from '../../../domain/operation/admission/operation-followups.ts'
 import { whyItWaits } from '../../../domain/operation/admission/why-it-waits.ts'
 import { operationCauses, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
 import { type OperationReason, operationReasons } from '../../../domain/operation/kinds/reasons.ts'
@@ -135,9 +135,7 @@ export const viewOperation = (
     remedy: line.error?.remedy ?? text.remedy,
     waits: viewWait(line, slots),
     comes_back_at: momentOrNull(line.comeBackAt),
-    comes_back_until: momentOrNull(
-      line.comeBackAt && line.finishedAt ? comesBackUntil(line.finishedAt) : null,
-    ),
+    comes_back_until: momentOrNull(line.comeBackAt && line.finishedAt ? resumesUntil(line.finishedAt) : null),
     in_line_since: line.finishedAt === null ? momentOrNull(line.inLineSince) : null,
   })
 }

@@ -29,7 +29,7 @@ const standings: readonly (readonly [value: string, text: string])[] = [
 ]
 
 /** Which machines a batch means and which it does not, each with every reason. */
-export const batchMembersPage = async (context: PageContext): Promise<Page> => {
+export const batchInstancesPage = async (context: PageContext): Promise<Page> => {
   const { ask, query, path } = context
   const name = nameOfBatch(context)
   const [batch, found] = await Promise.all([

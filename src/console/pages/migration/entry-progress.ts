@@ -9,7 +9,7 @@ import {
 import { stateBadge } from '../../kit/entry-shown.ts'
 import { type Html, table } from '../../kit/view.ts'
 
-export interface JourneyStep extends EntryPlace {
+export interface ProgressStep extends EntryPlace {
   readonly says: string
   readonly is: 'done' | 'now' | 'ahead'
 }
@@ -55,7 +55,7 @@ const isAt = (place: EntryPlace) => (stop: EntryPlace) =>
   stop.state === place.state && (stop.stage === place.stage || place.state !== 'idle')
 
 /** The way as it is drawn: what is done, where it is, what comes; and whether it left the way. Pure. */
-export const journeyOf = (place: EntryPlace): { steps: readonly JourneyStep[]; aside: boolean } => {
+export const entryProgressOf = (place: EntryPlace): { steps: readonly ProgressStep[]; aside: boolean } => {
   const stops = walk()
   const found = stops.findIndex(isAt(place))
   const at = found >= 0 ? found : stops.findIndex(isAt(lastReached[place.stage]))
@@ -70,11 +70,11 @@ export const journeyOf = (place: EntryPlace): { steps: readonly JourneyStep[]; a
   }
 }
 
-const words: Readonly<Record<JourneyStep['is'], string>> = { done: 'done', now: 'here', ahead: 'to come' }
+const words: Readonly<Record<ProgressStep['is'], string>> = { done: 'done', now: 'here', ahead: 'to come' }
 
 /** The journey as a line of steps, and all that can happen from where it is. */
-export const journeyHtml = (place: EntryPlace): Html => {
-  const { steps, aside } = journeyOf(place)
+export const entryProgressHtml = (place: EntryPlace): Html => {
+  const { steps, aside } = entryProgressOf(place)
   return html`<ol class="journey">${steps.map(
     ({
       state,

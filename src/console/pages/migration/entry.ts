@@ -9,7 +9,7 @@ import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import { many, outside, visible } from '../../kit/shown.ts'
 import { ago, definition, type Html, jobLink, table } from '../../kit/view.ts'
 import { placeHtml } from './entry-place.ts'
-import { journeyHtml, placeOfEntry } from './entry-progress.ts'
+import { entryProgressHtml, placeOfEntry } from './entry-progress.ts'
 import { entryVerbForms } from './entry-verb-forms.ts'
 
 interface Wait {
@@ -46,7 +46,7 @@ export const entryPage = async (context: PageContext): Promise<Page> => {
     wakesOn: (event) => event.subject.id === entry.id || event.subject.id === entry.batch,
     parts: [
       { id: 'state', html: stateHtml(context, entry) },
-      { id: 'journey', title: 'Its journey', html: journeyHtml(placeOfEntry(entry)) },
+      { id: 'journey', title: 'Its journey', html: entryProgressHtml(placeOfEntry(entry)) },
       // There also when empty: a page that is open can change a part, not add one.
       { id: 'pending', html: pendingHtml(entry) },
       { id: 'place', title: 'Where it lands, and why there', html: placeHtml(entry) },

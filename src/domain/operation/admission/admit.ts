@@ -26,7 +26,7 @@ export interface AdmissionFacts {
   /** The one that is at the machine. */
   readonly active: ActiveOperation | null
   /** Nobody is at it any more, but the last one has not let go: what that began may still come about. */
-  readonly lettingGo: AtWork | null
+  readonly stillActive: AtWork | null
   /** Behind it, in order. */
   readonly queued: readonly string[]
   /** A migration that has the machine and is not over; committed: it has asked the source to switch off. */
@@ -144,10 +144,10 @@ export const whyNotStarted = (
 /** What the machine would be doing when the one asked for has its turn: now, or once who is before it has let go. */
 export const phaseToJudge = ({
   active,
-  lettingGo,
+  stillActive,
   seen,
-}: Pick<AdmissionFacts, 'active' | 'lettingGo' | 'seen'>): MachinePhase => {
-  const before = active ?? lettingGo
+}: Pick<AdmissionFacts, 'active' | 'stillActive' | 'seen'>): MachinePhase => {
+  const before = active ?? stillActive
   return before ? phaseAfterSupersede(seen, before) : phaseOf(seen, null)
 }
 

@@ -12,13 +12,13 @@ export interface TickFacts {
   /** It has begun: from here on its own deadline counts. */
   readonly started: boolean
   /** It has begun, and stands in line again: as long as it does its patience counts, as before its beginning. */
-  readonly inLine: boolean
+  readonly waitsForSlot: boolean
   /** For how long it has taken more than it was given; null: it has not. */
   readonly overdueSeconds: number | null
   /** Where it is, as it says. */
   readonly reason: string
   /** One that has ended does not let go of the machine yet. */
-  readonly awaitsOlder: boolean
+  readonly awaitsStillActive: boolean
 }
 
 export type TickStep =
@@ -40,7 +40,7 @@ export const overdueReason = (waitedFor: string): OperationReason =>
 
 /** What becomes of an operation that is not settled, when nobody else moves it. */
 export const decideTick = (facts: TickFacts): TickStep => {
-  const { state, jobId, jobState, expired, started, inLine, awaitsOlder } = facts
+  const { state, jobId, jobState, expired, started, waitsForSlot, awaitsStillActive } = facts
   const jobEnded = jobState === null || isTerminal(jobState)
   if (hasEnded(state)) return jobEnded ? { do: 'settle' } : { do: 'rest' }
   if (state === 'queued')
@@ -49,10 +49,10 @@ export const decideTick = (facts: TickFacts): TickStep => {
     return jobState === 'canceled'
       ? { do: 'end', event: 'cancel', reason: 'canceled' }
       : { do: 'end', event: 'fail', reason: 'failed' }
-  if (!inLine && isOverdue(facts))
+  if (!waitsForSlot && isOverdue(facts))
     return { do: 'call-off', event: 'expire', reason: overdueReason(facts.reason) }
-  if (expired && (!started || inLine))
-    return { do: 'call-off', event: 'expire', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
+  if (expired && (!started || waitsForSlot))
+    return { do: 'call-off', event: 'expire', reason: awaitsStillActive ? 'older-keeps-on' : 'wait-expired' }
   return { do: 'rest' }
 }
 

@@ -5,7 +5,7 @@ export const operationCloneKind = 'operation-clone'
 export const savedStateDropKind = 'saved-state-drop'
 
 /** What an operation has left of these kinds is not at its machine, which others need not wait for. */
-export const besideMachine: readonly string[] = [operationCloneKind, savedStateDropKind]
+export const nonBlockingEffects: readonly string[] = [operationCloneKind, savedStateDropKind]
 
 /** Why a saved state is owed: it is still at the platform. */
 export const staleStateOwed = {

@@ -21,31 +21,31 @@ interface Again {
 }
 
 /** What an end means for its machine, beside what became of the operation itself. */
-export interface AfterEnd {
+export interface OperationFollowups {
   /** A person wants it off from now on, or has wanted it on. */
   readonly stopped?: boolean
   /** When what its run policy wants is looked at again. */
   readonly policy?: Again
   /** When it can come back. */
-  readonly comeBack?: Again
+  readonly resumption?: Again
 }
 
 /**
  * For how long an evacuation's wish stands after the end of the operation that it comes back for, and how often it may fail
  * in a row: about as long, at the longest rest. A machine is not moved for what somebody wanted last year.
  */
-export const wishBounds = { days: 7, failures: 2_000 } as const
+export const resumptionBounds = { days: 7, failures: 2_000 } as const
 
 /** Until when an ended one can come back. */
-export const comesBackUntil = (finishedAt: Date): Date =>
-  new Date(finishedAt.getTime() + wishBounds.days * 86_400_000)
+export const resumesUntil = (finishedAt: Date): Date =>
+  new Date(finishedAt.getTime() + resumptionBounds.days * 86_400_000)
 
 const startKinds: readonly OperationKind[] = ['start', 'restart', 'wake']
 /** A machine that does not stay as its policy wants it is not asked again at once. */
 const settledRestSeconds = 10
 const canceledRestSeconds = 300
 
-export const afterEnd = (ended: EndedOperation): AfterEnd => {
+export const operationFollowups = (ended: EndedOperation): OperationFollowups => {
   switch (ended.cause) {
     case 'person':
       return afterPerson(ended)
@@ -56,7 +56,7 @@ export const afterEnd = (ended: EndedOperation): AfterEnd => {
   }
 }
 
-const afterPerson = ({ kind, state, begun }: EndedOperation): AfterEnd => {
+const afterPerson = ({ kind, state, begun }: EndedOperation): OperationFollowups => {
   // Also when the guest took too long: off is where they want it, and it may go off yet.
   if (kind === 'stop' && (state === 'completed' || (state === 'failed' && begun))) return { stopped: true }
   // Also when it failed: on is where they want it.
@@ -72,8 +72,8 @@ const afterPolicy = ({ state, failures }: EndedOperation): Again => {
 }
 
 /** A person who cancels it has the machine stay; one whose operation took its place only has it wait. */
-const afterEvacuation = ({ state, failures }: EndedOperation): AfterEnd => {
-  if (state === 'superseded') return { comeBack: { failures, restSeconds: 0 } }
+const afterEvacuation = ({ state, failures }: EndedOperation): OperationFollowups => {
+  if (state === 'superseded') return { resumption: { failures, restSeconds: 0 } }
   if (state !== 'failed') return {}
-  return { comeBack: { failures: failures + 1, restSeconds: restSeconds(failures + 1) } }
+  return { resumption: { failures: failures + 1, restSeconds: restSeconds(failures + 1) } }
 }

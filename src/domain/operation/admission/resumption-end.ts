@@ -1,7 +1,7 @@
-import { wishBounds } from './operation-followups.ts'
+import { resumptionBounds } from './operation-followups.ts'
 
 /** What is known of an evacuation's wish that may be over. */
-export interface WishFacts {
+export interface ResumptionFacts {
   readonly machineGone: boolean
   /** An operation has moved the machine to another host. */
   readonly moved: boolean
@@ -11,10 +11,10 @@ export interface WishFacts {
 }
 
 /** Why a wish ends; undefined: it does not. */
-export const whyWishEnds = (facts: WishFacts): string | undefined => {
+export const whyResumptionEnds = (facts: ResumptionFacts): string | undefined => {
   if (facts.machineGone) return 'The machine is gone from its target.'
   if (facts.moved) return 'The machine was moved to another host.'
-  if (facts.tooOld) return `It could not come back for ${wishBounds.days} days.`
-  if (facts.failures >= wishBounds.failures) return `It has failed ${facts.failures} times in a row.`
+  if (facts.tooOld) return `It could not come back for ${resumptionBounds.days} days.`
+  if (facts.failures >= resumptionBounds.failures) return `It has failed ${facts.failures} times in a row.`
   return undefined
 }

@@ -4,4 +4,4 @@ import type { OperationReason } from '../kinds/reasons.ts'
 const heldBack: readonly OperationReason[] = ['awaiting-slot', 'no-host-fits']
 
 /** Who waits for that stands in line: its deadline stands still, and its patience counts. */
-export const standsInLineFor = (reason: OperationReason): boolean => heldBack.includes(reason)
+export const isSlotWait = (reason: OperationReason): boolean => heldBack.includes(reason)

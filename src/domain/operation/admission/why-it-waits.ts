@@ -75,7 +75,7 @@ const sinceWhen = ({ shownReason, reason, reasonAt, jobWaitSince }: WaitingOpera
 const explain = (operation: WaitingOperation): Explained =>
   explanations[operation.shownReason]?.(operation) ?? atItsPlatform(operation)
 
-const lettingGo = (operation: WaitingOperation): Explained => ({
+const stillActive = (operation: WaitingOperation): Explained => ({
   detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is letting go.`,
   endsWhen: 'What the older one began has stopped.',
 })
@@ -92,8 +92,8 @@ const explanations: Readonly<Partial<Record<OperationReason, (operation: Waiting
       .concat('.'),
     endsWhen: 'Those before it end, or are canceled.',
   }),
-  'awaiting-older': lettingGo,
-  'older-keeps-on': lettingGo,
+  'awaiting-older': stillActive,
+  'older-keeps-on': stillActive,
   'awaiting-slot': ({ jobWaitDetail }) => ({
     detail: jobWaitDetail ?? 'Waits for an admission token.',
     endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',

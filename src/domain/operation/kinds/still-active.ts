@@ -3,7 +3,7 @@ import { type OperationKind, variantText } from './kinds.ts'
 import { hasEnded, type OperationState } from './state.ts'
 
 /** It has ended, and something of it may still come about. */
-export const keepsOn = ({
+export const isStillActive = ({
   state,
   jobState,
   owes,
@@ -15,7 +15,7 @@ export const keepsOn = ({
 }): boolean => hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
 
 /** An operation that has ended and does not let go of its machine yet. */
-export interface OlderSeen {
+export interface StillActiveOperation {
   readonly id: string
   readonly kind: OperationKind
   readonly force: boolean
@@ -27,7 +27,7 @@ export interface OlderSeen {
   readonly lastError: string | null
 }
 
-export interface OlderWait {
+export interface StillActiveWait {
   readonly reason: 'awaiting-older' | 'older-keeps-on'
   readonly message: string
   /** Look again then, if nobody says before that it has let go. */
@@ -37,19 +37,22 @@ export interface OlderWait {
 const lookMs = 30_000
 
 /** How a newer one waits for older ones: never beside them, and never without saying for what. */
-export const decideOlderWait = (older: readonly OlderSeen[], boundSeconds: number): OlderWait => {
+export const decideStillActiveWait = (
+  older: readonly StillActiveOperation[],
+  boundSeconds: number,
+): StillActiveWait => {
   const longest = Math.max(0, ...older.map(({ endedSeconds }) => endedSeconds))
-  const keepsOn = longest >= boundSeconds
+  const overdue = longest >= boundSeconds
   const leftMs = Math.max(100, (boundSeconds - longest) * 1_000)
   return {
-    reason: keepsOn ? 'older-keeps-on' : 'awaiting-older',
-    message: older.map(olderText).join(' '),
-    forMs: keepsOn ? lookMs : Math.min(lookMs, leftMs),
+    reason: overdue ? 'older-keeps-on' : 'awaiting-older',
+    message: older.map(stillActiveText).join(' '),
+    forMs: overdue ? lookMs : Math.min(lookMs, leftMs),
   }
 }
 
 /** What one is at, as a sentence. */
-export const olderText = (older: OlderSeen): string => {
+export const stillActiveText = (older: StillActiveOperation): string => {
   const { kind, force, id, state, debts, tries, lastError } = older
   const who = `${variantText({ kind, force })} ${id} (${state}) has not let go`
   const why = lastError === null ? '' : ` The last error: ${lastError}`
