@@ -3,7 +3,7 @@ import { PlatformError } from '../src/platforms/ports/platform-error.ts'
 import type { Platform } from '../src/platforms/ports/ports.ts'
 import { withoutSecret } from './without-secret.ts'
 
-/** The platform, with a secret cut out of what its readings say of single things as well: that is kept and shown. */
+/** The platform with secrets removed from all inventory data, because that data is stored and shown. */
 export const withRedactedInventory = (platform: Platform, secrets: readonly string[]): Platform => {
   const { inventory } = platform.ports
   if (!inventory) return platform

@@ -12,8 +12,8 @@ import {
 import { moment } from './columns.ts'
 
 /**
- * What has ended, or was refused, and is not in the tally yet. Written in the transaction that ends it: a tally that
- * each of them counted up would have all of them wait for one another.
+ * Ends and refusals that are not counted yet. Each is written in the transaction that ends the operation: with a shared
+ * counter row, all these transactions would wait for one another.
  */
 export const operationEnd = pgTable('operation_end', {
   id: bigint('id', { mode: 'number' }).generatedAlwaysAsIdentity().primaryKey(),
@@ -22,13 +22,13 @@ export const operationEnd = pgTable('operation_end', {
   /** `completed`, `failed`, `canceled`, `superseded`, `refused`, `cancel-refused`. */
   outcome: text('outcome').notNull(),
   reason: text('reason').notNull(),
-  /** Until it began, or ended without having begun. */
+  /** Until it started, or ended without a start. */
   waitedSeconds: doublePrecision('waited_seconds').notNull().default(0),
-  /** From its beginning to its end; 0: it had not begun. */
+  /** From its start to its end; 0: it had not started. */
   ranSeconds: doublePrecision('ran_seconds').notNull().default(0),
 })
 
-/** How often each end has come about since there is a ledger. Never counted down: what is pruned stays counted. */
+/** How often operations have ended in each way, since the ledger exists. Never decreased: pruned operations stay counted. */
 export const operationCount = pgTable(
   'operation_tally',
   {
@@ -42,17 +42,17 @@ export const operationCount = pgTable(
 )
 
 /**
- * How long operations waited and ran, in buckets, since there is a ledger. Each row counts what fell between its bound
- * and the one below: with other bounds some day, what was counted stays true.
+ * How long operations waited and ran, in buckets, since the ledger exists. Each row counts the values between its bound
+ * and the bound below, so that the counts stay true when the bounds change.
  */
 export const operationSpan = pgTable(
   'operation_span',
   {
     kind: text('kind').notNull(),
     outcome: text('outcome').notNull(),
-    /** `waited`: until it began, or ended without having begun; `ran`: from its beginning to its end. */
+    /** `waited`: until it started, or ended without a start; `ran`: from its start to its end. */
     span: text('span').notNull(),
-    /** At most so many seconds. */
+    /** Upper bound, in seconds. */
     le: doublePrecision('le').notNull(),
     times: bigint('times', { mode: 'number' }).notNull(),
     seconds: doublePrecision('seconds').notNull(),
@@ -60,7 +60,7 @@ export const operationSpan = pgTable(
   (t) => [primaryKey({ columns: [t.kind, t.outcome, t.span, t.le] })],
 )
 
-/** The same refusal to the same person in a row: told of once in a while, counted always. */
+/** Repeated refusals of the same request by the same person: always counted, and reported as an event only now and then. */
 export const operationRefusal = pgTable(
   'operation_refusal',
   {
@@ -69,11 +69,11 @@ export const operationRefusal = pgTable(
     force: boolean('force').notNull(),
     reason: text('reason').notNull(),
     askedBy: text('asked_by').notNull(),
-    /** Refusals since it was told of last, that one too. */
+    /** Refusals since the last event about them, including the reported one. */
     times: integer('times').notNull(),
-    /** How many there were between the last two times it was told of. */
+    /** Refusals between the last two events. */
     unsaid: integer('unsaid').notNull().default(0),
-    /** When it was told of last. */
+    /** The time of the last event. */
     since: moment('since').notNull(),
   },
   (t) => [

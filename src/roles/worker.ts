@@ -199,7 +199,7 @@ class Worker {
     if (this.#keeper.size > 0)
       log.warn(
         { jobs: this.#keeper.size },
-        'handlers did not let go; their jobs go on elsewhere when the lease ends',
+        'handlers did not stop in time; other workers continue their jobs when the leases expire',
       )
     await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop(), this.#keyWatch.stop()]))
     await this.#bounded(this.#listeners.stop())

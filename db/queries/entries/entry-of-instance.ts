@@ -17,7 +17,7 @@ export const findEntryOfInstance = async (
   return row
 }
 
-/** Whether an entry that was given up has not let go of its instance yet. */
+/** Whether an entry that was given up is still active at its instance. */
 export const isEntryStillActive = async (
   db: Queryable,
   of: { readonly entryId: string; readonly instanceId: string },

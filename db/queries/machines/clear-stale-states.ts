@@ -6,10 +6,10 @@ import type { Tx } from '../../client.ts'
 
 const why = JSON.stringify(staleStateOwed)
 
-/** Those of these ids, or those that a page of a target's reading has just written, which leaves out who is being woken. */
+/** One machine, or the machines that a page of a target's sync has just written, except machines that are being woken. */
 export type StaleScope =
   | { readonly machineId: string }
-  /** It has run from that one, or in spite of it, whether or not it runs now. */
+  /** The machine has run from this state, or without it, whether or not it runs now. */
   | { readonly machineId: string; readonly outlived: string }
   | { readonly targetId: string; readonly after: string; readonly last: string }
 
@@ -22,9 +22,9 @@ const inScope = (tx: Tx, scope: StaleScope) =>
           and o.kind = 'wake' and o.started_at is not null)`
 
 /**
- * Forgets the saved states of machines that have run since, as those that are noted as on: they run on disks that have gone on since, and memory of
- * before would destroy them. That the state is still at the platform is a debt of the job that has seen it. Whoever notes
- * that a machine is on calls this in the same transaction: later nobody can tell that it has run.
+ * Clears the saved states of machines that have run since. Their disks have changed, and waking from the old memory would
+ * destroy the data. The state that is still stored at the platform becomes a debt of the job. Every query that records a
+ * machine as on calls this in the same transaction: later there is no sign that the machine has run.
  */
 export const clearStaleStates = async (tx: Tx, scope: StaleScope, jobId: string): Promise<void> => {
   await tx`

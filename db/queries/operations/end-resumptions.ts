@@ -1,7 +1,7 @@
 import type { ResumptionFacts } from '../../../src/domain/operation/admission/resumption-end.ts'
 import type { Tx } from '../../client.ts'
 
-/** How long, and how often in vain, an evacuation's wish holds. */
+/** How long an evacuation is resumed, and how many failures in a row it may have. */
 export interface ResumptionBounds {
   readonly days: number
   readonly failures: number
@@ -9,7 +9,7 @@ export interface ResumptionBounds {
 
 export type ResumptionRow = ResumptionFacts & { readonly id: string }
 
-/** Wishes of evacuations that something speaks against, locked. Those that somebody has locked come in a later round. */
+/** Resumptions that may have to end, locked. Rows that another transaction has locked come in a later round. */
 export const findDoubtfulResumptions = async (
   tx: Tx,
   bounds: ResumptionBounds,
@@ -25,7 +25,7 @@ export const findDoubtfulResumptions = async (
     and (f.machine_gone or f.moved or f.too_old or o.failures >= ${bounds.failures})
   limit ${limit} for update of o skip locked`
 
-/** Ends wishes, and tells of each why. The caller holds their locks. */
+/** Ends resumptions, with an event that says why. The caller holds their locks. */
 export const endResumptionRows = async (
   tx: Tx,
   resumptions: readonly { readonly id: string; readonly reason: string }[],

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../client.ts'
 
 /**
- * Whether somebody has said after the operation of that job whether the machine is to be on: by a start or a stop that
- * was not given up. Everything else finds the machine as it was, or makes no sense for one that is off.
+ * Whether a start or a stop was requested after the operation of this job, and was not cancelled. Other kinds do not
+ * decide about the power of the machine.
  */
 export const hasLaterPowerRequest = async (
   db: Queryable,

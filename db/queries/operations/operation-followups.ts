@@ -1,13 +1,13 @@
 import type { Tx } from '../../client.ts'
 
-/** A person wants the machine off from now on, or on. */
+/** Records that a person wants the machine off from now on, or on. */
 export const noteStopped = async (tx: Tx, machineId: string, stopped: boolean): Promise<void> => {
   await tx`
     update machine set stopped_at = case when ${stopped} then now() end
     where id = ${machineId}::uuid and (${stopped} or stopped_at is not null)`
 }
 
-/** When its run policy is looked at again. */
+/** Records when the run policy of a machine is checked again. */
 export const notePolicyEnd = async (
   tx: Tx,
   machineId: string,
@@ -19,7 +19,7 @@ export const notePolicyEnd = async (
     where id = ${machineId}::uuid`
 }
 
-/** When it is looked at whether an operation can come back. */
+/** Records when an evacuation is tried again. */
 export const noteResumption = async (
   tx: Tx,
   id: string,
@@ -31,7 +31,7 @@ export const noteResumption = async (
     where id = ${id}::uuid`
 }
 
-/** Nobody wants those of a machine any more that were to come back. Gives them. */
+/** Cancels all resumptions of a machine, and returns the ids of their operations. */
 export const stopResumptions = async (tx: Tx, machineId: string): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
     update operation set come_back_at = null, updated_at = now()

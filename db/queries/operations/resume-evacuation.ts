@@ -2,9 +2,9 @@ import type { Queryable } from '../../client.ts'
 import type { ResumptionBounds } from './end-resumptions.ts'
 
 /**
- * Operations of evacuations that can come back: their machine runs on the host that it is to leave, and nothing else is
- * done to it. Those whose machine went elsewhere or off stay where they are; those whose machine somebody has locked come
- * in a later round, and take nobody's place in this one.
+ * Evacuations that can be resumed: the machine still runs on the host that it has to leave, and no other operation is
+ * open. Machines that have moved or are off are left out. Machines that another transaction has locked come in a later
+ * round, and take no place in this one.
  */
 export const findResumptions = async (
   db: Queryable,

@@ -5,7 +5,7 @@ import { storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { isMachineDebt } from '../effects/machine-debts.ts'
 
-/** One that has ended and whose effects have not stopped: why not. */
+/** An operation that has ended and is still active, with the reason. */
 export interface StillActiveRow {
   readonly id: string
   readonly kind: OperationKind
@@ -14,13 +14,13 @@ export interface StillActiveRow {
   readonly endedSeconds: number
   readonly jobId: string
   readonly jobState: JobState
-  /** Effects that could not be undone so far, and how often that was tried. */
+  /** Effects that could not be undone so far, and the number of tries. */
   readonly debts: number
   readonly tries: number
   readonly lastError: string | null
 }
 
-/** Those of a machine that have ended and of which something may still come about, the oldest first. */
+/** The ended operations of a machine whose job or debts can still change it, the oldest first. */
 export const findStillActive = async (tx: Tx, machineId: string): Promise<StillActiveRow[]> => tx<
   StillActiveRow[]
 >`
@@ -35,7 +35,7 @@ export const findStillActive = async (tx: Tx, machineId: string): Promise<StillA
     and (j.finished_at is null or d.debts > 0)
   order by o.seq`
 
-/** Debts that somebody waits for are tried again at least this often, however often they have failed. */
+/** Retries debts that an operation waits for at least this often, however often they have failed. */
 export const hastenDebts = async (tx: Tx, jobIds: readonly string[], everySeconds: number): Promise<void> => {
   await tx`
     update effect set next_try_at = updated_at + ${everySeconds} * interval '1 second'
@@ -43,7 +43,7 @@ export const hastenDebts = async (tx: Tx, jobIds: readonly string[], everySecond
       and next_try_at > updated_at + ${everySeconds} * interval '1 second'`
 }
 
-/** Says, and tells of it once, that the one before it does not let go. True: it was not known before. */
+/** Records that the operation before is still active, with an event the first time. True: it was not recorded before. */
 export const noteStillActive = async (
   tx: Tx,
   note: { readonly id: string; readonly message: string; readonly actor: string },
@@ -66,7 +66,7 @@ export const noteStillActive = async (
   return rows.length === 1
 }
 
-/** Warnings about machines whose cause is over: nothing keeps on there, its run policy is kept again, or it runs at last. */
+/** Machine warnings whose cause is gone: no operation is still active, the run policy is kept again, or the machine runs. */
 export const findHealedMachines = async (
   db: Queryable,
   limit: number,

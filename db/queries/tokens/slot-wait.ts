@@ -1,9 +1,9 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * Stops one of the two clocks of an operation that has begun, and lets the other go on: in line its deadline stands
- * still and its patience runs, at work it is the other way round. What the one has stood is added to where it ends. One
- * whose deadline has passed does not get into line any more.
+ * Pauses one of the two clocks of an operation that has started, and resumes the other. During a slot wait the deadline
+ * is paused and the wait timeout runs; during work it is the reverse. The paused time is added to the end of the paused
+ * clock. An operation whose deadline has passed cannot start a slot wait.
  */
 export const noteSlotWait = async (tx: Tx, id: string, waitsForSlot: boolean): Promise<void> => {
   await tx`

@@ -118,7 +118,7 @@ const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
   return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
 }
 
-/** A wish is over when it is done. What a job does meanwhile leaves it standing. */
+/** A request ends when it is carried out. Steps of a job leave it in place. */
 const requestAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
   if (!to) return { intent: { verb: 'reset', force: true, begun: true } }
   return ['cancel', 'retry', 'resolve', 'reset'].includes(event) ? { intent: null } : {}

@@ -16,7 +16,7 @@ import type { Platform } from '../../platforms/ports/ports.ts'
 import { asItIs } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
-/** An entry as the job that is at it sees it, with its batch and both ends. */
+/** An entry as its job sees it, with its batch, its source and its target. */
 export interface EntryWork {
   readonly ctx: JobContext
   readonly entry: EntryAtWork
@@ -24,16 +24,16 @@ export interface EntryWork {
   /** The record that was taken: committed. */
   readonly facts: EffectiveFacts
   readonly source: SiteRow
-  /** Undefined until it is placed. */
+  /** Undefined before the placement. */
   readonly target: SiteRow | undefined
 }
 
-/** What a job does first, in the fenced transaction that finds its entry. */
+/** The first step of a job, in the fenced transaction that reads its entry. */
 export type Entering = (tx: Tx, batch: BatchView, entry: EntryAtWork) => Promise<void>
 
 /**
- * Finds the entry while this job is the one at it, and lets `enter` move it. Throws when somebody else has it by now:
- * the job has nothing to do any more.
+ * Loads an entry if it still belongs to this job, and lets `enter` change it. Throws when another job has the entry by
+ * now: then this job has nothing left to do.
  */
 export const enterEntryWork = (ctx: JobContext, entryId: string, enter?: Entering): Promise<EntryWork> =>
   ctx.transaction(async (tx) => {
@@ -58,7 +58,7 @@ const findTarget = async (tx: Tx, entry: EntryAtWork): Promise<SiteRow | undefin
   return typeof name === 'string' ? loadSite(tx, { role: 'target', name }) : undefined
 }
 
-/** A change of the entry that is committed with the job's outcome, or not at all. */
+/** A change of the entry that commits with the job's outcome, or not at all. */
 export const leaveEntryWork =
   (entryWork: EntryWork, change: (tx: Tx, entry: EntryAtWork) => Promise<void>): DomainChange =>
   async (tx) => {
@@ -68,11 +68,11 @@ export const leaveEntryWork =
     await change(tx, now)
   }
 
-/** Writes something about an entry that stays where it is. The caller holds its lock. */
+/** Writes fields of an entry without changing its state. The caller holds its lock. */
 export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Promise<void> =>
   writeEntry(tx, { ...asItIs(entry), lookAt: entry.lookAt, change })
 
-/** The same while its job goes on with it. */
+/** The same in a transaction of its own, during the job. */
 export const noteEntry = (
   { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
@@ -87,13 +87,13 @@ export const noteEntry = (
     return written
   })
 
-/** Where it lands; an entry without a place has no business with a copy. */
+/** The placement of the entry. Throws when there is none: a copy needs a placement. */
 export const placementOf = ({ entry }: Pick<EntryWork, 'entry'>): Placement => {
   if (entry.placement) return entry.placement as unknown as Placement
   throw notPlaced(entry.id)
 }
 
-/** The machine of ours on the target. */
+/** The machine that Drover has made on the target. */
 export const machineOf = ({ entry }: Pick<EntryWork, 'entry'>): string => {
   if (entry.machineRef !== null) return entry.machineRef
   throw notPlaced(entry.id)
@@ -104,7 +104,7 @@ export interface Ends {
   readonly target: Platform
 }
 
-/** Lends the platforms of both ends to some work. */
+/** Lends the platforms of source and target to some work. */
 export const atBothEnds = <Result>(
   entryWork: EntryWork,
   work: (ends: Ends) => Promise<Result>,

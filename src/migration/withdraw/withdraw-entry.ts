@@ -255,7 +255,7 @@ const settle = async (
     detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
   })
   if (orders.target === 'destroy') await deleteEntryDisks(tx, entry.id)
-  // A wish that came while this one worked may ask for more than this one was told: then another one follows.
+  // A request that came during this withdrawal may ask for more: then another withdrawal follows.
   const nothingLeft = orders.target === 'destroy' || (entry.machineRef === null && entry.placement === null)
   if (entry.intent?.verb === 'reset' && nothingLeft) {
     await thawInstance(tx, entry.instanceId)

@@ -11,11 +11,11 @@ import { endOperation, leaveOperation } from './end-operation.ts'
 
 export interface CanceledOperation {
   readonly operation: OperationRow
-  /** To be told to workers after the commit. */
+  /** The cancelled job, to be announced to workers after the commit. */
   readonly canceled: CancelOutcome | undefined
 }
 
-/** A person gives it up: it ends now, and what it has begun is called off. Until its return only. */
+/** A person cancels an operation: it ends now, and its job is cancelled. Refused once it is past its return. */
 export const cancelOperation = async (
   tx: Tx,
   { id, by }: { readonly id: string; readonly by: string },
@@ -45,7 +45,7 @@ export const cancelOperation = async (
   return { operation: ended, canceled: outcome }
 }
 
-/** It has ended, and an evacuation would have it back: a person who cancels it has the machine stay. */
+/** Cancels the resumption of an evacuation whose operation has ended: the machine stays on its host. */
 const dropResumption = async (tx: Tx, ended: OperationRow, by: string): Promise<OperationRow> => {
   await stopResumptions(tx, ended.machineId)
   await insertAuditEvent(tx, {

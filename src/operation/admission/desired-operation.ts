@@ -12,15 +12,18 @@ export interface RoundParts {
   readonly log: Logger
 }
 
-/** What is wanted of a machine without anybody asking for it at this moment. Both are called under its lock. */
+/**
+ * An operation that Drover itself requests: to keep a run policy, or to resume an evacuation. Both functions are called
+ * under the lock of the machine.
+ */
 export interface DesiredOperation<Wanted> {
-  /** Judged again; undefined: it is not wanted any more. */
+  /** The request, decided anew; undefined: the operation is not wanted any more. */
   readonly askFor: (tx: Tx, wanted: Wanted, machine: MachineRow) => Promise<OperationAsk | undefined>
-  /** It did not come about: the next try comes later. */
+  /** The request was refused or failed: schedules the next try. */
   readonly rest: (tx: Tx, wanted: Wanted, machine: MachineRow) => Promise<void>
 }
 
-/** Asks for each, each by itself: no machine that is locked, refused or broken keeps another one from its turn. */
+/** Requests each operation in its own transaction: a machine that is locked, refused or broken does not delay the others. */
 export const askForEach = async <Wanted extends { readonly machineId: string }>(
   parts: RoundParts,
   all: readonly Wanted[],
@@ -51,7 +54,7 @@ const askOne = async <Wanted extends { readonly machineId: string }>(
       if (asked) await askOperation(tx, asked)
     })
   } catch (error) {
-    // What is no refusal is a defect, or a database that is away.
+    // An error that is not a refusal is a defect, or Postgres is unreachable.
     if (asked && error instanceof DroverError) await recordRefusal(db, asked, error)
     else log.warn({ err: error, machine: machineId }, 'an operation could not be asked for')
     await db.begin(async (tx) => {

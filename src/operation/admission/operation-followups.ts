@@ -13,11 +13,11 @@ import {
 } from '../../domain/operation/admission/operation-followups.ts'
 import { mergeWarnings } from '../../inventory/connection/warnings.ts'
 
-/** From so many failures in a row on, people hear that a run policy cannot be kept. */
+/** From this many failures in a row, a warning says that the run policy cannot be kept. */
 const policyFailuresTold = 3
 const warningTypes = ['policy-fails'] as const
 
-/** Ends an operation, with all that its end means for its machine, which is locked. Undefined: it was not there any more. */
+/** Ends an operation and records what follows for its machine, which is locked. Undefined: the operation does not exist any more. */
 export const moveToEnd = async (tx: Tx, move: OperationMove): Promise<OperationRow | undefined> => {
   const ended = await moveOperation(tx, move)
   if (ended) await noteEnd(tx, ended, move.actor)

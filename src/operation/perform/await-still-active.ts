@@ -16,21 +16,21 @@ import type { Logger } from '../../process/log.ts'
 
 const boundSetting = 'older-keeps-on-seconds'
 const warningTypes = ['older-keeps-on'] as const
-/** What somebody waits for is not left to a rest of an hour. */
+/** A debt that an operation waits for is retried this often, not once an hour. */
 const debtEverySeconds = 30
 
-/** Comes when nothing of an older one is under way at the machine any more. */
+/** Sent when no ended operation is active at the machine any more. */
 export const settledSignal = (machineId: string): string => `machine/${machineId}/let-go`
 
-/** For how long an older one may keep a newer one waiting before people hear of it. */
+/** How long the next operation waits for operations that are still active, before a warning is raised. */
 export const stillActiveBoundSeconds = async (db: Queryable): Promise<number> => {
   const row = await findSettingRow(db, boundSetting)
   return settingValue(new Map([[boundSetting, row?.value]]), boundSetting)
 }
 
 /**
- * Writes down that the operation waits for older ones of its machine and what those are at; undefined: nothing keeps
- * it. The machine is locked.
+ * Records that the operation waits for operations of its machine that are still active, and what they do; undefined:
+ * there are none. The machine is locked.
  */
 export const awaitStillActive = async (
   tx: Tx,
@@ -56,7 +56,7 @@ export const awaitStillActive = async (
   return wait
 }
 
-/** Takes back the warnings about machines whose cause is over, each by itself. True: there may be more. */
+/** Clears the warnings about machines whose cause is gone, each in its own transaction. True: there may be more. */
 export const clearHealed = async (
   { db, log }: { readonly db: Db; readonly log: Logger },
   { limit, actor }: { readonly limit: number; readonly actor: string },

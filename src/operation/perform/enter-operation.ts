@@ -28,7 +28,7 @@ export interface Entered {
   readonly target: SiteRow
 }
 
-/** Ended ones of the machine have not let go of it yet. */
+/** Ended operations are still active at the machine. */
 export interface AwaitsStillActive {
   readonly older: StillActiveWait
   readonly signal: string

@@ -10,7 +10,7 @@ import { requirePower } from './look-at-machine.ts'
 import { underMachineLock } from './machine-lock.ts'
 import type { Performance, Performer, PerformWait } from './performer.ts'
 
-/** What passes by itself, or by somebody's hand while we wait: it is no reason to give an operation up. */
+/** Errors that end by themselves, or that a person can fix meanwhile: the operation waits instead of failing. */
 const passing: Readonly<Record<string, OperationReason>> = {
   'platform-no-capacity': 'host-full',
   'platform-busy': 'target-busy',
@@ -20,13 +20,13 @@ const passing: Readonly<Record<string, OperationReason>> = {
   'platform-session-lost': 'target-unreachable',
   'platform-answer-invalid': 'target-fails',
   'platform-fault': 'target-fails',
-  // The platform of the same VM elsewhere does not answer: that is what is waited for.
+  // Another platform may run the same VM and does not answer: the operation waits for that answer.
   'twin-unknown': 'runs-elsewhere',
 } satisfies Partial<Record<PlatformCode | 'twin-unknown', OperationReason>>
 
 /**
- * A kind whose troubles are shown as they are and outlasted until its deadline: a host without room, a target that does
- * not answer. What a target cannot do at all is refused before anything is touched.
+ * A kind that retries until its deadline and shows why: a full host, or a target that does not answer. An operation that
+ * the target does not support is refused before anything is changed.
  */
 export const retryUntilDeadline = (
   needs: readonly Capability[],
@@ -47,7 +47,7 @@ export const retryUntilDeadline = (
   },
 })
 
-/** Trouble that passes becomes a wait that shows it; anything else is thrown. */
+/** Turns an error that can end by itself into a wait that shows it; throws every other error. */
 export const outlast = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
   performance.ctx.signal.throwIfAborted()
   const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
@@ -58,7 +58,7 @@ export const outlast = async (performance: Performance, thrown: unknown): Promis
   return { type: 'wait', reason, detail: `${title}: ${error.message}`, forMs: pauseMs(performance) }
 }
 
-/** The machine itself, or only what it was to be given. */
+/** Whether the machine itself is absent, or only a thing that the call named. */
 const whatIsAbsent = async (performance: Performance, absent: unknown): Promise<unknown> => {
   try {
     await requirePower(performance)
@@ -71,13 +71,13 @@ const whatIsAbsent = async (performance: Performance, absent: unknown): Promise<
 const shortestMs = 1_000
 const longestMs = 10_000
 
-/** The longer it has gone on, the longer the pauses; trouble that was short costs little. */
+/** The pause grows with the time the operation has run, so that a short fault costs little. */
 const pauseMs = ({ operation }: Performance): number =>
   Math.min(longestMs, Math.max(shortestMs, operation.ranMs / 4))
 
 const leastMs = 200
 
-/** No wait goes beyond a deadline that runs: somebody has to be there to say that it has passed. */
+/** No wait goes beyond a running deadline: the job has to report that the deadline has passed. */
 const untilDeadline = ({ operation }: Performance, { reason, forMs }: PerformWait): number => {
   if (operation.leftMs === null || isSlotWait(reason)) return forMs
   return Math.max(leastMs, Math.min(forMs, operation.leftMs + leastMs))
@@ -93,11 +93,11 @@ const noteWait = async (performance: Performance, wait: PerformWait): Promise<vo
 }
 
 type Noted = Parameters<typeof noteOperation>[2] & {
-  /** Whether it stands in line from now on; not given: that stays. */
+  /** Whether the operation waits for a slot from now on; not given: unchanged. */
   readonly waitsForSlot?: boolean
 }
 
-/** Tells how it goes; throws when the operation is not this job's any more. */
+/** Records the reason and the progress; throws when the operation belongs to another job by now. */
 export const note = (performance: Performance, { waitsForSlot, ...noted }: Noted): Promise<void> =>
   underMachineLock(performance, async (tx) => {
     const { ctx, operation } = performance
@@ -107,7 +107,7 @@ export const note = (performance: Performance, { waitsForSlot, ...noted }: Noted
     if (waitsForSlot !== undefined) await noteSlotWait(tx, operation.id, waitsForSlot)
   })
 
-/** What a target takes on and fails at so often is no trouble that passes; each leaves an effect to look after. */
+/** After this many failed tasks the fault is not temporary; each failed task leaves an effect that has to be undone. */
 export const mostFailures = 10
 
 const cannot = (kind: string, target: string, lacks: Capability): DroverError =>

@@ -8,7 +8,7 @@ import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { noteSeen } from './note-seen.ts'
 
-/** What the undoing of an operation's effect is given, with the platform of its target. */
+/** What the undo of an operation's effect gets, with the platform of its target. */
 export interface Undoing<Undo> extends UndoContext {
   readonly undo: Undo
   readonly platform: Platform
@@ -17,7 +17,7 @@ export interface Undoing<Undo> extends UndoContext {
 
 const callMs = 50_000
 
-/** The undoer of effects whose data has that shape. With the target gone from the fleet nothing of ours is there. */
+/** The undoer of effects whose data has this shape. When the target was removed from Drover, there is nothing to undo. */
 export const undoerOf =
   <Shape extends z.ZodType<{ readonly target: string }>>(
     shape: Shape,
@@ -34,10 +34,10 @@ export const undoerOf =
     )
   }
 
-/** Where the work of an effect was, for who looks what has become of it. */
+/** The effect and its platform, for reading what has become of its work. */
 export type AtPlatform = Pick<Undoing<unknown>, 'effect' | 'platform' | 'call' | 'fenced'>
 
-/** Writes down what has become of the machine, for whoever comes next: that goes by its row. */
+/** Records the current state of the machine: the next operation is decided by the stored row. */
 export const noteAsItIs = async (
   { effect, platform, call, fenced }: AtPlatform,
   of: { readonly ref: string; readonly machine_id: string },
@@ -54,5 +54,5 @@ export const noteAsItIs = async (
   })
 }
 
-/** What every undo of an operation's work knows. */
+/** The data that every undo of an operation needs. */
 export const undoTaskShape = z.object({ target: z.string(), ref: z.string(), machine_id: z.string() })

@@ -44,11 +44,11 @@ export interface OperationMetricsOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
-  /** A worker that was silent for longer is not alive. */
+  /** A worker without a heartbeat for longer than this counts as dead. */
   readonly silentMs: number
 }
 
-/** Keeps the tally of operations and shows it on the leader: one process tells of the whole fleet. */
+/** Counts operations and exports the metrics on the leader: one process reports for the whole fleet. */
 export const operationMetrics = ({ db, clock, log, silentMs }: OperationMetricsOptions): Service => {
   const loop = new Loop({
     name: 'operation-tally',
@@ -66,20 +66,20 @@ export const operationMetrics = ({ db, clock, log, silentMs }: OperationMetricsO
     start: () => loop.start(),
     stop: async () => {
       await loop.stop()
-      // Who does not lead any more would tell of yesterday beside the one who does.
+      // A former leader would export stale numbers next to those of the new leader.
       for (const metric of all) metric.reset()
     },
   }
 }
 
-/** Shows the counts as they are now. What is counted is in Postgres, so it survives whoever shows it. */
+/** Exports the current counts. The counts are stored in Postgres, so they survive the process that exports them. */
 export const showOperations = async (db: Db, silentMs: number): Promise<void> => {
   const [counts, spans, lines] = await Promise.all([
     readOperationCounts(db),
     readOperationSpans(db),
     measureOpenOperations(db, silentMs),
   ])
-  // From here on without a pause: nobody reads them while they are empty.
+  // No await from here on: a scrape must not see the empty metrics.
   for (const metric of all) metric.reset()
   for (const { kind, force, outcome, reason, times } of counts)
     ended.inc({ kind, force: String(force), outcome, reason }, times)

@@ -11,8 +11,8 @@ const roundMost = 50
 const waitSeconds = 3_600
 
 /**
- * One round: operations of evacuations that gave way, or failed, come back once nothing else is done to their machine.
- * True: there may be more.
+ * One round: resumes evacuations that were superseded or failed, once no other operation is open at their machine. True:
+ * there may be more.
  */
 export const resumeEvacuations = async (db: Db, log: Logger): Promise<boolean> => {
   const standing = await findResumptions(db, { bounds: resumptionBounds, limit: roundMost })
@@ -20,7 +20,7 @@ export const resumeEvacuations = async (db: Db, log: Logger): Promise<boolean> =
   return standing.length === roundMost
 }
 
-/** The same once more, unless somebody has taken the wish back. */
+/** Requests the same operation again, unless the resumption was cancelled. */
 const onceMore: DesiredOperation<{ readonly id: string; readonly machineId: string }> = {
   askFor: async (tx, { id, machineId }) => {
     const older = await findOperation(tx, id)

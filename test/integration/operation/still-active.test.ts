@@ -81,7 +81,7 @@ test('whoever waits for an older one is woken when that has let go, and not befo
   })
   expect(await findOperation(db, idOf(forced))).toMatchObject({
     reason: 'awaiting-older',
-    message: expect.stringContaining(`stop ${idOf(polite)} (superseded) has not let go: its job is ready.`),
+    message: expect.stringContaining(`stop ${idOf(polite)} (superseded) is still active: its job is ready.`),
   })
   await tickOperations(db, strictLog)
   expect((await jobOf(db, workOf(forced))).state).toBe('waiting')

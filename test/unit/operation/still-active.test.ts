@@ -13,7 +13,7 @@ const older: StillActiveOperation = {
 test('a newer one waits for an older one, says what that is at, and looks again when people are to hear of it', () => {
   expect(decideStillActiveWait([older], 120)).toEqual({
     reason: 'awaiting-older',
-    message: 'stop! op-1 (superseded) has not let go: its job is running.',
+    message: 'stop! op-1 (superseded) is still active: its job is running.',
     forMs: 30_000,
   })
   expect(decideStillActiveWait([{ ...older, endedSeconds: 119 }], 120)).toMatchObject({
@@ -32,7 +32,7 @@ test('what could not be undone is counted with its tries and its last error', ()
     lastError: 'No answer.',
   }
   expect(decideStillActiveWait([owing], 120).message).toBe(
-    'stop! op-1 (superseded) has not let go: 2 of its effects are still to be undone, tried 3 times. The last error: No answer.',
+    'stop! op-1 (superseded) is still active: 2 of its effects are still to be undone, tried 3 times. The last error: No answer.',
   )
 })
 

@@ -80,7 +80,7 @@ const printOperation = (output: Output, operation: Json): void => {
       ['ends when', waits.ends_when],
       ['at the latest', waits.until],
       ['trouble', said((waits.error as Json | null)?.message ?? '')],
-      ['letting go', (waits.older as string[]).join(', ')],
+      ['still active', (waits.older as string[]).join(', ')],
       ...((waits.slots as Json[] | null) ?? []).map((slot): Line => ['slot', slotLine(slot)]),
     ]),
     ['before it', operation.position],

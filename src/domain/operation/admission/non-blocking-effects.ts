@@ -1,13 +1,13 @@
-/** Effects of this kind are machines that an operation makes as copies of others. */
+/** Effects of this kind are machines that an operation has made as clones. */
 export const operationCloneKind = 'operation-clone'
 
-/** Effects of this kind are saved states that nobody needs any more: their machine has run since. */
+/** Effects of this kind are stale saved states: their machine has run since. */
 export const savedStateDropKind = 'saved-state-drop'
 
-/** What an operation has left of these kinds is not at its machine, which others need not wait for. */
+/** Debts of these kinds do not touch the machine of the operation, so the next operation need not wait for them. */
 export const nonBlockingEffects: readonly string[] = [operationCloneKind, savedStateDropKind]
 
-/** Why a saved state is owed: it is still at the platform. */
+/** Why the removal of a saved state is a debt: the state is still stored at the platform. */
 export const staleStateOwed = {
   code: 'saved-state-stale',
   class: 'transient',

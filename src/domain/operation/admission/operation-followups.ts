@@ -6,42 +6,42 @@ export interface EndedOperation {
   readonly kind: OperationKind
   readonly cause: OperationCause
   readonly state: OperationState
-  /** It has begun: the platform may have been asked. */
+  /** It has started: calls to the platform may have been made. */
   readonly begun: boolean
-  /** An evacuation wants it: it comes back. */
+  /** It belongs to an evacuation, and is resumed after another operation took its place. */
   readonly standsDown: boolean
-  /** Failures in a row before this end: of those it came back for, or of its machine's policy. */
+  /** Failures in a row before this end: of the evacuation, or of the machine's run policy. */
   readonly failures: number
 }
 
-/** To be tried again after a rest, with so many failures in a row. */
+/** The next try: after this pause, with this many failures in a row so far. */
 interface Again {
   readonly failures: number
   readonly restSeconds: number
 }
 
-/** What an end means for its machine, beside what became of the operation itself. */
+/** What follows for the machine when an operation has ended. */
 export interface OperationFollowups {
-  /** A person wants it off from now on, or has wanted it on. */
+  /** True: a person wants the machine off from now on; false: on. */
   readonly stopped?: boolean
-  /** When what its run policy wants is looked at again. */
+  /** When the run policy is checked again. */
   readonly policy?: Again
-  /** When it can come back. */
+  /** When the evacuation is tried again. */
   readonly resumption?: Again
 }
 
 /**
- * For how long an evacuation's wish stands after the end of the operation that it comes back for, and how often it may fail
- * in a row: about as long, at the longest rest. A machine is not moved for what somebody wanted last year.
+ * How long an evacuation is resumed after its operation has ended, and how many failures in a row it may have: with the
+ * longest pause both limits are about equal. An evacuation requested last year must not move a machine today.
  */
 export const resumptionBounds = { days: 7, failures: 2_000 } as const
 
-/** Until when an ended one can come back. */
+/** The last moment at which an ended evacuation is tried again. */
 export const resumesUntil = (finishedAt: Date): Date =>
   new Date(finishedAt.getTime() + resumptionBounds.days * 86_400_000)
 
 const startKinds: readonly OperationKind[] = ['start', 'restart', 'wake']
-/** A machine that does not stay as its policy wants it is not asked again at once. */
+/** The pause before the run policy acts again on a machine that did not stay in the wanted state. */
 const settledRestSeconds = 10
 const canceledRestSeconds = 300
 
@@ -57,21 +57,21 @@ export const operationFollowups = (ended: EndedOperation): OperationFollowups =>
 }
 
 const afterPerson = ({ kind, state, begun }: EndedOperation): OperationFollowups => {
-  // Also when the guest took too long: off is where they want it, and it may go off yet.
+  // Also when the guest took too long: the person wants the machine off, and the guest may still shut down.
   if (kind === 'stop' && (state === 'completed' || (state === 'failed' && begun))) return { stopped: true }
-  // Also when it failed: on is where they want it.
+  // Also when it failed: the person wants the machine on.
   return startKinds.includes(kind) && (state === 'completed' || state === 'failed') ? { stopped: false } : {}
 }
 
 const afterPolicy = ({ state, failures }: EndedOperation): Again => {
   if (state === 'completed') return { failures: 0, restSeconds: settledRestSeconds }
-  // Who cancels it has a reason: it comes again, and not at once.
+  // A person cancelled it for a reason, so the policy waits before it acts again.
   if (state === 'canceled') return { failures, restSeconds: canceledRestSeconds }
   if (state === 'failed') return { failures: failures + 1, restSeconds: restSeconds(failures + 1) }
   return { failures, restSeconds: settledRestSeconds }
 }
 
-/** A person who cancels it has the machine stay; one whose operation took its place only has it wait. */
+/** Cancelled: the machine stays. Superseded: the evacuation continues after the other operation. */
 const afterEvacuation = ({ state, failures }: EndedOperation): OperationFollowups => {
   if (state === 'superseded') return { resumption: { failures, restSeconds: 0 } }
   if (state !== 'failed') return {}

@@ -1,16 +1,16 @@
 import { resumptionBounds } from './operation-followups.ts'
 
-/** What is known of an evacuation's wish that may be over. */
+/** The facts that decide whether an evacuation is still to be resumed. */
 export interface ResumptionFacts {
   readonly machineGone: boolean
-  /** An operation has moved the machine to another host. */
+  /** A later operation has moved the machine to another host. */
   readonly moved: boolean
-  /** It has stood for as long as it may. */
+  /** The time limit for resumptions is over. */
   readonly tooOld: boolean
   readonly failures: number
 }
 
-/** Why a wish ends; undefined: it does not. */
+/** Why an evacuation is not resumed any more; undefined: it still is. */
 export const whyResumptionEnds = (facts: ResumptionFacts): string | undefined => {
   if (facts.machineGone) return 'The machine is gone from its target.'
   if (facts.moved) return 'The machine was moved to another host.'

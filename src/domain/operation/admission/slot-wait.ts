@@ -1,7 +1,7 @@
 import type { OperationReason } from '../kinds/reasons.ts'
 
-/** For these we hold an operation back ourselves: no target is asked for anything meanwhile. */
+/** Reasons for which Drover itself holds an operation back: no call goes to the target meanwhile. */
 const heldBack: readonly OperationReason[] = ['awaiting-slot', 'no-host-fits']
 
-/** Who waits for that stands in line: its deadline stands still, and its patience counts. */
+/** Whether this reason is a slot wait: the deadline is paused; the wait timeout runs. */
 export const isSlotWait = (reason: OperationReason): boolean => heldBack.includes(reason)

@@ -2,7 +2,7 @@ import { isTerminal, type JobState } from '../../job/state.ts'
 import { type OperationKind, variantText } from './kinds.ts'
 import { hasEnded, type OperationState } from './state.ts'
 
-/** It has ended, and something of it may still come about. */
+/** Whether an operation has ended while its job or a debt of it can still change the machine. */
 export const isStillActive = ({
   state,
   jobState,
@@ -10,11 +10,11 @@ export const isStillActive = ({
 }: {
   readonly state: OperationState
   readonly jobState: JobState | null
-  /** Its job has ended, and nobody knows yet whether what it began has. */
+  /** Its job has ended and left a debt: a task that it started may still run. */
   readonly owes: boolean
 }): boolean => hasEnded(state) && (owes || (jobState !== null && !isTerminal(jobState)))
 
-/** An operation that has ended and does not let go of its machine yet. */
+/** An operation that has ended and is still active at its machine. */
 export interface StillActiveOperation {
   readonly id: string
   readonly kind: OperationKind
@@ -30,13 +30,13 @@ export interface StillActiveOperation {
 export interface StillActiveWait {
   readonly reason: 'awaiting-older' | 'older-keeps-on'
   readonly message: string
-  /** Look again then, if nobody says before that it has let go. */
+  /** When to look again, unless a signal says earlier that the operation has settled. */
   readonly forMs: number
 }
 
 const lookMs = 30_000
 
-/** How a newer one waits for older ones: never beside them, and never without saying for what. */
+/** How the next operation waits for operations that are still active. The reason and the message name them. */
 export const decideStillActiveWait = (
   older: readonly StillActiveOperation[],
   boundSeconds: number,
@@ -51,10 +51,10 @@ export const decideStillActiveWait = (
   }
 }
 
-/** What one is at, as a sentence. */
+/** A sentence for people: which operation is still active, and why. */
 export const stillActiveText = (older: StillActiveOperation): string => {
   const { kind, force, id, state, debts, tries, lastError } = older
-  const who = `${variantText({ kind, force })} ${id} (${state}) has not let go`
+  const who = `${variantText({ kind, force })} ${id} (${state}) is still active`
   const why = lastError === null ? '' : ` The last error: ${lastError}`
   if (debts === 0) return `${who}: its job is ${older.jobState}.${isTerminal(older.jobState) ? '' : why}`
   const effects = debts === 1 ? 'one of its effects is' : `${debts} of its effects are`
