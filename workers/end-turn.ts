@@ -20,7 +20,7 @@ import { storableJson, storableText } from '../src/storable.ts'
 import type { RunningJob } from './running-job.ts'
 import { undoEffects } from './undo-effects.ts'
 
-/** How a turn ended: as the handler said, by what it threw, or by a cancel before it began. */
+/** How a turn ended: with an outcome, with a thrown error, or cancelled before its start. */
 export type Ending =
   | Outcome
   | { readonly type: 'thrown'; readonly thrown: unknown }
@@ -35,7 +35,7 @@ export interface EndTurnOptions {
 
 type Settlement = Omit<JobSettlement, 'id' | 'epoch' | 'actor'>
 
-/** Ends a turn, fenced. Returns the word for the metrics; throws FencedError when the lease is gone. */
+/** Ends a turn, fenced. Returns the label for the metrics; throws FencedError when the lease is lost. */
 export const endTurn = async (ctx: RunningJob, ending: Ending, options: EndTurnOptions): Promise<string> => {
   switch (ending.type) {
     case 'done': {
@@ -47,7 +47,7 @@ export const endTurn = async (ctx: RunningJob, ending: Ending, options: EndTurnO
       await commit(ctx, options, waiting(ending), ending)
       return 'waiting'
     case 'release':
-      // Whoever cancelled it meanwhile need not wait for another turn.
+      // A cancel that came meanwhile is done now, without another turn.
       return ctx.stopReason instanceof CancelRequest
         ? cancel(ctx, options, ctx.stopReason.message)
         : giveBack(ctx, options, ending)
@@ -65,7 +65,7 @@ const endThrown = async (ctx: RunningJob, thrown: unknown, options: EndTurnOptio
   const released = [stopped, thrown].find((one) => one instanceof ReleaseRequest)
   if (released) return giveBack(ctx, options, { reason: released.reason, detail: released.message })
   if (maybeLacksKey(ctx, thrown)) return giveBack(ctx, options, { reason: 'worker-drains', detail: unopened })
-  // Who gave it up may have taken away what the handler was at, before this process heard of that.
+  // The error may be a consequence of a cancel that this process has not noticed yet.
   const canceled = isDbAway(thrown) ? undefined : await findCancelRequest(options.db, ctx.job.id)
   if (canceled !== undefined) return cancel(ctx, options, canceled)
   const error = isDbAway(thrown) ? databaseAway(thrown) : asDroverError(thrown)
@@ -96,7 +96,7 @@ const giveBack = async (
   return 'released'
 }
 
-/** A worker drains when a key comes into use that it lacks: what it cannot open then, others may. */
+/** A worker drains when a new key is in use that it lacks: other workers may have the key. */
 const maybeLacksKey = (ctx: RunningJob, thrown: unknown): boolean =>
   ctx.isDraining && thrown instanceof DroverError && sealCodes.includes(thrown.code)
 
@@ -104,7 +104,7 @@ const unopened = 'The worker is going away, and a stored secret did not open the
 
 const sealCodes: readonly string[] = ['seal-broken', sealBrokenCode]
 
-/** A handler that was in the middle of a write when Postgres went: not its fault, and no defect of ours. */
+/** Postgres became unreachable during a write of the handler: neither the job nor the code is at fault. */
 const databaseAway = (cause: unknown): DroverError =>
   new DroverError(
     {
@@ -141,7 +141,7 @@ const cancel = async (ctx: RunningJob, options: EndTurnOptions, reason: string):
   return 'canceled'
 }
 
-/** The job's own signal may be aborted by the cancel we are carrying out: only a lost lease stops the undoing. */
+/** The cancel may have aborted the job's own signal: only a lost lease stops the undo. */
 const undo = (ctx: RunningJob, options: EndTurnOptions) => {
   const { signal, confirm } = ctx.holder(ctx.lost)
   return undoEffects(ctx.job.id, { ctx, ...options, signal, confirm })

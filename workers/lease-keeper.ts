@@ -18,18 +18,18 @@ export interface LeaseKeeperOptions {
 
 interface Kept {
   readonly ctx: RunningJob
-  /** On this process's monotonic clock: after this nobody here may act on the lease. */
+  /** On this process's monotonic clock: after this moment this process may not act on the lease. */
   safeUntilMs: number
 }
 
-/** The share of a lease after which a worker that could not renew it stops by itself, before anybody else starts. */
+/** The share of a lease after which a worker that could not renew it stops, before another worker can claim the job. */
 const safeShare = 0.8
 const beatShare = 0.25
 const lookMs = 200
 
 /**
- * Keeps the leases of all jobs of this process, in one statement for all. A job that the answer does not name
- * is lost and its handler is stopped; so is every job whose lease might be over because Postgres is silent.
+ * Renews the leases of all jobs of this process, with one statement. A job that the answer does not name has lost its
+ * lease, and its handler is stopped; so is every job whose lease may have expired because Postgres does not answer.
  */
 export class LeaseKeeper implements Service {
   readonly name = 'lease-keeper'
@@ -97,7 +97,7 @@ export class LeaseKeeper implements Service {
   /** From now on the job's lease is renewed. `claimedAtMs` is from before the claim was sent. */
   keep(ctx: RunningJob, claimedAtMs: number): void {
     const kept = { ctx, safeUntilMs: claimedAtMs + this.#options.leaseMs * safeShare }
-    // A run of the same job that is still under way here has lost it, or there would have been no claim.
+    // A turn of the same job that still runs here has lost its lease: otherwise the claim would have failed.
     this.#kept.get(ctx.job.id)?.ctx.fence()
     this.#kept.set(ctx.job.id, kept)
     ctx.keptBy(() => this.#stopUnsafe(kept))
@@ -107,7 +107,7 @@ export class LeaseKeeper implements Service {
     if (this.#kept.get(ctx.job.id)?.ctx === ctx) this.#kept.delete(ctx.job.id)
   }
 
-  /** Looks for cancel requests at once: the hint has come. */
+  /** Looks for cancel requests at once, after a hint. */
   wakeCancels(): void {
     this.#cancels.wake()
   }
@@ -115,7 +115,7 @@ export class LeaseKeeper implements Service {
   async beat(): Promise<void> {
     const { clock, db, leaseMs } = this.#options
     const sentAt = clock.monotonicMs()
-    // One that is lost already is left to whoever takes it over.
+    // A lost job belongs to the worker that claims it next.
     const kept = [...this.#kept.values()].filter(({ ctx }) => !ctx.isLost)
     const answers = await heartbeatJobs(
       db,
@@ -126,7 +126,7 @@ export class LeaseKeeper implements Service {
     const held = new Map(answers.map((answer) => [answer.id, answer]))
     for (const job of kept) {
       const answer = held.get(job.ctx.job.id)
-      // One whose outcome is on its way may have just ended; the outcome itself is told whether it was fenced.
+      // A job whose outcome is being written may have just ended; the write itself reports a lost lease.
       if (!answer && !job.ctx.ending) this.#fence(job)
       else if (answer?.extended) job.safeUntilMs = sentAt + leaseMs * safeShare
       if (answer?.cancelRequested) job.ctx.abort(new CancelRequest(answer.cancelReason ?? 'cancelled'))
@@ -143,7 +143,7 @@ export class LeaseKeeper implements Service {
   }
 
   #fence(kept: Kept): void {
-    // A job that ended between the beat and its answer is not lost, only gone from the table.
+    // A job that ended between the heartbeat and its answer is not lost, only removed from the map.
     if (kept.ctx.isLost || this.#kept.get(kept.ctx.job.id) !== kept) return
     kept.ctx.log.warn('the lease is lost; the handler is stopped')
     kept.ctx.fence()

@@ -8,8 +8,8 @@ import type { ConnectionWatch, PlatformKind } from '../src/platforms/ports/conne
 import type { Platform } from '../src/platforms/ports/ports.ts'
 import type { Sealer } from '../src/seal/seal.ts'
 import { sitePasswordPlace } from '../src/seal/seal-places.ts'
+import { withRedactedInventory } from './redacted-inventory.ts'
 import { siteSealBroken } from './site-seal-broken.ts'
-import { withWaryInventory } from './wary-inventory.ts'
 import { withoutSecret } from './without-secret.ts'
 
 /** What a connection is made of. */
@@ -113,7 +113,7 @@ export class Platforms {
       connectTimeoutMs: settings.connection_timeout_seconds * 1_000,
       ...(watch ? { watch: watch(site) } : {}),
     })
-    const platform = withWaryInventory(opened, [password])
+    const platform = withRedactedInventory(opened, [password])
     return { siteId: site.id, version, platform, password, users: 0, retired: false, idle: undefined }
   }
 

@@ -32,10 +32,10 @@ export interface RunnerOptions {
   readonly usePlatform: UsePlatform
 }
 
-/** How long a bell waits for a Postgres that is away; after that the conductor rings again. */
-const claimPatienceMs = 30_000
+/** How long a claim waits while Postgres is unreachable; after that the conductor rings again. */
+const claimWaitLimitMs = 30_000
 
-/** Follows bells: claim, run, end. One for all kinds of a process, so that their claims share statements. */
+/** Follows bells: claim, run, end. One runner serves all job kinds of a process, so that claims share statements. */
 export class Runner {
   readonly #options: RunnerOptions
   readonly #claims: GroupCommit<ClaimAsk, ClaimAnswer>
@@ -67,7 +67,7 @@ export class Runner {
     })
   }
 
-  /** Follows one bell to its end. Resolves when the bell can be acked, whatever became of the job. */
+  /** Follows one bell. Resolves when the bell can be acknowledged, whatever the outcome of the job. */
   async follow(kind: string, bell: HeardBell): Promise<void> {
     const handler = this.#options.handlers.get(kind)
     if (!handler) throw new Error(`This worker listens to ${kind} without a handler for it.`)
@@ -79,7 +79,7 @@ export class Runner {
 
   async #claim(ask: ClaimAsk): Promise<ClaimedJob | undefined> {
     const { clock } = this.#options
-    const until = clock.monotonicMs() + claimPatienceMs
+    const until = clock.monotonicMs() + claimWaitLimitMs
     const answer = await this.#whileAway(
       () => clock.monotonicMs() < until,
       () => this.#claims.submit(ask),
@@ -90,13 +90,13 @@ export class Runner {
     return claimWithTokens(db, ask, { workerId, leaseMs })
   }
 
-  /** Tries a write again while Postgres is away, as long as it is worth it: the work is done, only the word is missing. */
-  async #whileAway<Value>(patient: () => boolean, write: () => Promise<Value>): Promise<Value> {
+  /** Retries a write while Postgres is unreachable and `mayWait` holds: the work is done, only its record is missing. */
+  async #whileAway<Value>(mayWait: () => boolean, write: () => Promise<Value>): Promise<Value> {
     for (let tries = 0; ; tries += 1) {
       try {
         return await write()
       } catch (error) {
-        if (!isDbAway(error) || !patient()) throw error
+        if (!isDbAway(error) || !mayWait()) throw error
         await this.#options.clock.sleep(backoffMs(tries + 1, 100, 1_000, Math.random()))
       }
     }
@@ -129,7 +129,7 @@ export class Runner {
       return await this.#whileAway(
         () => !ctx.isLost,
         () => {
-          // The common end shares a statement with its siblings; every other end has a transaction of its own.
+          // A plain success shares one statement with other jobs; every other outcome has its own transaction.
           if (ending.type === 'done' && !ending.change && ctx.job.tokens.length === 0)
             return this.#finish(ctx, ending.result)
           return endTurn(ctx, ending, { db, undoers, handler, actor: this.#actor })
@@ -138,10 +138,10 @@ export class Runner {
     } catch (error) {
       if (error instanceof FencedError) return this.#fenced(ctx)
       if (isDbAway(error) || ctx.isLost) throw error
-      // The work may be done, but its outcome cannot be written: that is an error of the job, not a lost worker.
+      // The work may be done, but its outcome cannot be written: that is an error of the job, not of the worker.
       if (asDroverError(error).class === 'bug')
         ctx.log.error({ err: error }, 'the outcome could not be written; the try counts as failed')
-      // Foreseen: a newer operation took its place while it ended, or a person has given it up.
+      // Expected: a successor superseded the operation at the same moment, or a person cancelled it.
       else ctx.log.info({ err: error }, 'the outcome was refused by what has changed meanwhile')
       return await this.#endAsFailed(handler, ctx, error)
     }
@@ -163,7 +163,7 @@ export class Runner {
   }
 
   async #work(handler: Handler, ctx: RunningJob): Promise<Ending> {
-    // A cancelled job is claimed only to undo what it left outside.
+    // A cancelled job is claimed only to undo its effects.
     if (ctx.job.cancelRequested) return { type: 'canceled' }
     try {
       return await handler.run(ctx)

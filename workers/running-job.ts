@@ -13,7 +13,7 @@ import type { Logger } from '../src/process/log.ts'
 import { storableJson } from '../src/storable.ts'
 import { StopSignal } from './stop-signal.ts'
 
-/** As it is stored: when it last came further is kept over every try of the job. */
+/** The stored progress: the time of the last advance is kept over all tries of the job. */
 interface KeptProgress extends Progress {
   readonly last_progress_at?: string
 }
@@ -27,7 +27,7 @@ export interface RunningJobOptions<Payload> {
   readonly usePlatform: UsePlatform
 }
 
-/** How often long work asks Postgres whether its lane was stopped, however often it comes by. */
+/** How often long work asks Postgres whether its lane is paused, however often `pace` is called. */
 const lookAtLaneMs = 500
 
 /** One turn of a job in this process, as its handler sees it and as the worker steers it. */
@@ -66,7 +66,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     this.#touched = options.job.leaseEpoch > 1
   }
 
-  /** Every line of it carries the job, its subject and its trace. Made when it is first used: most jobs say nothing. */
+  /** Every line carries the job, its subject and its trace. Created on first use, because most jobs log nothing. */
   get log(): Logger {
     this.#log ??= this.#parentLog.child({
       job: this.job.id,
@@ -77,7 +77,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return this.#log
   }
 
-  /** What the job was asked with, lifted to the version this code knows. */
+  /** The payload of the job, upgraded to the version that this code knows. */
   get payload(): Payload {
     this.#payload ??= { value: this.#readPayload() }
     return this.#payload.value
@@ -102,12 +102,12 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return this.#stop.reason
   }
 
-  /** What an earlier try, or this one, has recorded last. */
+  /** The last checkpoint, written by this try or an earlier one. */
   get checkpointed(): Readonly<Record<string, unknown>> | null {
     return this.#checkpoint
   }
 
-  /** Lets go here if the worker is going away or the job was cancelled: nothing is half done at this line. */
+  /** Ends the turn here when the worker is stopping or the job was cancelled: nothing is half done at this line. */
   safePoint(): void {
     this.#stop.throwIfStopped()
     if (this.#draining)
@@ -149,7 +149,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     this.holder().confirm()
   }
 
-  /** Who acts, and may act only while the lease holds; `signal` says what else stops it. */
+  /** The holder of the lease, for changes outside Postgres; `signal` tells what else stops them. */
   holder(signal = this.signal): LeaseHolder {
     const confirm = () => {
       this.#lookAtLease?.()
@@ -158,7 +158,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return { jobId: this.job.id, epoch: this.job.leaseEpoch, signal, confirm }
   }
 
-  /** A change of the domain that holds only if the lease does. */
+  /** A change in Postgres that commits only while the lease is held. */
   async transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value> {
     this.#stop.throwIfStopped()
     return (await this.db.begin(async (tx) => {
@@ -181,7 +181,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     if (!(await holdLease(tx, id, leaseEpoch))) throw new FencedError(id, leaseEpoch)
   }
 
-  /** Shows how far it is. Written with the next heartbeat, so it may be called as often as one likes. */
+  /** Shows the progress of the job. Written with the next heartbeat, so frequent calls cost nothing. */
   progress(progress: Progress): void {
     if (!(progress.total >= 0) || !(progress.done >= 0))
       throw new DroverError({
@@ -198,11 +198,11 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     this.#progressIsNew = true
   }
 
-  /** What holds on from before, of this try or an earlier one, and when it came further. */
+  /** The rate and the time of the last advance, kept from this try or an earlier one. */
   #lasting(now: Progress): Pick<KeptProgress, 'rate' | 'last_progress_at'> {
     const before = this.#progress ?? (this.job.progress as KeptProgress | null) ?? undefined
     const rate = before?.rate === undefined || before.phase !== now.phase ? {} : { rate: before.rate }
-    // As it was told, not as it is shown: work that begins anew shows no less than before, and comes further.
+    // Compared with the reported value, not the shown one: restarted work shows no less than before, but does advance.
     const told = this.#told ?? before
     const from = told?.phase === now.phase && told?.total === now.total ? told.done : 0
     if (now.done > from) return { ...rate, last_progress_at: this.#databaseTime() }
@@ -215,10 +215,10 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return new Date(this.job.claimedAt.getTime() + this.clock.monotonicMs() - this.#madeMs).toISOString()
   }
 
-  /** For the heartbeat and the end: the latest progress as JSON text, once; null when it is known already. */
+  /** For the heartbeat and the outcome: the latest progress as JSON text, once; null when it was written already. */
   takeProgress(): string | null {
     if (!this.#progressIsNew) return null
-    // The end may have to be written twice over: it keeps what it tells.
+    // The outcome may have to be written twice: then both writes carry the progress.
     this.#progressIsNew = this.#ending
     return storableJson(this.#progress)
   }
@@ -236,12 +236,12 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return this.#ending
   }
 
-  /** For the worker: no turn of this job has done anything outside. */
+  /** For the worker: no turn of this job has changed anything outside Postgres. */
   get touchedNothing(): boolean {
     return !this.#touched
   }
 
-  /** For the worker: asks the handler to let go at its next safe point. */
+  /** For the worker: asks the handler to end its turn at the next safe point. */
   drain(): void {
     this.#draining = true
   }
@@ -250,7 +250,7 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
     return this.#draining
   }
 
-  /** For the worker: `look` fences the context when the clock says that the lease may be over. */
+  /** For the worker: `look` fences the context when the lease may have expired by the clock. */
   keptBy(look: () => void): void {
     this.#lookAtLease = look
   }

@@ -10,11 +10,11 @@ import { fencedBy } from '../src/ledger/effects.ts'
 import type { JobContext, Undoer } from '../src/ledger/job.ts'
 import { storableJson } from '../src/storable.ts'
 
-/** How long one undo may take before it becomes a debt; debts are tried again without a job waiting for them. */
+/** How long one undo may take before the effect becomes a debt; debts are retried while the job can end. */
 const undoMs = 60_000
 
 export interface UndoOptions {
-  /** The job that ends, or that settles a debt. When its lease is lost, the next holder undoes the rest. */
+  /** The job that ends, or that settles a debt. When its lease is lost, the next lease holder undoes the rest. */
   readonly ctx: Pick<JobContext, 'db' | 'job' | 'log' | 'clock' | 'usePlatform'>
   readonly undoers: ReadonlyMap<string, Undoer>
   readonly actor: string
@@ -23,8 +23,8 @@ export interface UndoOptions {
 }
 
 /**
- * Undoes what a job has outside, the latest first. What cannot be undone becomes debt and the rest goes on:
- * a failed clean-up is recorded and retried, and never hides how the job ended.
+ * Undoes the effects of a job, the latest first. An effect that cannot be undone becomes a debt, and the others go on: a
+ * failed clean-up is recorded and retried, and never hides how the job ended.
  */
 export const undoEffects = async (
   jobId: string,
@@ -39,11 +39,11 @@ export const undoEffects = async (
   return { undone, debts }
 }
 
-/** Undoes one effect, or makes it a debt. Returns whether nothing of it is owed any more: undone, or taken over. */
+/** Undoes one effect, or makes it a debt. Returns true when nothing is owed any more: undone, or taken over by a person. */
 export const undoOne = async (effect: EffectRow, options: UndoOptions): Promise<boolean> => {
   const { ctx, actor, signal, confirm } = options
   try {
-    // Asked of Postgres, not only of the clock: a worker that undoes by mistake breaks what another one finished.
+    // Checks the lease in Postgres, not only by the clock: a wrong undo would destroy work that another worker finished.
     if (!(await fenced(options, (tx) => beginUndo(tx, effect)))) return true
     crashPoint('before-undo')
     confirm()

@@ -27,8 +27,8 @@ import { kinds } from './resources/jobs/job-kinds.ts'
 import { jobVerbs } from './resources/jobs/job-verbs.ts'
 import { jobs } from './resources/jobs/jobs.ts'
 import { selfTests } from './resources/jobs/self-tests.ts'
-import { batchActions } from './resources/migration/batch-actions.ts'
-import { batchMembers } from './resources/migration/batch-members.ts'
+import { batchInstanceRoutes } from './resources/migration/batch-instances.ts'
+import { batchVerbs } from './resources/migration/batch-verbs.ts'
 import { batches } from './resources/migration/batches.ts'
 import { certificates } from './resources/migration/certificates.ts'
 import { plans } from './resources/migration/plans.ts'
@@ -75,8 +75,8 @@ export const resources = [
   assessment,
   warnings,
   batches,
-  batchActions,
-  batchMembers,
+  batchVerbs,
+  batchInstanceRoutes,
   plans,
   queue,
   ...queueBulk,

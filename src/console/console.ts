@@ -28,8 +28,8 @@ import { jobPage } from './pages/jobs/job.ts'
 import { jobsPage } from './pages/jobs/jobs.ts'
 import { batchPage } from './pages/migration/batch.ts'
 import { editBatchPage, newBatchPage } from './pages/migration/batch-form.ts'
+import { batchInstancesPage } from './pages/migration/batch-instances.ts'
 import { batchListPage } from './pages/migration/batch-list.ts'
-import { batchMembersPage } from './pages/migration/batch-members.ts'
 import { bulkPage } from './pages/migration/bulk.ts'
 import { certificatePage } from './pages/migration/certificate.ts'
 import { certificatesPage } from './pages/migration/certificates.ts'
@@ -52,7 +52,7 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
   '/batches': batchListPage,
   '/batches/:name': batchPage,
-  '/batches/:name/instances': batchMembersPage,
+  '/batches/:name/instances': batchInstancesPage,
   '/batches/:name/plans': plansPage,
   '/batches/:name/plans/:id': planPage,
   '/queue': queuePage,

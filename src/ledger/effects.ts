@@ -12,7 +12,7 @@ import { crashPoint } from '../crash-point.ts'
 import { DroverError, FencedError, recordError } from '../errors.ts'
 import { storableJson } from '../storable.ts'
 
-/** What a look outside found. A look that failed throws: unknown is not absent. */
+/** What the platform answered. A failed read throws: unknown is not absent. */
 export type Observation = { readonly found: true; readonly externalId?: string } | { readonly found: false }
 
 /** One side effect outside Postgres. */
@@ -20,9 +20,9 @@ export interface EffectSpec {
   /** Names the undoer, such as `lab-create-vm`. */
   readonly kind: string
   readonly platform: string
-  /** Deterministic: the same on every try of this job. */
+  /** Deterministic: the same in every try of this job. */
   readonly name: string
-  /** What undoes it, as data; null when nothing would be left behind. */
+  /** The data that the undoer needs; null when the effect leaves nothing behind. */
   readonly undo: Record<string, unknown> | null
   readonly observe: (signal: AbortSignal) => Promise<Observation>
   readonly act: (signal: AbortSignal) => Promise<{ readonly externalId?: string } | undefined>
@@ -31,23 +31,23 @@ export interface EffectSpec {
 export interface EffectResult {
   readonly id: string
   readonly externalId: string | null
-  /** True when an earlier try had done it. */
+  /** True when an earlier try had made the change. */
   readonly adopted: boolean
 }
 
 export interface LeaseHolder {
   readonly jobId: string
   readonly epoch: number
-  /** Aborted when the lease is lost, the job is cancelled or the worker must let go. */
+  /** Aborted when the lease is lost, the job is cancelled or the worker has to stop. */
   readonly signal: AbortSignal
   /**
-   * Throws when `signal` is aborted or, by the clock, the lease may be over: a process that was frozen wakes up
-   * in the middle of a line, before any of its timers could abort anything.
+   * Throws when `signal` is aborted or, by the clock, the lease may have expired: a process that was frozen wakes up
+   * in the middle of a line, before any of its timers can abort anything.
    */
   readonly confirm: () => void
 }
 
-/** A transaction that commits only while the lease holds: the proof comes last, after locks that come before the job's. */
+/** A transaction that commits only while the lease is held. The lease is checked last: other locks come before the job's. */
 export type Fenced = (change: (tx: Tx) => Promise<void>) => Promise<void>
 
 export const fencedBy =
@@ -74,10 +74,10 @@ export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpe
     if (seen.found) return record(db, holder, effect, seen.externalId ?? null, true)
   }
   crashPoint('before-effect')
-  // The lease may have gone while we looked: then nobody may act on what we saw.
+  // The lease may have been lost during the read: then the result must not be acted on.
   holder.confirm()
   const done = await spec.act(holder.signal).catch(async (thrown: unknown) => {
-    // An earlier try whose answer was lost may come about yet: then one clear no does not speak for both.
+    // The call of an earlier try, whose answer was lost, may still take effect: this refusal says nothing about it.
     if (isNew && thrown instanceof DroverError && thrown.cameToNothing)
       await noteRefusedIntent(db, {
         id: effect.id,
@@ -119,7 +119,7 @@ const record = async (
   return { id: effect.id, externalId, adopted }
 }
 
-/** A person takes over what is left of a debt. Returns false when it is no debt (any more). */
+/** A person takes over a debt. Returns false when the effect is not a debt, or no longer. */
 export const waiveEffect = async (
   db: Db,
   effectId: string,

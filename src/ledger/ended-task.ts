@@ -6,32 +6,32 @@ import type { JobCall } from './job.ts'
 import { findOlderTasks } from './older-tasks.ts'
 
 /**
- * The end of what a job began at a platform, for whoever comes after it: an undo, a withdrawal, another operation. A
- * task outlives its job, so nothing is concluded from what is seen of a machine, and nothing is taken back, while ours
- * may still be at work on it.
+ * Waits for the platform tasks that an ended job has started, before an undo, a withdrawal or another operation acts on
+ * the same machine. A task outlives its job: while it may still run, the state of the machine proves nothing, and
+ * nothing may be undone.
  */
 
-/** A call that began work of a platform, or may have: the work goes on when the job that asked for it has ended. */
+/** A call that may have started a task. The task can outlive the job that made the call. */
 export interface Begun {
-  /** Of the call. */
+  /** The name of the call. */
   readonly name: string
-  /** As it was recorded; null when the answer was lost. */
+  /** The recorded task id; null when the answer of the call was lost. */
   readonly taskId: string | null
 }
 
 export const begunBy = ({ name, externalId }: EffectRow): Begun => ({ name, taskId: externalId })
 
 interface AskedTasks {
-  /** What they work on; not given where they make it. */
+  /** The machine that the tasks work on; not given when the tasks create the machine. */
   readonly machine?: string
   readonly begun: readonly Begun[]
-  /** What all of them were to do: where tasks are known by their machine alone, work of another sort is another's. */
+  /** What all the tasks do. Where a platform finds tasks by machine only, a task with another verb is not ours. */
   readonly verb?: TaskVerb | undefined
 }
 
 /**
- * Whether the platform is still at one of these. As long as it is, the state of the machine says nothing: what is seen
- * of it is about to change. A look that fails throws.
+ * Whether one of these tasks still runs. While a task runs, the state of the machine proves nothing, because the task
+ * may change it. A failed read throws.
  */
 export const isUnderWay = async (
   tasks: TasksOf,
@@ -59,12 +59,12 @@ const traceOf = (
 })
 
 const lookMs = 250
-/** An undo has a minute in all. What takes longer stays owed, and is looked at again later. */
-const patienceMs = 30_000
+/** An undo has one minute in all. A task that takes longer leaves a debt, and the debt is retried later. */
+const waitLimitMs = 30_000
 
-/** Waits until the platform is at none of these any more; throws when that takes too long. */
+/** Waits until none of these tasks runs; throws when that takes too long. */
 export const awaitTasks = async (tasks: TasksOf, call: JobCall, asked: AskedTasks): Promise<void> => {
-  const until = call.clock.monotonicMs() + patienceMs
+  const until = call.clock.monotonicMs() + waitLimitMs
   while (await isUnderWay(tasks, call, asked)) {
     if (call.clock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
     await call.clock.sleep(lookMs, call.signal)
@@ -78,7 +78,7 @@ interface OfEffect {
   readonly verb?: TaskVerb | undefined
 }
 
-/** Waits until what an effect began has come to its end, however it ended. An undo acts after this, and not before. */
+/** Waits until the task of an effect has ended, with any result. An undo may act only after this. */
 export const awaitTaskOf = async (tasks: TasksOf, call: JobCall, asked: OfEffect): Promise<void> => {
   const { effect, ...of } = asked
   const older = await again(call, () => findOlderTasks(tasks, call, asked))
@@ -87,8 +87,8 @@ export const awaitTaskOf = async (tasks: TasksOf, call: JobCall, asked: OfEffect
 }
 
 /**
- * The same, and tells what it made; not found: nothing has come of it. It throws while that cannot be told: then it is
- * looked at again later.
+ * The same, and returns the result of the task; not found: the task changed nothing. Throws while the result is
+ * unknown; the caller retries later.
  */
 export const resultOfTask = async (
   tasks: TasksOf,
@@ -102,7 +102,7 @@ export const resultOfTask = async (
   const seen = await again(call, () => found.value.status(call))
   if (seen.state === 'succeeded') return { found: true, value: seen.result }
   if (seen.state === 'failed') return { found: false }
-  // Where tasks are known by their machine alone, somebody else's may have begun after ours had ended.
+  // Where a platform finds tasks by machine only, this may be a task of another client, started after ours ended.
   throw another(asked)
 }
 
@@ -110,8 +110,8 @@ const another = ({ effect, machine = effect.platform }: OfEffect): DroverError =
   new DroverError({
     code: 'task-under-way',
     class: 'transient',
-    message: `The platform is at work on ${machine}, and whose work that is cannot be told.`,
-    remedy: 'Nothing to do: it is looked at again.',
+    message: `A task runs on ${machine}, and the platform does not say who started it.`,
+    remedy: 'Nothing to do: Drover checks again later.',
     detail: { machine },
   })
 
@@ -119,7 +119,8 @@ const stillUnderWay = (machine = 'a new machine'): DroverError =>
   new DroverError({
     code: 'task-under-way',
     class: 'transient',
-    message: `The platform is still at work on ${machine} for a job that has ended.`,
-    remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
+    message: `A task of a job that has ended still runs on ${machine}.`,
+    remedy:
+      'Nothing to do: Drover checks again later. When the task does not end, look at the tasks of the platform.',
     detail: { machine },
   })

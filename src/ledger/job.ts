@@ -22,7 +22,7 @@ import type { EffectResult, EffectSpec, Fenced } from './effects.ts'
  */
 export interface JobContext<Payload = unknown> {
   readonly job: ClaimedJob
-  /** What the job was asked with, in the version that this code knows. */
+  /** The payload of the job, upgraded to the version that this code knows. */
   readonly payload: Payload
   readonly db: Db
   readonly clock: Clock
@@ -30,34 +30,34 @@ export interface JobContext<Payload = unknown> {
 
   /** Aborted when the lease is lost, the job is cancelled, or the worker can wait no longer. */
   readonly signal: AbortSignal
-  /** Lets go here when the worker is going away or the job was cancelled: nothing is half done at this line. */
+  /** Ends the turn here when the worker is stopping or the job was cancelled: nothing is half done at this line. */
   safePoint(): void
-  /** A safe point for long work: lets go also when a person has stopped the lane. Cheap enough for every extent. */
+  /** A safe point for long work: it also ends the turn when a person has paused the lane. Cheap enough for every extent. */
   pace(): Promise<void>
 
-  /** What this turn or an earlier one has recorded last. */
+  /** The last checkpoint, written by this turn or an earlier one. */
   readonly checkpointed: Readonly<Record<string, unknown>> | null
   /** Records how far the work has come; the next turn starts from it. A safe point. */
   checkpoint(state: Record<string, unknown>): Promise<void>
-  /** Shows how far it is. Written with the next heartbeat, so it may be called as often as needed. */
+  /** Shows the progress of the job. Written with the next heartbeat, so frequent calls cost nothing. */
   progress(progress: Progress): void
 
-  /** A change in Postgres that holds only if the lease does: the lease is locked first. For short changes. */
+  /** A change in Postgres that commits only while the lease is held: the lease is locked first. For short changes. */
   transaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value>
   /**
-   * The same for a change that takes long, or that takes locks which come before the job's own: the lease is proved
-   * last, so the job's row stays free for the heartbeat meanwhile.
+   * The same for a slow change, or for a change whose locks come before the job's own. The lease is checked last, so
+   * that the heartbeat can write the job's row meanwhile.
    */
   lateFencedTransaction<Value>(change: (tx: Tx) => Promise<Value>): Promise<Value>
 
   /** A side effect outside Postgres: intent, call, record. Done once over all turns. */
   effect(spec: EffectSpec): Promise<EffectResult>
   /**
-   * Throws when the lease may be over by the clock, or the turn was stopped. For the line right before something
-   * outside is changed: a process that was frozen wakes up in the middle of a line, before any timer can stop it.
+   * Throws when the lease may have expired by the clock, or the turn was stopped. Call it right before each change
+   * outside Postgres: a process that was frozen wakes up in the middle of a line, before any timer can stop it.
    */
   confirm(): void
-  /** Lends the platform of a site. The lender is the process's: what several jobs share may outlive this one. */
+  /** Lends the platform of a site. The process keeps the connection: several jobs share it, and it outlives this job. */
   readonly usePlatform: UsePlatform
 }
 
@@ -67,30 +67,30 @@ export type UsePlatform = <Result>(
   work: (platform: Platform) => Promise<Result>,
 ) => Promise<Result>
 
-/** A call of a platform by a job: whoever makes it again after a pause waits by the clock of the job. */
+/** A call of a platform by a job. A retry waits by the clock of the job, so that a simulation controls the pause. */
 export interface JobCall extends Call {
   readonly clock: Clock
 }
 
-/** How far the work is, and what phase it belongs to. What is shown never goes back within a generation. */
+/** The progress of a job and its phase. The progress shown never goes back within a generation. */
 export interface Progress {
   readonly done: number
-  /** 0: not known. */
+  /** 0: unknown. */
   readonly total: number
   readonly phase?: string
-  /** A second, over the last seconds. Not given: what was known before stays. */
+  /** Units per second, over the last seconds. Not given: the rate shown stays. */
   readonly rate?: number | null
 }
 
-/** Who a change made by a job is recorded as. */
+/** The actor that the events of a job are recorded under. */
 export const actorOf = ({ job }: { readonly job: { readonly id: string } }): string => `job/${job.id}`
 
-/** A change of the domain that commits together with the job's outcome, or not at all. */
+/** A change in Postgres that commits together with the job's outcome, or not at all. */
 export type DomainChange = (tx: Tx) => Promise<void>
 
 interface WithChange {
   readonly change?: DomainChange
-  /** Takes the locks that come before the job's own, where the change needs such. */
+  /** Takes the locks that must be taken before the job's own. */
   readonly lock?: DomainChange
 }
 
@@ -99,22 +99,22 @@ export interface Done extends WithChange {
   readonly result?: Record<string, unknown>
 }
 
-/** An end that changes the domain with it. */
+/** A success that commits a change with it. */
 export type DoneWithChange = Done & { readonly change: DomainChange }
 
-/** Every wait has a reason, and an end: after `forMs` the handler is called again and decides. */
+/** Every wait has a reason and an end: after `forMs` the handler runs again and decides anew. */
 export interface Wait extends WithChange {
   readonly type: 'wait'
   /** Stable word for programs, such as `guest-shutdown`. */
   readonly reason: string
-  /** Sentence for people: what it waits for and what would end it. */
+  /** Sentence for people: what the job waits for and what ends the wait. */
   readonly detail: string
   readonly forMs: number
   /** Ends the wait early. */
   readonly signal?: string
 }
 
-/** The job goes back to the line at once, uncharged; its next turn may be another worker's. */
+/** The job becomes ready again at once, and the turn does not count as a try. Another worker may run the next turn. */
 export interface Release {
   readonly type: 'release'
   readonly reason: ReleaseReason
@@ -123,7 +123,7 @@ export interface Release {
 }
 
 /**
- * How a turn ends when it does not throw. What it throws decides by its class whether and when the job is tried again
+ * How a turn ends when it does not throw. The class of a thrown error decides whether and when the job is retried
  * (`DroverError`, src/domain/job/retry.ts).
  */
 export type Outcome = Done | Wait | Release
@@ -143,7 +143,7 @@ export const release = (reason: ReleaseReason, detail: string): Release => ({
   detail,
 })
 
-/** Thrown at a safe point: ends the turn as the outcome `release` does. Not an error of anybody. */
+/** Thrown at a safe point: ends the turn like the outcome `release`. It is not a failure. */
 export class ReleaseRequest extends Error {
   override readonly name = 'ReleaseRequest'
   readonly reason: ReleaseReason
@@ -154,37 +154,37 @@ export class ReleaseRequest extends Error {
   }
 }
 
-/** The reason of an abort that a person asked for. */
+/** The reason of an abort that a person requested. */
 export class CancelRequest extends Error {
   override readonly name = 'CancelRequest'
 }
 
-/** What an undoer is given: the effect, and what it may use to undo it. */
+/** What an undoer gets: the effect, and the means to undo it. */
 export interface UndoContext {
   readonly effect: EffectRow
   readonly db: Db
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Throws when the lease may be over by the clock: for the line right before something outside is changed. */
+  /** Throws when the lease may have expired by the clock. Call it right before each change outside Postgres. */
   readonly confirm: () => void
-  /** For what is changed in Postgres: refused when the lease was lost, also by a process that stood still. */
+  /** For changes in Postgres: refused once the lease is lost, also when the process was frozen. */
   readonly fenced: Fenced
   readonly usePlatform: UsePlatform
 }
 
-/** Undoes one effect. Must bear being called for what is gone already, or was never done. */
+/** Undoes one effect. It may be called for an effect that is already undone, or that never happened. */
 export type Undoer = (undoing: UndoContext) => Promise<void>
 
 /** The work of one job kind. */
 export interface Handler<Payload = unknown> {
   readonly kind: JobKind<Payload>
-  /** One turn: looks, asks the domain what is next, acts through `ctx.effect`, records. */
+  /** One turn: reads the state, asks the domain for the next step, acts through `ctx.effect`, records the result. */
   run(ctx: JobContext<Payload>): Promise<Outcome>
-  /** How the effects of this handler are undone, by effect kind. */
+  /** The undoers of this handler's effects, by effect kind. */
   readonly undoers?: Readonly<Record<string, Undoer>>
 }
 
-/** Ties a kind to its work. The payload's type comes from the kind. */
+/** Binds a job kind to its handler. The type of the payload comes from the kind. */
 export const defineHandler = <Payload>(
   kind: JobKind<Payload>,
   run: (ctx: JobContext<Payload>) => Promise<Outcome>,

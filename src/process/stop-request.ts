@@ -1,19 +1,19 @@
-/** A wish to end the process, from a signal or from within. */
+/** A request to end the process, from a signal or from the program itself. */
 export interface StopRequest {
   readonly requested: boolean
-  /** Somebody asked twice: what was not done by then was cut short. */
+  /** A second request came: unfinished work was cut short. */
   readonly forced: boolean
   readonly signal: AbortSignal
-  /** Resolves at the first wish. */
+  /** Resolves at the first request. */
   readonly whenRequested: Promise<undefined>
   request(): void
-  /** Called when somebody asks again while we are stopping: end at once. */
+  /** Called at a second request during the stop: end at once. */
   onSecond(act: () => void): void
 }
 
-/** One Ctrl-C may arrive twice within moments: from the terminal, and passed on by npm. */
-const sameWishMs = 600
-/** After a second wish, this long for what was killed to be gone. */
+/** One Ctrl-C may arrive twice within moments: from the terminal, and forwarded by npm. */
+const sameRequestMs = 600
+/** Grace period after the second SIGINT: killed processes get this long to end. */
 const atOnceMs = 2_000
 
 /**
@@ -42,7 +42,7 @@ export const listenForStop = (): StopRequest => {
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(name, () => {
       if (firstAt === undefined) request()
-      else if (performance.now() - firstAt > sameWishMs) again()
+      else if (performance.now() - firstAt > sameRequestMs) again()
     })
   }
   process.once('disconnect', request)

@@ -18,8 +18,8 @@ import { handOutHeadsService } from '../ledger/seals/hand-out-heads.ts'
 import { type HeadsMemory, lostHeadWords } from '../ledger/seals/lost-head.ts'
 import { sealEventsService } from '../ledger/seals/seal-events.ts'
 import { migrationScheduler } from '../migration/batch/scheduler.ts'
+import { operationMetrics } from '../operation/upkeep/operation-metrics.ts'
 import { operationRetention } from '../operation/upkeep/retention.ts'
-import { operationTally } from '../operation/upkeep/tally.ts'
 import { operationTicks } from '../operation/upkeep/ticks.ts'
 import { type Readiness, type RunningRole, serveHealth } from '../process/health.ts'
 import { createLog, type Logger } from '../process/log.ts'
@@ -59,7 +59,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     sweepStage({ db, clock, log }),
     migrationScheduler({ db, clock, log }),
     operationTicks({ db, clock, log }),
-    operationTally({ db, clock, log, silentMs: config.leaseMs }),
+    operationMetrics({ db, clock, log, silentMs: config.leaseMs }),
     operationRetention({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })

@@ -80,12 +80,12 @@ const run = async (command: string, more: readonly string[], given: NodeJS.Proce
   const stop = listenForStop()
   if (role) return await runRole({ name: command, load: role, config, stop })
   const { runUp } = await import('./up.ts')
-  const wishes = {
+  const keyOptions = {
     lostKey,
     noRekey: more.includes('--no-rekey'),
     repairSeals: wordsAfter(more, '--repair-seals'),
   }
-  return await runUp({ config, env: given, stop, ...wishes })
+  return await runUp({ config, env: given, stop, ...keyOptions })
 }
 
 /** What is said behind a word, which then is the last of its kind; undefined without it. */

@@ -15,12 +15,12 @@ import { chooseLabHome, type LabHome } from '../standalone/lab-home.ts'
 import { keepLocalToken, startLocalToken } from '../standalone/local-token.ts'
 import { Database } from '../standalone/postgres/database.ts'
 import { prepareDatabase } from '../standalone/postgres/prepare-database.ts'
-import { type KeyWishes, prepareKeys, secretKeyOf } from '../standalone/prepare-keys.ts'
+import { type KeyOptions, prepareKeys, secretKeyOf } from '../standalone/prepare-keys.ts'
 import { chooseSocket } from '../standalone/socket-place.ts'
 import { FleetOfRoles } from '../supervisor/fleet-of-roles.ts'
 import { showLab } from '../tour/tour.ts'
 
-export interface UpOptions extends KeyWishes {
+export interface UpOptions extends KeyOptions {
   readonly config: Config
   readonly env: NodeJS.ProcessEnv
   readonly stop: StopRequest

@@ -28,7 +28,7 @@ import { checkStart } from '../sealing/key-check.ts'
 import { keyReasons, keyWatch } from '../sealing/key-watch.ts'
 
 /** After the drain's limit handlers are stopped by their signal; this is what they get to let go. */
-const letGoMs = 2_000
+const handBackMs = 2_000
 
 /** Starts a worker process: registers it, listens to every kind it can run, keeps its leases. */
 export const runWorker = async (config: Config): Promise<RunningRole> => {
@@ -195,11 +195,11 @@ class Worker {
     await this.#emptied(config.drainMs)
     for (const ctx of this.#keeper.contexts())
       ctx.abort(new ReleaseRequest({ reason: 'worker-drains', detail: 'The drain took too long.' }))
-    await this.#emptied(letGoMs)
+    await this.#emptied(handBackMs)
     if (this.#keeper.size > 0)
       log.warn(
         { jobs: this.#keeper.size },
-        'handlers did not let go; their jobs go on elsewhere when the lease ends',
+        'handlers did not stop in time; other workers continue their jobs when the leases expire',
       )
     await this.#bounded(Promise.all([this.#keeper.stop(), this.#registry.stop(), this.#keyWatch.stop()]))
     await this.#bounded(this.#listeners.stop())
@@ -209,7 +209,7 @@ class Worker {
 
   /** A farewell to a store that may be gone: done, failed or not answered, the stop goes on. */
   async #bounded(farewell: Promise<unknown>): Promise<void> {
-    await Promise.race([farewell.catch(() => {}), this.#options.clock.sleep(letGoMs)])
+    await Promise.race([farewell.catch(() => {}), this.#options.clock.sleep(handBackMs)])
   }
 
   async #emptied(withinMs: number): Promise<void> {

@@ -8,7 +8,7 @@ import { prepareSeals, runRekey, runRepair } from '../sealing/prepare-seals.ts'
 import { ensureSecretKey, secretKeyFile } from './data-dir.ts'
 
 /** What `npm start` was told to do about keys. */
-export interface KeyWishes {
+export interface KeyOptions {
   /** What a key that is gone has sealed is given up. */
   readonly lostKey: boolean
   /** With old keys, nothing is sealed anew: for work while the chain of events is looked into. */
@@ -20,7 +20,7 @@ export interface KeyWishes {
   readonly repairSeals: readonly string[] | undefined
 }
 
-interface KeyPlace extends KeyWishes {
+interface KeyPlace extends KeyOptions {
   readonly url: string
   readonly config: Config
   readonly dataDir: string

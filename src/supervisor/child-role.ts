@@ -63,14 +63,14 @@ export class ChildRole {
   }
 
   /** Asks it to drain and waits; kills it when it takes longer. */
-  async stop(patienceMs: number): Promise<void> {
+  async stop(waitLimitMs: number): Promise<void> {
     this.#stopping.abort()
     this.#child?.kill('SIGTERM')
     const late = setTimeout(() => {
       this.killed = true
-      this.#options.say(`${this.name} did not stop within ${Math.round(patienceMs / 1000)} s and was killed`)
+      this.#options.say(`${this.name} did not stop within ${Math.round(waitLimitMs / 1000)} s and was killed`)
       this.#child?.kill('SIGKILL')
-    }, patienceMs)
+    }, waitLimitMs)
     await this.#run
     clearTimeout(late)
     this.#log.close()

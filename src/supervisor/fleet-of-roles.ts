@@ -54,10 +54,10 @@ export class FleetOfRoles {
 
   /** Workers first, so that what they drain can still be seen; then who feeds, shows and serves them. */
   async stop(): Promise<{ killed: boolean }> {
-    const patienceMs = this.#options.drainMs + closingMs
-    await Promise.all(this.#workers.map((worker) => worker.stop(patienceMs)))
+    const waitLimitMs = this.#options.drainMs + closingMs
+    await Promise.all(this.#workers.map((worker) => worker.stop(waitLimitMs)))
     const others = [this.#conductor, this.#api, ...(this.#lab ? [this.#lab] : [])]
-    await Promise.all(others.map((role) => role.stop(patienceMs)))
+    await Promise.all(others.map((role) => role.stop(waitLimitMs)))
     return { killed: this.#all().some((role) => role.killed) }
   }
 

@@ -6,7 +6,7 @@ import { entryLine, isSettled, type WaveEntry, type WaveSeen, waveBlock, waveEnd
 
 const lookMs = 400
 /** A wave that takes longer is left to the console; the machine may be a slow one. */
-const patienceMs = 5 * 60_000
+const waitLimitMs = 5 * 60_000
 
 export interface ShowWaveOptions extends WaveParts {
   readonly terminal: Terminal
@@ -75,7 +75,7 @@ const followWave = async (client: Client, terminal: Terminal): Promise<WaveSeen>
     const tookMs = performance.now() - beganMs
     terminal.live(...waveBlock(wave, tookMs))
     if (!terminal.isLive) sayEnded(wave, said, terminal)
-    if (isOver(wave) || tookMs > patienceMs) {
+    if (isOver(wave) || tookMs > waitLimitMs) {
       terminal.live('')
       if (terminal.isLive) sayEnded(wave, said, terminal)
       return wave

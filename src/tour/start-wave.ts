@@ -7,7 +7,7 @@ export const waveName = 'lab-wave'
 const source = 'lab-vcenter'
 const target = 'lab-cloud'
 const lookMs = 200
-const patienceMs = 30_000
+const waitLimitMs = 30_000
 
 export interface WaveParts {
   readonly client: Client
@@ -67,9 +67,9 @@ const settings = {
 
 /** Looks until it is so. */
 const until = async (client: Client, what: string, isSo: () => Promise<boolean>): Promise<void> => {
-  const endMs = performance.now() + patienceMs
+  const endMs = performance.now() + waitLimitMs
   while (!(await isSo())) {
-    if (performance.now() > endMs) throw new Error(`${what} took longer than ${patienceMs / 1_000} s.`)
+    if (performance.now() > endMs) throw new Error(`${what} took longer than ${waitLimitMs / 1_000} s.`)
     await client.sleep(lookMs)
   }
 }

@@ -11,7 +11,7 @@ const { fleet, lab, define, entriesOf, entryOf, readSource } = await startMigrat
 const browser = await startBrowser()
 
 /** What a migration may take on a machine with much else to do. */
-const journeyMs = 90_000
+const entryWorkMs = 90_000
 
 await define('wave-1', 'location.matches("^/Paris/vm/(shop|office)/(web-0|wiki)")')
 await lab.admin('PATCH /lab/sites/vcenter/instances/vm-111', { folder: '/Paris/vm/archive' })
@@ -20,7 +20,7 @@ await define('hostile', 'name.contains("onerror") || name == "erp-rdm"')
 await fleet.ask('POST', '/v1/batches/hostile/:start')
 await until(async () => (await entriesOf('hostile')).some(({ state }) => state === 'finished'), {
   what: 'a finished machine with a hostile name',
-  withinMs: journeyMs,
+  withinMs: entryWorkMs,
 })
 const hostile = (await entriesOf('hostile')).find(({ state }) => state === 'finished')
 const blocked = await entryOf('hostile', 'erp-rdm')
@@ -56,9 +56,9 @@ test(
     const waits = page.locator('#needy tr', { hasText: 'wiki-01' })
     await waits.waitFor()
     const other = page.locator('#entries tr', { hasText: 'web-01' })
-    await other.locator('progress').waitFor({ timeout: journeyMs })
+    await other.locator('progress').waitFor({ timeout: entryWorkMs })
     await lab.admin('DELETE /lab/faults')
-    await other.getByText('finished', { exact: true }).waitFor({ timeout: journeyMs })
+    await other.getByText('finished', { exact: true }).waitFor({ timeout: entryWorkMs })
     expect(await page.evaluate('window.notReloaded')).toBe(true)
 
     await waits.getByRole('link', { name: 'wiki-01' }).click()
@@ -76,7 +76,7 @@ test(
     await page.getByText('It is checked again.').waitFor()
     await untilLive(page)
     await page.evaluate('window.notReloaded = true')
-    await page.locator('#state .badge', { hasText: 'finished' }).waitFor({ timeout: journeyMs })
+    await page.locator('#state .badge', { hasText: 'finished' }).waitFor({ timeout: entryWorkMs })
     expect(await page.locator('#journey li.is-done').count()).toBe(10)
     expect(await page.evaluate('window.notReloaded')).toBe(true)
     expect(await page.locator('#place').textContent()).toContain('a mapping of its network')
@@ -95,7 +95,7 @@ test(
     await page.waitForURL('**/signing-keys#key-*')
     await page.locator('#keys', { hasText: 'BEGIN PUBLIC KEY' }).waitFor()
   },
-  4 * journeyMs,
+  4 * entryWorkMs,
 )
 
 test('a batch is defined by a form that names each mistake at its field', async () => {

@@ -1,18 +1,18 @@
 import { beforeAll, expect, test } from 'vitest'
 import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { nudge } from '../../src/ledger/jobs/nudge.ts'
-import { type Armed, onEachFleet } from '../support/fleet.ts'
-import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/journey-fleet.ts'
+import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/entry-fleet.ts'
 import {
   differences,
+  type EntryWorld,
   entryOf,
   eventsOfEntry,
-  type JourneyWorld,
   placeEntry,
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../support/journeys.ts'
+} from '../support/entry-world.ts'
+import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, stateOf } from '../support/ledger.ts'
 import { until } from '../support/wait.ts'
@@ -41,7 +41,7 @@ const undoPoints: readonly Armed[] = [
 ]
 
 await onEachFleet('kill -9 of a worker that cuts a machine over', { workers: 0, anyBell: true }, (fleet) => {
-  let world: JourneyWorld
+  let world: EntryWorld
   beforeAll(async () => {
     world = await createFleetWorld(fleet, lab)
   })

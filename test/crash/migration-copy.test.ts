@@ -1,8 +1,8 @@
 import { beforeAll, expect, test } from 'vitest'
 import { listEntryDisks } from '../../db/queries/copies/entry-disks.ts'
+import { cleanUp, createFleetWorld, survive } from '../support/entry-fleet.ts'
+import { type EntryWorld, entryOf, placeEntry, snapshotsOf } from '../support/entry-world.ts'
 import { type Armed, onEachFleet } from '../support/fleet.ts'
-import { cleanUp, createFleetWorld, survive } from '../support/journey-fleet.ts'
-import { entryOf, type JourneyWorld, placeEntry, snapshotsOf } from '../support/journeys.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf } from '../support/ledger.ts'
 
@@ -21,7 +21,7 @@ await onEachFleet(
   'kill -9 of a worker that copies a running machine',
   { workers: 0, anyBell: true },
   (fleet) => {
-    let world: JourneyWorld
+    let world: EntryWorld
     beforeAll(async () => {
       world = await createFleetWorld(fleet, lab)
     })

@@ -3,9 +3,9 @@ import { expect, test } from 'vitest'
 import type { CrashPoint } from '../../src/crash-point.ts'
 import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { createSealer } from '../../src/seal/seal.ts'
+import { createEntryWorld, type EntryWorld, entryOf } from '../support/entry-world.ts'
 import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
-import { createJourneyWorld, entryOf, type JourneyWorld } from '../support/journeys.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, stateOf } from '../support/ledger.ts'
 import {
@@ -27,7 +27,7 @@ const lab = await createLab()
 const withinMs = 60_000
 
 /** A batch that is stopped: nothing but the job that the test sends is done for its entries. */
-const createWorld = async (fleet: Fleet): Promise<JourneyWorld> => {
+const createWorld = async (fleet: Fleet): Promise<EntryWorld> => {
   await lab.admin('DELETE /lab/faults')
   // Identities of machines that are no more would make duplicates of the new ones, which block.
   for (const table of [
@@ -41,14 +41,14 @@ const createWorld = async (fleet: Fleet): Promise<JourneyWorld> => {
     'site',
   ])
     await fleet.db`delete from ${fleet.db(table)}`
-  const world = await createJourneyWorld(fleet.db, lab, { sealer, name: `-${uuidv7().slice(-8)}` })
+  const world = await createEntryWorld(fleet.db, lab, { sealer, name: `-${uuidv7().slice(-8)}` })
   await setBatch(world, { config: { placement_scriptlet: fittingScript } })
   await fleet.db`update batch set state = 'stopped' where id = ${world.batch.id}::uuid`
   return world
 }
 
 /** Exactly one machine, and it is the one that the entry counts on; then room is made for the next test. */
-const expectOne = async (world: JourneyWorld, entryId: string, jobId: string) => {
+const expectOne = async (world: EntryWorld, entryId: string, jobId: string) => {
   expect(await stateOf(world.db, jobId)).toBe('succeeded')
   const entry = await entryOf(world.db, entryId)
   expect(entry).toMatchObject({ state: 'idle', stage: 'background', jobId: null })

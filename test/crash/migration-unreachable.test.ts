@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { createSealer } from '../../src/seal/seal.ts'
 import { makeBatch, onShop } from '../support/batch-world.ts'
 import { settles } from '../support/chaos-batch.ts'
+import { createEntryWorld } from '../support/entry-world.ts'
 import { makeSite } from '../support/inventory.ts'
-import { createJourneyWorld } from '../support/journeys.ts'
 import { createLab } from '../support/lab.ts'
 import { checkMigration } from '../support/migration-invariants.ts'
 import { createDatabase } from '../support/postgres.ts'
@@ -13,7 +13,7 @@ import { startProxy } from '../support/tcp-proxy.ts'
 const sealer = createSealer('5e'.repeat(32))
 const database = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(database.db, lab, { sealer })
+const world = await createEntryWorld(database.db, lab, { sealer })
 
 const living = ['vm-101', 'vm-102', 'vm-104']
 const dead = ['vm-103', 'vm-106', 'vm-107', 'vm-109', 'vm-110', 'vm-111', 'vm-108']

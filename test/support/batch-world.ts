@@ -12,7 +12,7 @@ import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { resetBatch, searchJob, startBatchNow, stopBatch } from '../../src/migration/batch/batch-verbs.ts'
 import { extentBytes } from '../../src/migration/copy/extent-map.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../src/migration/entry/entry-verbs.ts'
-import { digestsOf, type JourneyWorld, recordedOf } from './journeys.ts'
+import { digestsOf, type EntryWorld, recordedOf } from './entry-world.ts'
 import type { SiteClient } from './lab.ts'
 import { until } from './wait.ts'
 
@@ -32,7 +32,7 @@ export interface TestBatch {
 
 /** Makes a batch of these machines of the source, in place of the one that the world came with. */
 export const makeBatch = async (
-  world: JourneyWorld,
+  world: EntryWorld,
   given: {
     readonly name: string
     readonly refs: readonly string[]
@@ -121,7 +121,7 @@ const guestBlocks = { boot: 1, ring: 16, ringMost: 32 } as const
  * so both are read and compared, and both with what was recorded. What the guest of a target that runs writes by
  * itself is left out, and nothing else.
  */
-export const provenAgainst = async (world: JourneyWorld, entry: EntryRow): Promise<string[]> => {
+export const provenAgainst = async (world: EntryWorld, entry: EntryRow): Promise<string[]> => {
   const { ref } = entry.facts as unknown as EffectiveFacts
   const found: string[] = []
   for (const [nth, row] of (await listEntryDisks(world.db, entry.id)).entries()) {
@@ -164,7 +164,7 @@ const bytesOf = async (client: SiteClient, { machine, disk, capacity }: DiskOf):
 }
 
 const sameButForGuest = async (
-  { lab, from, to }: JourneyWorld,
+  { lab, from, to }: EntryWorld,
   source: DiskOf,
   target: DiskOf,
 ): Promise<boolean> => {
@@ -207,14 +207,14 @@ const usedIn = async (client: SiteClient, { machine, disk }: DiskOf): Promise<Se
 }
 
 /** Every machine on the target that carries an entry's tag, whoever's it is. */
-export const ownedMachines = async ({ lab }: JourneyWorld): Promise<string[]> => {
+export const ownedMachines = async ({ lab }: EntryWorld): Promise<string[]> => {
   const rows = await lab.database.db<{ ref: string }[]>`
     select ref from lab.machine where site = 'cloud' and owner ? 'drover.entry' order by ref`
   return rows.map(({ ref }) => ref)
 }
 
 /** Snapshots of ours that are left on the source. */
-export const ownSnapshots = async ({ lab }: JourneyWorld): Promise<string[]> => {
+export const ownSnapshots = async ({ lab }: EntryWorld): Promise<string[]> => {
   const rows = await lab.database.db<{ name: string }[]>`
     select name from lab.snapshot where site = 'vcenter' and name like 'drover-%' order by name`
   return rows.map(({ name }) => name)

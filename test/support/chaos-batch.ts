@@ -2,9 +2,9 @@ import { expect } from 'vitest'
 import type { TestBatch } from './batch-world.ts'
 import { ownSnapshots } from './batch-world.ts'
 import { checkCopies } from './copy-invariants.ts'
+import { type EntryWorld, overlapsOf } from './entry-world.ts'
 import type { Armed, Fleet } from './fleet.ts'
 import { checkInvariants } from './invariants.ts'
-import { type JourneyWorld, overlapsOf } from './journeys.ts'
 import { checkMigration } from './migration-invariants.ts'
 import type { TestProcess } from './processes.ts'
 import { until } from './wait.ts'
@@ -36,7 +36,7 @@ export const dieAndReturn = async (
 }
 
 /** Nobody waits out the pauses between tries: time passes faster for what is put off. */
-const hurry = async ({ db }: JourneyWorld): Promise<void> => {
+const hurry = async ({ db }: EntryWorld): Promise<void> => {
   await db`update job set run_after = now(), bell = 'due' where state = 'ready' and run_after > now()`
   await db`update entry set look_at = now(), tries = 0
     where look_at > now() and job_id is null and state not in ('finished', 'error', 'canceled')`
@@ -45,7 +45,7 @@ const hurry = async ({ db }: JourneyWorld): Promise<void> => {
 
 /** Waits in a hurry; says how entries, jobs and effects stand when it is in vain. */
 export const hurryUntil = async (
-  world: JourneyWorld,
+  world: EntryWorld,
   what: string,
   condition: () => Promise<boolean>,
 ): Promise<void> => {
@@ -67,7 +67,7 @@ export const hurryUntil = async (
 
 /** Waits until these machines' entries are in these states. */
 export const settles = (
-  world: JourneyWorld,
+  world: EntryWorld,
   batch: TestBatch,
   wanted: Readonly<Record<string, string>>,
 ): Promise<void> =>
@@ -77,7 +77,7 @@ export const settles = (
   })
 
 /** Nothing is under way or owed any more, nothing is left behind, and no law was broken. */
-export const expectClean = async (world: JourneyWorld): Promise<void> => {
+export const expectClean = async (world: EntryWorld): Promise<void> => {
   const { db, lab } = world
   await hurryUntil(world, 'all to be put right', async () => {
     const [left] = await db<{ count: number }[]>`

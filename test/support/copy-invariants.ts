@@ -1,6 +1,6 @@
 import type { Db, Queryable } from '../../db/client.ts'
+import type { EntryWorld } from './entry-world.ts'
 import { effects } from './invariants.ts'
-import type { JourneyWorld } from './journeys.ts'
 import { checkMigration } from './migration-invariants.ts'
 
 /** A machine at a target that carries the tag of an entry. */
@@ -66,7 +66,7 @@ export const checkCopies = async (
  * All that the laws say of entries, of what they left outside and of its record: for tests whose workers end waits by hand,
  * which leaves the ledger's own histories torn.
  */
-export const checkJourneys = async ({ db, lab }: Pick<JourneyWorld, 'db' | 'lab'>): Promise<string[]> => [
+export const checkEntries = async ({ db, lab }: Pick<EntryWorld, 'db' | 'lab'>): Promise<string[]> => [
   ...(await checkMigration(db)),
   ...(await checkCopies(db, lab)),
   ...(await effects(db)),

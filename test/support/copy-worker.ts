@@ -4,7 +4,7 @@ import type { Platform } from '../../src/platforms/ports/ports.ts'
 import { handleCutoverInstance } from '../../workers/handlers/cutover-instance.ts'
 import { handleImportInstance } from '../../workers/handlers/import-instance.ts'
 import { handleWithdrawEntry } from '../../workers/handlers/withdraw-entry.ts'
-import { createJourneyWorker, type JourneyWorld } from './journeys.ts'
+import { createEntryWorker, type EntryWorld } from './entry-world.ts'
 
 /** Is told of each write to the target that was done, counted over all of them; what it throws ends the write. */
 export type Meddling = (writes: number) => Promise<unknown>
@@ -18,14 +18,14 @@ export const afterWrites =
 
 /** A worker for the copies of a journey, on the platforms of the test; `meddling` steps into the middle of a copy. */
 export const createCopyWorker = (
-  world: JourneyWorld,
+  world: EntryWorld,
   meddling?: Meddling,
   budget = new ByteBudget(64 * 1024 * 1024),
   also: readonly Handler[] = [],
 ) => {
   const { db, inventory } = world
   const handlers = [handleImportInstance(budget), handleCutoverInstance(budget), handleWithdrawEntry, ...also]
-  return createJourneyWorker(db, handlers, meddling ? meddled(inventory.use, meddling) : inventory.use)
+  return createEntryWorker(db, handlers, meddling ? meddled(inventory.use, meddling) : inventory.use)
 }
 
 const meddled = (use: UsePlatform, meddle: Meddling): UsePlatform => {

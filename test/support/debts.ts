@@ -2,7 +2,7 @@ import type { Db } from '../../db/client.ts'
 import { sweepDebts } from '../../src/ledger/conductor/sweeps.ts'
 import type { Undoer, UsePlatform } from '../../src/ledger/job.ts'
 import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
-import { createJourneyWorker } from './journeys.ts'
+import { createEntryWorker } from './entry-world.ts'
 
 /** Has every debt tried once, now. `undoers`: by the kind of effect. */
 export const createDebtSettler = (
@@ -11,7 +11,7 @@ export const createDebtSettler = (
   usePlatform: UsePlatform,
 ): (() => Promise<void>) => {
   const settle = handleSettleDebt(new Map(Object.entries(undoers)))
-  const worker = createJourneyWorker(db, [settle], usePlatform)
+  const worker = createEntryWorker(db, [settle], usePlatform)
   return async () => {
     await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
     await sweepDebts(db)

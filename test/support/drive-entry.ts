@@ -1,7 +1,7 @@
 import { advanceEntries } from '../../src/migration/batch/scheduler.ts'
 import type { Logger } from '../../src/process/log.ts'
+import { entryOf } from './entry-world.ts'
 import { quietLog } from './events.ts'
-import { entryOf } from './journeys.ts'
 import { jobOf } from './ledger.ts'
 import type { VerifyWorld } from './verify-world.ts'
 

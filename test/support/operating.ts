@@ -16,8 +16,8 @@ import type { OpenPlatform } from '../../src/platforms/open.ts'
 import type { Platform } from '../../src/platforms/ports/ports.ts'
 import { handleOperateMachine } from '../../workers/handlers/operate-machine.ts'
 import { handleSettleDebt } from '../../workers/handlers/settle-debt.ts'
+import { createEntryWorker } from './entry-world.ts'
 import { createInventoryWorker, makeSite } from './inventory.ts'
-import { createJourneyWorker } from './journeys.ts'
 import { createLab, type SiteClient, type TestLab } from './lab.ts'
 import { jobOf } from './ledger.ts'
 import { addMachine } from './machines.ts'
@@ -36,7 +36,7 @@ export interface Asking {
 export interface Operators {
   readonly db: Db
   readonly target: SiteRow
-  readonly worker: ReturnType<typeof createJourneyWorker>
+  readonly worker: ReturnType<typeof createEntryWorker>
   machine(ref: string, power?: 'on' | 'off'): Promise<string>
   ask(machineId: string, kind: OperationKind, asking?: Asking): Promise<OperationRow>
   /** One turn; gives how the operation is then. */
@@ -73,7 +73,7 @@ export const createOperators = (parts: {
   const { db, target, open } = parts
   const { use } = createInventoryWorker(db, open)
   const settle = handleSettleDebt(new Map(Object.entries(handleOperateMachine.undoers ?? {})))
-  const worker = createJourneyWorker(db, [handleOperateMachine, settle], use)
+  const worker = createEntryWorker(db, [handleOperateMachine, settle], use)
   const operation = async (id: string): Promise<OperationRow> => {
     const row = await findOperation(db, id)
     if (!row) throw new Error(`There is no operation ${id}.`)

@@ -3,8 +3,8 @@ import type { EntryRow } from '../../db/schema/migration.ts'
 import { applyOverrides, type InstanceOverrides } from '../../src/domain/inventory/overrides.ts'
 import { batchConfig, batchDefaults } from '../../src/domain/migration/batch/batch-settings.ts'
 import { ownerOfEntry } from '../../src/migration/target/ownership.ts'
+import { type EntryWorld, entryOf, sendTo } from './entry-world.ts'
 import { instanceOf } from './inventory.ts'
-import { entryOf, type JourneyWorld, sendTo } from './journeys.ts'
 
 /** A script with which everything of the lab's source fits its target. */
 export const fittingScript = `function placement(instance) {
@@ -14,7 +14,7 @@ export const fittingScript = `function placement(instance) {
 
 /** Gives the batch other settings; the pool is one that the target has. */
 export const setBatch = async (
-  { db, batch, target }: JourneyWorld,
+  { db, batch, target }: EntryWorld,
   given: { readonly defaults?: Record<string, unknown>; readonly config?: Record<string, unknown> },
 ): Promise<void> => {
   const defaults = batchDefaults.parse({
@@ -28,7 +28,7 @@ export const setBatch = async (
 
 /** An entry that waits to be placed, as a batch's start makes it; the instance's last one is gone. */
 export const waitingEntry = async (
-  { db, batch, source }: JourneyWorld,
+  { db, batch, source }: EntryWorld,
   ref: string,
   overrides: InstanceOverrides = {},
 ): Promise<string> => {
@@ -45,7 +45,7 @@ export const waitingEntry = async (
 
 /** Sends the job that places an entry; with what it must hold on its target, where that is known before. */
 export const sendPlace = async (
-  world: JourneyWorld,
+  world: EntryWorld,
   entryId: string,
   tokens: readonly string[] = [`target-creates/${world.target.name}`],
 ): Promise<string> => {
@@ -55,14 +55,14 @@ export const sendPlace = async (
 }
 
 /** Machines on the target that carry the tag of an entry of this installation. */
-export const oursOf = async ({ db, to }: JourneyWorld, entryId: string): Promise<readonly string[]> => {
+export const oursOf = async ({ db, to }: EntryWorld, entryId: string): Promise<readonly string[]> => {
   const { json } = await to.call('POST /instances/find-owned', { owner: await ownerOfEntry(db, entryId) })
   return (json as { refs: string[] }).refs
 }
 
 /** A machine on the target; without an owner it is a stranger's. */
 export const addMachine = async (
-  { to }: JourneyWorld,
+  { to }: EntryWorld,
   given: {
     readonly name: string
     readonly owner?: Record<string, string>
@@ -85,7 +85,7 @@ export const addMachine = async (
   return task.result
 }
 
-export const isThere = async ({ to }: JourneyWorld, ref: string): Promise<boolean> =>
+export const isThere = async ({ to }: EntryWorld, ref: string): Promise<boolean> =>
   (await to.call(`GET /instances/${ref}`)).status === 200
 
 export const codesOf = (entry: EntryRow): string[] => entry.reasons.map(({ code }) => String(code))

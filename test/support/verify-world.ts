@@ -8,15 +8,15 @@ import { CpuPool } from '../../workers/cpu-pool.ts'
 import { handleFinalVerify } from '../../workers/handlers/final-verify.ts'
 import { atEnd } from './cleanup.ts'
 import { createCopyWorker } from './copy-worker.ts'
-import { testSealer } from './events.ts'
 import {
-  type createJourneyWorker,
-  createJourneyWorld,
+  type createEntryWorker,
+  createEntryWorld,
+  type EntryWorld,
   entryOf,
-  type JourneyWorld,
   placeEntry,
   sendTo,
-} from './journeys.ts'
+} from './entry-world.ts'
+import { testSealer } from './events.ts'
 import type { TestLab } from './lab.ts'
 
 /** Puts every NIC on the shop's bridge, as the journeys of the tests are placed. */
@@ -26,8 +26,8 @@ export const shopScript = `function placement(instance) {
 
 export const probes = [{ name: 'ssh', ports: [22, 81] }]
 
-export interface VerifyWorld extends JourneyWorld {
-  readonly worker: ReturnType<typeof createJourneyWorker>
+export interface VerifyWorld extends EntryWorld {
+  readonly worker: ReturnType<typeof createEntryWorker>
   setBatch(given: { config?: Record<string, unknown>; defaults?: Record<string, unknown> }): Promise<void>
   /** Gives the batch other probes; `setBatch` gives it the usual ones. */
   setProbes(probes: readonly unknown[]): Promise<void>
@@ -43,7 +43,7 @@ export const createVerifyWorld = async (
 ): Promise<VerifyWorld> => {
   // The machines of the journeys carry this installation's name.
   await writeLedgerFact(db, 'installation-id', 'test')
-  const world = await createJourneyWorld(db, lab, { probes, ...options })
+  const world = await createEntryWorld(db, lab, { probes, ...options })
   const cpu = new CpuPool()
   atEnd(() => cpu.close())
   const budget = new ByteBudget(32 * 1024 * 1024)

@@ -2,7 +2,7 @@ import type { SiteRow } from '../../db/schema/inventory.ts'
 import { placeInstance } from '../../src/domain/job/kinds/place-instance.ts'
 import type { Placement } from '../../src/domain/migration/place/placement.ts'
 import { type Done, defineHandler, done, release, waitFor } from '../../src/ledger/job.ts'
-import { enterJourney, type Journey, placementOf } from '../../src/migration/entry/journey.ts'
+import { type EntryWork, enterEntryWork, placementOf } from '../../src/migration/entry/entry-work.ts'
 import { blockEntry, putBack } from '../../src/migration/place/block-entry.ts'
 import {
   hasMachineDebts,
@@ -26,50 +26,54 @@ export const handlePlaceInstance = (threads: ScriptThreads) => {
     placeInstance,
     async (ctx) => {
       await ctx.pace()
-      const journey = await enterJourney(ctx, ctx.payload.entry_id, takeRecord)
-      if (await hasMachineDebts(journey))
+      const entryWork = await enterEntryWork(ctx, ctx.payload.entry_id, takeRecord)
+      if (await hasMachineDebts(entryWork))
         return waitFor({
           reason: 'earlier-machine',
           detail: 'Waits until the machine that an earlier try left on the target is taken away.',
           forMs: debtLookMs,
         })
-      if (journey.entry.state === 'creating')
-        return create(journey, { placement: placementOf(journey), site: await targetOf(journey), looks })
-      const placed = await placeEntry(journey, { threads, looks })
+      if (entryWork.entry.state === 'creating')
+        return create(entryWork, {
+          placement: placementOf(entryWork),
+          site: await targetOf(entryWork),
+          looks,
+        })
+      const placed = await placeEntry(entryWork, { threads, looks })
       if (!placed.placed)
         return done(
           { blocked: placed.reasons.map(({ code }) => code), log: placed.log },
-          { change: blockEntry(journey, placed.reasons) },
+          { change: blockEntry(entryWork, placed.reasons) },
         )
       await ctx.pace()
       const { placement, target: site } = placed
       // Which target it lands on is known only now; room on that target lets it in again.
       if (!placed.admitted) return release('awaiting-place', `It asks for a place on ${site.name}.`)
-      return create(placed.journey, { placement, site, looks })
+      return create(placed.entryWork, { placement, site, looks })
     },
     { [machineKind]: undoTargetMachine },
   )
 }
 
 const create = async (
-  journey: Journey,
+  entryWork: EntryWork,
   at: { readonly placement: Placement; readonly site: SiteRow; readonly looks: TargetLooks },
 ): Promise<Done> => {
   const { site, placement, looks } = at
-  const things = placement.host === '' ? undefined : await looks.look(journey.ctx, site)
+  const things = placement.host === '' ? undefined : await looks.look(entryWork.ctx, site)
   const host = things?.hosts.find((one) => one.name === placement.host || one.ref === placement.host)
-  const machine = await newMachineOf(journey, placement, host?.ref ?? placement.host)
+  const machine = await newMachineOf(entryWork, placement, host?.ref ?? placement.host)
   try {
-    const made = await makeMachine(journey, { site, machine })
+    const made = await makeMachine(entryWork, { site, machine })
     return done(
       { machine: made.ref, target: site.name, kept: made.kept },
-      { change: recordMachine(journey, made, site) },
+      { change: recordMachine(entryWork, made, site) },
     )
   } catch (error) {
     // What was seen is not so any more; the next one looks anew.
     looks.forget(site)
     if (!(error instanceof PlatformError) || error.code !== 'platform-name-taken') throw error
     const why = { code: 'name-taken', message: `${site.name}: ${error.message}` }
-    return done({ blocked: [why.code] }, { change: putBack(journey, why) })
+    return done({ blocked: [why.code] }, { change: putBack(entryWork, why) })
   }
 }

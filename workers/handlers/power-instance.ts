@@ -1,4 +1,4 @@
-import { isEntryLettingGo } from '../../db/queries/entries/entry-of-instance.ts'
+import { isEntryStillActive } from '../../db/queries/entries/entry-of-instance.ts'
 import { powerInstance } from '../../src/domain/job/kinds/power-instance.ts'
 import { mergeWarnings } from '../../src/inventory/connection/warnings.ts'
 import { powerMachine } from '../../src/inventory/power/power-machine.ts'
@@ -12,7 +12,7 @@ const lookMs = 2_000
 /** Switches a machine of a source on or off, and reads it anew. */
 export const handlePowerInstance = defineHandler(powerInstance, async (ctx) => {
   const { verb, force, timeout_seconds: seconds, after_entry: entryId, instance: id } = ctx.payload
-  if (entryId !== null && (await isEntryLettingGo(ctx.db, { entryId, instanceId: id })))
+  if (entryId !== null && (await isEntryStillActive(ctx.db, { entryId, instanceId: id })))
     return waitFor({
       reason: 'entry-lets-go',
       detail: `Its migration (entry ${entryId}) was given up for this and is putting right what it left.`,

@@ -1,7 +1,7 @@
 import { findBatch, listWindows } from '../../db/queries/batches/batch-rows.ts'
 import { startBatch } from '../../src/domain/job/kinds/start-batch.ts'
 import { defineHandler, done } from '../../src/ledger/job.ts'
-import { findInstances, sayFound } from '../../src/migration/batch/find-instances.ts'
+import { makeEntries, sayFound } from '../../src/migration/batch/make-entries.ts'
 import { viewBatch } from '../../src/migration/entry/batch-view.ts'
 
 /** Notes who belongs to a batch, or makes the entries of its start. */
@@ -12,7 +12,7 @@ export const handleStartBatch = defineHandler(startBatch, async (ctx) => {
   if (purpose === 'assign' && row.version !== version) return done({ skipped: 'the batch was changed since' })
   if (purpose === 'start' && row.state !== 'running') return done({ skipped: `the batch is ${row.state}` })
   const batch = viewBatch(row, await listWindows(ctx.db, row.id))
-  const found = await findInstances(ctx, batch, purpose)
+  const found = await makeEntries(ctx, batch, purpose)
   if (purpose === 'start') await sayFound(ctx, batch, found)
   return done({ ...found })
 })

@@ -17,8 +17,8 @@ export const findEntryOfInstance = async (
   return row
 }
 
-/** Whether an entry that was given up has not let go of its instance yet. */
-export const isEntryLettingGo = async (
+/** Whether an entry that was given up is still active at its instance. */
+export const isEntryStillActive = async (
   db: Queryable,
   of: { readonly entryId: string; readonly instanceId: string },
 ): Promise<boolean> => {

@@ -4,7 +4,7 @@ import { isMachineDebt } from '../effects/machine-debts.ts'
 export interface LookFor {
   readonly limit: number
   /** For how long an ended one may keep a newer one waiting before it is told of. */
-  readonly olderKeepsOnSeconds: number
+  readonly stillActiveSeconds: number
   /** For how long one may be overdue before it is ended from outside: its own job looks as well. */
   readonly overdueSeconds: number
   /** The same for one whose job is at it right now. */
@@ -35,7 +35,7 @@ export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promis
         select from operation at_it where at_it.machine_id = o.machine_id and at_it.state in ('pending', 'running')))
       or (o.state = 'pending' and o.reason <> 'older-keeps-on' and exists (
         select from operation older where older.machine_id = o.machine_id and older.settled_at is null
-          and older.finished_at <= now() - ${look.olderKeepsOnSeconds} * interval '1 second'))
+          and older.finished_at <= now() - ${look.stillActiveSeconds} * interval '1 second'))
     limit ${look.limit}`
   return rows.map(({ machineId }) => machineId)
 }

@@ -2,7 +2,7 @@ import { type ReasonFacts, shownReason } from '../../../src/domain/operation/adm
 import type { Queryable } from '../../client.ts'
 import { jobOfOperation, reasonFacts } from '../waits/reason-facts.ts'
 
-export interface TallyLine {
+export interface OperationCount {
   readonly kind: string
   readonly force: boolean
   readonly outcome: string
@@ -11,8 +11,8 @@ export interface TallyLine {
 }
 
 /** How often each end has come about. */
-export const readOperationTally = async (db: Queryable): Promise<TallyLine[]> =>
-  db<TallyLine[]>`select * from operation_tally`
+export const readOperationCounts = async (db: Queryable): Promise<OperationCount[]> =>
+  db<OperationCount[]>`select * from operation_tally`
 
 export interface OpenLine {
   /** `letting-go`: ended, and what it began has not stopped yet. */

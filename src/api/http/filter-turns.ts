@@ -107,9 +107,9 @@ export class FilterTurns {
   async #run<Result>(
     actor: string,
     work: (slices: Slices) => Promise<Result>,
-    patient: boolean,
+    waits: boolean,
   ): Promise<Result> {
-    await this.#enter(actor, patient)
+    await this.#enter(actor, waits)
     try {
       const slices = new Slices(this.#clock, () => this.#takeTurn(actor))
       await slices.next()
@@ -135,12 +135,12 @@ export class FilterTurns {
     return lane
   }
 
-  async #enter(actor: string, patient: boolean): Promise<void> {
+  async #enter(actor: string, waits: boolean): Promise<void> {
     const lane = this.#lane(actor)
     if (this.#mayScan(lane)) return this.#begin(lane)
     const { waitingPerActor, waiting, waitMs } = this.#limits
     const full = lane.waiting.length >= waitingPerActor || this.#waiting >= waiting
-    if (full && !patient) {
+    if (full && !waits) {
       this.#forget(actor, lane)
       throw busy(actor)
     }
@@ -152,7 +152,7 @@ export class FilterTurns {
         this.#forget(actor, lane)
         reject(busy(actor))
       }
-      const timer = patient ? undefined : setTimeout(giveUp, waitMs)
+      const timer = waits ? undefined : setTimeout(giveUp, waitMs)
       const go = () => {
         clearTimeout(timer)
         this.#waiting -= 1

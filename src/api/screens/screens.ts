@@ -4,7 +4,7 @@ import { readLatestEvents } from '../../../db/queries/events/read-latest-events.
 import type { ApiDeps } from '../http/env.ts'
 import { readDown } from '../resources/fleet/down-view.ts'
 import { viewJobEvent } from '../resources/jobs/event-view.ts'
-import { viewEntrySummary } from '../resources/migration/queue-answer.ts'
+import { viewEntrySummary } from '../resources/migration/queue-view.ts'
 import { readOverview } from './overview.ts'
 
 /**

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { EntrySummary } from '../../api/resources/migration/queue-answer.ts'
+import type { EntrySummary } from '../../api/resources/migration/queue-view.ts'
 import { bytes, outside, visible } from './shown.ts'
 import { duration, type Html } from './view.ts'
 

@@ -55,7 +55,7 @@ export const linkedText = (text: string, ids: readonly (string | null)[]): Html 
 }
 
 /** It has ended, but what it began has not stopped yet. */
-export const isLettingGo = ({ finished_at: finished, settled_at: settled }: OperationView): boolean =>
+export const isStillActive = ({ finished_at: finished, settled_at: settled }: OperationView): boolean =>
   finished !== null && settled === null
 
 export const mayCancel = ({ finished_at: finished, past_return: past }: OperationView): boolean =>

@@ -22,7 +22,7 @@ export const warningTypes = {
   'instances-ignored': 'Instances were ignored',
   'facts-cut': 'Facts were left out',
   'things-not-read': 'Networks, hosts or storage could not be read',
-  'older-keeps-on': 'An operation that has ended does not let go of its machine',
+  'older-keeps-on': 'An operation that has ended is still active at its machine',
   'policy-fails': 'Its run policy cannot be kept',
 } as const
 

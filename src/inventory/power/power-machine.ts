@@ -77,7 +77,7 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
   if (last) progress = await take(task, progress, last)
   for (;;) {
     ctx.safePoint()
-    // It was in the middle of something: what that comes to decides what is asked for instead.
+    // A task is still running; decide again when it ends.
     if (progress.failed > failed)
       return { type: 'wait', forMs: lookMs, forWhat: 'the machine to come to rest' }
     const seen = await look(task)

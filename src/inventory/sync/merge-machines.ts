@@ -1,6 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { analyzeMachines } from '../../../db/queries/instances/analyze-inventory.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { clearStaleStates } from '../../../db/queries/machines/clear-stale-states.ts'
 import {
   loseSight,
   type MachineMerge,
@@ -21,7 +21,7 @@ export const mergeMachines = async (tx: Tx, at: MachineMerge, reading: Reading) 
     total.changed += counts.changed
     total.returned += counts.returned
     if (last === undefined) break
-    await letStaleStatesGo(tx, { targetId: at.siteId, after, last }, at.jobId)
+    await clearStaleStates(tx, { targetId: at.siteId, after, last }, at.jobId)
     after = last
   }
   await analyzeMachines(tx, total.appeared)

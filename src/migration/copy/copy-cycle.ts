@@ -78,7 +78,7 @@ type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
 
 /** The cycle that is open already, or the next one. */
 const openCycle = (task: CopyTask, { after = 0, sourceOff }: CycleAsk): Promise<OpenDisks> => {
-  const { ctx, entry, facts } = task.journey
+  const { ctx, entry, facts } = task.entryWork
   const apart = new Set(facts.disks.filter((disk) => !isCopiedRunning(disk)).map(({ key }) => key))
   return ctx.transaction(async (tx) => {
     const rows = await listEntryDisks(tx, entry.id)
@@ -127,7 +127,7 @@ const openDisk = async (
 
 /** The same snapshot as before a crash, or a new one of the cycle's name; none where it would hold no disk. */
 const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Promise<OpenDisks> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const cycle = disks.find(({ held }) => held)?.cycle
   if (!cycle) return disks
   if (cycle.snapshot !== null) {
@@ -149,13 +149,13 @@ const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Pr
 
 const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
   const { platform, ref: machine } = sourceOf(task)
-  const name = `${snapshotPrefix(task.journey.entry.id)}${n}`
+  const name = `${snapshotPrefix(task.entryWork.entry.id)}${n}`
   return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
 }
 
 /** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */
 const abandon = (task: CopyTask): Promise<void> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   return ctx.transaction(async (tx) => {
     // A number that no cycle has: it is nobody's to go on with.
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id))
@@ -164,7 +164,7 @@ const abandon = (task: CopyTask): Promise<void> => {
 }
 
 const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> => {
-  const { ctx } = task.journey
+  const { ctx } = task.entryWork
   const begunMs = ctx.clock.monotonicMs()
   const plans: DiskPlan[] = []
   for (const disk of disks) {
@@ -187,7 +187,7 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
 }
 
 /** Shows how far a copy is and how fast it goes. What an earlier try has sent is done, and makes it no faster. */
-const teller = ({ journey: { ctx }, phase }: CopyTask, total: number, sent: number) => {
+const teller = ({ entryWork: { ctx }, phase }: CopyTask, total: number, sent: number) => {
   const meter = new PaceMeter(ctx.clock.monotonicMs())
   let done = sent
   ctx.progress({ done, total, phase })
@@ -202,7 +202,7 @@ const teller = ({ journey: { ctx }, phase }: CopyTask, total: number, sent: numb
 /** Sends a disk; only when all of it is there the next cycle goes on from this one. */
 const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) => void): Promise<void> => {
   await sendDisk(task, plan, tell)
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const { cycle, row, changeId } = plan
   await ctx.transaction((tx) =>
     endDiskCycle(tx, {

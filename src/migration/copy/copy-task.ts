@@ -1,12 +1,12 @@
 import { limits } from '../../config/config.ts'
 import type { JobCall } from '../../ledger/job.ts'
 import type { Platform } from '../../platforms/ports/ports.ts'
-import { type Ends, type Journey, machineOf } from '../entry/journey.ts'
+import { type Ends, type EntryWork, machineOf } from '../entry/entry-work.ts'
 import type { ByteBudget } from './byte-budget.ts'
 
 /** All that a copy of an entry needs. */
 export interface CopyTask {
-  readonly journey: Journey
+  readonly entryWork: EntryWork
   readonly ends: Ends
   /** Shared by all copies of the process. */
   readonly budget: ByteBudget
@@ -22,7 +22,7 @@ const extentMs = 60_000
 export const taskMs = 600_000
 
 /** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
-export const callOf = ({ journey: { ctx } }: CopyTask, name: string, timeoutMs?: number): JobCall => ({
+export const callOf = ({ entryWork: { ctx } }: CopyTask, name: string, timeoutMs?: number): JobCall => ({
   signal: ctx.signal,
   clock: ctx.clock,
   name,
@@ -38,19 +38,19 @@ export interface CopyEnd {
 }
 
 /** The machine that is read, on its platform. */
-export const sourceOf = ({ journey, ends }: CopyTask): CopyEnd => ({
+export const sourceOf = ({ entryWork, ends }: CopyTask): CopyEnd => ({
   platform: ends.source,
-  name: journey.source.name,
-  ref: journey.facts.ref,
+  name: entryWork.source.name,
+  ref: entryWork.facts.ref,
 })
 
 /** The machine that is written. */
-export const targetOf = ({ journey, ends }: CopyTask): CopyEnd => ({
+export const targetOf = ({ entryWork, ends }: CopyTask): CopyEnd => ({
   platform: ends.target,
-  name: journey.target?.name ?? '',
-  ref: machineOf(journey),
+  name: entryWork.target?.name ?? '',
+  ref: machineOf(entryWork),
 })
 
 /** Copies that are likely to hang together: of one batch, on one host of one source. */
-export const spenderOf = ({ journey: { batch, source, facts } }: CopyTask): string =>
+export const spenderOf = ({ entryWork: { batch, source, facts } }: CopyTask): string =>
   [batch.row.id, source.id, facts.host].join('/')

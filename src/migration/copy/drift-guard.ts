@@ -13,7 +13,7 @@ export type Guarded =
 
 /** Reads the source anew and names what others have done to it. Throws when its disks are not those of the record. */
 export const guardDrift = async (task: CopyTask, reset: readonly string[]): Promise<Guarded> => {
-  const { entry, facts } = task.journey
+  const { entry, facts } = task.entryWork
   const prefix = snapshotPrefix(entry.id)
   const drift = findDrift(facts, await readSource(task), {
     isOurs: (name) => name.startsWith(prefix),
@@ -26,11 +26,11 @@ export const guardDrift = async (task: CopyTask, reset: readonly string[]): Prom
 /** The source as it is now; a look that fails throws. */
 const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `look-${task.journey.ctx.job.id}`)
+  const call = callOf(task, `look-${task.entryWork.ctx.job.id}`)
   const found = await again(call, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })
   if (!found.found) throw sourceGone(ref)
   // As a sync would: an empty answer is no news.
-  return mergeInstance(task.journey.facts, cleanInstance(found.value).facts)
+  return mergeInstance(task.entryWork.facts, cleanInstance(found.value).facts)
 }

@@ -14,7 +14,7 @@ import {
 } from '../../ledger/job.ts'
 import { asItIs, type EntryStep, moveEntry } from '../entry/apply-entry.ts'
 import type { BatchView } from '../entry/batch-view.ts'
-import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+import { atBothEnds, type EntryWork, enterEntryWork, leaveEntryWork, movedOn } from '../entry/entry-work.ts'
 import { noteHistory } from '../entry/note-history.ts'
 import { observeEntry } from '../entry/observe-entry.ts'
 import type { ByteBudget } from './byte-budget.ts'
@@ -26,7 +26,7 @@ import { clearSnapshots } from './source-snapshot.ts'
 
 /** One copy of what changed while the source runs: as old, in the end, as its snapshot. */
 export const importEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
-  const journey = await enterJourney(ctx, entryId, async (tx, batch, entry) => {
+  const entryWork = await enterEntryWork(ctx, entryId, async (tx, batch, entry) => {
     if (entry.state === 'background-import') return
     if (entry.state !== 'idle') throw movedOn(entryId)
     // The job may have waited for its turn since it was sent.
@@ -39,9 +39,9 @@ export const importEntry = async (ctx: JobContext, entryId: string, budget: Byte
       tries: entry.tries,
     })
   })
-  if (journey.entry.state === 'idle') return leftForCutover(journey)
-  return atBothEnds(journey, async (ends) => {
-    const task: CopyTask = { journey, ends, budget, phase: 'background-copy', pace: () => ctx.pace() }
+  if (entryWork.entry.state === 'idle') return leftForCutover(entryWork)
+  return atBothEnds(entryWork, async (ends) => {
+    const task: CopyTask = { entryWork, ends, budget, phase: 'background-copy', pace: () => ctx.pace() }
     const before = await guardDrift(task, [])
     if (before.is === 'identity') return endForPerson(task, before.message)
     await requireDisks(task)
@@ -52,7 +52,7 @@ export const importEntry = async (ctx: JobContext, entryId: string, budget: Byte
     const bytes = cycle.bytes
     const result = { cycle: cycle.n, bytes, taken_at: cycle.takenAt.toISOString(), drift: after.notes, debts }
     return done(result, {
-      change: move(journey, {
+      change: move(entryWork, {
         took: { phase: 'background-import', bytes, tookMs: cycle.tookMs },
         event: 'sync-done',
         reason: { code: 'copied', message: `The copy is as old as ${utcText(cycle.takenAt.getTime())}.` },
@@ -78,10 +78,10 @@ const comesTooLate = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promi
   return facts?.window.is === 'later' && facts.now > latestTopUp({ ...facts, opensAt: facts.window.at })
 }
 
-const leftForCutover = (journey: Journey): Done =>
+const leftForCutover = (entryWork: EntryWork): Done =>
   done(
     { ended: 'not-begun' },
-    { change: leaveJourney(journey, (tx, entry) => writeEntry(tx, { ...asItIs(entry), jobId: null })) },
+    { change: leaveEntryWork(entryWork, (tx, entry) => writeEntry(tx, { ...asItIs(entry), jobId: null })) },
   )
 
 type Leaving = Omit<EntryStep, 'by' | 'change'> & {
@@ -90,26 +90,26 @@ type Leaving = Omit<EntryStep, 'by' | 'change'> & {
 }
 
 /** Moves the entry with the job's outcome. */
-export const move = (journey: Journey, { took, change, ...step }: Leaving): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
+export const move = (entryWork: EntryWork, { took, change, ...step }: Leaving): DomainChange =>
+  leaveEntryWork(entryWork, async (tx, entry) => {
     const changes = typeof change === 'function' ? change(entry) : change
-    const by = actorOf(journey.ctx)
-    await moveEntry(tx, journey.batch.row, entry, { ...step, by, ...(changes ? { change: changes } : {}) })
-    if (took) await noteHistory(tx, journey, took)
+    const by = actorOf(entryWork.ctx)
+    await moveEntry(tx, entryWork.batch.row, entry, { ...step, by, ...(changes ? { change: changes } : {}) })
+    if (took) await noteHistory(tx, entryWork, took)
   })
 
 /** As {@link identityChanged}, and our snapshots go all the same. */
 export const endForPerson = async (task: CopyTask, message: string): Promise<Done> => {
   const debts = await clearSnapshots(task)
-  const ended = identityChanged(task.journey, message)
+  const ended = identityChanged(task.entryWork, message)
   return { ...ended, result: { ...ended.result, debts } }
 }
 
 /** The source is not the machine any more that was planned: a person says what it is. */
-export const identityChanged = (journey: Journey, message: string): DoneWithChange => ({
+export const identityChanged = (entryWork: EntryWork, message: string): DoneWithChange => ({
   type: 'done',
   result: { ended: 'identity-changed' },
-  change: move(journey, {
+  change: move(entryWork, {
     event: 'identity-changed',
     reason: { code: 'identity-changed', message },
     change: {

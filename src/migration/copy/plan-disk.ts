@@ -38,7 +38,7 @@ export const planDisk = async (
   const extents = new ExtentMap(row.capacity)
   // What no snapshot holds is not tracked either, whatever the platform says of it.
   const seen = held ? await lookAt(task, row, ref, extents) : await everything(task, ref, extents)
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const recorded = (fromCycle: number, toCycle: number) =>
     recordedExtents(ctx.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
   // Written before, and perhaps nothing but zeros by now: on the target they are what they were.
@@ -68,7 +68,7 @@ const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
   }
-  await again(task.journey.ctx, readAll, { of: task.journey.source.name })
+  await again(task.entryWork.ctx, readAll, { of: task.entryWork.source.name })
   return { changeId: null, how: 'all' } as const
 }
 
@@ -88,7 +88,7 @@ const changedSince = async (
   const call = callOf(task, `changes-${ref.disk}`, taskMs)
   try {
     return await again(call, () => disks.changedBlocks(call, ref, changeId), {
-      of: task.journey.source.name,
+      of: task.entryWork.source.name,
     })
   } catch (error) {
     if (cannotTellChanges(error)) return undefined

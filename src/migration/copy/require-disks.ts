@@ -7,10 +7,10 @@ import type { CopyTask } from './copy-task.ts'
  * Every disk of the record has its place in the copy. Entries of versions that left disks out have not: it is said before
  * their sources are switched off, not after.
  */
-export const requireDisks = async ({ journey }: CopyTask): Promise<void> => {
-  const rows = await listEntryDisks(journey.ctx.db, journey.entry.id)
+export const requireDisks = async ({ entryWork }: CopyTask): Promise<void> => {
+  const rows = await listEntryDisks(entryWork.ctx.db, entryWork.entry.id)
   const placed = new Set(rows.map(({ disk }) => disk))
-  const left = journey.facts.disks.filter(
+  const left = entryWork.facts.disks.filter(
     (disk) => whyNeverCopied(disk) !== undefined || !placed.has(disk.key),
   )
   if (left.length === 0) return

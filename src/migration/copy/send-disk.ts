@@ -17,7 +17,7 @@ export const sendDisk = async (
   plan: DiskPlan,
   onSent: (bytes: number) => void,
 ): Promise<void> => {
-  const record = new ExtentRecord(task.journey.ctx, plan)
+  const record = new ExtentRecord(task.entryWork.ctx, plan)
   const lanes = Math.max(1, Math.min(lanesMax, Math.floor(plan.extents.count / cutShare)))
   let failed: { readonly error: unknown } | undefined
   const lane = async () => {
@@ -39,7 +39,7 @@ export const sendDisk = async (
   await Promise.all(Array.from({ length: lanes }, lane))
   // What is written is recorded also when the rest is let go of: it need not be sent again.
   if (failed) {
-    if (!task.journey.ctx.signal.aborted) await record.flush()
+    if (!task.entryWork.ctx.signal.aborted) await record.flush()
     throw failed.error
   }
   await record.flush()
@@ -48,7 +48,7 @@ export const sendDisk = async (
 /** Reads, proves the length, writes; the bytes are gone from memory when it returns. Gives their digest. */
 const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer> => {
   const range = plan.extents.rangeOf(at)
-  const { ctx } = task.journey
+  const { ctx } = task.entryWork
   const { signal } = ctx
   const from = sourceOf(task)
   const to = targetOf(task)

@@ -24,7 +24,7 @@ const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot
 
 /** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
-  const { ctx, source, entry } = task.journey
+  const { ctx, source, entry } = task.entryWork
   const { platform, ref: machine } = sourceOf(task)
   const machines = portOf(platform, 'machines')
   const name = `${snapshotPrefix(entry.id)}${n}`
@@ -82,7 +82,7 @@ export const findSnapshot = async (
  * until it is gone, and the copy is none the worse for it.
  */
 export const clearSnapshots = async (task: CopyTask): Promise<number> => {
-  const { ctx } = task.journey
+  const { ctx } = task.entryWork
   const open = (await findOpenEffects(ctx.db, ctx.job.id)).filter(({ kind }) => kind === snapshotKind)
   let debts = 0
   for (const effect of open) debts += (await clearOne(ctx, task.ends.source, effect)) ? 0 : 1

@@ -12,7 +12,7 @@ import { endForPerson, move } from '../copy/import-entry.ts'
 import { clearSnapshots } from '../copy/source-snapshot.ts'
 import { asItIs, committedPriority, moveEntry } from '../entry/apply-entry.ts'
 import type { BatchView } from '../entry/batch-view.ts'
-import { atBothEnds, enterJourney, type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+import { atBothEnds, type EntryWork, enterEntryWork, leaveEntryWork, movedOn } from '../entry/entry-work.ts'
 import { noteHistory } from '../entry/note-history.ts'
 import { observeEntry } from '../entry/observe-entry.ts'
 import { startOfSource } from '../source/give-back.ts'
@@ -21,12 +21,12 @@ import { fitTarget } from './fit-target.ts'
 
 /** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
 export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
-  const journey = await enterJourney(ctx, entryId, (tx, batch, entry) => begin(ctx, tx, batch, entry))
-  if (journey.entry.state === 'idle') return tooLate(journey)
-  return atBothEnds(journey, async (ends): Promise<Done> => {
-    const task: CopyTask = { journey, ends, budget, phase: 'final-copy', pace: () => ctx.pace() }
+  const entryWork = await enterEntryWork(ctx, entryId, (tx, batch, entry) => begin(ctx, tx, batch, entry))
+  if (entryWork.entry.state === 'idle') return tooLate(entryWork)
+  return atBothEnds(entryWork, async (ends): Promise<Done> => {
+    const task: CopyTask = { entryWork, ends, budget, phase: 'final-copy', pace: () => ctx.pace() }
     let result: Record<string, unknown> = {}
-    if (journey.entry.state === 'final-import') {
+    if (entryWork.entry.state === 'final-import') {
       const imported = await importFinally(task)
       if (imported.type === 'ended') return imported.outcome
       result = imported.result
@@ -36,7 +36,7 @@ export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: Byt
     await fitTarget(task)
     const tookMs = ctx.clock.monotonicMs() - begunMs
     return done(result, {
-      change: move(journey, {
+      change: move(entryWork, {
         took: { phase: 'post-import', bytes: 0, tookMs },
         event: 'post-done',
         reason: { code: 'fitted', message: 'The copy is fitted to its new home and can be verified.' },
@@ -73,10 +73,10 @@ const mayBegin = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<b
 }
 
 /** It gives its room back, and the scheduler looks for another window. */
-const tooLate = (journey: Journey): Done => ({
+const tooLate = (entryWork: EntryWork): Done => ({
   type: 'done',
   result: { ended: 'not-begun' },
-  change: leaveJourney(journey, (tx, entry) =>
+  change: leaveEntryWork(entryWork, (tx, entry) =>
     writeEntry(tx, {
       ...asItIs(entry),
       ...(entry.intent
@@ -93,14 +93,14 @@ type Imported =
   | { readonly type: 'ended'; readonly outcome: Done }
 
 const importFinally = async (task: CopyTask): Promise<Imported> => {
-  const { journey } = task
+  const { entryWork } = task
   const before = await guardDrift(task, [])
   if (before.is === 'identity') return ended(await endForPerson(task, before.message))
-  const cycle = await finalImport(task, () => requireMayStart(journey.ctx, startOfSource(journey)))
+  const cycle = await finalImport(task, () => requireMayStart(entryWork.ctx, startOfSource(entryWork)))
   const after = await guardDrift(task, cycle.reset)
   if (after.is === 'identity') return ended(await endForPerson(task, after.message))
   const debts = await clearSnapshots(task)
-  await moveOn(journey, cycle)
+  await moveOn(entryWork, cycle)
   const { n, bytes, takenAt } = cycle
   return {
     type: 'copied',
@@ -111,9 +111,9 @@ const importFinally = async (task: CopyTask): Promise<Imported> => {
 const ended = (outcome: Done): Imported => ({ type: 'ended', outcome })
 
 /** The copy is whole, and its fitting begins: both are told, in one step. */
-const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {
-  const { ctx, entry } = journey
-  await enterJourney(ctx, entry.id, async (tx, batch, now) => {
+const moveOn = async (entryWork: EntryWork, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {
+  const { ctx, entry } = entryWork
+  await enterEntryWork(ctx, entry.id, async (tx, batch, now) => {
     await moveEntry(tx, batch.row, now, {
       event: 'copied',
       reason: { code: 'copied', message: 'The copy is the source as it was when it was switched off.' },
@@ -125,7 +125,7 @@ const moveOn = async (journey: Journey, { takenAt, bytes, tookMs }: CopiedCycle)
         error: null,
       },
     })
-    await noteHistory(tx, journey, { phase: 'final-import', bytes, tookMs })
+    await noteHistory(tx, entryWork, { phase: 'final-import', bytes, tookMs })
   })
-  await enterJourney(ctx, entry.id, (tx, batch, now) => begin(ctx, tx, batch, now))
+  await enterEntryWork(ctx, entry.id, (tx, batch, now) => begin(ctx, tx, batch, now))
 }

@@ -13,7 +13,7 @@ import { type CopiedCycle, copyCycle } from '../copy/copy-cycle.ts'
 import { type CopyTask, callOf, sourceOf } from '../copy/copy-task.ts'
 import { requireDisks } from '../copy/require-disks.ts'
 import { sourceGone } from '../copy/source-snapshot.ts'
-import { noteEntry } from '../entry/journey.ts'
+import { noteEntry } from '../entry/entry-work.ts'
 import { noteHistory } from '../entry/note-history.ts'
 import { sourceStopUndo } from '../source/source-stops.ts'
 import { takeBaseline } from './take-baseline.ts'
@@ -39,7 +39,7 @@ export type WayBack = () => Promise<void>
  * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
  */
 export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<CopiedCycle> => {
-  const { ctx } = task.journey
+  const { ctx } = task.entryWork
   await requireDisks(task)
   await takeBaseline(task)
   let round = readRound(task) ?? (await nextRound(task, 0))
@@ -75,19 +75,19 @@ const copyWhileOff = async (task: CopyTask, { after }: Round): Promise<CopiedCyc
   }
 }
 
-const readRound = ({ journey: { ctx } }: CopyTask): Round | undefined => {
+const readRound = ({ entryWork: { ctx } }: CopyTask): Round | undefined => {
   const stored = storedRound.safeParse(ctx.checkpointed?.round)
   return stored.success ? stored.data : undefined
 }
 
 const nextRound = async (task: CopyTask, at: number): Promise<Round> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const disks = await listEntryDisks(ctx.db, entry.id)
   const after = Math.max(0, ...disks.map(({ cycle }) => cycle?.n ?? 0))
   return keepRound(task, { at, tag: ctx.job.leaseEpoch, after, off: false })
 }
 
-const keepRound = async ({ journey: { ctx } }: CopyTask, round: Round): Promise<Round> => {
+const keepRound = async ({ entryWork: { ctx } }: CopyTask, round: Round): Promise<Round> => {
   await ctx.checkpoint({ ...ctx.checkpointed, round })
   return round
 }
@@ -95,7 +95,7 @@ const keepRound = async ({ journey: { ctx } }: CopyTask, round: Round): Promise<
 const partOf = ({ tag, at }: Round): string => `source-off-${tag}-${at}`
 
 /** Whether the source was asked to go off in this round. */
-const hasBegun = ({ journey: { ctx } }: CopyTask, round: Round): boolean =>
+const hasBegun = ({ entryWork: { ctx } }: CopyTask, round: Round): boolean =>
   ctx.checkpointed?.[partOf(round)] !== undefined
 
 /**
@@ -104,11 +104,11 @@ const hasBegun = ({ journey: { ctx } }: CopyTask, round: Round): boolean =>
  * written down before it is asked to go. `powerMachine` bounds the wait: twice the limit of the guest.
  */
 const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
-  const { journey } = task
-  const { ctx, source, batch, facts } = journey
+  const { entryWork } = task
+  const { ctx, source, batch, facts } = entryWork
   // Off already, and not by us: nothing is asked, and nothing will be ours to start.
   if (before.state === 'off' && !hasBegun(task, round)) return
-  const entry = await noteEntry(journey, async (tx, now) => ({
+  const entry = await noteEntry(entryWork, async (tx, now) => ({
     sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
   }))
   const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
@@ -120,7 +120,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
     asked: { verb: 'shutdown', force: true, timeoutMs },
     mayStart: 'never',
     part: partOf(round),
-    undo: sourceStopUndo({ ...journey, entry }, { stays: false }),
+    undo: sourceStopUndo({ ...entryWork, entry }, { stays: false }),
   }
   for (;;) {
     const outcome = await powerMachine(stop)
@@ -133,7 +133,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
 const restMs = 500
 
 const rest = async (task: CopyTask, forMs: number): Promise<void> => {
-  const { signal, clock } = task.journey.ctx
+  const { signal, clock } = task.entryWork.ctx
   const until = clock.monotonicMs() + forMs
   for (let left = forMs; left > 0; left = until - clock.monotonicMs()) {
     await clock.sleep(Math.min(left, restMs), signal)
@@ -143,13 +143,13 @@ const rest = async (task: CopyTask, forMs: number): Promise<void> => {
 }
 
 /** How long it took from the first word to the guest. */
-const noteStop = async ({ journey }: CopyTask, round: Round): Promise<void> => {
+const noteStop = async ({ entryWork }: CopyTask, round: Round): Promise<void> => {
   if (round.at > 0) return
-  await journey.ctx.transaction(async (tx) => {
-    const now = await lockEntryOfJob(tx, { entryId: journey.entry.id, jobId: journey.ctx.job.id })
+  await entryWork.ctx.transaction(async (tx) => {
+    const now = await lockEntryOfJob(tx, { entryId: entryWork.entry.id, jobId: entryWork.ctx.job.id })
     if (!now?.sourceStoppedAt) return
     const tookMs = now.now.getTime() - now.sourceStoppedAt.getTime()
-    await noteHistory(tx, journey, { phase: 'source-stop', bytes: 0, tookMs })
+    await noteHistory(tx, entryWork, { phase: 'source-stop', bytes: 0, tookMs })
   })
 }
 
@@ -162,10 +162,10 @@ export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
   throw sourceGone(ref)
 }
 
-const keepsRunning = ({ journey }: CopyTask): DroverError =>
+const keepsRunning = ({ entryWork }: CopyTask): DroverError =>
   new DroverError({
     code: 'source-keeps-running',
     class: 'conflict',
-    message: `${journey.facts.name} was switched off ${roundsMax} times, and somebody started it again each time.`,
+    message: `${entryWork.facts.name} was switched off ${roundsMax} times, and somebody started it again each time.`,
     remedy: 'Find out who starts it (high availability, a schedule, a person), then retry the entry.',
   })

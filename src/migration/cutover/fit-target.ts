@@ -5,7 +5,7 @@ import { again } from '../../platforms/ports/again.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
-import { type Journey, placementOf } from '../entry/journey.ts'
+import { type EntryWork, placementOf } from '../entry/entry-work.ts'
 import { isOwn } from '../target/own-target.ts'
 
 /**
@@ -13,11 +13,11 @@ import { isOwn } from '../target/own-target.ts'
  * of the one that it was copied on.
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
-  const { ctx, target, entry } = task.journey
+  const { ctx, target, entry } = task.entryWork
   const { platform, name: of, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
   const own = { entryId: entry.id, machineRef: ref }
-  const change = fitted(task.journey)
+  const change = fitted(task.entryWork)
   if (!(await isOwn(platform, callOf(task, `${ctx.job.id}/fit`, taskMs), own))) throw notOurs(ref)
   await finishTask(ctx, {
     // Of what it is fitted to: a task that was asked for by another record says nothing of this one.
@@ -46,21 +46,21 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
 const digestOf = (change: MachineChange): string =>
   createHash('sha256').update(JSON.stringify(change)).digest('hex').slice(0, 16)
 
-const fitted = (journey: Journey): MachineChange => {
-  const { cpus, memory, uuid, description, attributes } = journey.facts
+const fitted = (entryWork: EntryWork): MachineChange => {
+  const { cpus, memory, uuid, description, attributes } = entryWork.facts
   return {
     cpus,
     memory,
     ...(uuid === '' ? {} : { uuid }),
     description,
     attributes,
-    nics: finalNics(journey),
+    nics: finalNics(entryWork),
   }
 }
 
-const finalNics = (journey: Journey): NewNic[] => {
-  const { networks } = placementOf(journey)
-  return journey.facts.nics.map(({ mac }) => {
+const finalNics = (entryWork: EntryWork): NewNic[] => {
+  const { networks } = placementOf(entryWork)
+  return entryWork.facts.nics.map(({ mac }) => {
     const place = Object.hasOwn(networks, mac) ? networks[mac] : undefined
     if (!place) throw unplaced(mac)
     return { mac, network: place.network, type: place.nictype, vlan: place.vlan_id }

@@ -5,7 +5,7 @@ import { isUnsupported } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, sourceOf } from '../copy/copy-task.ts'
 import { sourceGone } from '../copy/source-snapshot.ts'
-import { type Journey, noteEntry } from '../entry/journey.ts'
+import { type EntryWork, noteEntry } from '../entry/entry-work.ts'
 import { probedPorts } from '../entry/probed-ports.ts'
 
 /** What could be seen of a source before it was touched: what final-verify measures the target by. */
@@ -21,17 +21,17 @@ export interface Baseline {
 
 /** Takes the baseline of an entry that has none, or one of other probes than its batch asks for by now. */
 export const takeBaseline = async (task: CopyTask): Promise<void> => {
-  const { journey } = task
-  const ports = [...probedPorts(journey).keys()]
-  if (!isWanted(journey, ports)) return
+  const { entryWork } = task
+  const ports = [...probedPorts(entryWork).keys()]
+  if (!isWanted(entryWork, ports)) return
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `baseline-${journey.ctx.job.id}`)
+  const call = callOf(task, `baseline-${entryWork.ctx.job.id}`)
   const seen = await again(call, () => portOf(platform, 'power').power(call, ref), { of: name })
   if (!seen.found) throw sourceGone(ref)
   const on = seen.value.state === 'on'
   const guest = on ? await orNull(() => guestOf(task)) : null
   const open = on ? await orNull(() => openPortsOf(task, ports)) : null
-  await noteEntry(journey, async (tx) => {
+  await noteEntry(entryWork, async (tx) => {
     const baseline: Baseline = {
       taken_at: (await readClock(tx)).toISOString(),
       power: seen.value.state,
@@ -44,7 +44,7 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
 }
 
 /** Once the source has been asked to go off there is nothing to be seen any more. */
-const isWanted = ({ entry: { baseline, sourceStoppedAt } }: Journey, ports: readonly number[]): boolean => {
+const isWanted = ({ entry: { baseline, sourceStoppedAt } }: EntryWork, ports: readonly number[]): boolean => {
   if (baseline === null) return true
   const asked = baseline.asked_ports as readonly number[] | undefined
   return sourceStoppedAt === null && JSON.stringify(asked) !== JSON.stringify(ports)

@@ -94,7 +94,7 @@ export const moveEntry = async (
     change: {
       ...leaving(entry, place, from),
       ...(await followRecord(tx, batch, entry, step.event)),
-      ...wishAfter(step.event, to),
+      ...requestAfter(step.event, to),
       ...step.change,
       ...(step.event === 'block' ? { reasons: reasonsOf(step) } : {}),
     },
@@ -118,8 +118,8 @@ const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
   return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
 }
 
-/** A wish is over when it is done. What a job does meanwhile leaves it standing. */
-const wishAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
+/** A request ends when it is carried out. Steps of a job leave it in place. */
+const requestAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
   if (!to) return { intent: { verb: 'reset', force: true, begun: true } }
   return ['cancel', 'retry', 'resolve', 'reset'].includes(event) ? { intent: null } : {}
 }
@@ -187,7 +187,7 @@ export const committedPriority = 40
 /** Putting right goes before all other work. */
 const withdrawPriority = 50
 
-export interface EntryWork {
+export interface EntryJobRequest {
   readonly kind: EntryJobKind
   /** The entry's source is off on our account. */
   readonly committed?: boolean
@@ -198,7 +198,7 @@ export interface EntryWork {
 }
 
 /** A job of an entry's journey, as it is sent. */
-export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryWork): NewJob => ({
+export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryJobRequest): NewJob => ({
   kind: work.kind,
   payload: { batch: batch.name, entry_id: entryId, ...work.payload },
   subject: { type: 'entry', id: entryId },
@@ -209,7 +209,7 @@ export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryWork
   createdBy: `batch/${batch.name}`,
 })
 
-const priorityOf = ({ kind, committed = kind === 'final-verify' }: EntryWork): number =>
+const priorityOf = ({ kind, committed = kind === 'final-verify' }: EntryJobRequest): number =>
   kind === 'withdraw-entry' ? withdrawPriority : committed ? committedPriority : 0
 
 /** Sends a job to the entry: it is the one at it from now on. */
@@ -217,7 +217,7 @@ export const sendJob = async (
   tx: Tx,
   batch: BatchOfEntry,
   entry: Pick<EntryAtWork, 'id'>,
-  work: EntryWork,
+  work: EntryJobRequest,
 ): Promise<string> => {
   const [sent] = await enqueue(tx, [jobOfEntry(batch, entry.id, work)])
   if (!sent) throw new Error('A job was sent but not stored.')

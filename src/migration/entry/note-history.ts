@@ -1,12 +1,12 @@
 import type { Tx } from '../../../db/client.ts'
 import { insertEntryHistory } from '../../../db/queries/entries/insert-entry-history.ts'
 import type { HistoryPhase } from '../../domain/migration/schedule/plan-forecast.ts'
-import type { Journey } from './journey.ts'
+import type { EntryWork } from './entry-work.ts'
 
 /** Keeps how long a part of a journey took; one that was cut on the way tells nothing. */
 export const noteHistory = async (
   tx: Tx,
-  { entry, source, target }: Journey,
+  { entry, source, target }: EntryWork,
   took: { readonly phase: HistoryPhase; readonly bytes: number; readonly tookMs: number | null },
 ): Promise<void> => {
   const targetId = target?.id ?? entry.targetId

@@ -1,8 +1,8 @@
 import { instanceView } from '../../domain/filter/view.ts'
-import type { Journey } from './journey.ts'
+import type { EntryWork } from './entry-work.ts'
 
 /** The ports that the probes of its batch ask of the machine of a journey, each with the names of those probes. */
-export const probedPorts = ({ batch, facts, source }: Journey): ReadonlyMap<number, readonly string[]> =>
+export const probedPorts = ({ batch, facts, source }: EntryWork): ReadonlyMap<number, readonly string[]> =>
   batch.probedPorts(
     instanceView({
       facts,

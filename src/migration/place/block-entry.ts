@@ -6,17 +6,17 @@ import { explainReason } from '../../domain/migration/entry/reasons.ts'
 import type { RecordedError } from '../../errors.ts'
 import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { type Journey, leaveJourney, movedOn } from '../entry/journey.ts'
+import { type EntryWork, leaveEntryWork, movedOn } from '../entry/entry-work.ts'
 
 /** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
-export const blockEntry = (journey: Journey, reasons: readonly Reason[]): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
-    await block(tx, journey, entry, reasons)
+export const blockEntry = (entryWork: EntryWork, reasons: readonly Reason[]): DomainChange =>
+  leaveEntryWork(entryWork, async (tx, entry) => {
+    await block(tx, entryWork, entry, reasons)
   })
 
 const block = async (
   tx: Tx,
-  { batch, ctx }: Journey,
+  { batch, ctx }: EntryWork,
   entry: EntryAtWork,
   reasons: readonly Reason[],
 ): Promise<void> => {
@@ -42,9 +42,9 @@ const failureOf = ({ code, message }: Reason): RecordedError => ({
 })
 
 /** The target refused before it made anything: back to where it waits, with the reason. */
-export const putBack = (journey: Journey, why: Reason): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
-    const { batch, ctx } = journey
+export const putBack = (entryWork: EntryWork, why: Reason): DomainChange =>
+  leaveEntryWork(entryWork, async (tx, entry) => {
+    const { batch, ctx } = entryWork
     for (const { id } of await findOpenEffects(tx, ctx.job.id))
       await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
     // Nothing is there to be taken away, so nobody is sent to do it.
@@ -59,5 +59,5 @@ export const putBack = (journey: Journey, why: Reason): DomainChange =>
     })
     const waiting = await lockEntryOfJob(tx, { entryId: entry.id, jobId: ctx.job.id })
     if (!waiting) throw movedOn(entry.id)
-    await block(tx, journey, waiting, [why])
+    await block(tx, entryWork, waiting, [why])
   })

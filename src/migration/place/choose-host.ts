@@ -5,17 +5,17 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 export const hostHints = { spread: 'drover.spread', together: 'drover.keep-with' } as const
 
 export interface HostHint {
-  readonly wish: keyof typeof hostHints
+  readonly grouping: keyof typeof hostHints
   readonly attribute: string
   readonly group: string
 }
 
 /** What an instance asks for; both together: apart from the one group goes first. */
 export const hintOf = ({ attributes }: Pick<EffectiveFacts, 'attributes'>): HostHint | undefined => {
-  for (const wish of ['spread', 'together'] as const) {
-    const attribute = hostHints[wish]
+  for (const grouping of ['spread', 'together'] as const) {
+    const attribute = hostHints[grouping]
     const group = Object.hasOwn(attributes, attribute) ? attributes[attribute] : undefined
-    if (group) return { wish, attribute, group }
+    if (group) return { grouping, attribute, group }
   }
   return undefined
 }
@@ -30,7 +30,7 @@ export const chooseHost = (
   taken: ReadonlyMap<string, number>,
   needs: Pick<EffectiveFacts, 'cpus' | 'memory'>,
 ): { readonly name: string; readonly because: string } | undefined => {
-  const sign = hint.wish === 'spread' ? 1 : -1
+  const sign = hint.grouping === 'spread' ? 1 : -1
   const free = (host: HostFacts) => host.memory - host.memory_used
   const [best] = hosts
     .filter((host) => host.state === 'connected' && host.cpus >= needs.cpus && free(host) >= needs.memory)

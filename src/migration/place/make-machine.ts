@@ -5,14 +5,14 @@ import type { Placement } from '../../domain/migration/place/placement.ts'
 import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { type Journey, leaveJourney } from '../entry/journey.ts'
+import { type EntryWork, leaveEntryWork } from '../entry/entry-work.ts'
 import { ownerOfEntry } from '../target/ownership.ts'
 import { type MadeMachine, machineKind, makeTargetMachine } from '../target/target-machine.ts'
 import { nicsOf } from './place.ts'
 
 /** The machine as the copy needs it: everything that only matters when it runs is fitted at the cutover. */
 export const newMachineOf = async (
-  { ctx, entry, facts, batch }: Journey,
+  { ctx, entry, facts, batch }: EntryWork,
   placement: Placement,
   hostRef: string,
 ): Promise<NewMachine> => ({
@@ -35,7 +35,7 @@ export const newMachineOf = async (
 })
 
 /** Whether an earlier job's machine is still to be taken away: it must not be taken over meanwhile. */
-export const hasMachineDebts = async ({ ctx, entry }: Journey): Promise<boolean> =>
+export const hasMachineDebts = async ({ ctx, entry }: EntryWork): Promise<boolean> =>
   (await countMachineDebts(ctx.db, {
     entryId: entry.id,
     effectKind: machineKind,
@@ -44,10 +44,10 @@ export const hasMachineDebts = async ({ ctx, entry }: Journey): Promise<boolean>
 
 /** Makes the machine of a placed entry on its target. */
 export const makeMachine = (
-  journey: Journey,
+  entryWork: EntryWork,
   on: { readonly site: SiteRow; readonly machine: NewMachine },
 ): Promise<MadeMachine> => {
-  const { ctx, entry } = journey
+  const { ctx, entry } = entryWork
   return ctx.usePlatform(on.site, (platform) =>
     makeTargetMachine({
       ctx,
@@ -61,9 +61,9 @@ export const makeMachine = (
 }
 
 /** The machine is there: its ref and disks are recorded, and the copy can begin. */
-export const recordMachine = (journey: Journey, made: MadeMachine, site: SiteRow): DomainChange =>
-  leaveJourney(journey, async (tx, entry) => {
-    const { ctx, batch, facts } = journey
+export const recordMachine = (entryWork: EntryWork, made: MadeMachine, site: SiteRow): DomainChange =>
+  leaveEntryWork(entryWork, async (tx, entry) => {
+    const { ctx, batch, facts } = entryWork
     if (!made.kept) await replaceEntryDisks(tx, entry.id, disksOf(facts.disks, made))
     await moveEntry(tx, batch.row, entry, {
       event: 'created',
@@ -79,7 +79,7 @@ export const recordMachine = (journey: Journey, made: MadeMachine, site: SiteRow
     })
   })
 
-const disksOf = (disks: Journey['facts']['disks'], made: MadeMachine) =>
+const disksOf = (disks: EntryWork['facts']['disks'], made: MadeMachine) =>
   disks
     .filter(isCopied)
     .map(({ key, capacity }) => ({ disk: key, targetDisk: made.disks.get(key) ?? key, capacity }))

@@ -17,7 +17,7 @@ import { requireTrusted } from '../../inventory/connection/connectivity.ts'
 import { actorOf } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { enterJourney, type Journey, movedOn } from '../entry/journey.ts'
+import { type EntryWork, enterEntryWork, movedOn } from '../entry/entry-work.ts'
 import { tokensToPlace } from '../entry/known-target.ts'
 import { blocksOf } from '../entry/observe-entry.ts'
 import { ownerOfEntry } from '../target/ownership.ts'
@@ -47,7 +47,7 @@ export type Placed =
   | {
       readonly placed: true
       /** With the record that it was placed by. */
-      readonly journey: Journey
+      readonly entryWork: EntryWork
       readonly placement: KeptPlacement
       readonly target: SiteRow
       /** Its job holds what making a machine there takes. */
@@ -56,30 +56,34 @@ export type Placed =
   | { readonly placed: false; readonly reasons: readonly Reason[]; readonly log: readonly string[] }
 
 /** Decides where an entry lands and moves it to `creating`; or says everything that keeps it from there. */
-export const placeEntry = async (entered: Journey, parts: PlaceParts): Promise<Placed> => {
-  for (let journey = entered; ; journey = await enterJourney(entered.ctx, entered.entry.id, takeRecord)) {
-    const placed = await placeNow(journey, parts)
+export const placeEntry = async (entered: EntryWork, parts: PlaceParts): Promise<Placed> => {
+  for (
+    let entryWork = entered;
+    ;
+    entryWork = await enterEntryWork(entered.ctx, entered.entry.id, takeRecord)
+  ) {
+    const placed = await placeNow(entryWork, parts)
     if (placed) return placed
   }
 }
 
 /** Undefined: what is known of the instance changed meanwhile. */
-const placeNow = async (journey: Journey, parts: PlaceParts): Promise<Placed | undefined> => {
-  const considered = await consider(journey, parts)
+const placeNow = async (entryWork: EntryWork, parts: PlaceParts): Promise<Placed | undefined> => {
+  const considered = await consider(entryWork, parts)
   if ('blocks' in considered) return { placed: false, reasons: considered.blocks, log: considered.log }
-  return journey.ctx.transaction(async (tx) => {
-    const { entry: mine, ctx } = journey
+  return entryWork.ctx.transaction(async (tx) => {
+    const { entry: mine, ctx } = entryWork
     const entry = await lockEntryOfJob(tx, { entryId: mine.id, jobId: ctx.job.id })
     if (!entry) throw movedOn(mine.id)
-    const { placement, reasons } = await decidePlace(tx, journey, considered)
+    const { placement, reasons } = await decidePlace(tx, entryWork, considered)
     const { site } = considered
     if (!site || reasons.length > 0) return { placed: false, reasons, log: placement.log }
-    if (!(await holdRecord(tx, journey, entry))) return undefined
+    if (!(await holdRecord(tx, entryWork, entry))) return undefined
     // Looked at a moment ago, it may be removed by now.
     if (!(await holdSites(tx, [site.id])).has(site.id)) return undefined
-    await create(tx, journey, entry, { placement, site })
+    await create(tx, entryWork, entry, { placement, site })
     const admitted = !(await setJobTokens(tx, ctx.job.id, tokensToPlace(site.name)))
-    return { placed: true, journey, placement, target: site, admitted }
+    return { placed: true, entryWork, placement, target: site, admitted }
   })
 }
 
@@ -88,10 +92,10 @@ interface Hindered {
   readonly log: readonly string[]
 }
 
-const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered | Hindered> => {
-  const { ctx, batch, facts, entry } = journey
-  const networks = await mapNetworks(journey)
-  const script = await askScript(journey, parts.threads)
+const consider = async (entryWork: EntryWork, parts: PlaceParts): Promise<Considered | Hindered> => {
+  const { ctx, batch, facts, entry } = entryWork
+  const networks = await mapNetworks(entryWork)
+  const script = await askScript(entryWork, parts.threads)
   const where = { defaults: batch.defaults.placement, facts, networks, script }
   const { target, project } = decideWhere(where).placement
   const around = await readEntrySurroundings(ctx.db, { instanceId: entry.instanceId, targetName: target })
@@ -102,13 +106,13 @@ const consider = async (journey: Journey, parts: PlaceParts): Promise<Considered
   const site = await loadSite(ctx.db, { role: 'target', name: target })
   if (!site) return { where, site, view: undefined }
   requireTrusted(site)
-  await removeElsewhere(journey, site)
-  return { where, site, view: await viewOf(journey, site, { project, late: false }, parts) }
+  await removeElsewhere(entryWork, site)
+  return { where, site, view: await viewOf(entryWork, site, { project, late: false }, parts) }
 }
 
 /** An earlier journey's machine on another target is of no use any more. */
-const removeElsewhere = async (journey: Journey, site: SiteRow): Promise<void> => {
-  const { ctx, entry } = journey
+const removeElsewhere = async (entryWork: EntryWork, site: SiteRow): Promise<void> => {
+  const { ctx, entry } = entryWork
   const { machineRef: ref, targetId } = entry
   if (ref === null || targetId === null || targetId === site.id) return
   const old = await loadSiteById(ctx.db, targetId)
@@ -124,7 +128,7 @@ const removeElsewhere = async (journey: Journey, site: SiteRow): Promise<void> =
   )
 }
 
-export const mapNetworks = async ({ ctx, source, facts }: Journey): Promise<Map<string, MappedNetwork>> => {
+export const mapNetworks = async ({ ctx, source, facts }: EntryWork): Promise<Map<string, MappedNetwork>> => {
   const refs = [...new Set(facts.nics.map((nic) => nic.network_ref))]
   return mapLines(await findNetworksByRef(ctx.db, source.id, refs))
 }
@@ -138,8 +142,11 @@ export const mapLines = (lines: readonly NetworkLine[]): Map<string, MappedNetwo
     ]),
   )
 
-export const askScript = async (journey: Journey, threads: ScriptThreads): Promise<ScriptAnswer | null> => {
-  const { ctx, batch, facts, source, entry } = journey
+export const askScript = async (
+  entryWork: EntryWork,
+  threads: ScriptThreads,
+): Promise<ScriptAnswer | null> => {
+  const { ctx, batch, facts, source, entry } = entryWork
   const script = batch.config.placement_scriptlet
   const instance = script === '' ? undefined : await findInstanceById(ctx.db, entry.instanceId)
   if (!instance) return null
@@ -155,12 +162,12 @@ export const askScript = async (journey: Journey, threads: ScriptThreads): Promi
 
 /** The target as it is now, and who has the name there. */
 export const viewOf = async (
-  journey: Journey,
+  entryWork: EntryWork,
   site: SiteRow,
   where: { readonly project: string; readonly late: boolean },
   { looks }: PlaceParts,
 ): Promise<TargetView> => {
-  const { ctx, entry, facts } = journey
+  const { ctx, entry, facts } = entryWork
   const owner = await ownerOfEntry(ctx.db, entry.id)
   const look = async () => {
     const things = await looks.look(ctx, site)
@@ -180,7 +187,7 @@ export const viewOf = async (
 /** Where it lands, and all that is wrong with it. Plans ask the same, in a transaction that they take back. */
 export const decidePlace = async (
   tx: Tx,
-  { batch, entry, facts }: Pick<Journey, 'batch' | 'facts'> & { readonly entry: Pick<EntryAtWork, 'id'> },
+  { batch, entry, facts }: Pick<EntryWork, 'batch' | 'facts'> & { readonly entry: Pick<EntryAtWork, 'id'> },
   { where, view }: Considered,
   supposed?: SupposedHosts,
 ): Promise<{ placement: KeptPlacement; reasons: readonly Reason[] }> => {
@@ -203,7 +210,7 @@ export const decidePlace = async (
 
 const create = async (
   tx: Tx,
-  { batch, ctx }: Journey,
+  { batch, ctx }: EntryWork,
   entry: EntryAtWork,
   { placement, site }: { readonly placement: KeptPlacement; readonly site: SiteRow },
 ): Promise<void> => {
@@ -232,7 +239,7 @@ const create = async (
 }
 
 /** The target of an entry that was placed by an earlier turn of this job. */
-export const targetOf = async ({ ctx, entry }: Journey): Promise<SiteRow> => {
+export const targetOf = async ({ ctx, entry }: EntryWork): Promise<SiteRow> => {
   const site = entry.targetId === null ? undefined : await loadSiteById(ctx.db, entry.targetId)
   if (!site) throw movedOn(entry.id)
   requireTrusted(site)

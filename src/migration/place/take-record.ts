@@ -5,7 +5,7 @@ import { findInstanceById } from '../../../db/queries/instances/find-instance.ts
 import { canonicalJson } from '../../domain/inventory/facts-hash.ts'
 import { applyOverrides } from '../../domain/inventory/overrides.ts'
 import { endsRunning } from '../../domain/migration/batch/start-batch.ts'
-import { type Entering, type Journey, writeNote } from '../entry/journey.ts'
+import { type Entering, type EntryWork, writeNote } from '../entry/entry-work.ts'
 
 /**
  * The instance of a blocked entry goes on being synced and edited, so that what blocks it can heal: it is placed by
@@ -21,7 +21,11 @@ export const takeRecord: Entering = async (tx, _batch, entry) => {
  * From here on the record stands: for a blocked entry, whose instance nobody held so far, only when it still is the one
  * that its place was chosen by.
  */
-export const holdRecord = async (tx: Tx, { batch, facts }: Journey, entry: EntryAtWork): Promise<boolean> => {
+export const holdRecord = async (
+  tx: Tx,
+  { batch, facts }: EntryWork,
+  entry: EntryAtWork,
+): Promise<boolean> => {
   if (entry.state !== 'blocked') return true
   await freezeInstances(tx, { ids: [entry.instanceId], by: `batch/${batch.row.name}` })
   const record = await readRecord(tx, entry)

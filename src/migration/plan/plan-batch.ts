@@ -27,7 +27,7 @@ import type { Placement } from '../../domain/migration/place/placement.ts'
 import { tokensOfSource } from '../../domain/migration/schedule/copy-tokens.ts'
 import { forecast } from '../../domain/migration/schedule/plan-forecast.ts'
 import type { JobContext } from '../../ledger/job.ts'
-import { judgeCandidate } from '../batch/find-instances.ts'
+import { judgeCandidate } from '../batch/make-entries.ts'
 import type { BatchView } from '../entry/batch-view.ts'
 import type { ScriptThreads } from '../place/script-runner.ts'
 import { TargetLooks } from '../place/target-view.ts'
@@ -192,11 +192,11 @@ const placeAlone = ({ target, project, host, pools, networks }: Placement): Plac
 /** What its journey has to hold at one time or another. */
 const tokensOf = (
   { row, config }: BatchView,
-  journey: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },
+  entryWork: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },
 ): string[] => [
-  `target-creates/${journey.target}`,
-  `source-imports/${journey.source}`,
-  `target-imports/${journey.target}`,
-  ...tokensOfSource(journey.source, journey.facts),
+  `target-creates/${entryWork.target}`,
+  `source-imports/${entryWork.source}`,
+  `target-imports/${entryWork.target}`,
+  ...tokensOfSource(entryWork.source, entryWork.facts),
   ...(config.sync_limit > 0 ? [firstCopyToken(row.name)] : []),
 ]

@@ -10,7 +10,7 @@ import type { MappedNetwork } from '../../domain/migration/batch/merge-placement
 import { instanceBlocks } from '../../domain/migration/batch/start-batch.ts'
 import { isBeforePlacement } from '../../domain/migration/entry/entry.ts'
 import type { Reason } from '../../domain/migration/entry/entry-facts.ts'
-import { getsEntry, instanceStanding, type Judged, newEntry } from '../batch/find-instances.ts'
+import { getsEntry, instanceStanding, type Judged, newEntry } from '../batch/make-entries.ts'
 import { placeOf } from '../entry/apply-entry.ts'
 import type { BatchView } from '../entry/batch-view.ts'
 import { decideWhere, type KeptPlacement } from '../place/place.ts'

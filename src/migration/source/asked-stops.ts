@@ -11,7 +11,7 @@ import { actorOf, type JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { storableJson } from '../../storable.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { EntryWork } from '../entry/entry-work.ts'
 import { mayStillGoOff, sourceStopKind, stopOf, stopsOf } from './source-stops.ts'
 import { sourceMayGoOff } from './watch-source.ts'
 
@@ -27,7 +27,7 @@ interface StopWait {
 const lookMs = 2_000
 const callMs = 60_000
 
-const callOf = ({ ctx }: Journey): JobCall => ({
+const callOf = ({ ctx }: EntryWork): JobCall => ({
   signal: ctx.signal,
   clock: ctx.clock,
   timeoutMs: callMs,
@@ -38,12 +38,12 @@ const callOf = ({ ctx }: Journey): JobCall => ({
  * A source that was asked to go off and runs is not back yet: it is about to go. When it has gone, it is known what is
  * left to do; when its guest has let its time go by, the question stays owed (see {@link findAskedStops}).
  */
-export const awaitStop = async (journey: Journey, platform: Platform): Promise<StopWait | undefined> => {
-  const { ctx, entry, facts, batch } = journey
+export const awaitStop = async (entryWork: EntryWork, platform: Platform): Promise<StopWait | undefined> => {
+  const { ctx, entry, facts, batch } = entryWork
   // It was seen off, and has been started since.
   if (ctx.checkpointed?.[sourceStartPart] !== undefined) return undefined
   const power = portOf(platform, 'power')
-  const call = callOf(journey)
+  const call = callOf(entryWork)
   const stops = await stopsOf(ctx.db, entry.id)
   if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
     return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
@@ -62,15 +62,15 @@ export interface AskedStops {
 }
 
 /** Looked at when the source has been given back. A look that fails throws. */
-export const findAskedStops = async (journey: Journey, platform: Platform): Promise<AskedStops> => {
-  const { ctx, entry, facts } = journey
+export const findAskedStops = async (entryWork: EntryWork, platform: Platform): Promise<AskedStops> => {
+  const { ctx, entry, facts } = entryWork
   const effects = await listEntryEffects(ctx.db, { entryId: entry.id, kind: sourceStopKind })
   if (hasStarted(ctx.checkpointed?.[sourceStartPart])) {
     // Where runs cannot be told apart, nobody could tell later that this one is another.
     const over = effects.filter((effect) => effect.state === 'debt' && stopOf(effect).guestRun === '')
     return { owed: [], over }
   }
-  const call = callOf(journey)
+  const call = callOf(entryWork)
   const seen = await again(call, () => portOf(platform, 'power').power(call, facts.ref))
   const owed = effects.filter((effect) => seen.found && mayStillGoOff(seen.value, [stopOf(effect)]))
   return { owed, over: [] }
@@ -84,8 +84,12 @@ const hasStarted = (stored: unknown): boolean => {
 }
 
 /** What may still come about is owed on, without the entry: nobody else would know why the source went off. */
-export const keepAskedStops = async (tx: Tx, journey: Journey, { owed, over }: AskedStops): Promise<void> => {
-  const { ctx, facts } = journey
+export const keepAskedStops = async (
+  tx: Tx,
+  entryWork: EntryWork,
+  { owed, over }: AskedStops,
+): Promise<void> => {
+  const { ctx, facts } = entryWork
   const actor = actorOf(ctx)
   for (const { id, createdAt } of owed) {
     const error = storableJson(recordError(sourceMayGoOff(facts.name, facts.ref, createdAt)))

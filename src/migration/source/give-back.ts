@@ -5,10 +5,10 @@ import type { JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { EntryWork } from '../entry/entry-work.ts'
 
 /** The start that gives a source back. */
-export const startOfSource = ({ ctx, entry, source, facts }: Journey): Start => ({
+export const startOfSource = ({ ctx, entry, source, facts }: EntryWork): Start => ({
   at: { siteId: source.id, ref: facts.ref, uuid: facts.uuid },
   name: facts.name,
   by: { jobId: ctx.job.id, entryId: entry.id },

@@ -5,7 +5,7 @@ import type { EffectRow } from '../../../db/schema/effect.ts'
 import { durationMs } from '../../domain/duration.ts'
 import { type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { EntryWork } from '../entry/entry-work.ts'
 
 /** Effects of this kind are sources that we switched off. */
 export const sourceStopKind = 'source-stop'
@@ -34,7 +34,7 @@ export const readSourceStop = ({ undo }: Pick<EffectRow, 'undo'>): SourceStopUnd
 
 /** What starts the source again when the job ends before its time, as data. */
 export const sourceStopUndo = (
-  { entry, facts, source, target, batch }: Journey,
+  { entry, facts, source, target, batch }: EntryWork,
   { stays }: { readonly stays: boolean },
 ) => ({
   kind: sourceStopKind,

@@ -20,7 +20,7 @@ import {
 import { watchSource } from './watch-source.ts'
 
 const undoMs = 50_000
-const patienceMs = 30_000
+const waitLimitMs = 30_000
 const lookMs = 500
 
 /**
@@ -97,7 +97,7 @@ const whatIsLeft = async (
     if (seen.value.state !== 'on') return 'start-it'
     if (!mayStillGoOff(seen.value, stops)) return 'nothing'
     // It may go down at any later time as well: then it is off, and somebody has to know.
-    if (clock.monotonicMs() - begunMs >= Math.min(undo.limit_ms, patienceMs)) throw goesDown(undo.ref)
+    if (clock.monotonicMs() - begunMs >= Math.min(undo.limit_ms, waitLimitMs)) throw goesDown(undo.ref)
     await clock.sleep(lookMs, call.signal)
     call.signal.throwIfAborted()
   }

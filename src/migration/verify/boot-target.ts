@@ -17,7 +17,7 @@ import { isUnsupported } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { callOf, targetOf } from '../copy/copy-task.ts'
-import { noteEntry } from '../entry/journey.ts'
+import { noteEntry } from '../entry/entry-work.ts'
 import { probedPorts } from '../entry/probed-ports.ts'
 import { requireSourceOff, startTarget } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
@@ -38,7 +38,7 @@ type Boot = z.infer<typeof storedBoot>
 
 /** Brings the target up, or leaves it off as it should be, and asks it what the source had answered. */
 export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
-  const { ctx, entry, batch } = task.journey
+  const { ctx, entry, batch } = task.entryWork
   if (!entry.running) return { type: 'checked', checks: [await checkOff(task)] }
   const baseline = readBaseline(entry.baseline)
   const retries = batch.config.post_migration_retries
@@ -66,7 +66,7 @@ export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
         return { type: 'wait', forMs: decision.forMs, forWhat: decision.forWhat }
       case 'start':
         if (boot.starts > 0)
-          await noteEntry(task.journey, (_, now) => Promise.resolve({ retries: now.retries + 1 }))
+          await noteEntry(task.entryWork, (_, now) => Promise.resolve({ retries: now.retries + 1 }))
         await keep(task, { ...boot, starts: boot.starts + 1, waitedMs: 0 })
         ctx.safePoint()
     }
@@ -82,12 +82,12 @@ const settleStart = async (task: VerifyTask, boot: Boot): Promise<BootOutcome | 
   return undefined
 }
 
-const readBoot = ({ journey: { ctx } }: VerifyTask): Boot => {
+const readBoot = ({ entryWork: { ctx } }: VerifyTask): Boot => {
   const stored = storedBoot.safeParse(ctx.checkpointed?.boot)
   return stored.success ? stored.data : { starts: 0, waitedMs: 0, settled: 0, refusal: '' }
 }
 
-const keep = ({ journey: { ctx } }: VerifyTask, boot: Boot): Promise<void> =>
+const keep = ({ entryWork: { ctx } }: VerifyTask, boot: Boot): Promise<void> =>
   ctx.checkpoint({ ...ctx.checkpointed, boot })
 
 const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
@@ -117,7 +117,7 @@ const machineAbsent = (ref: string): DroverError =>
   })
 
 const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
-  const probes = probedPorts(task.journey)
+  const probes = probedPorts(task.entryWork)
   // A probe that is younger than the baseline proves nothing, and the certificate says so.
   const asked = [...(baseline?.ports ?? []).map(({ port }) => port), ...probes.keys()]
   const ports = [...new Set(asked)].sort((a, b) => a - b)
@@ -183,7 +183,7 @@ const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly Verif
   })
 }
 
-const doesNotStart = ({ journey: { facts } }: VerifyTask, { starts, refusal }: Boot): DroverError =>
+const doesNotStart = ({ entryWork: { facts } }: VerifyTask, { starts, refusal }: Boot): DroverError =>
   new DroverError({
     code: 'target-start-failed',
     class: 'conflict',

@@ -4,7 +4,7 @@ import { mergeInstance } from '../../domain/inventory/merge.ts'
 import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Placement } from '../../domain/migration/place/placement.ts'
 import { type CompareAnswer, compareFinal } from '../../domain/migration/verify/verify-compare.ts'
-import { placementOf } from '../entry/journey.ts'
+import { placementOf } from '../entry/entry-work.ts'
 import type { KeptPlacement } from '../place/place.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -20,12 +20,12 @@ export const compareEntry = async (
   instance: InstanceRow,
   seen: InstanceFacts,
 ): Promise<Compared> => {
-  const { journey } = task
+  const { entryWork } = task
   // As a sync would: an empty answer is no news.
   const now: EffectiveFacts = applyOverrides(mergeInstance(instance.facts, seen), instance.overrides)
-  const again = await task.parts.placeAgain(journey, now)
+  const again = await task.parts.placeAgain(entryWork, now)
   const answer = compareFinal({
-    committed: { facts: journey.facts, placement: bare(placementOf(journey)) },
+    committed: { facts: entryWork.facts, placement: bare(placementOf(entryWork)) },
     now,
     placement: again.placement && bare(again.placement),
     problems: again.problems,

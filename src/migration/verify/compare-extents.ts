@@ -55,7 +55,7 @@ export const compareExtents = async (
   disk: ReadDisk,
   options: CompareOptions,
 ): Promise<ComparedDisk> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const { from = 0 } = options
   const run = new Comparing(task, disk, await dataOf(task, disk, row.capacity), options)
   for await (const page of recordedDigests(ctx.db, { entryId: entry.id, disk: row.disk, from })) {
@@ -155,7 +155,7 @@ class Comparing {
   #digestAt(at: number): Promise<Buffer> {
     const { platform, name, ref, called } = this.#disk
     const range = this.data.rangeOf(at)
-    const { ctx } = this.#task.journey
+    const { ctx } = this.#task.entryWork
     const spent = { bytes: range.length, by: spenderOf(this.#task) }
     return this.#task.budget.spend(spent, ctx.signal, async () => {
       const disks = portOf(platform, 'disks')
@@ -178,7 +178,7 @@ const dataOf = async (
     for await (const page of disks.extents(callOf(task, `${called}-data-${ref.disk}`, taskMs), ref))
       for (const extent of page) map.addBytes(extent)
   }
-  await again(task.journey.ctx, readAll, { of: name })
+  await again(task.entryWork.ctx, readAll, { of: name })
   return map
 }
 

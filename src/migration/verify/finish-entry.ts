@@ -18,7 +18,7 @@ import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { storableJson } from '../../storable.ts'
 import { extentBytes } from '../copy/extent-map.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { leaveJourney, machineOf, movedOn, placementOf } from '../entry/journey.ts'
+import { leaveEntryWork, machineOf, movedOn, placementOf } from '../entry/entry-work.ts'
 import { installationId } from '../target/ownership.ts'
 import type { ProvedDisk } from './prove-disks.ts'
 import { settleStarts } from './start-target.ts'
@@ -38,7 +38,7 @@ export interface Evidence {
 
 /** The certificate and the finish: both are committed with the job's outcome, or neither. */
 export const finishEntry = (task: VerifyTask, certificateId: string, evidence: Evidence): DomainChange =>
-  leaveJourney(task.journey, async (tx, entry) => {
+  leaveEntryWork(task.entryWork, async (tx, entry) => {
     const key = await installationKey(tx, task.parts.sealer)
     const document = await documentOf(tx, task, { id: certificateId, keyId: key.id, entry, evidence })
     await insertCertificate(tx, {
@@ -51,12 +51,12 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
       signature: signCertificate(document, key),
       keyId: key.id,
     })
-    await settleStarts(tx, task.journey)
+    await settleStarts(tx, task.entryWork)
     const { record, disks } = evidence
-    await moveEntry(tx, task.journey.batch.row, entry, {
+    await moveEntry(tx, task.entryWork.batch.row, entry, {
       event: 'verified',
       reason: { code: 'verified', message: `Verified; the certificate is ${certificateId}.` },
-      by: actorOf(task.journey.ctx),
+      by: actorOf(task.entryWork.ctx),
       change: {
         certificateId,
         finishedAt: entry.now,
@@ -74,7 +74,7 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
     await handOver(tx, task, { entry, machine: evidence.machine })
     await insertEntryHistory(tx, {
       sourceId: entry.sourceId,
-      targetId: task.journey.target?.id ?? entry.sourceId,
+      targetId: task.entryWork.target?.id ?? entry.sourceId,
       phase: 'final-verify',
       bytes: disks.reduce((sum, { row }) => sum + row.capacity, 0),
       tookMs: Math.max(0, entry.now.getTime() - entry.since.getTime()),
@@ -83,30 +83,30 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
 
 /** A sync may have seen the machine before: whoever writes of it has its row first. */
 export const lockMachine =
-  ({ journey }: VerifyTask): DomainChange =>
+  ({ entryWork }: VerifyTask): DomainChange =>
   (tx) =>
     lockMachinesAt(tx, {
-      targetId: journey.target?.id ?? journey.source.id,
-      refs: [machineOf(journey)],
+      targetId: entryWork.target?.id ?? entryWork.source.id,
+      refs: [machineOf(entryWork)],
     })
 
 /** What was migrated is operated from now on. */
 const handOver = async (
   tx: Tx,
-  { journey, overrides }: VerifyTask,
+  { entryWork, overrides }: VerifyTask,
   { entry, machine }: { readonly entry: EntryAtWork; readonly machine: InstanceFacts },
 ): Promise<void> => {
-  if (!journey.target) throw movedOn(entry.id)
+  if (!entryWork.target) throw movedOn(entry.id)
   const { name, uuid, host, cpus, memory, power_state: power } = machine
-  const project = machine.resource_pool || placementOf(journey).project
-  const made = { targetId: journey.target.id, ref: machineOf(journey), entryId: entry.id }
-  const batch = journey.batch.row.name
-  const actor = actorOf(journey.ctx)
+  const project = machine.resource_pool || placementOf(entryWork).project
+  const made = { targetId: entryWork.target.id, ref: machineOf(entryWork), entryId: entry.id }
+  const batch = entryWork.batch.row.name
+  const actor = actorOf(entryWork.ctx)
   const seen = { name, uuid, project, host, power, cpus, memory }
   const id = await handOverMachine(tx, { ...made, instanceId: entry.instanceId, batch, seen }, actor)
   // What was off already is not switched off, and of what a person wants off they need not be told.
   if (entry.running || entry.sourceStoppedAt === null || overrides.stopped_after === true) return
-  const text = `${name} ran at ${journey.source.name} when it was switched off for its migration at ${utcText(entry.sourceStoppedAt.getTime())}, and is off at ${journey.target.name}: it was off when batch ${batch} took it in. Start it if it is to run.`
+  const text = `${name} ran at ${entryWork.source.name} when it was switched off for its migration at ${utcText(entry.sourceStoppedAt.getTime())}, and is off at ${entryWork.target.name}: it was off when batch ${batch} took it in. Start it if it is to run.`
   const place = { entityType: 'machine', entityId: id, entityName: name }
   await mergeWarnings(tx, place, { types: ['left-off'], said: { 'left-off': [text] }, actor })
 }
@@ -123,10 +123,10 @@ const documentOf = async (
     readonly evidence: Evidence
   },
 ): Promise<CertificateDocument> => {
-  const { journey } = task
-  const { source, target, batch, ctx } = journey
+  const { entryWork } = task
+  const { source, target, batch, ctx } = entryWork
   const { entry, evidence } = given
-  const facts = evidence.record?.facts ?? journey.facts
+  const facts = evidence.record?.facts ?? entryWork.facts
   const labels = new Map(facts.disks.map(({ key, label }) => [key, label]))
   const document: CertificateDocument = {
     format: 'drover-certificate',
@@ -141,8 +141,8 @@ const documentOf = async (
     target: {
       name: target?.name ?? '',
       kind: target?.kind ?? '',
-      project: placementOf(journey).project,
-      machine: machineOf(journey),
+      project: placementOf(entryWork).project,
+      machine: machineOf(entryWork),
       machine_name: evidence.machine.name,
     },
     source_stopped_at: entry.sourceStoppedAt?.toISOString() ?? null,
@@ -172,10 +172,10 @@ const documentOf = async (
 /** Whoever is asked later why it was let through. A force that nobody has set since is that of who defined the batch. */
 const peopleOf = async (
   tx: Tx,
-  { journey, force }: VerifyTask,
+  { entryWork, force }: VerifyTask,
 ): Promise<NonNullable<CertificateDocument['people']>> => {
-  const { row } = journey.batch
-  const asked = { entryId: journey.entry.id, batch: row.name, batchCreatedAt: row.createdAt }
+  const { row } = entryWork.batch
+  const asked = { entryId: entryWork.entry.id, batch: row.name, batchCreatedAt: row.createdAt }
   const found = (await readEntryPeople(tx, asked)).filter(({ did }) => force || did !== 'forced')
   const defined = { did: 'forced' as const, by: row.createdBy, at: row.createdAt }
   const all = force && found.every(({ did }) => did !== 'forced') ? [...found, defined] : found

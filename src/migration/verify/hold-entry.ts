@@ -4,11 +4,11 @@ import { type EntryAtWork, lockEntryOfJob } from '../../../db/queries/entries/en
 import { hasEnded } from '../../domain/migration/schedule/windows.ts'
 import { DroverError } from '../../errors.ts'
 import { viewWindow } from '../entry/batch-view.ts'
-import { type Journey, movedOn } from '../entry/journey.ts'
+import { type EntryWork, movedOn } from '../entry/entry-work.ts'
 
 /** The entry as it is now, while this job is the one at it; throws when it is not any more, or when `check` does. */
 export const holdEntry = (
-  { ctx, entry }: Pick<Journey, 'ctx' | 'entry'>,
+  { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   check?: (tx: Tx, now: EntryAtWork) => Promise<void>,
 ): Promise<EntryAtWork> =>
   ctx.transaction(async (tx) => {

@@ -11,7 +11,7 @@ import { cannotTellChanges } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
-import { noteEntry } from '../entry/journey.ts'
+import { noteEntry } from '../entry/entry-work.ts'
 import { sourceStopUndo } from '../source/source-stops.ts'
 import { holdEntry, requireWindow } from './hold-entry.ts'
 import type { VerifyTask } from './verify-task.ts'
@@ -26,7 +26,7 @@ export type SourceLook =
 /** Reads the source anew, switches it off when it runs, and asks whether it wrote anything. Unknown throws. */
 export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   const { platform, name, ref } = sourceOf(task)
-  const call = callOf(task, `look-${task.journey.ctx.job.id}`)
+  const call = callOf(task, `look-${task.entryWork.ctx.job.id}`)
   const found = await again(call, () => portOf(platform, 'inventory').instance(call, ref), {
     of: name,
   })
@@ -34,7 +34,7 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   if (!found.found || !power) return { is: 'gone' }
   const facts = cleanInstance(found.value).facts
   // Another machine than the one we know is compared, and never touched.
-  if (facts.uuid !== '' && facts.uuid !== task.journey.facts.uuid) return { is: 'there', facts }
+  if (facts.uuid !== '' && facts.uuid !== task.entryWork.facts.uuid) return { is: 'there', facts }
   const waits = await switchOff(task, power)
   if (waits) return waits
   const { why } = await findStale(task)
@@ -54,12 +54,12 @@ export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefi
  * the source again, as `source_stopped_at` says; this job alone does not, because the entry goes on.
  */
 const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook | undefined> => {
-  const { ctx, source, batch, facts } = task.journey
+  const { ctx, source, batch, facts } = task.entryWork
   const { begun, ended } = countStops(ctx.checkpointed)
   if (begun === ended && seen.state === 'off') return undefined
   const at = begun === ended ? begun + 1 : begun
   if (begun === ended) {
-    await noteEntry(task.journey, async (tx, now) => {
+    await noteEntry(task.entryWork, async (tx, now) => {
       await requireWindow(tx, now)
       return { sourceStoppedAt: await readClock(tx) }
     })
@@ -73,7 +73,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
     asked: { verb: 'shutdown', force: true, timeoutMs: durationMs(batch.config.guest_shutdown_limit) },
     mayStart: 'never',
     part: `source-off-${at}`,
-    undo: sourceStopUndo(task.journey, { stays: true }),
+    undo: sourceStopUndo(task.entryWork, { stays: true }),
   })
   if (outcome.type === 'wait') return { is: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
   await ctx.checkpoint({ ...ctx.checkpointed, stops: { begun: at, ended: at } })
@@ -103,9 +103,9 @@ export const findStaleNow = async (task: VerifyTask): Promise<Staleness> =>
   (await sourcePower(task)) ? findStale(task) : { why: undefined, proved: [], untold: [] }
 
 const findStale = async (task: VerifyTask): Promise<Staleness> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const rows = await listEntryDisks(ctx.db, entry.id)
-  const { sourceStoppedAt: stopped } = await holdEntry(task.journey)
+  const { sourceStoppedAt: stopped } = await holdEntry(task.entryWork)
   const ran = rows.some(
     ({ cycle }) => cycle === null || (stopped !== null && new Date(cycle.opened_at) < stopped),
   )

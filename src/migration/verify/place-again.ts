@@ -3,7 +3,7 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Reason } from '../../domain/migration/entry/entry-facts.ts'
 import { checkPlace } from '../../domain/migration/place/place-check.ts'
 import { requireTrusted } from '../../inventory/connection/connectivity.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { EntryWork } from '../entry/entry-work.ts'
 import { decideWhere, type KeptPlacement } from '../place/place.ts'
 import { askScript, mapNetworks, type PlaceParts, viewOf } from '../place/place-entry.ts'
 
@@ -15,28 +15,28 @@ export interface PlacedAgain {
 }
 
 /** Where an instance would land now, the script included, and what the live target says of it. Unknown throws. */
-export type PlaceAgain = (journey: Journey, facts: EffectiveFacts) => Promise<PlacedAgain>
+export type PlaceAgain = (entryWork: EntryWork, facts: EffectiveFacts) => Promise<PlacedAgain>
 
 export const placeAgain =
   (parts: PlaceParts): PlaceAgain =>
-  async (journey, facts) => {
-    const asked = { ...journey, facts }
+  async (entryWork, facts) => {
+    const asked = { ...entryWork, facts }
     const script = await askScript(asked, parts.threads)
     const { placement, problems } = decideWhere({
-      defaults: journey.batch.defaults.placement,
+      defaults: entryWork.batch.defaults.placement,
       facts,
       networks: await mapNetworks(asked),
       script,
     })
     if (script && !script.ok) return { placement: null, problems }
-    const site = await loadSite(journey.ctx.db, { role: 'target', name: placement.target })
+    const site = await loadSite(entryWork.ctx.db, { role: 'target', name: placement.target })
     if (site) {
       requireTrusted(site)
       // What others were told a moment ago is not good enough for the last look.
       parts.looks.forget(site)
     }
     const target =
-      site && site.id === journey.target?.id
+      site && site.id === entryWork.target?.id
         ? await viewOf(asked, site, { project: placement.project, late: true }, parts)
         : undefined
     // On another target nothing of ours is: that it would land there is what a person is told.

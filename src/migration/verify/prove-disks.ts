@@ -33,7 +33,7 @@ export interface ProvedDisk {
  * target has run it is its own: what was proved before its first start counts, as long as nothing is copied anew.
  */
 export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
-  const { ctx, entry, facts } = task.journey
+  const { ctx, entry, facts } = task.entryWork
   const rows = await listEntryDisks(ctx.db, entry.id)
   for (const { key } of facts.disks) if (!rows.some(({ disk }) => disk === key)) throw notCopied(key)
   const total = rows.reduce((sum, { capacity }) => sum + capacity, 0)
@@ -58,7 +58,7 @@ export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
  * caller has proved it off.
  */
 export const doubtWhatRan = async (task: VerifyTask): Promise<void> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const rows = await listEntryDisks(ctx.db, entry.id)
   for (const row of rows) {
     if (!row.cycle?.proof?.started) continue
@@ -89,7 +89,7 @@ const readBack = async (
 }
 
 const keepProof = (task: VerifyTask, row: EntryDiskRow, read: ReadBack | undefined): Promise<DiskProof> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   return ctx.transaction(async (tx) => {
     const now = (await listEntryDisks(tx, entry.id)).find(({ disk }) => disk === row.disk)
     if (!now?.cycle || !read || now.cycle.n !== row.cycle?.n) throw notCopied(row.disk)

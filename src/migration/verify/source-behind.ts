@@ -31,7 +31,7 @@ export const compareWithSource = async (
   task: VerifyTask,
   moment: 'before-start' | 'before-finish',
 ): Promise<SourceStands> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const { why, proved, untold } = await findStaleNow(task)
   if (why !== undefined) return { is: 'behind', why }
   const rows = (await listEntryDisks(ctx.db, entry.id)).filter(({ disk }) => untold.includes(disk))
@@ -82,7 +82,7 @@ const storedRead = z.object({
 })
 
 const readOnce: Read = async (task, row, tell) => {
-  const { ctx } = task.journey
+  const { ctx } = task.entryWork
   const stored = storedRead.safeParse(ctx.checkpointed?.source_read)
   const known = stored.success ? stored.data : { done: [], disk: '', next: 0 }
   if (known.done.includes(row.disk)) return true

@@ -12,7 +12,7 @@ import { requireMayStart } from '../../inventory/power/start-guard.ts'
 import { actorOf, type Undoer } from '../../ledger/job.ts'
 import { PlatformError, saidNo } from '../../platforms/ports/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
-import type { Journey } from '../entry/journey.ts'
+import type { EntryWork } from '../entry/entry-work.ts'
 import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../target/own-target.ts'
 import { holdEntry, requireWindow } from './hold-entry.ts'
 import { sourcePower } from './look-at-source.ts'
@@ -31,8 +31,8 @@ export type StartOutcome = PowerOutcome | { readonly type: 'failed'; readonly er
  * to be off: nothing else makes a second copy of a machine run.
  */
 export const startTarget = async (task: VerifyTask, nth: number): Promise<StartOutcome> => {
-  const { journey, ends } = task
-  const { entry, target, ctx } = journey
+  const { entryWork, ends } = task
+  const { entry, target, ctx } = entryWork
   const { ref } = targetOf(task)
   if (!target) throw notOurs(ref)
   try {
@@ -66,20 +66,20 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
 }
 
 const mayStart = async (task: VerifyTask): Promise<void> => {
-  const { journey, ends } = task
-  const { ctx, entry } = journey
+  const { entryWork, ends } = task
+  const { ctx, entry } = entryWork
   const { ref } = targetOf(task)
   const call = { signal: ctx.signal, clock: ctx.clock, timeoutMs: callMs, name: `own-${ctx.job.id}` }
   if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
   await markStarted(task)
   await requireSourceOff(task)
   await requireNoOther(task)
-  await holdEntry(journey, requireWindow)
+  await holdEntry(entryWork, requireWindow)
 }
 
 /** Nor does any other copy run: one of an earlier migration, or a machine with its UUID anywhere. */
 const requireNoOther = async (task: VerifyTask): Promise<void> => {
-  const { ctx, entry, target, facts } = task.journey
+  const { ctx, entry, target, facts } = task.entryWork
   const { ref } = targetOf(task)
   if (!target) throw notOurs(ref)
   await requireMayStart(ctx, {
@@ -91,7 +91,7 @@ const requireNoOther = async (task: VerifyTask): Promise<void> => {
 }
 
 /** From here on the target's bytes are its own: the proof that was made of them is not repeated. */
-const markStarted = ({ journey: { ctx, entry } }: VerifyTask): Promise<void> =>
+const markStarted = ({ entryWork: { ctx, entry } }: VerifyTask): Promise<void> =>
   ctx.transaction(async (tx) => {
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id)) {
       if (!cycle?.proof) throw new Error('A target is started without the proof of its disks.')
@@ -111,13 +111,13 @@ export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
   throw new DroverError({
     code: 'source-runs',
     class: 'conflict',
-    message: `${task.journey.facts.name} was switched off for its migration and is ${seen.state} again: its copy does not run beside it.`,
+    message: `${task.entryWork.facts.name} was switched off for its migration and is ${seen.state} again: its copy does not run beside it.`,
     remedy: 'Find out who started the source, then resolve the entry: what it wrote since is copied first.',
   })
 }
 
 /** Whether somebody is still going to stop the target on account of an earlier verification. */
-export const hasStartDebts = async ({ ctx, entry }: Journey): Promise<boolean> => {
+export const hasStartDebts = async ({ ctx, entry }: EntryWork): Promise<boolean> => {
   const asked = { entryId: entry.id, kind: targetStartKind, jobId: ctx.job.id }
   return (await ctx.transaction((tx) => hastenEntryDebts(tx, asked))) > 0
 }
@@ -126,7 +126,7 @@ export const hasStartDebts = async ({ ctx, entry }: Journey): Promise<boolean> =
  * What earlier verifications started was stopped before this one began, and what runs now is vouched for: nobody stops
  * it on their account, also when the entry is no more.
  */
-export const settleStarts = async (tx: Tx, { ctx, entry }: Journey): Promise<void> => {
+export const settleStarts = async (tx: Tx, { ctx, entry }: EntryWork): Promise<void> => {
   const effects = await listEntryEffects(tx, { entryId: entry.id, kind: targetStartKind })
   const open = effects.filter(
     // Of its own, a start that was never answered: the machine runs, and by which of them is nothing to anybody.

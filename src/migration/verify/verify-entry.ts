@@ -12,7 +12,7 @@ import { callOf, taskMs } from '../copy/copy-task.ts'
 import { identityChanged, move } from '../copy/import-entry.ts'
 import { fitTarget } from '../cutover/fit-target.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
-import { atBothEnds, enterJourney, leaveJourney, machineOf, movedOn } from '../entry/journey.ts'
+import { atBothEnds, enterEntryWork, leaveEntryWork, machineOf, movedOn } from '../entry/entry-work.ts'
 import { proveTargetOff, startsOf } from '../target/own-target.ts'
 import { bootTarget, seenOnTarget } from './boot-target.ts'
 import { compareEntry } from './compare-entry.ts'
@@ -44,19 +44,19 @@ export const verifyEntry = async (
   asked: AskedVerify,
   parts: VerifyParts,
 ): Promise<VerifyOutcome> => {
-  const journey = await enterJourney(ctx, asked.entryId, async (_tx, _batch, entry) => {
+  const entryWork = await enterEntryWork(ctx, asked.entryId, async (_tx, _batch, entry) => {
     if (entry.state !== 'worker-done') throw movedOn(entry.id)
   })
-  const { entry, batch } = journey
+  const { entry, batch } = entryWork
   const instance = await findInstanceById(ctx.db, entry.instanceId)
   if (!instance) throw movedOn(entry.id)
-  if (await hasStartDebts(journey)) return waitOf(journey.facts.name, earlierStart)
+  if (await hasStartDebts(entryWork)) return waitOf(entryWork.facts.name, earlierStart)
   // As it is now: what the batch said when it started may have been taken back since.
   const force = asked.force || batch.defaults.force_conflict_resolution
-  return atBothEnds(journey, (ends) =>
+  return atBothEnds(entryWork, (ends) =>
     verify(
       {
-        ...{ journey, ends, ...parts, phase: 'verify', pace: () => ctx.pace() },
+        ...{ entryWork, ends, ...parts, phase: 'verify', pace: () => ctx.pace() },
         ...{ parts, force, overrides: instance.overrides },
       },
       instance,
@@ -77,14 +77,14 @@ interface Settled {
 }
 
 const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOutcome> => {
-  const { ctx, facts } = task.journey
+  const { ctx, facts } = task.entryWork
   let settled = (ctx.checkpointed?.settled ?? ctx.checkpointed?.to_fit) as Settled | undefined
   if (!settled) {
     const found = await settle(task, instance)
     if ('type' in found) return found
     settled = found
   }
-  if (task.journey.entry.running) {
+  if (task.entryWork.entry.running) {
     const early = await compareWithSource(task, 'before-start')
     if (early.is === 'behind') return stale(task, early.why)
   }
@@ -129,12 +129,12 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
 
 /** Source, record and place: what they come to, or what is left for the disks and the boot. */
 const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled | VerifyOutcome> => {
-  const { journey } = task
+  const { entryWork } = task
   await proveOff(task)
   const look = await lookAtSource(task)
   switch (look.is) {
     case 'wait':
-      return waitOf(journey.facts.name, look)
+      return waitOf(entryWork.facts.name, look)
     case 'stale':
       return stale(task, look.why)
     case 'gone':
@@ -145,14 +145,14 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
       break
   }
   const { answer, placement } = await compareEntry(task, instance, look.facts)
-  const checks = [sourceCheck('off', 'passed'), identityCheck(journey.facts.uuid, look.facts.uuid)]
+  const checks = [sourceCheck('off', 'passed'), identityCheck(entryWork.facts.uuid, look.facts.uuid)]
   switch (answer.is) {
     case 'error':
       return keepSeen(
         mergeInstance(instance.facts, look.facts),
         instance.id,
         answer.event === 'identity-changed'
-          ? identityChanged(journey, answer.reason.message)
+          ? identityChanged(entryWork, answer.reason.message)
           : failed(task, answer.reason),
       )
     case 'conflict':
@@ -204,19 +204,19 @@ const identityCheck = (expected: string, observed: string): VerifyCheck => ({
 
 /** A target that an earlier try has left running is stopped first: its disks are read, and the source is looked at. */
 const proveOff = async (task: VerifyTask): Promise<void> => {
-  const { ctx, entry } = task.journey
+  const { ctx, entry } = task.entryWork
   const call = callOf(task, `${ctx.job.id}/${ctx.job.leaseEpoch}/verify`, taskMs)
-  const owned = { entryId: entry.id, machineRef: machineOf(task.journey) }
+  const owned = { entryId: entry.id, machineRef: machineOf(task.entryWork) }
   const confirm = () => ctx.confirm()
   await proveTargetOff(task.ends.target, call, owned, { starts: await startsOf(ctx.db, entry.id), confirm })
 }
 
 const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): VerifyTask => ({
   ...task,
-  journey: {
-    ...task.journey,
+  entryWork: {
+    ...task.entryWork,
     facts: record.facts,
-    entry: { ...task.journey.entry, placement: record.placement as Record<string, unknown> },
+    entry: { ...task.entryWork.entry, placement: record.placement as Record<string, unknown> },
   },
 })
 
@@ -227,7 +227,7 @@ const stale = async (task: VerifyTask, message: string): Promise<VerifyOutcome> 
   return {
     type: 'done',
     result: { ended: 'copy-stale' },
-    change: move(task.journey, {
+    change: move(task.entryWork, {
       event: 'copy-stale',
       reason: { code: 'copy-stale', message },
       change: { pending: null, reasons: [], retries: 0 },
@@ -236,23 +236,23 @@ const stale = async (task: VerifyTask, message: string): Promise<VerifyOutcome> 
 }
 
 const conflict = (
-  { journey }: VerifyTask,
+  { entryWork }: VerifyTask,
   reasons: readonly [Reason, ...Reason[]],
   pending: Readonly<Record<string, unknown>>,
 ): VerifyOutcome => ({
   type: 'done',
   result: { ended: 'conflict', reasons: reasons.map(({ code }) => code) },
-  change: move(journey, {
+  change: move(entryWork, {
     event: 'conflict',
     reason: reasons[0],
     change: { pending, reasons: reasons.map((one) => ({ ...one })) },
   }),
 })
 
-const failed = ({ journey }: VerifyTask, why: Reason): DoneWithChange => ({
+const failed = ({ entryWork }: VerifyTask, why: Reason): DoneWithChange => ({
   type: 'done',
   result: { ended: why.code },
-  change: move(journey, {
+  change: move(entryWork, {
     event: 'fail',
     reason: why,
     change: { error: errorOf(why, 'Look at the instance on its source, then retry the entry or cancel it.') },
@@ -263,7 +263,7 @@ const errorOf = ({ code, message }: Reason, remedy: string) =>
   ({ code, class: 'conflict', message, remedy }) as const
 
 /** What differs is copied anew by whoever tries again; nobody can let it pass. */
-const contentDiffers = ({ journey }: VerifyTask, differences: readonly DiskDifference[]): VerifyOutcome => {
+const contentDiffers = ({ entryWork }: VerifyTask, differences: readonly DiskDifference[]): VerifyOutcome => {
   const told = differences.map(({ disk, count }) => `disk ${disk} in ${count} extents`).join(', ')
   const why = {
     code: 'content-differs',
@@ -272,15 +272,15 @@ const contentDiffers = ({ journey }: VerifyTask, differences: readonly DiskDiffe
   return {
     type: 'done',
     result: { ended: why.code, disks: differences.map(({ disk, count }) => ({ disk, count })) },
-    change: leaveJourney(journey, async (tx, entry) => {
+    change: leaveEntryWork(entryWork, async (tx, entry) => {
       for (const row of await listEntryDisks(tx, entry.id)) {
         const different = differences.find(({ disk }) => disk === row.disk)
         if (different) await setBackDisk(tx, row, different)
       }
-      await moveEntry(tx, journey.batch.row, entry, {
+      await moveEntry(tx, entryWork.batch.row, entry, {
         event: 'fail',
         reason: why,
-        by: actorOf(journey.ctx),
+        by: actorOf(entryWork.ctx),
         change: {
           error: errorOf(
             why,

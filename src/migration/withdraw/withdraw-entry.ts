@@ -22,7 +22,7 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { removeSnapshots, snapshotPrefix } from '../copy/source-snapshot.ts'
 import { asItIs } from '../entry/apply-entry.ts'
-import { enterJourney, type Journey, leaveJourney } from '../entry/journey.ts'
+import { type EntryWork, enterEntryWork, leaveEntryWork } from '../entry/entry-work.ts'
 import {
   type AskedStops,
   awaitStop,
@@ -60,40 +60,40 @@ const noStops: AskedStops = { owed: [], over: [] }
 
 /** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
 export const withdrawEntry = async (ctx: JobContext, entryId: string, orders: Orders): Promise<Outcome> => {
-  const journey = await enterWithdrawal(ctx, entryId, orders)
+  const entryWork = await enterWithdrawal(ctx, entryId, orders)
   const takenOver = orders.target === 'destroy' && (await isTakenOver(ctx.db, entryId))
   // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
   const own = takenOver
     ? undefined
-    : await useTarget(journey, (platform, target) => ownOff(journey, platform, target))
+    : await useTarget(entryWork, (platform, target) => ownOff(entryWork, platform, target))
   if (own?.type === 'wait') return waitForPower(own)
   const mayStart = async () => {
-    if (takenOver) await useTarget(journey, (platform) => proveOff(journey, platform))
-    await requireMayStart(ctx, startOfSource(journey))
+    if (takenOver) await useTarget(entryWork, (platform) => proveOff(entryWork, platform))
+    await requireMayStart(ctx, startOfSource(entryWork))
   }
-  const source = await ctx.usePlatform(journey.source, (platform) =>
-    leaveSource(journey, platform, { mayStart, orders }),
+  const source = await ctx.usePlatform(entryWork.source, (platform) =>
+    leaveSource(entryWork, platform, { mayStart, orders }),
   )
   if (typeof source === 'object') return waitForPower(source)
   const destroys = orders.target === 'destroy' && !takenOver
   const machines = destroys ? await rememberOwn(ctx, own?.machines ?? []) : []
   if (destroys)
-    await useTarget(journey, async (platform) => {
-      for (const machine of machines) await destroy(journey, platform, machine)
+    await useTarget(entryWork, async (platform) => {
+      for (const machine of machines) await destroy(entryWork, platform, machine)
     })
-  const snapshots = await ctx.usePlatform(journey.source, (platform) => dropSnapshots(journey, platform))
+  const snapshots = await ctx.usePlatform(entryWork.source, (platform) => dropSnapshots(entryWork, platform))
   const asked =
     source === 'started'
-      ? await ctx.usePlatform(journey.source, (at) => findAskedStops(journey, at))
+      ? await ctx.usePlatform(entryWork.source, (at) => findAskedStops(entryWork, at))
       : noStops
   const result = { source, destroyed: machines, snapshots }
-  const gone = { targetId: journey.target?.id ?? journey.source.id, refs: machines }
+  const gone = { targetId: entryWork.target?.id ?? entryWork.source.id, refs: machines }
   return done(result, {
     lock: (tx) => lockMachinesAt(tx, gone),
-    change: leaveJourney(journey, async (tx, entry) => {
+    change: leaveEntryWork(entryWork, async (tx, entry) => {
       await markMachinesGone(tx, { ...gone, reason: 'Its migration was withdrawn.', by: actorOf(ctx) })
       if (destroys) await settleCleanUps(tx, { entryId, actor: actorOf(ctx) })
-      await keepAskedStops(tx, journey, asked)
+      await keepAskedStops(tx, entryWork, asked)
       await settle(tx, ctx, entry, { orders, source, result })
     }),
   })
@@ -103,14 +103,14 @@ const waitForPower = ({ forWhat, forMs }: Waiting): Outcome =>
   waitFor({ reason: 'power', detail: `Waits for ${forWhat}.`, forMs })
 
 /** What it is to take away is owed already, but where an older version has sent it. */
-const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Orders): Promise<Journey> => {
+const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Orders): Promise<EntryWork> => {
   const owed = { entryId, jobId: ctx.job.id, anew: false, actor: actorOf(ctx) }
-  const journey = await enterJourney(ctx, entryId, async (tx) => {
+  const entryWork = await enterEntryWork(ctx, entryId, async (tx) => {
     if (target === 'destroy') await oweMachine(tx, owed)
   })
-  const { machineRef, targetId } = journey.entry
-  if (!journey.target && (machineRef !== null || targetId !== null)) throw targetUnknown(journey.entry)
-  return journey
+  const { machineRef, targetId } = entryWork.entry
+  if (!entryWork.target && (machineRef !== null || targetId !== null)) throw targetUnknown(entryWork.entry)
+  return entryWork
 }
 
 const storedMachines = z.array(z.string())
@@ -126,12 +126,12 @@ const rememberOwn = async (ctx: JobContext, machines: readonly string[]): Promis
 
 /** An entry that was never placed has nothing on a target. */
 const useTarget = async <Result>(
-  { ctx, target }: Journey,
+  { ctx, target }: EntryWork,
   work: (platform: Platform, target: SiteRow) => Promise<Result>,
 ): Promise<Result | undefined> =>
   target ? ctx.usePlatform(target, (platform) => work(platform, target)) : undefined
 
-const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): JobCall => ({
+const callOf = ({ ctx }: EntryWork, name: string, timeoutMs = callMs): JobCall => ({
   signal: ctx.signal,
   clock: ctx.clock,
   timeoutMs,
@@ -141,10 +141,10 @@ const callOf = ({ ctx }: Journey, name: string, timeoutMs = callMs): JobCall => 
 type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
 
 /** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
-const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Promise<OwnOff> => {
-  const { ctx, entry } = journey
+const ownOff = async (entryWork: EntryWork, platform: Platform, target: SiteRow): Promise<OwnOff> => {
+  const { ctx, entry } = entryWork
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
-  const call = callOf(journey, 'own')
+  const call = callOf(entryWork, 'own')
   const machines = await ownMachines(platform, call, owned)
   const begun = await startsOf(ctx.db, entry.id)
   for (const ref of machines) {
@@ -166,12 +166,12 @@ const ownOff = async (journey: Journey, platform: Platform, target: SiteRow): Pr
   return { type: 'off', machines }
 }
 
-const proveOff = async (journey: Journey, platform: Platform): Promise<void> => {
-  const { ctx, entry } = journey
+const proveOff = async (entryWork: EntryWork, platform: Platform): Promise<void> => {
+  const { ctx, entry } = entryWork
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
   const confirm = () => ctx.confirm()
   const starts = await startsOf(ctx.db, entry.id)
-  await proveTargetOff(platform, callOf(journey, 'prove-off', powerMs), owned, { starts, confirm })
+  await proveTargetOff(platform, callOf(entryWork, 'prove-off', powerMs), owned, { starts, confirm })
 }
 
 /**
@@ -179,16 +179,16 @@ const proveOff = async (journey: Journey, platform: Platform): Promise<void> => 
  * we switched off: until then the start stays owed.
  */
 const leaveSource = async (
-  journey: Journey,
+  entryWork: EntryWork,
   platform: Platform,
   { mayStart, orders }: { readonly mayStart: () => Promise<void>; readonly orders: Orders },
 ): Promise<SourceEnd | Waiting> => {
-  const { ctx, entry, source, facts } = journey
+  const { ctx, entry, source, facts } = entryWork
   if (orders.source === 'keep') return 'kept'
   if (entry.sourceStoppedAt === null) return 'not-ours'
   const asked = { ref: facts.ref, uuid: orders.source === 'start-any' ? null : facts.uuid }
-  if ((await sameMachine(platform, callOf(journey, 'identity'), asked)) === 'gone') return 'gone'
-  const waits = await awaitStop(journey, platform)
+  if ((await sameMachine(platform, callOf(entryWork, 'identity'), asked)) === 'gone') return 'gone'
+  const waits = await awaitStop(entryWork, platform)
   if (waits) return waits
   const outcome = await powerMachine({
     ctx,
@@ -204,10 +204,10 @@ const leaveSource = async (
 }
 
 /** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */
-const destroy = async (journey: Journey, platform: Platform, machine: string): Promise<void> => {
-  const { ctx, entry } = journey
+const destroy = async (entryWork: EntryWork, platform: Platform, machine: string): Promise<void> => {
+  const { ctx, entry } = entryWork
   const machines = portOf(platform, 'machines')
-  const call = callOf(journey, `destroy/${machine}/${ctx.job.leaseEpoch}`, taskMs)
+  const call = callOf(entryWork, `destroy/${machine}/${ctx.job.leaseEpoch}`, taskMs)
   const owned = { entryId: entry.id, machineRef: machine }
   if (!(await ownMachines(platform, call, owned)).includes(machine)) return
   crashPoint('before-effect')
@@ -223,14 +223,14 @@ const destroy = async (journey: Journey, platform: Platform, machine: string): P
 }
 
 /** What its copies have left on the source: by the names that are an entry's own. */
-const dropSnapshots = (journey: Journey, platform: Platform): Promise<number> => {
-  const prefix = snapshotPrefix(journey.entry.id)
+const dropSnapshots = (entryWork: EntryWork, platform: Platform): Promise<number> => {
+  const prefix = snapshotPrefix(entryWork.entry.id)
   return removeSnapshots(platform, {
-    machine: journey.facts.ref,
-    signal: journey.ctx.signal,
-    clock: journey.ctx.clock,
-    confirm: () => journey.ctx.confirm(),
-    called: `${journey.ctx.job.id}/drop/${journey.ctx.job.leaseEpoch}`,
+    machine: entryWork.facts.ref,
+    signal: entryWork.ctx.signal,
+    clock: entryWork.ctx.clock,
+    confirm: () => entryWork.ctx.confirm(),
+    called: `${entryWork.ctx.job.id}/drop/${entryWork.ctx.job.leaseEpoch}`,
     isOurs: ({ name }) => name.startsWith(prefix),
   })
 }
@@ -255,7 +255,7 @@ const settle = async (
     detail: { ...result, batch_id: entry.batchId, instance_id: entry.instanceId },
   })
   if (orders.target === 'destroy') await deleteEntryDisks(tx, entry.id)
-  // A wish that came while this one worked may ask for more than this one was told: then another one follows.
+  // A request that came during this withdrawal may ask for more: then another withdrawal follows.
   const nothingLeft = orders.target === 'destroy' || (entry.machineRef === null && entry.placement === null)
   if (entry.intent?.verb === 'reset' && nothingLeft) {
     await thawInstance(tx, entry.instanceId)

@@ -3,8 +3,8 @@ import type { Tx } from '../../../db/client.ts'
 import { findSourceEntry } from '../../../db/queries/entries/find-source-entry.ts'
 import { hurryJob } from '../../../db/queries/jobs/hurry-job.ts'
 import { findHoldingEntry, lockMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { stopComingBack } from '../../../db/queries/operations/after-end.ts'
 import { isHostUnknown } from '../../../db/queries/operations/is-host-unknown.ts'
+import { stopResumptions } from '../../../db/queries/operations/operation-followups.ts'
 import {
   findOpenOperations,
   insertOperation,
@@ -22,14 +22,14 @@ import {
   startingKinds,
 } from '../../domain/operation/admission/admit.ts'
 import { type OperationCause, type OperationKind, variantText } from '../../domain/operation/kinds/kinds.ts'
-import { keepsOn } from '../../domain/operation/kinds/older.ts'
 import type { MachineSeen } from '../../domain/operation/kinds/phase.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
+import { isStillActive } from '../../domain/operation/kinds/still-active.ts'
 import { startOfMachine, whyStartRefused } from '../../inventory/power/start-guard.ts'
 import { type CancelOutcome, cancelInTransaction } from '../../ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../migration/entry/entry-verbs.ts'
-import { moveToEnd } from './after-end.ts'
+import { moveToEnd } from './operation-followups.ts'
 import { machineGone, refused } from './refuse-operation.ts'
 import { priorityOf, sendOperation } from './send-operation.ts'
 
@@ -41,25 +41,26 @@ export interface OperationAsk {
   readonly onConflict: ConflictRule
   readonly cause: OperationCause
   readonly deadlineSeconds: number
-  /** How long it may wait for its turn. */
+  /** The wait timeout: how long the operation may wait for its turn. */
   readonly waitSeconds: number
   readonly by: string
-  /** Of an evacuation: the operation that it comes back for. */
+  /** Of a resumed evacuation: the operation that it continues. */
   readonly resumes?: { readonly id: string; readonly leaves: string | null; readonly failures: number }
 }
 
 export interface AskedOperation {
   readonly operation: OperationRow
   readonly superseded: OperationRow | null
-  /** What was decided, as a dry run tells it. */
+  /** The decision, as a dry run shows it. */
   readonly admission: Extract<Admission, { admitted: true }>
-  /** To be told to workers after the commit. */
+  /** Cancelled jobs, to be announced to workers after the commit. */
   readonly canceled: readonly CancelOutcome[]
 }
 
 /**
- * Admits an operation, lets the older one give way, and sends the new one off: all in the caller's transaction and
- * under the machine's lock, so that of any number of people who ask at once each has a definite answer.
+ * Admits an operation, supersedes the current operation where the table allows it, and enqueues the job. All of it runs in
+ * the caller's transaction and under the machine's lock, so that every one of several concurrent requests gets a
+ * definite answer.
  */
 export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOperation> => {
   const machine = await lockMachine(tx, ask.machineId)
@@ -83,8 +84,8 @@ export const askOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOper
   const older = open.find((one) => one.id === admission.supersedes)
   const superseded = older ? await giveWay(tx, older, { id, ask, canceled }) : null
   if (superseded) crashPoint('operation-gives-way')
-  // This one is what the evacuation wants of the machine from now on.
-  if (ask.cause === 'evacuation') await stopComingBack(tx, machine.id)
+  // This operation replaces every earlier resumption of the evacuation.
+  if (ask.cause === 'evacuation') await stopResumptions(tx, machine.id)
   const made = await insertOperation(tx, asAdmitted(ask, { id, machine, admission }))
   const operation = admission.state === 'queued' ? made : await sendOperation(tx, made)
   crashPoint('operation-asked')
@@ -143,7 +144,7 @@ const factsOf = async (
           pastReturn: active.pastReturn,
         }
       : null,
-    lettingGo: open.findLast(isLettingGo) ?? null,
+    stillActive: open.findLast(mayStillAct) ?? null,
     queued: open.filter(({ state }) => state === 'queued').map(({ id }) => id),
     migrating: await findHoldingEntry(tx, machine),
     source: await findSourceEntry(tx, machine),
@@ -154,15 +155,16 @@ const factsOf = async (
   }
 }
 
-/** It ended before its time, and what it began is still under way or owed. */
-const isLettingGo = (one: OpenOperation): boolean => one.acted && one.state !== 'completed' && keepsOn(one)
+/** The operation ended early, and its job still runs or has left a debt. */
+const mayStillAct = (one: OpenOperation): boolean =>
+  one.acted && one.state !== 'completed' && isStillActive(one)
 
 const seenOf = ({ power, savedState }: MachineRow): MachineSeen => ({
   power,
   hibernated: savedState !== null,
 })
 
-/** The older ends here and now; what it has begun is called off, and the newer waits for that. */
+/** Ends the current operation now and cancels its job; the successor waits until that job has ended. */
 const giveWay = async (
   tx: Tx,
   older: OpenOperation,
@@ -184,7 +186,7 @@ const giveWay = async (
   const reason = `Superseded by ${newer} ${by.id}.`
   const outcome = await cancelInTransaction(tx, older.jobId, { by: by.ask.by, reason })
   if (outcome.outcome === 'requested') {
-    // The newer waits for its undoing: that must not stand behind what matters less.
+    // The successor waits for this undo, so the undo gets the priority of the successor.
     await hurryJob(tx, older.jobId, priorityOf(by.ask))
     by.canceled.push(outcome)
   } else await settleOperations(tx, [older.id])

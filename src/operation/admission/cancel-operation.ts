@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { insertAuditEvent } from '../../../db/queries/events/insert-audit-event.ts'
 import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { stopComingBack } from '../../../db/queries/operations/after-end.ts'
+import { stopResumptions } from '../../../db/queries/operations/operation-followups.ts'
 import { findOperation } from '../../../db/queries/operations/operation-rows.ts'
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { hasEnded } from '../../domain/operation/kinds/state.ts'
@@ -11,11 +11,11 @@ import { endOperation, leaveOperation } from './end-operation.ts'
 
 export interface CanceledOperation {
   readonly operation: OperationRow
-  /** To be told to workers after the commit. */
+  /** The cancelled job, to be announced to workers after the commit. */
   readonly canceled: CancelOutcome | undefined
 }
 
-/** A person gives it up: it ends now, and what it has begun is called off. Until its return only. */
+/** A person cancels an operation: it ends now, and its job is cancelled. Refused once it is past its return. */
 export const cancelOperation = async (
   tx: Tx,
   { id, by }: { readonly id: string; readonly by: string },
@@ -25,7 +25,7 @@ export const cancelOperation = async (
   await lockMachine(tx, seen.machineId)
   const now = await findOperation(tx, id)
   if (!now) throw notThere(id)
-  if (now.comeBackAt !== null) return { operation: await dropWish(tx, now, by), canceled: undefined }
+  if (now.comeBackAt !== null) return { operation: await dropResumption(tx, now, by), canceled: undefined }
   if (hasEnded(now.state)) throw tooLate(now, `It is ${now.state} already.`)
   if (now.pastReturn) throw pastReturn(now)
   const move = {
@@ -45,9 +45,9 @@ export const cancelOperation = async (
   return { operation: ended, canceled: outcome }
 }
 
-/** It has ended, and an evacuation would have it back: a person who cancels it has the machine stay. */
-const dropWish = async (tx: Tx, ended: OperationRow, by: string): Promise<OperationRow> => {
-  await stopComingBack(tx, ended.machineId)
+/** Cancels the resumption of an evacuation whose operation has ended: the machine stays on its host. */
+const dropResumption = async (tx: Tx, ended: OperationRow, by: string): Promise<OperationRow> => {
+  await stopResumptions(tx, ended.machineId)
   await insertAuditEvent(tx, {
     type: 'operation.stays-down',
     subject: { type: 'operation', id: ended.id },

@@ -11,10 +11,10 @@ import type { OperationRow } from '../../../db/schema/operation.ts'
 import { whyNotPromoted } from '../../domain/operation/admission/admit.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
-import { moveToEnd } from './after-end.ts'
+import { moveToEnd } from './operation-followups.ts'
 import { sendOperation } from './send-operation.ts'
 
-/** Ends an operation of which nothing is under way any more, and lets the next one have its turn. The machine is locked. */
+/** Ends an operation of which nothing runs any more, and promotes the next one. The machine is locked. */
 export const endOperation = async (
   tx: Tx,
   machineId: string,
@@ -25,15 +25,16 @@ export const endOperation = async (
   return ended
 }
 
-/** What ended before its effects had stopped: they have now. The machine is locked. */
+/** Settles operations that ended earlier and whose effects have stopped since, then promotes the next one. The machine is locked. */
 export const settleAndPromote = async (tx: Tx, machineId: string, ids: readonly string[]): Promise<void> => {
   await settleOperations(tx, ids)
   await promoteNext(tx, machineId)
 }
 
 /**
- * The first of the queue, once nobody is at the machine; for what still lets go of it its job waits. What is open at the
- * machine is looked up, unless the caller has just seen it under the machine's lock. False: nothing was changed.
+ * Promotes the first queued operation once no other is pending or running at the machine. Its job then waits for
+ * operations that are still active. A caller that has just read the open operations under the machine's lock hands them
+ * in. Returns false when nothing changed.
  */
 export const promoteNext = async (
   tx: Tx,
@@ -76,7 +77,7 @@ const promote = async (tx: Tx, next: OpenOperation): Promise<void> => {
   if (promoted) await sendOperation(tx, promoted)
 }
 
-/** Ends an operation whose job is still letting go: the next one waits for that. */
+/** Ends an operation whose job is still active: the next operation waits for that job. */
 export const leaveOperation = (
   tx: Tx,
   move: Omit<OperationMove, 'settled'>,

@@ -12,13 +12,13 @@ import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import type { OperationAsk } from './ask-operation.ts'
 
-/** What `detail` of a refusal holds, for who answers it, counts it or writes it down. */
+/** The `detail` of a refusal: the API answer, the metrics and the event are made from it. */
 export interface RefusalDetail extends Record<string, unknown> {
   readonly machine_id: string
   readonly machine: string
   readonly kind: OperationKind
   readonly force: boolean
-  /** The operation or the entry that is in the way. */
+  /** The operation or the entry that blocks the request. */
   readonly blocker: string | null
 }
 
@@ -75,7 +75,7 @@ export const refused = ({ machine, ask, refusal, open, facts }: Refused): Drover
   })
 }
 
-/** What somebody has to know who is refused because of it. */
+/** The phase of the machine, in the words of a refusal. */
 const phaseWords: Readonly<Record<MachinePhase, string>> = {
   pending: 'about to start, and could not begin to',
   starting: 'starting',

@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { type AskedOperation, askOperation, type OperationAsk } from './ask-operation.ts'
 
-/** Carries what was found out of a part of a transaction that is taken back. */
+/** Carries the admission out of the savepoint that is rolled back. */
 class TakenBack extends Error {
   readonly asked: AskedOperation
 
@@ -11,7 +11,7 @@ class TakenBack extends Error {
   }
 }
 
-/** What would become of it: all of the admission is done, looked at, and taken back. Throws what the admission throws. */
+/** A dry run: does the whole admission in a savepoint and rolls it back. Throws what the admission throws. */
 export const rehearseOperation = async (tx: Tx, ask: OperationAsk): Promise<AskedOperation> => {
   try {
     await tx.savepoint(async (part) => {

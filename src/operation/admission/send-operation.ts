@@ -4,18 +4,18 @@ import { setOperationJob } from '../../../db/queries/operations/operation-rows.t
 import type { OperationRow } from '../../../db/schema/operation.ts'
 import { enqueue } from '../../ledger/jobs/enqueue.ts'
 
-/** What people wait for goes before what a programme began. */
+/** Operations that people wait for go before operations that a program started. */
 const priorities: Readonly<Record<string, number>> = { person: 20, policy: 0, evacuation: 10 }
-/** Who pulls a plug by hand is in a hurry: it does not stand behind what was asked of a thousand others. */
+/** A forced stop by a person is urgent: it goes before a bulk request for a thousand machines. */
 const plugPriority = 30
 
-/** Within the lane of its target. */
+/** The priority within the lane of its target. */
 export const priorityOf = ({ cause, kind, force }: Pick<OperationRow, 'cause' | 'kind' | 'force'>): number =>
   cause === 'person' && kind === 'stop' && force ? plugPriority : (priorities[cause] ?? 0)
 
 /**
- * Gives an operation whose turn has come its job. Its lane is its target: what hangs hangs on that, and no lane takes
- * all the slots there are. Within it the priority alone decides.
+ * Enqueues the job of an operation whose turn has come. The lane is the target, because a target that hangs blocks only
+ * its own operations, and no lane may use all slots. Within the lane the priority alone decides.
  */
 export const sendOperation = async (tx: Tx, made: OperationRow): Promise<OperationRow> => {
   const target = await findTargetName(tx, made.machineId)

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { insertClonedMachine } from '../../../db/queries/machines/insert-cloned-machine.ts'
-import { operationCloneKind } from '../../domain/operation/admission/beside-machine.ts'
+import { operationCloneKind } from '../../domain/operation/admission/non-blocking-effects.ts'
 import { readParams } from '../../domain/operation/kinds/params.ts'
 import type { OperationReason } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
@@ -15,10 +15,10 @@ import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { callOf } from '../perform/look-at-machine.ts'
 import { underMachineLock } from '../perform/machine-lock.ts'
-import { undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork } from '../perform/platform-work.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { undoerOf } from '../perform/undo-task.ts'
 
 /** The tag that tells which operation made a machine. */
 const operationTag = 'drover.operation'
@@ -59,7 +59,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   return { type: 'done', result: await adopt(performance, work.result, owner), machine: {} }
 }
 
-export const cloneMachine = patient(['clone', 'ownership-tags'], perform)
+export const cloneMachine = retryUntilDeadline(['clone', 'ownership-tags'], perform)
 
 /** Where the machine itself is; a platform may have several places and no idea which one is meant. */
 const folderOf = async ({ machine, platform }: Performance, call: Call): Promise<string> => {

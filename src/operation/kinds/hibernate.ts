@@ -4,10 +4,10 @@ import { resultOfTask } from '../../ledger/ended-task.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { notForPhase, requirePower } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork, hasBegunWork } from '../perform/platform-work.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 import { coldRemedy, isWhole, requireWhole } from './saved-state.ts'
 
 /** Effects of this kind are saves of a machine's memory, after which it is off. */
@@ -57,14 +57,14 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   }
 }
 
-export const hibernateMachine = patient(['hibernate', 'power'], perform)
+export const hibernateMachine = retryUntilDeadline(['hibernate', 'power'], perform)
 
 /**
  * It cannot be taken back. When its job ends before it, it is waited for all the same, and the machine is known to be
  * hibernated: otherwise it would be started cold next, and its memory lost.
  */
 export const endOperationSave = undoerOf(
-  ownWork,
+  undoTaskShape,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
     const hibernate = portOf(platform, 'hibernate')
     const own = await resultOfTask(hibernate, call, { effect, machine: undo.ref, verb: 'save' })

@@ -2,7 +2,7 @@ import type { Queryable, Tx } from '../../../db/client.ts'
 import { listMovesUnderWay, lockMovesOf } from '../../../db/queries/operations/list-moves-under-way.ts'
 import { listSiteThings } from '../../../db/queries/sites/list-site-things.ts'
 import { setJobTokens } from '../../../db/queries/tokens/set-job-tokens.ts'
-import { standInLine } from '../../../db/queries/tokens/stand-in-line.ts'
+import { noteSlotWait } from '../../../db/queries/tokens/slot-wait.ts'
 import { readAdmissionLimits } from '../../../db/queries/tokens/tokens.ts'
 import { thingOf, tokenLimit } from '../../domain/job/token.ts'
 import { readParams } from '../../domain/operation/kinds/params.ts'
@@ -120,7 +120,7 @@ const lineUp = async (
   { jobId, operationId }: { readonly jobId: string; readonly operationId: string },
 ): Promise<void> => {
   await releaseAndAdmit(tx, [jobId])
-  await standInLine(tx, operationId, true)
+  await noteSlotWait(tx, operationId, true)
 }
 
 const choose = async (
@@ -235,7 +235,7 @@ export const leaveLine = async (performance: Performance): Promise<void> => {
   const { ctx, operation } = performance
   await underMachineLock(performance, async (tx) => {
     await setJobTokens(tx, ctx.job.id, [])
-    await standInLine(tx, operation.id, false)
+    await noteSlotWait(tx, operation.id, false)
   })
 }
 

@@ -1,7 +1,7 @@
 import { resultOfTask } from '../../ledger/ended-task.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
+import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 
 /** Effects of this kind are live moves. */
 export const operationMoveKind = 'operation-move'
@@ -11,7 +11,7 @@ export const operationMoveKind = 'operation-move'
  * goes on for longer is looked at again later; until then nothing newer acts at the machine.
  */
 export const undoOperationMove = undoerOf(
-  ownWork,
+  undoTaskShape,
   async ({ effect, undo, platform, call, confirm, fenced }) => {
     const moves = portOf(platform, 'liveMove')
     const trace = {

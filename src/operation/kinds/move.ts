@@ -6,8 +6,8 @@ import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { callOf, notForPhase, requirePower } from '../perform/look-at-machine.ts'
-import { note, outlast, patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
+import { note, outlast, retryUntilDeadline } from '../perform/retry-until-deadline.ts'
 import { dropSlots, leaveLine, namedHost, seeHosts, takeHost } from './move-host.ts'
 import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
 import { operationMoveKind } from './move-undo.ts'
@@ -250,14 +250,14 @@ const nameOther = async (performance: Performance, thrown: unknown): Promise<Per
 
 const otherMs = 2_000
 
-const patiently = patient(['live-move', 'power'], (performance) =>
+const retrying = retryUntilDeadline(['live-move', 'power'], (performance) =>
   performMove(performance).catch((error: unknown) => nameOther(performance, error)),
 )
 
 /** From a host to another, while the machine runs. */
 export const moveMachine: Performer = {
   prepare: async (performance) => {
-    await patiently.prepare?.(performance)
+    await retrying.prepare?.(performance)
     const prepared = await prepareMove(performance)
       .catch((error: unknown) => nameOther(performance, error))
       .catch((error: unknown) => outlast(performance, error))
@@ -269,5 +269,5 @@ export const moveMachine: Performer = {
     }
     return prepared
   },
-  perform: patiently.perform,
+  perform: retrying.perform,
 }

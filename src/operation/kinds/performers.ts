@@ -1,4 +1,7 @@
-import { operationCloneKind, savedStateDropKind } from '../../domain/operation/admission/beside-machine.ts'
+import {
+  operationCloneKind,
+  savedStateDropKind,
+} from '../../domain/operation/admission/non-blocking-effects.ts'
 import type { OperationKind } from '../../domain/operation/kinds/kinds.ts'
 import type { Undoer } from '../../ledger/job.ts'
 import type { Performer } from '../perform/performer.ts'

@@ -9,9 +9,9 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { lookAtPower, machineGone, notForPhase } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { mostFailures, patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
+import { mostFailures, retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 import { letOutlivedGo } from './saved-state.ts'
 
 /** Effects of this kind are calls that change a machine's power on behalf of an operation. */
@@ -103,7 +103,7 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
 }
 
 /** Once a machine has been started cold, what was saved of it before fits its disks no more. */
-const undoSchema = ownWork.extend({
+const undoSchema = undoTaskShape.extend({
   step: z.enum(['start', 'shutdown', 'stop', 'reset']).optional(),
   saved: z.string().nullish(),
 })
@@ -125,12 +125,12 @@ export const awaitOperationPower = undoerOf(
 )
 
 const needs = ['power'] as const
-export const startMachine: Performer = patient(
+export const startMachine: Performer = retryUntilDeadline(
   needs,
   performPower(() => 'start'),
 )
-export const stopMachine: Performer = patient(needs, stop)
-export const restartMachine: Performer = patient(
+export const stopMachine: Performer = retryUntilDeadline(needs, stop)
+export const restartMachine: Performer = retryUntilDeadline(
   needs,
   performPower(() => 'restart'),
 )

@@ -6,10 +6,10 @@ import { resultOfTask } from '../../ledger/ended-task.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { callOf, machineGone, notForPhase, requirePower } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork } from '../perform/platform-work.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 import { powerPart } from './power.ts'
 import { startAgain } from './start-again.ts'
 
@@ -49,11 +49,11 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
     span: [0, 80],
   })
   if (work.type === 'wait') return work
-  return comeBack(performance, plan)
+  return restorePower(performance, plan)
 }
 
 /** As it was before: what ran runs again, with what it was brought back to. */
-const comeBack = async (performance: Performance, plan: Plan): Promise<PerformWait | PerformDone> => {
+const restorePower = async (performance: Performance, plan: Plan): Promise<PerformWait | PerformDone> => {
   // What came of it is known from here on, also when the start has to wait.
   await requirePower(performance)
   const outcome = await powerPart(performance, {
@@ -118,9 +118,9 @@ const notOne = (machine: string, asked: string, some: readonly SnapshotRef[]): D
   })
 }
 
-export const restoreMachine = patient(['snapshots', 'power'], perform)
+export const restoreMachine = retryUntilDeadline(['snapshots', 'power'], perform)
 
-const undoSchema = ownWork.extend({ was: z.enum(['on', 'off']).default('off') })
+const undoSchema = undoTaskShape.extend({ was: z.enum(['on', 'off']).default('off') })
 
 /**
  * It cannot be taken back: it is waited for until it has ended. A machine that it has switched off, and that ran before,

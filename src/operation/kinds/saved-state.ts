@@ -1,8 +1,8 @@
 import { z } from 'zod'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects/effects.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { clearStaleStates } from '../../../db/queries/machines/clear-stale-states.ts'
 import { lockMachine, noteMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { savedStateDropKind } from '../../domain/operation/admission/beside-machine.ts'
+import { savedStateDropKind } from '../../domain/operation/admission/non-blocking-effects.ts'
 import type { OperationReason } from '../../domain/operation/kinds/reasons.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import type { Fenced } from '../../ledger/effects.ts'
@@ -14,10 +14,10 @@ import type { Found } from '../../platforms/ports/task.ts'
 import { storableJson } from '../../storable.ts'
 import { callOf } from '../perform/look-at-machine.ts'
 import { underMachineLock } from '../perform/machine-lock.ts'
-import { type AtPlatform, ownWork, undoerOf } from '../perform/own-work.ts'
 import type { Performance } from '../perform/performer.ts'
+import { type AtPlatform, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 
-const undoSchema = ownWork.extend({ state: z.string() })
+const undoSchema = undoTaskShape.extend({ state: z.string() })
 
 const digestForm = /^sha256:[0-9a-f]{64}$/
 
@@ -104,7 +104,7 @@ export const letOutlivedGo = (
 ): Promise<void> =>
   fenced(async (tx) => {
     if (await lockMachine(tx, machineId))
-      await letStaleStatesGo(tx, { machineId, outlived: state }, effect.jobId)
+      await clearStaleStates(tx, { machineId, outlived: state }, effect.jobId)
   })
 
 /** The machine's row points to it no longer, if it did. */

@@ -8,15 +8,15 @@ import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { callOf, machineGone } from '../perform/look-at-machine.ts'
-import { ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork } from '../perform/platform-work.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 
 /** Effects of this kind are snapshots that an operation makes. */
 export const operationSnapshotKind = 'operation-snapshot'
 
-const undoSchema = ownWork.extend({ snapshot: z.string() })
+const undoSchema = undoTaskShape.extend({ snapshot: z.string() })
 
 /** A person's name for it, or one that tells when it was asked for. */
 const nameOf = ({ params, createdAt }: OperationRow): string =>
@@ -50,7 +50,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   return { type: 'done', result: { snapshot: made.ref, name: made.name }, machine: {} }
 }
 
-export const snapshotMachine = patient(['snapshots'], perform)
+export const snapshotMachine = retryUntilDeadline(['snapshots'], perform)
 
 /** Removes the snapshot that this operation has made: by the ref that its own task told, never by its name alone. */
 export const undoOperationSnapshot = undoerOf(

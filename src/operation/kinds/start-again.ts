@@ -1,13 +1,13 @@
 import type { Db } from '../../../db/client.ts'
 import { findSourceEntry } from '../../../db/queries/entries/find-source-entry.ts'
 import { findMachine } from '../../../db/queries/machines/machine-rows.ts'
-import { hasNewerPowerWish } from '../../../db/queries/operations/newer-power-wish.ts'
+import { hasLaterPowerRequest } from '../../../db/queries/operations/later-power-request.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { requireMayStart, startOfMachine } from '../../inventory/power/start-guard.ts'
 import { again } from '../../platforms/ports/again.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import type { Undoing } from '../perform/own-work.ts'
+import type { Undoing } from '../perform/undo-task.ts'
 
 interface OfMachine {
   readonly ref: string
@@ -41,6 +41,6 @@ const isWantedOn = async (
   { machine, jobId }: { readonly machine: MachineRow; readonly jobId: string },
 ): Promise<boolean> => {
   if (machine.goneAt !== null || machine.runPolicy === 'always-off') return false
-  if (await hasNewerPowerWish(db, { machineId: machine.id, jobId })) return false
+  if (await hasLaterPowerRequest(db, { machineId: machine.id, jobId })) return false
   return (await db.begin((tx) => findSourceEntry(tx, machine))) === null
 }

@@ -4,17 +4,17 @@ import { resultOfTask } from '../../ledger/ended-task.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { notForPhase, requirePower } from '../perform/look-at-machine.ts'
-import { noteAsItIs, ownWork, undoerOf } from '../perform/own-work.ts'
-import { patient } from '../perform/patient.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { doWork, hasEndedWork } from '../perform/platform-work.ts'
+import { retryUntilDeadline } from '../perform/retry-until-deadline.ts'
+import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 import { powerPart } from './power.ts'
 import { letOutlivedGo, letSavedGo, requireWhole } from './saved-state.ts'
 
 /** Effects of this kind are machines that an operation wakes from their saved memory. */
 export const operationWakeKind = 'operation-wake'
 
-const undoSchema = ownWork.extend({ state: z.string() })
+const undoSchema = undoTaskShape.extend({ state: z.string() })
 
 const part = 'wake'
 const lookMs = 1_000
@@ -42,7 +42,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   }
 }
 
-export const wakeMachine = patient(['hibernate', 'power'], perform)
+export const wakeMachine = retryUntilDeadline(['hibernate', 'power'], perform)
 
 type Woken = PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }
 

@@ -12,13 +12,13 @@ import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 import { whyNotStarted } from '../../domain/operation/admission/admit.ts'
-import type { OlderWait } from '../../domain/operation/kinds/older.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { hasEnded } from '../../domain/operation/kinds/state.ts'
+import type { StillActiveWait } from '../../domain/operation/kinds/still-active.ts'
 import { DroverError } from '../../errors.ts'
 import { requireTrusted } from '../../inventory/connection/connectivity.ts'
 import { actorOf, type JobContext } from '../../ledger/job.ts'
-import { awaitOlder, letGoSignal } from './await-older.ts'
+import { awaitStillActive, settledSignal } from './await-still-active.ts'
 import type { MachineContext } from './machine-lock.ts'
 
 export interface Entered {
@@ -28,24 +28,24 @@ export interface Entered {
   readonly target: SiteRow
 }
 
-/** Ended ones of the machine have not let go of it yet. */
-export interface LettingGo {
-  readonly older: OlderWait
+/** Ended operations are still active at the machine. */
+export interface AwaitsStillActive {
+  readonly older: StillActiveWait
   readonly signal: string
 }
 
 /**
  * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
  */
-export const enterOperation = (ctx: JobContext, operationId: string): Promise<Entered | LettingGo> =>
-  ctx.lateFencedTransaction(async (tx): Promise<Entered | LettingGo> => {
+export const enterOperation = (ctx: JobContext, operationId: string): Promise<Entered | AwaitsStillActive> =>
+  ctx.lateFencedTransaction(async (tx): Promise<Entered | AwaitsStillActive> => {
     const asked = await findOperation(tx, operationId)
     // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
     const machine = asked && (await lockMachine(tx, asked.machineId))
     const mine = await lockOperationOfJob(tx, { operationId, jobId: ctx.job.id })
     if (!mine || !machine) throw movedOn(operationId)
-    const older = await awaitOlder(tx, { operationId, machine, actor: actorOf(ctx) })
-    if (older) return { older, signal: letGoSignal(machine.id) }
+    const older = await awaitStillActive(tx, { operationId, machine, actor: actorOf(ctx) })
+    if (older) return { older, signal: settledSignal(machine.id) }
     const over = (await findOpenOperations(tx, machine.id)).filter(({ state }) => hasEnded(state))
     if (over.length > 0)
       await settleOperations(

@@ -1,5 +1,5 @@
 import type { Tx } from '../../../db/client.ts'
-import { letStaleStatesGo } from '../../../db/queries/machines/let-stale-states-go.ts'
+import { clearStaleStates } from '../../../db/queries/machines/clear-stale-states.ts'
 import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 
@@ -14,5 +14,5 @@ export const noteSeen = async (
 ): Promise<void> => {
   await noteMachine(tx, of.machineId, seen)
   if (seen.power === 'on' && seen.savedState === undefined)
-    await letStaleStatesGo(tx, { machineId: of.machineId }, of.jobId)
+    await clearStaleStates(tx, { machineId: of.machineId }, of.jobId)
 }

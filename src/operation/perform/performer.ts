@@ -19,7 +19,7 @@ export interface Performance {
 
 /**
  * Look again after this long, or earlier when the signal comes. The reason tells whether the deadline runs meanwhile:
- * in-line.ts.
+ * slot-wait.ts.
  */
 export interface PerformWait extends Wait {
   readonly reason: OperationReason

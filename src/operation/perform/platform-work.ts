@@ -1,7 +1,7 @@
 import { DroverError } from '../../errors.ts'
 import { type PlatformTask, readTask, runTask } from '../../ledger/platform-task.ts'
-import { mostFailures, note } from './patient.ts'
 import type { Performance, PerformWait } from './performer.ts'
+import { mostFailures, note } from './retry-until-deadline.ts'
 
 /** A task of a platform as a part of an operation. */
 export interface PlatformWork extends Pick<PlatformTask, 'part' | 'tasks' | 'begin' | 'made' | 'repeat'> {

@@ -1,6 +1,6 @@
 import type { Db } from '../../../db/client.ts'
 import { readSettingRows } from '../../../db/queries/fleet/settings.ts'
-import { endWishRows, findDoubtfulWishes } from '../../../db/queries/operations/end-wishes.ts'
+import { endResumptionRows, findDoubtfulResumptions } from '../../../db/queries/operations/end-resumptions.ts'
 import {
   type PruneCursor,
   pruneGoneMachines,
@@ -9,8 +9,8 @@ import {
   pruneStart,
 } from '../../../db/queries/operations/prune-operations.ts'
 import type { Clock } from '../../clock.ts'
-import { wishBounds } from '../../domain/operation/admission/after-end.ts'
-import { whyWishEnds } from '../../domain/operation/admission/wish-end.ts'
+import { resumptionBounds } from '../../domain/operation/admission/operation-followups.ts'
+import { whyResumptionEnds } from '../../domain/operation/admission/resumption-end.ts'
 import { settingValue } from '../../domain/settings.ts'
 import type { Logger } from '../../process/log.ts'
 import { Loop } from '../../process/service.ts'
@@ -20,7 +20,7 @@ export interface PrunedRound {
   readonly machines: number
   readonly refusals: number
   /** Wishes of evacuations that have come to their end. */
-  readonly wishes: number
+  readonly resumptions: number
   /** Where this pass goes on; null: it is over. */
   readonly next: PruneCursor | null
 }
@@ -53,7 +53,7 @@ export const pruneOperationsOnce = async (
   { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
 ): Promise<PrunedRound> => {
   const stored = new Map((await readSettingRows(db)).map((row) => [row.name, row.value]))
-  const wishes = await endWishes(db, limit)
+  const resumptions = await endResumptions(db, limit)
   const { operations, next } = await pruneOperations(db, {
     days: settingValue(stored, 'retention-operations-days'),
     keep: settingValue(stored, 'operations-kept-per-machine'),
@@ -62,16 +62,16 @@ export const pruneOperationsOnce = async (
   })
   const refusals = await pruneRefusals(db, { hours: refusalHours, limit })
   const machines = await pruneGoneMachines(db, { days: settingValue(stored, 'retention-events-days'), limit })
-  return { operations, machines, refusals, wishes, next }
+  return { operations, machines, refusals, resumptions, next }
 }
 
 /** Ends wishes of evacuations that nothing is left of, and tells of each; gives how many. */
-const endWishes = async (db: Db, limit: number): Promise<number> =>
+const endResumptions = async (db: Db, limit: number): Promise<number> =>
   (await db.begin(async (tx) => {
-    const over = (await findDoubtfulWishes(tx, wishBounds, limit)).flatMap(({ id, ...facts }) => {
-      const why = whyWishEnds(facts)
+    const over = (await findDoubtfulResumptions(tx, resumptionBounds, limit)).flatMap(({ id, ...facts }) => {
+      const why = whyResumptionEnds(facts)
       return why === undefined ? [] : [{ id, reason: `It does not come back. ${why}` }]
     })
-    if (over.length > 0) await endWishRows(tx, over, 'conductor')
+    if (over.length > 0) await endResumptionRows(tx, over, 'conductor')
     return over.length
   })) as number

@@ -11,8 +11,8 @@ import {
   runningGraceSeconds,
   type TickStep,
 } from '../../domain/operation/admission/decide-tick.ts'
-import { keepsOn } from '../../domain/operation/kinds/older.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
+import { isStillActive } from '../../domain/operation/kinds/still-active.ts'
 import type { RecordedError } from '../../errors.ts'
 import { type CancelOutcome, cancelInTransaction, nudgeCancel } from '../../ledger/jobs/cancel.ts'
 import { nudge } from '../../ledger/jobs/nudge.ts'
@@ -20,9 +20,14 @@ import { sendSignal } from '../../ledger/jobs/signals.ts'
 import type { Logger } from '../../process/log.ts'
 import { Loop } from '../../process/service.ts'
 import { endOperation, leaveOperation, promoteNext, settleAndPromote } from '../admission/end-operation.ts'
-import { awaitOlder, clearHealed, letGoSignal, olderBoundSeconds } from '../perform/await-older.ts'
-import { bringBack } from './come-back.ts'
+import {
+  awaitStillActive,
+  clearHealed,
+  settledSignal,
+  stillActiveBoundSeconds,
+} from '../perform/await-still-active.ts'
 import { keepRunPolicies } from './keep-run-policies.ts'
+import { resumeEvacuations } from './resume-evacuation.ts'
 
 export interface OperationTicksOptions {
   readonly db: Db
@@ -32,7 +37,7 @@ export interface OperationTicksOptions {
 
 const roundMost = 200
 const actor = 'conductor'
-const olderReasons: readonly string[] = ['awaiting-older', 'older-keeps-on'] satisfies OperationReason[]
+const stillActiveReasons: readonly string[] = ['awaiting-older', 'older-keeps-on'] satisfies OperationReason[]
 
 /** Ends what its job has left, settles what has let go, gives the next one its turn, and lets nothing wait for ever. */
 export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop =>
@@ -48,7 +53,7 @@ export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop 
 export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
   const machines = await findMachinesToLookAt(db, {
     limit: roundMost,
-    olderKeepsOnSeconds: await olderBoundSeconds(db),
+    stillActiveSeconds: await stillActiveBoundSeconds(db),
     overdueSeconds: overdueGraceSeconds,
     runningOverdueSeconds: runningGraceSeconds,
   })
@@ -63,7 +68,7 @@ export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
   }
   if (machines.length > 0) nudge(db)
   const parts = [
-    () => bringBack(db, log),
+    () => resumeEvacuations(db, log),
     () => keepRunPolicies(db, log),
     () => clearHealed({ db, log }, { limit: roundMost, actor }),
   ]
@@ -88,7 +93,7 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
   // Whoever has it changes it: it is looked at in the next round, and the others in this one.
   if (machine === 'busy') return canceled
   const open = await findOpenOperations(tx, machineId)
-  const awaitsOlder = open.some(keepsOn)
+  const awaitsStillActive = open.some(isStillActive)
   let isAsSeen = true
   for (const operation of open) {
     const step = decideTick({
@@ -97,10 +102,10 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
       jobId: operation.jobId,
       expired: operation.expired,
       started: operation.acted,
-      inLine: operation.inLineSince !== null,
+      waitsForSlot: operation.inLineSince !== null,
       overdueSeconds: operation.overdueSeconds,
       reason: operation.reason,
-      awaitsOlder,
+      awaitsStillActive,
     })
     if (step.do === 'rest') continue
     isAsSeen = false
@@ -118,8 +123,9 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
 const wakeOrTell = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]): Promise<void> => {
   const waits = open.find(({ state }) => state === 'pending')
   if (!waits) return
-  const still = await awaitOlder(tx, { operationId: waits.id, machine, actor })
-  if (!still && olderReasons.includes(waits.reason)) await sendSignal(tx, letGoSignal(machine.id), actor)
+  const still = await awaitStillActive(tx, { operationId: waits.id, machine, actor })
+  if (!still && stillActiveReasons.includes(waits.reason))
+    await sendSignal(tx, settledSignal(machine.id), actor)
 }
 
 const carryOut = async (

@@ -1,5 +1,5 @@
 import { Transform, type TransformCallback } from 'node:stream'
-import { answerInvalid, type Journey, timedOutWaiting } from './http-failure.ts'
+import { answerInvalid, type RequestContext, timedOutWaiting } from './http-failure.ts'
 
 export interface BodyLimits {
   readonly maxBytes: number
@@ -10,16 +10,16 @@ export interface BodyLimits {
 
 /** The body of an answer on its way to us: never more than allowed, never slower than allowed. */
 export class GuardedBody extends Transform {
-  readonly #journey: Journey
+  readonly #requestContext: RequestContext
   readonly #limits: BodyLimits
   readonly #timer: NodeJS.Timeout
   #total = 0
   #recent = 0
   #windowFrom = performance.now()
 
-  constructor(journey: Journey, limits: BodyLimits) {
+  constructor(requestContext: RequestContext, limits: BodyLimits) {
     super()
-    this.#journey = journey
+    this.#requestContext = requestContext
     this.#limits = limits
     this.#timer = setInterval(() => this.#look(), Math.max(5, limits.stallMs / 4))
   }
@@ -27,7 +27,7 @@ export class GuardedBody extends Transform {
   override _transform(chunk: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#total += chunk.length
     this.#recent += chunk.length
-    if (this.#total > this.#limits.maxBytes) done(tooLarge(this.#journey, this.#limits.maxBytes))
+    if (this.#total > this.#limits.maxBytes) done(tooLarge(this.#requestContext, this.#limits.maxBytes))
     else done(null, chunk)
   }
 
@@ -42,7 +42,7 @@ export class GuardedBody extends Transform {
     if (this.writableEnded || this.readableLength > 0 || this.writableLength > 0) this.#beginWindow()
     else if (performance.now() - this.#windowFrom >= stallMs) {
       if (this.#recent < stallBytes)
-        this.destroy(timedOutWaiting(this.#journey, `sent fewer than ${stallBytes} bytes`, stallMs))
+        this.destroy(timedOutWaiting(this.#requestContext, `sent fewer than ${stallBytes} bytes`, stallMs))
       this.#beginWindow()
     }
   }
@@ -53,5 +53,5 @@ export class GuardedBody extends Transform {
   }
 }
 
-export const tooLarge = (journey: Journey, maxBytes: number): Error =>
-  answerInvalid(journey, `it is larger than ${maxBytes} bytes`)
+export const tooLarge = (requestContext: RequestContext, maxBytes: number): Error =>
+  answerInvalid(requestContext, `it is larger than ${maxBytes} bytes`)

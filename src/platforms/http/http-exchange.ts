@@ -1,6 +1,12 @@
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from 'node:http'
 import { pipeline, type Readable, Transform } from 'node:stream'
-import { answerInvalid, asHttpFailure, type Journey, redirects, timedOutWaiting } from './http-failure.ts'
+import {
+  answerInvalid,
+  asHttpFailure,
+  type RequestContext,
+  redirects,
+  timedOutWaiting,
+} from './http-failure.ts'
 import type { PlatformEndpoint } from './platform-endpoint.ts'
 import type { VerifiedAgent } from './verified-agent.ts'
 
@@ -35,21 +41,21 @@ export interface ExchangeOptions {
   readonly signal: AbortSignal
   /** Has fired once the client is closed: nothing is begun any more. */
   readonly closing: AbortSignal
-  readonly journey: Journey
+  readonly requestContext: RequestContext
   readonly answerMs: number
   readonly stallMs: number
 }
 
 /** Sends one request and resolves with the head of its answer, the body still to come. Its errors are typed. */
 export const exchange = async (options: ExchangeOptions): Promise<IncomingMessage> => {
-  const { request, journey } = options
+  const { request, requestContext } = options
   try {
-    return checkHead(await sendAndHear(options), request, journey)
+    return checkHead(await sendAndHear(options), request, requestContext)
   } catch (thrown) {
     if (!(thrown instanceof StaleConnection)) throw thrown
-    if (!mayRepeat(request) || options.closing.aborted) throw asHttpFailure(thrown.cause, journey)
-    journey.sent = false
-    return checkHead(await sendAndHear(options), request, journey)
+    if (!mayRepeat(request) || options.closing.aborted) throw asHttpFailure(thrown.cause, requestContext)
+    requestContext.sent = false
+    return checkHead(await sendAndHear(options), request, requestContext)
   }
 }
 
@@ -62,7 +68,7 @@ const mayRepeat = ({ method, body, repeatable }: HttpRequest): boolean =>
 
 const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
   new Promise((resolve, reject) => {
-    const { request, journey, signal } = options
+    const { request, requestContext, signal } = options
     signal.throwIfAborted()
     const outgoing = open(options)
     const timer = watchProgress(outgoing, options)
@@ -72,21 +78,23 @@ const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
       reject(error)
       outgoing.destroy()
     }
-    const onAbort = () => giveUp(asHttpFailure(signal.reason, journey))
+    const onAbort = () => giveUp(asHttpFailure(signal.reason, requestContext))
     const settle = () => {
       clearInterval(timer)
       signal.removeEventListener('abort', onAbort)
     }
     signal.addEventListener('abort', onAbort, { once: true })
     outgoing.once('socket', (socket) => {
-      journey.sent = !socket.destroyed
+      requestContext.sent = !socket.destroyed
     })
     // It stays after the answer began: an upload that breaks off then is not worth a crash.
     outgoing.on('error', (error) => {
       settle()
       const stale = outgoing.reusedSocket && isReset(error) && !signal.aborted
       reject(
-        stale ? new StaleConnection('', { cause: error }) : asHttpFailure(signal.reason ?? error, journey),
+        stale
+          ? new StaleConnection('', { cause: error })
+          : asHttpFailure(signal.reason ?? error, requestContext),
       )
     })
     outgoing.once('response', (incoming) => {
@@ -98,7 +106,7 @@ const sendAndHear = (options: ExchangeOptions): Promise<IncomingMessage> =>
       resolve(incoming)
     })
     outgoing.once('upgrade', () =>
-      outgoing.destroy(answerInvalid(journey, 'it wants to change the protocol')),
+      outgoing.destroy(answerInvalid(requestContext, 'it wants to change the protocol')),
     )
     sendBody(outgoing, request, giveUp)
   })
@@ -157,7 +165,7 @@ const countedBody = (announced: number | undefined): Transform => {
 
 /** Ends an exchange whose platform neither takes what we send nor answers what it took. */
 const watchProgress = (outgoing: ClientRequest, options: ExchangeOptions): NodeJS.Timeout => {
-  const { journey, answerMs, stallMs } = options
+  const { requestContext, answerMs, stallMs } = options
   let taken = -1
   let since = performance.now()
   let heardAll = false
@@ -166,20 +174,24 @@ const watchProgress = (outgoing: ClientRequest, options: ExchangeOptions): NodeJ
     const hasHeard = outgoing.writableFinished
     // A source that gives us nothing to send is not the platform's fault.
     const waitsForSource = !outgoing.writableEnded && !outgoing.writableNeedDrain
-    if (written !== taken || hasHeard !== heardAll || (journey.sent && waitsForSource))
+    if (written !== taken || hasHeard !== heardAll || (requestContext.sent && waitsForSource))
       since = performance.now()
     taken = written
     heardAll = hasHeard
-    const patienceMs = hasHeard ? answerMs : stallMs
-    if (!journey.sent || performance.now() - since < patienceMs) return
+    const waitLimitMs = hasHeard ? answerMs : stallMs
+    if (!requestContext.sent || performance.now() - since < waitLimitMs) return
     const what = hasHeard ? 'did not begin its answer' : 'took nothing of what we send'
-    outgoing.destroy(timedOutWaiting(journey, what, patienceMs))
+    outgoing.destroy(timedOutWaiting(requestContext, what, waitLimitMs))
   }
   return setInterval(look, Math.max(5, Math.min(answerMs, stallMs) / 8))
 }
 
-const checkHead = (incoming: IncomingMessage, request: HttpRequest, journey: Journey): IncomingMessage => {
-  const problem = headProblem(incoming, request, journey)
+const checkHead = (
+  incoming: IncomingMessage,
+  request: HttpRequest,
+  requestContext: RequestContext,
+): IncomingMessage => {
+  const problem = headProblem(incoming, request, requestContext)
   if (!problem) return incoming
   incoming.on('error', () => {})
   incoming.destroy()
@@ -189,20 +201,20 @@ const checkHead = (incoming: IncomingMessage, request: HttpRequest, journey: Jou
 const headProblem = (
   incoming: IncomingMessage,
   request: HttpRequest,
-  journey: Journey,
+  requestContext: RequestContext,
 ): Error | undefined => {
   const { statusCode = 0, headers } = incoming
-  if ([301, 302, 303, 307, 308].includes(statusCode)) return redirects(journey, headers.location ?? '')
+  if ([301, 302, 303, 307, 308].includes(statusCode)) return redirects(requestContext, headers.location ?? '')
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== '')
-    return answerInvalid(journey, 'it is packed, though that was not asked for')
+    return answerInvalid(requestContext, 'it is packed, though that was not asked for')
   const isEmpty = statusCode === 204 || headers['content-length'] === '0' || request.method === 'HEAD'
   const accept = request.accept ?? []
   if (statusCode >= 300 || isEmpty || accept.length === 0) return undefined
   const type = mediaType(incoming)
   if (accept.includes(type)) return undefined
   return answerInvalid(
-    journey,
+    requestContext,
     `it is ${type === '' ? 'of no known type' : type}, not ${accept.join(' or ')}`,
   )
 }

@@ -1,7 +1,7 @@
 import { type Failure, PlatformError } from '../ports/platform-error.ts'
 
 /** How far one exchange came: whether its bytes may have reached the platform decides what a failure means. */
-export interface Journey {
+export interface RequestContext {
   readonly host: string
   readonly method: string
   /** Without the query, which may hold a secret. */
@@ -10,75 +10,80 @@ export interface Journey {
 }
 
 /** Nothing sent: nothing happened. Anything else without an answer: who knows. */
-export const failureOf = (journey: Journey): Failure => (journey.sent ? 'unknown' : 'refused')
+export const failureOf = (requestContext: RequestContext): Failure =>
+  requestContext.sent ? 'unknown' : 'refused'
 
 /** Any error of a socket, of TLS, of the parser or of the call's end, as the one that the caller is to see. */
-export const asHttpFailure = (thrown: unknown, journey: Journey): Error => {
-  if (thrown instanceof PlatformError) return timelyFailure(thrown, journey)
+export const asHttpFailure = (thrown: unknown, requestContext: RequestContext): Error => {
+  if (thrown instanceof PlatformError) return timelyFailure(thrown, requestContext)
   const code = (thrown as { code?: unknown } | undefined)?.code
   if (typeof code !== 'string') return thrown instanceof Error ? thrown : new Error(String(thrown))
-  if (code.startsWith('HPE_')) return answerInvalid(journey, `it is no HTTP (${code})`, thrown)
-  if (/^(EPROTO$|ERR_SSL_|ERR_TLS_|ERR_OSSL_)/.test(code)) return tlsProblem(journey, code, thrown)
-  if (isNetworkCode(code)) return unreachable(journey, code, thrown)
+  if (code.startsWith('HPE_')) return answerInvalid(requestContext, `it is no HTTP (${code})`, thrown)
+  if (/^(EPROTO$|ERR_SSL_|ERR_TLS_|ERR_OSSL_)/.test(code)) return tlsProblem(requestContext, code, thrown)
+  if (isNetworkCode(code)) return unreachable(requestContext, code, thrown)
   return thrown as Error
 }
 
 /** A deadline that passed before anything was sent is a clear no. */
-const timelyFailure = (error: PlatformError, journey: Journey): PlatformError =>
-  error.code === 'platform-timeout' && error.failure === 'unknown' && !journey.sent
+const timelyFailure = (error: PlatformError, requestContext: RequestContext): PlatformError =>
+  error.code === 'platform-timeout' && error.failure === 'unknown' && !requestContext.sent
     ? new PlatformError({
         code: 'platform-timeout',
         failure: 'refused',
-        message: `${journey.host} was not reached in time. ${error.message}`,
+        message: `${requestContext.host} was not reached in time. ${error.message}`,
         remedy: error.remedy,
-        detail: { ...error.detail, host: journey.host },
+        detail: { ...error.detail, host: requestContext.host },
       })
     : error
 
-export const timedOutWaiting = (journey: Journey, what: string, waitedMs: number): PlatformError =>
+export const timedOutWaiting = (
+  requestContext: RequestContext,
+  what: string,
+  waitedMs: number,
+): PlatformError =>
   new PlatformError({
     code: 'platform-timeout',
-    failure: failureOf(journey),
-    message: `${journey.host} ${what} within ${waitedMs} ms.`,
+    failure: failureOf(requestContext),
+    message: `${requestContext.host} ${what} within ${waitedMs} ms.`,
     remedy: 'It is tried again. When it stays so, look at the platform and at the network to it.',
-    detail: { ...place(journey), waited_ms: waitedMs },
+    detail: { ...place(requestContext), waited_ms: waitedMs },
   })
 
-export const answerInvalid = (journey: Journey, why: string, cause?: unknown): PlatformError =>
+export const answerInvalid = (requestContext: RequestContext, why: string, cause?: unknown): PlatformError =>
   new PlatformError(
     {
       code: 'platform-answer-invalid',
-      failure: failureOf(journey),
-      message: `The answer of ${journey.host} cannot be used: ${why}.`,
+      failure: failureOf(requestContext),
+      message: `The answer of ${requestContext.host} cannot be used: ${why}.`,
       remedy: 'Check that the address leads to the platform itself and not to a proxy or another service.',
-      detail: place(journey),
+      detail: place(requestContext),
     },
     { cause },
   )
 
-export const redirects = (journey: Journey, location: string): PlatformError => {
+export const redirects = (requestContext: RequestContext, location: string): PlatformError => {
   const to = URL.canParse(location, 'https://unknown')
-    ? new URL(location, `https://${journey.host}`)
+    ? new URL(location, `https://${requestContext.host}`)
     : undefined
   const target = to ? to.host : 'somewhere that is no URL'
   return new PlatformError({
     code: 'platform-redirects',
     failure: 'refused',
-    message: `${journey.host} sends us on to ${target}, and credentials are never taken elsewhere.`,
+    message: `${requestContext.host} sends us on to ${target}, and credentials are never taken elsewhere.`,
     remedy:
       'Give the address of the platform itself. Was it moved, or is there a proxy or a login page before it?',
     field: 'endpoint',
-    detail: { ...place(journey), redirects_to: target },
+    detail: { ...place(requestContext), redirects_to: target },
   })
 }
 
-export const forbiddenAddress = (journey: Journey): PlatformError =>
+export const forbiddenAddress = (requestContext: RequestContext): PlatformError =>
   new PlatformError({
     code: 'platform-refused',
     failure: 'refused',
-    message: `${journey.host} has an address that no platform may send us to: this machine's own, link-local or unspecified.`,
+    message: `${requestContext.host} has an address that no platform may send us to: this machine's own, link-local or unspecified.`,
     remedy: 'Look at what the platform says of its hosts, and at the name server that answered.',
-    detail: { host: journey.host },
+    detail: { host: requestContext.host },
   })
 
 export const closedByUs = (host: string): PlatformError =>
@@ -90,34 +95,34 @@ export const closedByUs = (host: string): PlatformError =>
     detail: { host },
   })
 
-const tlsProblem = (journey: Journey, code: string, cause: unknown): PlatformError =>
+const tlsProblem = (requestContext: RequestContext, code: string, cause: unknown): PlatformError =>
   new PlatformError(
     {
       code: 'platform-tls',
-      failure: failureOf(journey),
-      message: `No secure connection with ${journey.host} could be made (${code}).`,
+      failure: failureOf(requestContext),
+      message: `No secure connection with ${requestContext.host} could be made (${code}).`,
       remedy: 'Check the port, and that the platform speaks TLS 1.2 or newer there.',
       field: 'endpoint',
-      detail: { ...place(journey), reason: code },
+      detail: { ...place(requestContext), reason: code },
     },
     { cause },
   )
 
-const unreachable = (journey: Journey, code: string, cause: unknown): PlatformError =>
+const unreachable = (requestContext: RequestContext, code: string, cause: unknown): PlatformError =>
   new PlatformError(
     {
       code: 'platform-unreachable',
-      failure: failureOf(journey),
-      message: journey.sent
-        ? `${journey.host} broke off before its answer was whole (${code}).`
-        : `${journey.host} cannot be reached (${code}).`,
+      failure: failureOf(requestContext),
+      message: requestContext.sent
+        ? `${requestContext.host} broke off before its answer was whole (${code}).`
+        : `${requestContext.host} cannot be reached (${code}).`,
       remedy: 'Check that the platform runs, its address and port, and the network and firewalls between.',
-      detail: { ...place(journey), reason: code },
+      detail: { ...place(requestContext), reason: code },
     },
     { cause },
   )
 
-const place = ({ host, method, path }: Journey) => ({ host, method, path })
+const place = ({ host, method, path }: RequestContext) => ({ host, method, path })
 
 const networkCodes = new Set([
   'ECONNREFUSED',

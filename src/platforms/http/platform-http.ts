@@ -7,7 +7,7 @@ import { PlatformError } from '../ports/platform-error.ts'
 import { checkedCa, type SeenCertificate } from './certificate.ts'
 import { GuardedBody, tooLarge } from './guarded-body.ts'
 import { exchange, type HttpRequest, mediaType } from './http-exchange.ts'
-import { asHttpFailure, closedByUs, type Journey } from './http-failure.ts'
+import { asHttpFailure, closedByUs, type RequestContext } from './http-failure.ts'
 import { parseEndpoint } from './platform-endpoint.ts'
 import { type ConnectOptions, lookAtCertificate, VerifiedAgent } from './verified-agent.ts'
 
@@ -74,7 +74,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
   const stream = async (call: Call, request: HttpRequest & { maxBytes: number }): Promise<HttpStream> => {
     closing.signal.throwIfAborted()
     const begun = beginCall(call)
-    const journey: Journey = {
+    const requestContext: RequestContext = {
       host: endpoint.authority,
       method: request.method,
       path: request.path.split('?', 1)[0] ?? '',
@@ -89,7 +89,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
         endpoint,
         request: paced,
         signal,
-        journey,
+        requestContext,
         answerMs,
         stallMs,
         closing: closing.signal,
@@ -101,7 +101,7 @@ export const openHttp = (connection: HttpConnection): PlatformHttp => {
         status,
         headers,
         contentType: mediaType(incoming),
-        body: guard(incoming, journey, paced, begun),
+        body: guard(incoming, requestContext, paced, begun),
       }
     } catch (error) {
       begun.end()
@@ -129,17 +129,22 @@ type Paced = HttpRequest & Required<Pick<HttpRequest, 'maxBytes' | 'answerMs' | 
 
 /** What the request allows, unless its caller has less patience. */
 const pacedBy = (
-  { stallMs: patienceMs = Number.POSITIVE_INFINITY }: Call,
+  { stallMs: waitLimitMs = Number.POSITIVE_INFINITY }: Call,
   request: HttpRequest & { readonly maxBytes: number },
 ): Paced => ({
   ...request,
-  answerMs: Math.min(request.answerMs ?? httpDefaults.answerMs, patienceMs),
-  stallMs: Math.min(request.stallMs ?? httpDefaults.stallMs, patienceMs),
+  answerMs: Math.min(request.answerMs ?? httpDefaults.answerMs, waitLimitMs),
+  stallMs: Math.min(request.stallMs ?? httpDefaults.stallMs, waitLimitMs),
 })
 
-const guard = (incoming: IncomingMessage, journey: Journey, request: Paced, begun: Bounded): GuardedBody => {
+const guard = (
+  incoming: IncomingMessage,
+  requestContext: RequestContext,
+  request: Paced,
+  begun: Bounded,
+): GuardedBody => {
   const { maxBytes, stallMs, stallBytes = httpDefaults.stallBytes } = request
-  const body = new GuardedBody(journey, { maxBytes, stallMs, stallBytes })
+  const body = new GuardedBody(requestContext, { maxBytes, stallMs, stallBytes })
   const onAbort = () => body.destroy(begun.signal.reason as Error)
   begun.signal.addEventListener('abort', onAbort, { once: true })
   body.once('close', () => {
@@ -149,8 +154,9 @@ const guard = (incoming: IncomingMessage, journey: Journey, request: Paced, begu
   })
   // Whoever reads it later still gets the error; nobody reading must not end the process.
   body.on('error', () => {})
-  incoming.on('error', (error) => body.destroy(asHttpFailure(error, journey)))
-  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) body.destroy(tooLarge(journey, maxBytes))
+  incoming.on('error', (error) => body.destroy(asHttpFailure(error, requestContext)))
+  if (Number(incoming.headers['content-length'] ?? 0) > maxBytes)
+    body.destroy(tooLarge(requestContext, maxBytes))
   else incoming.pipe(body)
   return body
 }

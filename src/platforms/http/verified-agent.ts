@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { connect as connectSecure, TLSSocket } from 'node:tls'
 import { judgedLookup } from '../../address-rules.ts'
 import { distrust, type SeenCertificate, seenCertificate, type Trust } from './certificate.ts'
-import { asHttpFailure, forbiddenAddress, type Journey, timedOutWaiting } from './http-failure.ts'
+import { asHttpFailure, forbiddenAddress, type RequestContext, timedOutWaiting } from './http-failure.ts'
 import { isLoopbackAddress, type PlatformEndpoint, plainOverNetwork } from './platform-endpoint.ts'
 
 export interface ConnectOptions {
@@ -66,11 +66,16 @@ const connectVerified = async (options: ConnectOptions): Promise<Socket> => {
 const connectSocket = (options: ConnectOptions): Promise<Socket> =>
   new Promise((resolve, reject) => {
     const { endpoint, connectTimeoutMs, closing, refusesAddress } = options
-    const journey: Journey = { host: endpoint.authority, method: 'CONNECT', path: endpoint.path, sent: false }
+    const requestContext: RequestContext = {
+      host: endpoint.authority,
+      method: 'CONNECT',
+      path: endpoint.path,
+      sent: false,
+    }
     // A name is judged by its addresses when it is looked up.
     if (refusesAddress && isIP(endpoint.host) !== 0 && refusesAddress(endpoint.host))
-      return reject(forbiddenAddress(journey))
-    const place = placeOf(options, journey)
+      return reject(forbiddenAddress(requestContext))
+    const place = placeOf(options, requestContext)
     const socket = endpoint.secure ? beginTls(options, place) : connectPlain(place)
     const onClosing = () => fail(closing.reason as Error)
     const settle = () => {
@@ -82,10 +87,10 @@ const connectSocket = (options: ConnectOptions): Promise<Socket> =>
       settle()
       socket.on('error', () => {})
       socket.destroy()
-      reject(asHttpFailure(error, journey))
+      reject(asHttpFailure(error, requestContext))
     }
     const timer = setTimeout(
-      () => fail(timedOutWaiting(journey, 'did not let us connect', connectTimeoutMs)),
+      () => fail(timedOutWaiting(requestContext, 'did not let us connect', connectTimeoutMs)),
       connectTimeoutMs,
     )
     socket.once('error', fail)
@@ -96,10 +101,10 @@ const connectSocket = (options: ConnectOptions): Promise<Socket> =>
     })
   })
 
-const placeOf = ({ endpoint, refusesAddress }: ConnectOptions, journey: Journey) => ({
+const placeOf = ({ endpoint, refusesAddress }: ConnectOptions, requestContext: RequestContext) => ({
   host: endpoint.host,
   port: endpoint.port,
-  ...(refusesAddress ? { lookup: judgedLookup(refusesAddress, () => forbiddenAddress(journey)) } : {}),
+  ...(refusesAddress ? { lookup: judgedLookup(refusesAddress, () => forbiddenAddress(requestContext)) } : {}),
 })
 
 /** Node is told not to judge: it would end the connection without showing the certificate. `distrust` judges. */

@@ -48,11 +48,11 @@ const anyOther = ['unknown', 'other']
 const exactly = (schema: unknown): z.ZodType => {
   if (schema instanceof z.ZodNumber) return z.number().nonnegative()
   if (schema instanceof z.ZodArray) return wireList(exactly(schema.element))
-  return schema instanceof z.ZodObject ? patient(schema) : (schema as z.ZodType)
+  return schema instanceof z.ZodObject ? tolerant(schema) : (schema as z.ZodType)
 }
 
 /** What may be left out. */
-const patiently = (schema: unknown): z.ZodType => {
+const tolerantField = (schema: unknown): z.ZodType => {
   if (schema instanceof z.ZodString) return text
   if (schema instanceof z.ZodBoolean) return flag
   if (schema instanceof z.ZodNumber) return size
@@ -64,10 +64,10 @@ const patiently = (schema: unknown): z.ZodType => {
       .transform((given) => given ?? null)
   if (schema instanceof z.ZodOptional) {
     const inner = schema.unwrap()
-    return inner instanceof z.ZodString ? z.string().min(1).optional() : patiently(inner)
+    return inner instanceof z.ZodString ? z.string().min(1).optional() : tolerantField(inner)
   }
   if (schema instanceof z.ZodObject) {
-    const object = patient(schema)
+    const object = tolerant(schema)
     return object.nullish().transform((given) => given ?? object.parse({}))
   }
   const known = schema instanceof z.ZodEnum ? schema.options : []
@@ -78,10 +78,12 @@ const patiently = (schema: unknown): z.ZodType => {
 /** A number of a record may be negative: nobody says what it counts. */
 const recorded = (schema: unknown) => (schema instanceof z.ZodNumber ? z.number() : exactly(schema))
 
-const patient = (schema: z.ZodObject) =>
-  z.object(Object.fromEntries(Object.entries(schema.shape).map(([name, field]) => [name, patiently(field)])))
+const tolerant = (schema: z.ZodObject) =>
+  z.object(
+    Object.fromEntries(Object.entries(schema.shape).map(([name, field]) => [name, tolerantField(field)])),
+  )
 
-const readingOf = (schema: z.ZodObject) => patient(schema).extend({ ref })
+const readingOf = (schema: z.ZodObject) => tolerant(schema).extend({ ref })
 
 const readings = {
   instance: readingOf(instanceFacts),

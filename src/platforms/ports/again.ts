@@ -4,7 +4,7 @@ import { type PlatformCode, PlatformError } from './platform-error.ts'
 
 const pausesMs = [100, 400, 1_600]
 
-export interface Patience {
+export interface RetryLimits {
   /** The source or target that is asked, by its name. */
   readonly of?: string
   readonly stallMs?: number
@@ -18,7 +18,7 @@ export interface Patience {
 export const again = async <Result>(
   { signal, clock }: { readonly signal: AbortSignal; readonly clock: Clock },
   work: () => Promise<Result>,
-  { of = '', stallMs = limits.platformStallMs }: Patience = {},
+  { of = '', stallMs = limits.platformStallMs }: RetryLimits = {},
 ): Promise<Result> => {
   const begunMs = clock.monotonicMs()
   for (let tries = 0; ; tries += 1) {

@@ -174,9 +174,9 @@ const launch = (options: {
 /** Undefined when the server takes connections and holds our database; else what was wrong. */
 const waitUntilReady = async (server: Server, url: string): Promise<string | undefined> => {
   const began = systemClock.monotonicMs()
-  let patienceMs = readyMs
+  let waitLimitMs = readyMs
   let last = 'it did not answer'
-  while (server.failure === undefined && systemClock.monotonicMs() - began < patienceMs) {
+  while (server.failure === undefined && systemClock.monotonicMs() - began < waitLimitMs) {
     const db = openDb({
       url: `${url}/postgres`,
       max: 1,
@@ -188,13 +188,13 @@ const waitUntilReady = async (server: Server, url: string): Promise<string | und
       return server.failure
     } catch (error) {
       last = (error as Error).message
-      if ((error as { code?: string }).code === '57P03') patienceMs = recoveryMs
+      if ((error as { code?: string }).code === '57P03') waitLimitMs = recoveryMs
     } finally {
       await db.end({ timeout: 1 })
     }
     await systemClock.sleep(15)
   }
-  const failure = server.failure ?? `${last} (for ${patienceMs} ms)`
+  const failure = server.failure ?? `${last} (for ${waitLimitMs} ms)`
   if (server.failure === undefined) await endProcess(server.pid)
   return failure
 }

@@ -181,13 +181,13 @@ const belongsToOwner = async (pid: number, cluster: string): Promise<boolean> =>
 
 /** Fast shutdown, then harder. Resolves when the process is gone. */
 export const endProcess = async (pid: number, signals = stopLadder): Promise<void> => {
-  for (const [signal, patienceMs] of signals) {
+  for (const [signal, waitLimitMs] of signals) {
     try {
       process.kill(pid, signal)
     } catch {
       return
     }
-    const until = systemClock.monotonicMs() + patienceMs
+    const until = systemClock.monotonicMs() + waitLimitMs
     while (systemClock.monotonicMs() < until) {
       if (!identify(pid)) return
       await systemClock.sleep(20)

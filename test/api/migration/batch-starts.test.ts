@@ -3,7 +3,7 @@ import type { Tx } from '../../../db/client.ts'
 import { findBatch } from '../../../db/queries/batches/batch-rows.ts'
 import type { JobContext } from '../../../src/ledger/job.ts'
 import { failBatches, finishBatches } from '../../../src/migration/batch/end-batches.ts'
-import { findInstances } from '../../../src/migration/batch/find-instances.ts'
+import { makeEntries } from '../../../src/migration/batch/make-entries.ts'
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { viewBatch } from '../../../src/migration/entry/batch-view.ts'
 import { quietLog } from '../../support/events.ts'
@@ -120,7 +120,7 @@ test('a start that is at work when its batch is reset makes no entries of a batc
     transaction: async <Value>(change: (tx: Tx) => Promise<Value>) => (await db.begin(change)) as Value,
   } as Partial<JobContext> as JobContext
   expect((await post('/v1/batches/wave-1/:reset')).status).toBe(202)
-  expect(await findInstances(turn, viewBatch(row, []), 'start')).toMatchObject({ matched: 2, entries: 0 })
+  expect(await makeEntries(turn, viewBatch(row, []), 'start')).toMatchObject({ matched: 2, entries: 0 })
   expect(await names()).toEqual([])
 })
 
@@ -150,7 +150,7 @@ test('a start makes no entry of a record that has changed since it was read', as
       return (await db.begin(change)) as Value
     },
   } as Partial<JobContext> as JobContext
-  const found = await findInstances(turn, viewBatch(row, []), 'start')
+  const found = await makeEntries(turn, viewBatch(row, []), 'start')
   expect(found).toEqual({ looked: 2, matched: 2, entries: 2 })
   expect(reads).toBe(2)
   const entries =

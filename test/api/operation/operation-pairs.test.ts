@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import { operationVariants, variantText } from '../../../src/domain/operation/kinds/kinds.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { createEntryWorker } from '../../support/entry-world.ts'
 import { createInventoryWorker } from '../../support/inventory.ts'
-import { createJourneyWorker } from '../../support/journeys.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { clientOf, depsOver, type Reply } from '../setup.ts'
@@ -13,7 +13,7 @@ const call = clientOf(depsOver(db, { limits }))
 const { use } = createInventoryWorker(db, () => {
   throw new Error('Nothing here is done to any machine.')
 })
-const worker = createJourneyWorker(db, [handleOperateMachine], use)
+const worker = createEntryWorker(db, [handleOperateMachine], use)
 
 /** Written down by hand from the published matrix: the older in rows, the newer in columns. */
 const matrix = `

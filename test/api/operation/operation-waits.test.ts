@@ -114,7 +114,7 @@ test('one that queues says who is at the machine and how many are before it', as
   await call('POST', `/v1/operations/${first.id}/:cancel`)
   expect(await look(second.id)).toMatchObject({
     ...{ state: 'queued', position: 0, blocker: null },
-    waits: { older: [first.id], detail: `0 before it; ${first.id} is letting go.` },
+    waits: { older: [first.id], detail: `0 before it; ${first.id} is still active.` },
   })
 })
 

@@ -1,6 +1,6 @@
 import { openDb } from '../../../db/client.ts'
 import { findBatch } from '../../../db/queries/batches/batch-rows.ts'
-import { type FoundInstances, findInstances } from '../../../src/migration/batch/find-instances.ts'
+import { type FoundInstances, makeEntries } from '../../../src/migration/batch/make-entries.ts'
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { viewBatch } from '../../../src/migration/entry/batch-view.ts'
 import { createLog } from '../../../src/process/log.ts'
@@ -36,7 +36,7 @@ const run = async ({ databaseUrl, batch: name }: StartTask): Promise<StartReport
   const began = ms()
   const job = await addOne(db, { subject: { type: 'batch', id: name } })
   const turn = contextOf(db, await mustClaim(db, job, { leaseMs: 3_600_000 }))
-  const found = await findInstances(turn, viewBatch(row, []), 'start')
+  const found = await makeEntries(turn, viewBatch(row, []), 'start')
   const entered = ms()
   // As autovacuum would, which is off here.
   await db`analyze`

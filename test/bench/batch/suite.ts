@@ -1,7 +1,7 @@
 import { type BenchOptions, UsageError } from '../options.ts'
 import { type PostgresServer, startPostgres } from '../postgres-server.ts'
 import { sayMachine, saySettings } from '../report.ts'
-import { runJourneys } from './journeys.ts'
+import { runEntryWork } from './entry-work.ts'
 import { runStart } from './start.ts'
 
 /** What all parts of one run share. */
@@ -12,7 +12,7 @@ export interface BatchBench {
 
 const parts: Readonly<Record<string, (bench: BatchBench) => Promise<void>>> = {
   start: runStart,
-  journeys: runJourneys,
+  journeys: runEntryWork,
 }
 
 /** The numbers of batches: how fast a large one starts, and how many machines an hour go all the way. */

@@ -11,7 +11,7 @@ import { migrateAsOwner } from '../../support/shared-postgres.ts'
 import { until } from '../../support/wait.ts'
 
 /** One after another of each machine: some take the place of the one before, some wait behind it, some are refused. */
-const wishes = [
+const resumptions = [
   { kind: 'restart', force: false, onConflict: 'supersede' },
   { kind: 'evict', force: false, onConflict: 'queue', cause: 'evacuation' },
   { kind: 'stop', force: true, onConflict: 'supersede' },
@@ -24,14 +24,14 @@ const wishes = [
 const movedEvery = 10
 
 /** Everybody asks for the next thing of every machine; a Postgres that is away is asked again. */
-const askAll = async (world: OperatedWorld, wish: (typeof wishes)[number]): Promise<void> => {
-  const moves = wish.kind === 'evict' || wish.kind === 'migrate'
+const askAll = async (world: OperatedWorld, desired: (typeof resumptions)[number]): Promise<void> => {
+  const moves = desired.kind === 'evict' || desired.kind === 'migrate'
   const left = world.machines.filter((_, at) => !moves || at % movedEvery === 0)
   const person = async () => {
     for (let machine = left.shift(); machine; machine = left.shift()) {
       const of = machine
-      await until(async () => Boolean(await world.ask(of, wish)), {
-        what: `an answer to ${wish.kind} of ${of.ref}`,
+      await until(async () => Boolean(await world.ask(of, desired)), {
+        what: `an answer to ${desired.kind} of ${of.ref}`,
         withinMs: 60_000,
         everyMs: 250,
       })
@@ -71,9 +71,9 @@ test.each([
       DROVER_SECRET_KEY: '5e'.repeat(32),
       DROVER_LEASE_MS: '10000',
     })
-    for (const [at, wish] of wishes.entries()) {
+    for (const [at, desired] of resumptions.entries()) {
       const before = await completed(world)
-      await askAll(world, wish)
+      await askAll(world, desired)
       await until(async () => (await completed(world)) > before, {
         what: 'some to be done',
         withinMs: 120_000,

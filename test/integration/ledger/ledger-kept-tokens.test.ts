@@ -8,15 +8,15 @@ import { sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
 import { done, type Handler, type JobContext, waitFor } from '../../../src/ledger/job.ts'
 import { lapseReservations, readmitAll } from '../../../src/ledger/jobs/admission.ts'
 import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
+import { createEntryWorker } from '../../support/entry-world.ts'
 import { checkInvariants } from '../../support/invariants.ts'
-import { createJourneyWorker } from '../../support/journeys.ts'
 import { addOne, claim, expire, holdsOf, jobOf, stateOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 
 let next: Handler['run'] = () => Promise.reject(new Error('No turn was asked for.'))
-const worker = createJourneyWorker(db, [
+const worker = createEntryWorker(db, [
   { kind: operateMachine, run: (ctx: JobContext) => next(ctx) } as unknown as Handler,
 ])
 const waits: Handler['run'] = () =>

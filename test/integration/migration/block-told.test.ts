@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { entryOf, eventsOfEntry } from '../../support/journeys.ts'
+import { entryOf, eventsOfEntry } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { codesOf, fittingScript, setBatch, waitingEntry } from '../../support/placing.ts'
 import { createPlacing } from '../../support/placing-worker.ts'

@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry } from '../../support/journeys.ts'
+import { createEntryWorld, entryOf, placeEntry } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
-const world = await createJourneyWorld(db, await createLab())
+const world = await createEntryWorld(db, await createLab())
 const worker = createCopyWorker(world)
 
 const cancel = (id: string, cleanup: boolean) =>

@@ -6,18 +6,18 @@ import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { cleanUpKind, undoCleanUp } from '../../../src/migration/target/clean-up.ts'
 import { machineKind, undoTargetMachine } from '../../../src/migration/target/target-machine.ts'
-import { checkJourneys } from '../../support/copy-invariants.ts'
+import { checkEntries } from '../../support/copy-invariants.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
 import { createDebtSettler } from '../../support/debts.ts'
 import { lookNow } from '../../support/drive-entry.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { createEntryWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 const settle = createDebtSettler(
   db,
@@ -87,7 +87,7 @@ test('a machine that is to be taken away is listed before its target is asked, o
   expect(await isThere(machineRef ?? '')).toBe(false)
   expect(await leftBehind(id)).toEqual([])
   expect(await cleanUpsOf(id)).toEqual([{ state: 'undone' }])
-  expect(await checkJourneys(world)).toEqual([])
+  expect(await checkEntries(world)).toEqual([])
 })
 
 test('a machine whose ref was never recorded is listed and found by its tag', async () => {

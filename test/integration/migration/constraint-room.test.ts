@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest'
 import { countBusy } from '../../../db/queries/entries/entry-rows.ts'
-import { createJourneyWorld, placeEntry, sendTo } from '../../support/journeys.ts'
+import { createEntryWorld, placeEntry, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
-const world = await createJourneyWorld(db, await createLab())
+const world = await createEntryWorld(db, await createLab())
 const one = (await placeEntry(world, 'vm-101')).id
 const other = (await placeEntry(world, 'vm-102')).id
 

@@ -6,7 +6,7 @@ import { extentBytes } from '../../../src/migration/copy/extent-map.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   differences,
   entryOf,
   placeEntry,
@@ -14,7 +14,7 @@ import {
   sendTo,
   setData,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -23,7 +23,7 @@ import { until } from '../../support/wait.ts'
 const MiB = 1024 ** 2
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 
 const away = new PlatformError({

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   differences,
   entryOf,
   overlapsOf,
@@ -10,14 +10,14 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 const sync = async (entryId: string) => worker.finish(await sendTo(world, entryId, 'import-instance'))
 

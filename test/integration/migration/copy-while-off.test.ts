@@ -4,8 +4,6 @@ import type { DiskFacts } from '../../../src/domain/inventory/facts.ts'
 import { provenAgainst } from '../../support/batch-world.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
-import { checkInvariants } from '../../support/invariants.ts'
-import { instanceOf } from '../../support/inventory.ts'
 import {
   entryOf,
   eventsOfEntry,
@@ -14,7 +12,9 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
+import { checkInvariants } from '../../support/invariants.ts'
+import { instanceOf } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'

@@ -3,25 +3,25 @@ import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { ByteBudget } from '../../../src/migration/copy/byte-budget.ts'
 import { handleImportInstance } from '../../../workers/handlers/import-instance.ts'
 import {
-  createJourneyWorker,
-  createJourneyWorld,
+  createEntryWorker,
+  createEntryWorld,
   differences,
   entryOf,
   placeEntry,
   recordedOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const budget = new ByteBudget(16 * 1024 * 1024)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [handleImportInstance(budget)], use)
+const worker = createEntryWorker(db, [handleImportInstance(budget)], use)
 
 test('a first copy is the source as it was at its snapshot, and leaves no snapshot behind', async () => {
   const entry = await placeEntry(world, 'vm-101')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { createEntryWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf, storyOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -8,7 +8,7 @@ import { createDatabase } from '../../support/postgres.ts'
 /** From the moment that a source is switched off, the way through its cutover is held. */
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
+const world = await createEntryWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
 const worker = createCopyWorker(world)
 
 // promise: cutover-held

@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest'
 import { createCopyWorker } from '../../support/copy-worker.ts'
+import { createEntryWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 /** A source that nobody could start again is not switched off. */
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
+const world = await createEntryWorld(db, lab, { config: { guest_shutdown_limit: '4s' } })
 const worker = createCopyWorker(world)
 
 /** A machine of somebody else on the target, with the UUID of an instance; a sync has seen it. */

@@ -5,7 +5,7 @@ import type { Baseline } from '../../../src/migration/cutover/take-baseline.ts'
 import { undoSourceStop } from '../../../src/migration/source/start-source.ts'
 import { afterWrites, createCopyWorker } from '../../support/copy-worker.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   differences,
   entryOf,
   eventsOfEntry,
@@ -14,7 +14,7 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -25,7 +25,7 @@ const probes = [
   { name: 'ssh', ports: [22, 81] },
   { name: 'of-others', ports: [443], include_expression: 'name == "elsewhere"' },
 ]
-const world = await createJourneyWorld(db, lab, { config: { guest_shutdown_limit: '4s' }, probes })
+const world = await createEntryWorld(db, lab, { config: { guest_shutdown_limit: '4s' }, probes })
 const worker = createCopyWorker(world)
 
 test('a cutover after a first copy switches the source off, copies the rest and fits the target', async () => {

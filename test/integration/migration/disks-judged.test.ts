@@ -8,8 +8,8 @@ import { handlePlanBatch } from '../../../workers/handlers/plan-batch.ts'
 import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { atEnd } from '../../support/cleanup.ts'
+import { createEntryWorker, createEntryWorld, entryOf } from '../../support/entry-world.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createJourneyWorker, createJourneyWorld, entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { codesOf, fittingScript, oursOf, sendPlace, setBatch, waitingEntry } from '../../support/placing.ts'
@@ -19,9 +19,9 @@ const cpu = new CpuPool()
 atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const handlers = [handlePlanBatch(cpu), handlePlaceInstance(cpu), handleStartBatch]
-const worker = createJourneyWorker(db, handlers, world.inventory.use)
+const worker = createEntryWorker(db, handlers, world.inventory.use)
 const call = clientOf(depsOver(db))
 
 const runAll = async (kind: string): Promise<void> => {

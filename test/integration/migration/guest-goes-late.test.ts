@@ -7,13 +7,13 @@ import { undoSourceStop } from '../../../src/migration/source/start-source.ts'
 import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import { lookNow } from '../../support/drive-entry.ts'
 import {
-  createJourneyWorker,
+  createEntryWorker,
   entryOf,
   overlapsOf,
   placeEntry,
   powerOf,
   sendTo,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -27,7 +27,7 @@ const world = await createVerifyWorld(db, lab)
 const { from, to, worker } = world
 await world.setBatch({ config: { guest_shutdown_limit: '1s', boot_limit: '5m' } })
 
-const settling = createJourneyWorker(
+const settling = createEntryWorker(
   db,
   [handleSettleDebt(new Map([[sourceStopKind, undoSourceStop]]))],
   world.inventory.use,

@@ -3,8 +3,8 @@ import { nudge } from '../../../src/ledger/jobs/nudge.ts'
 import { createSealer } from '../../../src/seal/seal.ts'
 import { makeBatch, type TestBatch } from '../../support/batch-world.ts'
 import { onEachBell } from '../../support/bells.ts'
+import { createEntryWorld, overlapsOf } from '../../support/entry-world.ts'
 import { makeSite } from '../../support/inventory.ts'
-import { createJourneyWorld, overlapsOf } from '../../support/journeys.ts'
 import { createLab, type TestLab } from '../../support/lab.ts'
 import { expectAlive, startRoles } from '../../support/roles.ts'
 import { until } from '../../support/wait.ts'
@@ -44,7 +44,7 @@ await onEachBell('a source whose reads hang', ({ database: { db }, env }) => {
   test('keeps no machine of another batch switched off, and none from its turn', async () => {
     const dead = await createLab()
     await loseTracking(dead)
-    const world = { ...(await createJourneyWorld(db, dead, { sealer })), db }
+    const world = { ...(await createEntryWorld(db, dead, { sealer })), db }
     const other = await createLab({ seed: 7 })
     const site = { password: other.password, connectivity: 'ok', quiet: true, sealer }
     await makeSite(db, { ...site, name: 'rome', endpoint: other.endpoint('vcenter') })

@@ -1,15 +1,15 @@
 import { beforeAll, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { findStrayCopies, type TaggedMachine, taggedMachines } from '../../support/copy-invariants.ts'
+import { createEntryWorld, entryOf, placeEntry, sendTo } from '../../support/entry-world.ts'
 import { findViolations } from '../../support/invariants.ts'
-import { createJourneyWorld, entryOf, placeEntry, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { findMigrationViolations } from '../../support/migration-invariants.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 
 const scene = { id: '', other: '', machine: '', job: '' }
 let tagged: readonly TaggedMachine[] = []

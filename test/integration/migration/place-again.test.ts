@@ -4,9 +4,9 @@ import type { InstanceOverrides } from '../../../src/domain/inventory/overrides.
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
+import { entryOf } from '../../support/entry-world.ts'
 import { quietLog } from '../../support/events.ts'
 import { instanceOf, makeSite } from '../../support/inventory.ts'
-import { entryOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import {

@@ -18,7 +18,7 @@ import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver, tester } from '../../api/setup.ts'
 import { ownedMachines } from '../../support/batch-world.ts'
 import { atEnd } from '../../support/cleanup.ts'
-import { createJourneyWorker, createJourneyWorld, sendTo } from '../../support/journeys.ts'
+import { createEntryWorker, createEntryWorld, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { fittingScript } from '../../support/placing.ts'
@@ -28,9 +28,9 @@ const cpu = new CpuPool()
 atEnd(() => cpu.close())
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const handlers = [handlePlanBatch(cpu), handlePlaceInstance(cpu), handleStartBatch]
-const worker = createJourneyWorker(db, handlers, world.inventory.use)
+const worker = createEntryWorker(db, handlers, world.inventory.use)
 const call = clientOf(depsOver(db))
 
 const settings = (changes: Record<string, unknown> = {}) => ({

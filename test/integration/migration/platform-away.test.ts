@@ -1,15 +1,15 @@
 import { expect, test } from 'vitest'
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
+import { createEntryWorld, entryOf, placeEntry, sendTo } from '../../support/entry-world.ts'
 import { quietLog } from '../../support/events.ts'
 import { moveSite } from '../../support/inventory.ts'
-import { createJourneyWorld, entryOf, placeEntry, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { freePort } from '../../support/temp.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const { inventory, target } = world
 
 const check = () => inventory.run('check-connection', { role: 'target', name: target.name })

@@ -3,8 +3,8 @@ import { isMigrated } from '../../../db/queries/instances/is-migrated.ts'
 import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { createEntryWorker, entryOf, overlapsOf, powerOf } from '../../support/entry-world.ts'
 import { instanceOf, moveSite } from '../../support/inventory.ts'
-import { createJourneyWorker, entryOf, overlapsOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addOne } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -15,7 +15,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [handlePowerInstance, handleOperateMachine], use)
+const worker = createEntryWorker(db, [handlePowerInstance, handleOperateMachine], use)
 
 const migrated = async (ref: string) => {
   const entry = await world.ready(ref)

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { findInstanceById } from '../../../db/queries/instances/find-instance.ts'
 import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry/entry-verbs.ts'
-import { checkJourneys } from '../../support/copy-invariants.ts'
-import { entryOf, powerOf } from '../../support/journeys.ts'
+import { checkEntries } from '../../support/copy-invariants.ts'
+import { entryOf, powerOf } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'
@@ -50,7 +50,7 @@ test('a service that ran is to run after a cancel and a retry, whatever a sync s
   await world.inventory.sync(world.source.name)
   expect(await powerOf(world.from, 'vm-104')).toBe('off')
   expect((await findInstanceById(db, instanceId))?.facts.running).toBe(true)
-  expect(await checkJourneys(world)).toEqual([])
+  expect(await checkEntries(world)).toEqual([])
   await world.worker.finish((await entryOf(db, id)).jobId ?? '')
   expect(await powerOf(world.from, 'vm-104')).toBe('on')
   expect(await entryOf(db, id)).toMatchObject({ sourceStoppedAt: null, baseline: null })

@@ -3,9 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { Tx } from '../../../db/client.ts'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { ownedMachines, ownSnapshots, provenAgainst } from '../../support/batch-world.ts'
-import { checkJourneys } from '../../support/copy-invariants.ts'
+import { checkEntries } from '../../support/copy-invariants.ts'
 import { driveEntry, lookNow } from '../../support/drive-entry.ts'
-import { entryOf, eventsOfEntry, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { entryOf, eventsOfEntry, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -51,7 +51,7 @@ const finished = async (id: string) => {
   expect(await powerOf(from, String(entry.facts.ref))).toBe('off')
   expect(await provenAgainst(world, entry)).toEqual([])
   expect(await ownSnapshots(world)).toEqual([])
-  expect(await checkJourneys(world)).toEqual([])
+  expect(await checkEntries(world)).toEqual([])
   return entry
 }
 
@@ -198,7 +198,7 @@ describe('a window that ends', () => {
     expect(await powerOf(from, 'vm-106')).toBe('on')
     expect(await powerOf(to, machineRef ?? '')).toBe('off')
     expect(await ownSnapshots(world)).toEqual([])
-    expect(await checkJourneys(world)).toEqual([])
+    expect(await checkEntries(world)).toEqual([])
   })
 
   test('during the post-import: the source runs again, the target is gone, and all begins anew', async () => {
@@ -226,7 +226,7 @@ describe('a window that ends', () => {
     expect(await ownedMachines(world)).not.toContain(machineRef)
     expect((await eventsOfEntry(db, id)).slice(-2)).toEqual(['entry.let-go', 'entry.withdrawn'])
     expect(await overlapsOf(lab)).toEqual([])
-    expect(await checkJourneys(world)).toEqual([])
+    expect(await checkEntries(world)).toEqual([])
   })
 })
 

@@ -2,8 +2,8 @@ import { expect, test } from 'vitest'
 import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
+import { createEntryWorker, entryOf, overlapsOf, powerOf } from '../../support/entry-world.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createJourneyWorker, entryOf, overlapsOf, powerOf } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addOne, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -13,7 +13,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const { use } = world.inventory
-const worker = createJourneyWorker(db, [handlePowerInstance, handleOperateMachine], use)
+const worker = createEntryWorker(db, [handlePowerInstance, handleOperateMachine], use)
 
 /** A machine that was migrated, certified and runs on the target. */
 const migrated = async (ref: string) => {

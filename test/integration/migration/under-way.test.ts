@@ -3,9 +3,9 @@ import type { Tx } from '../../../db/client.ts'
 import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { ownSnapshots } from '../../support/batch-world.ts'
-import { checkJourneys } from '../../support/copy-invariants.ts'
+import { checkEntries } from '../../support/copy-invariants.ts'
 import { lookNow } from '../../support/drive-entry.ts'
-import { entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -93,7 +93,7 @@ const expectGivenBack = async (id: string, ref: string, machine: string | null) 
   expect(await overlapsOf(lab)).toEqual([])
   expect(await ownSnapshots(world)).toEqual([])
   expect((await entryOf(db, id)).sourceStoppedAt).toBeNull()
-  expect(await checkJourneys(world)).toEqual([])
+  expect(await checkEntries(world)).toEqual([])
 }
 
 describe('a source that was asked to go down and has not yet', () => {

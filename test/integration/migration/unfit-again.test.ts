@@ -5,9 +5,9 @@ import { actOnEntry, type EntryVerbAsk } from '../../../src/migration/entry/entr
 import { handleStartBatch } from '../../../workers/handlers/start-batch.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { lookNow } from '../../support/drive-entry.ts'
+import { createEntryWorker, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { instanceOf } from '../../support/inventory.ts'
-import { createJourneyWorker, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { codesOf } from '../../support/placing.ts'
@@ -18,7 +18,7 @@ const { db } = await createDatabase()
 const lab = await createLab()
 const world = await createVerifyWorld(db, lab)
 const call = clientOf(depsOver(db))
-const starter = createJourneyWorker(db, [handleStartBatch])
+const starter = createEntryWorker(db, [handleStartBatch])
 
 /** Says at the source how the first disk is attached, and lets a sync see it. */
 const attach = async (ref: string, how: Partial<DiskFacts>): Promise<void> => {

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest'
-import { differences, entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { differences, entryOf, overlapsOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { createVerifyWorld } from '../../support/verify-world.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, expect, test } from 'vitest'
 import type { EntryRow } from '../../../db/schema/migration.ts'
 import type { CertificateDocument } from '../../../src/certificate/document.ts'
-import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
+import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'

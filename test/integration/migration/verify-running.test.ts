@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { EntryRow } from '../../../db/schema/migration.ts'
-import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
+import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'

@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, test } from 'vitest'
 import { provenAgainst } from '../../support/batch-world.ts'
 import { driveEntry } from '../../support/drive-entry.ts'
-import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/journeys.ts'
+import { entryOf, overlapsOf, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
 import { createDatabase } from '../../support/postgres.ts'

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { eventsOf } from '../../support/inventory.ts'
 import {
-  createJourneyWorld,
+  createEntryWorld,
   entryOf,
   overlapsOf,
   ownerOf,
@@ -11,13 +10,14 @@ import {
   powerOf,
   sendTo,
   snapshotsOf,
-} from '../../support/journeys.ts'
+} from '../../support/entry-world.ts'
+import { eventsOf } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world)
 
 const withdraw = async (

@@ -12,7 +12,7 @@ import {
 import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { endOperation } from '../../../src/operation/admission/end-operation.ts'
 import { recordCancelRefusal, recordRefusal } from '../../../src/operation/admission/record-refusal.ts'
-import { showOperations } from '../../../src/operation/upkeep/tally.ts'
+import { showOperations } from '../../../src/operation/upkeep/operation-metrics.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { metricsText } from '../../../src/process/telemetry.ts'
 import { addMachine } from '../../support/machines.ts'

@@ -10,7 +10,7 @@ import {
 } from '../../../src/operation/admission/ask-operation.ts'
 import { cancelOperation } from '../../../src/operation/admission/cancel-operation.ts'
 import { endOperation } from '../../../src/operation/admission/end-operation.ts'
-import { bringBack } from '../../../src/operation/upkeep/come-back.ts'
+import { resumeEvacuations } from '../../../src/operation/upkeep/resume-evacuation.ts'
 import { pruneOperationsOnce } from '../../../src/operation/upkeep/retention.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -64,11 +64,11 @@ test('it gives way to a person, and comes back when that has ended, whatever bec
     const first = await ask(machine, evict, 'evacuation')
     expect(first).toMatchObject({ standsDown: true, leaves: 'node-1', resumes: null })
     const restarting = await ask(machine, restart)
-    await bringBack(db, strictLog)
+    await resumeEvacuations(db, strictLog)
     expect(await evictsOf(machine)).toMatchObject([{ state: 'superseded', comeBackAt: expect.any(Date) }])
     await end(restarting, to)
-    await bringBack(db, strictLog)
-    await bringBack(db, strictLog)
+    await resumeEvacuations(db, strictLog)
+    await resumeEvacuations(db, strictLog)
     expect(await evictsOf(machine)).toMatchObject([
       { state: 'superseded', comeBackAt: null },
       {
@@ -88,13 +88,13 @@ test('it stays down while the machine is off or elsewhere, and comes back when i
   await ask(machine, evict, 'evacuation')
   await end(await ask(machine, { kind: 'stop', force: true }), 'completed')
   await db`update machine set power = 'off' where id = ${machine}::uuid`
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(1)
   await db`update machine set power = 'on', host = 'node-2' where id = ${machine}::uuid`
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(1)
   await db`update machine set host = 'node-1' where id = ${machine}::uuid`
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(2)
 })
 
@@ -103,14 +103,14 @@ test('after failures it comes back, each time after a longer rest, and counts th
   let evicting = await ask(machine, evict, 'evacuation')
   for (const failures of [1, 2, 3]) {
     await end(evicting, 'failed')
-    await bringBack(db, strictLog)
+    await resumeEvacuations(db, strictLog)
     expect(await evictsOf(machine)).toHaveLength(failures)
     const [rest] = await db`
       select failures, ceil(extract(epoch from come_back_at - finished_at))::int as seconds from operation
       where id = ${evicting.id}::uuid`
     expect(rest).toMatchObject({ failures, seconds: 2 ** failures })
     await dueNow(machine)
-    await bringBack(db, strictLog)
+    await resumeEvacuations(db, strictLog)
     const next = (await evictsOf(machine)).at(-1)
     expect(next).toMatchObject({ state: 'pending', resumes: evicting.id, failures })
     evicting = next as OperationRow
@@ -124,8 +124,8 @@ test('while it is denied it rests longer each time, and tells of it no more than
   await db`update machine set run_policy = 'always-off' where id = ${machine}::uuid`
   for (let round = 0; round < 5; round += 1) {
     await dueNow(machine)
-    await bringBack(db, strictLog)
-    await bringBack(db, strictLog)
+    await resumeEvacuations(db, strictLog)
+    await resumeEvacuations(db, strictLog)
   }
   expect(await evictsOf(machine)).toMatchObject([{ id: first.id, failures: 5 }])
   const told = await db`select detail from event where type = 'operation.refused' and subject_id = ${machine}`
@@ -137,13 +137,13 @@ test('a person who cancels it has the machine stay, also when it only waits to c
   const machine = await addMachine(db, { power: 'on' })
   const active = await ask(machine, evict, 'evacuation')
   await cancel(active.id)
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toMatchObject([{ state: 'canceled', comeBackAt: null }])
 
   const waiting = await ask(machine, evict, 'evacuation')
   await end(await ask(machine, restart), 'completed')
   await cancel(waiting.id)
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect((await evictsOf(machine)).slice(1)).toMatchObject([{ state: 'superseded', comeBackAt: null }])
   await expect(cancel(waiting.id)).rejects.toMatchObject({ code: 'operation-ended' })
   const told =
@@ -157,7 +157,7 @@ test('a new wish of an evacuation takes the place of the one that waits to come 
   await end(await ask(machine, restart), 'completed')
   const anew = await ask(machine, evict, 'evacuation')
   await end(anew, 'completed')
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toMatchObject([{ comeBackAt: null }, { state: 'completed' }])
 })
 
@@ -183,7 +183,7 @@ test('a wish ends with its machine, with a move elsewhere, after a week and afte
   await db`update machine set host = 'node-2' where id = ${moved.machine}::uuid`
   await db`update operation set finished_at = now() - interval '169 hours' where id = ${old.id}::uuid`
   await db`update operation set failures = 2000 where id = ${failed.id}::uuid`
-  expect(await pruneOperationsOnce(db, { after: pruneStart })).toMatchObject({ wishes: 4 })
+  expect(await pruneOperationsOnce(db, { after: pruneStart })).toMatchObject({ resumptions: 4 })
   const told = await Promise.all([gone, moved, old, failed].map(({ id }) => whyItStays(id)))
   expect(told).toEqual([
     ['It does not come back. The machine is gone from its target.'],
@@ -199,7 +199,7 @@ test('a wish ends with its machine, with a move elsewhere, after a week and afte
 test('what was wanted last year moves nothing, also before anybody has ended the wish', async () => {
   const { machine, id } = await addWaiting()
   await db`update operation set finished_at = now() - interval '1 year' where id = ${id}::uuid`
-  await bringBack(db, strictLog)
+  await resumeEvacuations(db, strictLog)
   expect(await evictsOf(machine)).toHaveLength(1)
 })
 

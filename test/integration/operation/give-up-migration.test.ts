@@ -10,14 +10,14 @@ import { handleOperateMachine } from '../../../workers/handlers/operate-machine.
 import { handlePowerInstance } from '../../../workers/handlers/power-instance.ts'
 import { clientOf, depsOver } from '../../api/setup.ts'
 import { createCopyWorker } from '../../support/copy-worker.ts'
-import { createJourneyWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/journeys.ts'
+import { createEntryWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
 const lab = await createLab()
-const world = await createJourneyWorld(db, lab)
+const world = await createEntryWorld(db, lab)
 const worker = createCopyWorker(world, undefined, undefined, [handlePowerInstance, handleOperateMachine])
 const call = clientOf(depsOver(db))
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { findHealedMachines } from '../../../db/queries/operations/older-operations.ts'
+import { findHealedMachines } from '../../../db/queries/operations/still-active.ts'
 import { mergeWarnings } from '../../../src/inventory/connection/warnings.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'

@@ -5,8 +5,8 @@ import { cancelInTransaction } from '../../../src/ledger/jobs/cancel.ts'
 import { type AskedOperation, askOperation } from '../../../src/operation/admission/ask-operation.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { createEntryWorker } from '../../support/entry-world.ts'
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
-import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -19,7 +19,7 @@ const target = await makeSite(db, {
   ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
 })
 const { use } = createInventoryWorker(db, openLab)
-const worker = createJourneyWorker(db, [handleOperateMachine], use)
+const worker = createEntryWorker(db, [handleOperateMachine], use)
 
 const ask = async (ref: string) => {
   const machineId = await addMachine(db, { targetId: target.id, ref, power: 'on' })

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import type { OperationRow } from '../../../db/schema/operation.ts'
-import { movePatience } from '../../../src/domain/operation/move/judge-move.ts'
+import { moveTimeLimit } from '../../../src/domain/operation/move/judge-move.ts'
 import { createMovingWorld } from '../../support/moving.ts'
 
 const percentMs = 600_000
@@ -58,7 +58,7 @@ test('a guest that outruns the copy is said to, and the move is aborted after a 
   const stalled = await world.until(asked, 'not-converging')
   expect(stalled).toMatchObject({ state: 'running', progress: 58 })
   expect(stalled.message).toContain('its guest writes faster than is copied')
-  await world.stuckFor(asked, movePatience.convergeMs - 3_000)
+  await world.stuckFor(asked, moveTimeLimit.convergeMs - 3_000)
   for (let looks = 1; looks < 3; looks += 1)
     expect(await world.turn(asked)).toMatchObject({ state: 'running', reason: 'not-converging' })
   const ended = await world.endOf(asked)
@@ -86,7 +86,7 @@ test('a host that does not get ready is given up, and the task at the target wit
   await world.until(asked, 'move-preparing')
   await lab.pass(10 * percentMs)
   await world.until(asked, 'move-preparing')
-  await world.stuckFor(asked, movePatience.prepareMs - 2_000)
+  await world.stuckFor(asked, moveTimeLimit.prepareMs - 2_000)
   expect(await world.turn(asked)).toMatchObject({ state: 'running', reason: 'move-preparing' })
   const ended = await world.endOf(asked)
   expect(ended).toMatchObject({ state: 'failed', reason: 'move-prepare-stalled' })

@@ -1,8 +1,8 @@
 import { afterEach, expect, test } from 'vitest'
 import type { Db, Tx } from '../../../db/client.ts'
 import { askOperation } from '../../../src/operation/admission/ask-operation.ts'
-import { bringBack } from '../../../src/operation/upkeep/come-back.ts'
 import { keepRunPolicies } from '../../../src/operation/upkeep/keep-run-policies.ts'
+import { resumeEvacuations } from '../../../src/operation/upkeep/resume-evacuation.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { createLog } from '../../../src/process/log.ts'
 import { makeSite } from '../../support/inventory.ts'
@@ -73,7 +73,7 @@ const listening = () => {
 
 test.each([
   ['run policies', addKept, keepRunPolicies],
-  ['evacuations', addLeaving, bringBack],
+  ['evacuations', addLeaving, resumeEvacuations],
 ] as const)(
   '%s: locked machines, more than a round takes, keep none from its turn',
   async (_what, make, round) => {
@@ -92,7 +92,7 @@ test.each([
 
 test.each([
   ['run policies', addKept, keepRunPolicies],
-  ['evacuations', addLeaving, bringBack],
+  ['evacuations', addLeaving, resumeEvacuations],
 ] as const)(
   '%s: a machine that cannot even be left to rest keeps none from its turn',
   async (_what, make, round) => {

@@ -6,8 +6,8 @@ import { cancelOperation } from '../../../src/operation/admission/cancel-operati
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { handleOperateMachine } from '../../../workers/handlers/operate-machine.ts'
+import { createEntryWorker } from '../../support/entry-world.ts'
 import { createInventoryWorker, makeSite } from '../../support/inventory.ts'
-import { createJourneyWorker } from '../../support/journeys.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf } from '../../support/ledger.ts'
 import { addMachine } from '../../support/machines.ts'
@@ -22,7 +22,7 @@ const target = await makeSite(db, {
   ...{ endpoint: lab.endpoint('vcenter'), password: lab.password },
 })
 const { use } = createInventoryWorker(db, openLab)
-const worker = createJourneyWorker(db, [handleOperateMachine], use)
+const worker = createEntryWorker(db, [handleOperateMachine], use)
 
 const powerOf = async (ref: string): Promise<string> =>
   ((await site.call(`GET /instances/${ref}/power`)).json as { state: string }).state

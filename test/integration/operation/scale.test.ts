@@ -4,10 +4,10 @@ import { findMachinesToLookAt } from '../../../db/queries/machines/find-machines
 import { findPolicyMachines } from '../../../db/queries/machines/policy-machines.ts'
 import { listOperations, type OperationFilter } from '../../../db/queries/operations/list-operations.ts'
 import { measureOpenOperations } from '../../../db/queries/operations/measure-operations.ts'
-import { findHealedMachines } from '../../../db/queries/operations/older-operations.ts'
 import { pruneOperations, pruneStart } from '../../../db/queries/operations/prune-operations.ts'
-import { findComingBack } from '../../../db/queries/operations/standing-down.ts'
-import { wishBounds } from '../../../src/domain/operation/admission/after-end.ts'
+import { findResumptions } from '../../../db/queries/operations/resume-evacuation.ts'
+import { findHealedMachines } from '../../../db/queries/operations/still-active.ts'
+import { resumptionBounds } from '../../../src/domain/operation/admission/operation-followups.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { readingOf } from '../../support/plans.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -77,7 +77,7 @@ const list = (filter: OperationFilter) => (read: Queryable) =>
   listOperations(read, filter, { before: undefined, limit: 26, silentMs: 1_000 })
 const ended = ['completed', 'failed', 'canceled', 'superseded']
 
-const look = { limit: 200, olderKeepsOnSeconds: 120, overdueSeconds: 3, runningOverdueSeconds: 60 }
+const look = { limit: 200, stillActiveSeconds: 120, overdueSeconds: 3, runningOverdueSeconds: 60 }
 
 test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
   ['machines to look at', 5 * open, (read) => findMachinesToLookAt(read, look)],
@@ -88,7 +88,11 @@ test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
     (read) => findPolicyMachines(read, { limit: 20, openPerTarget: 50 }),
   ],
   ['warnings whose cause is over', 100, (read) => findHealedMachines(read, 200)],
-  ['evacuations that come back', 3_000, (read) => findComingBack(read, { bounds: wishBounds, limit: 50 })],
+  [
+    'evacuations that come back',
+    3_000,
+    (read) => findResumptions(read, { bounds: resumptionBounds, limit: 50 }),
+  ],
   [
     'a batch of what is old, at the end of a long history',
     5_000,

@@ -8,14 +8,17 @@ const host = (name: string, more: Partial<HostFacts> = {}): HostFacts => ({
   ...more,
 })
 const needs = { cpus: 4, memory: 16 }
-const hint = (wish: HostHint['wish']): HostHint => ({ wish, attribute: 'a', group: 'g' })
-const choose = (wish: HostHint['wish'], hosts: HostFacts[], taken: Record<string, number> = {}) =>
-  chooseHost(hint(wish), hosts, new Map(Object.entries(taken)), needs)?.name
+const hint = (grouping: HostHint['grouping']): HostHint => ({ grouping, attribute: 'a', group: 'g' })
+const choose = (grouping: HostHint['grouping'], hosts: HostFacts[], taken: Record<string, number> = {}) =>
+  chooseHost(hint(grouping), hosts, new Map(Object.entries(taken)), needs)?.name
 
 test('a hint is an attribute with a group; spreading goes first', () => {
   expect(hintOf({ attributes: {} })).toBeUndefined()
   expect(hintOf({ attributes: { 'drover.spread': '' } })).toBeUndefined()
-  expect(hintOf({ attributes: { 'drover.keep-with': 'x' } })).toMatchObject({ wish: 'together', group: 'x' })
+  expect(hintOf({ attributes: { 'drover.keep-with': 'x' } })).toMatchObject({
+    grouping: 'together',
+    group: 'x',
+  })
   expect(hintOf({ attributes: { 'drover.keep-with': 'x', 'drover.spread': 'y' } })).toMatchObject({
     group: 'y',
   })

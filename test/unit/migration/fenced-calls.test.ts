@@ -46,7 +46,7 @@ test('a worker that has lost its lease does not send the making of a snapshot ag
     },
   }
   const task = {
-    journey: { ctx, source: { id: 's', name: 'paris' }, entry: { id: 'e1' }, facts: { ref: 'vm' } },
+    entryWork: { ctx, source: { id: 's', name: 'paris' }, entry: { id: 'e1' }, facts: { ref: 'vm' } },
     ends: { source: { kind: 'lab', ports: { machines } }, target: {} },
   }
   await expect(takeSnapshot(task as never, 1)).rejects.toThrow()
@@ -78,7 +78,7 @@ test('a target is fitted to what is settled now, also where an earlier turn had 
     const facts = { cpus, memory: 1, uuid: '', description: '', attributes: {}, nics: [] }
     const entry = { id: 'e1', machineRef: 'vm-1', placement: { networks: {}, target: 'oslo' } }
     return {
-      journey: { ctx, target: { name: 'oslo' }, source: { name: 'paris' }, entry, facts },
+      entryWork: { ctx, target: { name: 'oslo' }, source: { name: 'paris' }, entry, facts },
       ends: { target: { kind: 'lab', ports: { machines } }, source: {} },
     } as never
   }

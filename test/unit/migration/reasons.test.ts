@@ -8,7 +8,7 @@ import { codeFiles, readSource } from '../repository/sources.ts'
 const written = [
   /\breason\(\s*'([a-z-]+)'/g,
   /\b(?:say|fail)\(\s*'([a-z-]+)'/g,
-  /\bletGo\(facts, '([a-z-]+)'/g,
+  /\bsetBack\(facts, '([a-z-]+)'/g,
   /\bcode: '([a-z-]+)'(?: as const)?,\s*(?:what\b[^\n]*?,\s*)?message\b/g,
   /\breason: '([a-z-]+)',\s*message\b/g,
 ]

@@ -21,7 +21,7 @@ const idle: AdmissionFacts = {
   seen: { power: 'off', hibernated: false },
   policy: 'manual',
   active: null,
-  lettingGo: null,
+  stillActive: null,
   queued: [],
   migrating: null,
   source: null,
@@ -128,7 +128,7 @@ const anyFacts = fc.record({
       .tuple(variant, fc.boolean(), fc.boolean())
       .map(([asked, acted, pastReturn]) => ({ ...asked, id: 'older', acted, pastReturn })),
   ),
-  lettingGo: fc.option(fc.tuple(variant, fc.boolean()).map(([asked, acted]) => ({ ...asked, acted }))),
+  stillActive: fc.option(fc.tuple(variant, fc.boolean()).map(([asked, acted]) => ({ ...asked, acted }))),
   queued: fc.array(fc.uuid(), { maxLength: queueMost }),
   migrating: fc.option(fc.record({ entryId: fc.constant('e'), committed: fc.boolean() })),
   source: fc.option(fc.record({ entryId: fc.constant('s'), over: fc.boolean() })),

@@ -3,8 +3,8 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { decideTick, type TickFacts } from '../../../src/domain/operation/admission/decide-tick.ts'
 import { type WaitingOperation, whyItWaits } from '../../../src/domain/operation/admission/why-it-waits.ts'
-import { patient } from '../../../src/operation/perform/patient.ts'
 import type { Performance, PerformWait } from '../../../src/operation/perform/performer.ts'
+import { retryUntilDeadline } from '../../../src/operation/perform/retry-until-deadline.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 const running: TickFacts = {
@@ -13,17 +13,17 @@ const running: TickFacts = {
   jobState: 'waiting',
   expired: false,
   started: true,
-  inLine: false,
+  waitsForSlot: false,
   overdueSeconds: null,
   reason: 'awaiting-slot',
-  awaitsOlder: false,
+  awaitsStillActive: false,
 }
 
 test('one that has begun is ended by its deadline while it is at work, and by its patience while it stands in line', () => {
   expect(decideTick({ ...running, expired: true })).toEqual({ do: 'rest' })
   expect(decideTick({ ...running, overdueSeconds: 3 })).toMatchObject({ reason: 'deadline-exceeded' })
-  expect(decideTick({ ...running, inLine: true, overdueSeconds: 3 })).toEqual({ do: 'rest' })
-  expect(decideTick({ ...running, inLine: true, expired: true })).toEqual({
+  expect(decideTick({ ...running, waitsForSlot: true, overdueSeconds: 3 })).toEqual({ do: 'rest' })
+  expect(decideTick({ ...running, waitsForSlot: true, expired: true })).toEqual({
     do: 'call-off',
     event: 'expire',
     reason: 'wait-expired',
@@ -82,7 +82,7 @@ const busy: PerformWait = { type: 'wait', reason: 'target-busy', detail: 'Busy.'
 
 test('how long a wait may last goes by what the database says is left, whatever the clock of a worker says', async () => {
   const forMs = async (leftMs: number) => {
-    const outcome = await patient([], async () => busy).perform(turnOf({ leftMs, ranMs: 0 }, busy))
+    const outcome = await retryUntilDeadline([], async () => busy).perform(turnOf({ leftMs, ranMs: 0 }, busy))
     return outcome.type === 'wait' ? outcome.forMs : undefined
   }
   expect(await forMs(hour)).toBe(5_000)
@@ -104,7 +104,7 @@ test('how long trouble has gone on is measured by the database, whatever the clo
     forMs: 0,
   }
   const forMs = async (ranMs: number) => {
-    const outcome = await patient([], () => Promise.reject(error)).perform(
+    const outcome = await retryUntilDeadline([], () => Promise.reject(error)).perform(
       turnOf({ leftMs: hour, ranMs }, full),
     )
     return outcome.type === 'wait' ? outcome.forMs : undefined

@@ -4,8 +4,8 @@ import {
   freshTrack,
   judgeMove,
   type MoveTrack,
-  movePatience,
   moveText,
+  moveTimeLimit,
 } from '../../../src/domain/operation/move/judge-move.ts'
 import { type MoveSeen, movePhases } from '../../../src/domain/operation/move/move-seen.ts'
 
@@ -76,9 +76,9 @@ const looks = (
 }
 
 test('a copy that stands still is said to after ten seconds, and is given up later without force alone', () => {
-  expect(looks({}, movePatience.sayMs / lookMs - 1)).toMatchObject({ reason: 'move-syncing', giveUp: false })
-  expect(looks({}, movePatience.sayMs / lookMs)).toMatchObject({ reason: 'not-converging', giveUp: false })
-  const end = movePatience.convergeMs / lookMs
+  expect(looks({}, moveTimeLimit.sayMs / lookMs - 1)).toMatchObject({ reason: 'move-syncing', giveUp: false })
+  expect(looks({}, moveTimeLimit.sayMs / lookMs)).toMatchObject({ reason: 'not-converging', giveUp: false })
+  const end = moveTimeLimit.convergeMs / lookMs
   expect(looks({}, end - 1).giveUp).toBe(false)
   expect(looks({}, end)).toMatchObject({ reason: 'not-converging', giveUp: true })
   expect(looks({}, end * 3, { force: true })).toMatchObject({ reason: 'not-converging', giveUp: false })
@@ -89,7 +89,7 @@ test('what its platform says of it is said at once', () => {
 })
 
 test('preparing is given up after five minutes, forced or not; a phase later nothing of that counts', () => {
-  const end = movePatience.prepareMs / lookMs
+  const end = moveTimeLimit.prepareMs / lookMs
   const still = { phase: 'preparing', percent: 2 } as const
   expect(looks(still, end - 1).giveUp).toBe(false)
   const stuck = looks(still, end, { force: true })
@@ -103,7 +103,7 @@ test('what the platform has in its own queue is never stuck: its five minutes be
   const still = { phase: 'preparing', percent: 0 } as const
   const queued = looks(still, 600, { queued: true })
   expect(queued).toMatchObject({ reason: 'move-scheduling', giveUp: false, track: { stuckMs: 0 } })
-  const end = movePatience.prepareMs / lookMs
+  const end = moveTimeLimit.prepareMs / lookMs
   expect(looks(still, end - 2, { track: queued.track })).toMatchObject({
     reason: 'move-preparing',
     giveUp: false,
@@ -116,7 +116,7 @@ test('what the platform has in its own queue is never stuck: its five minutes be
 
 test('going over the memory again is not getting further', () => {
   let verdict = judge({ phase: 'iterative-copy', percent: 60, iteration: 2 })
-  for (let pass = 3; pass < 3 + movePatience.convergeMs / lookMs; pass += 1)
+  for (let pass = 3; pass < 3 + moveTimeLimit.convergeMs / lookMs; pass += 1)
     verdict = judge({ phase: 'iterative-copy', percent: 60, iteration: pass }, { track: verdict.track })
   expect(verdict.giveUp).toBe(true)
 })

@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest'
-import { afterEnd, type EndedOperation } from '../../../src/domain/operation/admission/after-end.ts'
+import {
+  type EndedOperation,
+  operationFollowups,
+} from '../../../src/domain/operation/admission/operation-followups.ts'
 import {
   type PolicySeen,
   restSeconds,
@@ -40,29 +43,39 @@ const ended: EndedOperation = {
 }
 
 test('a person who stops a machine is remembered until a person starts it', () => {
-  expect(afterEnd(ended)).toEqual({ stopped: true })
+  expect(operationFollowups(ended)).toEqual({ stopped: true })
   // The guest took too long; it may go off yet, and is to stay so then.
-  expect(afterEnd({ ...ended, state: 'failed' })).toEqual({ stopped: true })
-  expect(afterEnd({ ...ended, state: 'failed', begun: false })).toEqual({})
+  expect(operationFollowups({ ...ended, state: 'failed' })).toEqual({ stopped: true })
+  expect(operationFollowups({ ...ended, state: 'failed', begun: false })).toEqual({})
   for (const kind of ['start', 'restart', 'wake'] as const)
     for (const state of ['completed', 'failed'] as const)
-      expect(afterEnd({ ...ended, kind, state })).toEqual({ stopped: false })
-  expect(afterEnd({ ...ended, kind: 'start', state: 'superseded' })).toEqual({})
-  expect(afterEnd({ ...ended, kind: 'migrate' })).toEqual({})
+      expect(operationFollowups({ ...ended, kind, state })).toEqual({ stopped: false })
+  expect(operationFollowups({ ...ended, kind: 'start', state: 'superseded' })).toEqual({})
+  expect(operationFollowups({ ...ended, kind: 'migrate' })).toEqual({})
 })
 
 test('a run policy tries again, ever later after failures, and not at once after a person has cancelled', () => {
   const policy: EndedOperation = { ...ended, cause: 'policy', kind: 'start' }
-  expect(afterEnd(policy)).toEqual({ policy: { failures: 0, restSeconds: 10 } })
-  expect(afterEnd({ ...policy, state: 'failed' })).toEqual({ policy: { failures: 3, restSeconds: 8 } })
-  expect(afterEnd({ ...policy, state: 'canceled' })).toEqual({ policy: { failures: 2, restSeconds: 300 } })
-  expect(afterEnd({ ...policy, state: 'superseded' })).toEqual({ policy: { failures: 2, restSeconds: 10 } })
+  expect(operationFollowups(policy)).toEqual({ policy: { failures: 0, restSeconds: 10 } })
+  expect(operationFollowups({ ...policy, state: 'failed' })).toEqual({
+    policy: { failures: 3, restSeconds: 8 },
+  })
+  expect(operationFollowups({ ...policy, state: 'canceled' })).toEqual({
+    policy: { failures: 2, restSeconds: 300 },
+  })
+  expect(operationFollowups({ ...policy, state: 'superseded' })).toEqual({
+    policy: { failures: 2, restSeconds: 10 },
+  })
 })
 
 test('an evacuation comes back after who took its place and after failures, and not after a person has cancelled', () => {
   const evict: EndedOperation = { ...ended, cause: 'evacuation', kind: 'evict', standsDown: true }
-  expect(afterEnd({ ...evict, state: 'superseded' })).toEqual({ comeBack: { failures: 2, restSeconds: 0 } })
-  expect(afterEnd({ ...evict, state: 'failed' })).toEqual({ comeBack: { failures: 3, restSeconds: 8 } })
-  expect(afterEnd({ ...evict, state: 'canceled' })).toEqual({})
-  expect(afterEnd({ ...evict, state: 'completed' })).toEqual({})
+  expect(operationFollowups({ ...evict, state: 'superseded' })).toEqual({
+    resumption: { failures: 2, restSeconds: 0 },
+  })
+  expect(operationFollowups({ ...evict, state: 'failed' })).toEqual({
+    resumption: { failures: 3, restSeconds: 8 },
+  })
+  expect(operationFollowups({ ...evict, state: 'canceled' })).toEqual({})
+  expect(operationFollowups({ ...evict, state: 'completed' })).toEqual({})
 })

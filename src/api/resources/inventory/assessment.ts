@@ -121,40 +121,40 @@ const drill = defineRoute({
   },
 })
 
-interface Tally {
+interface AssessmentSummary {
   readonly sources: Map<string, { -readonly [Name in keyof ReadinessCounts]: number }>
   readonly rules: Map<string, { broken: number; waived: number }>
 }
 
-const countInstance = (tally: Tally, row: JudgedLine): void => {
-  const counts = tally.sources.get(row.source) ?? {
+const countInstance = (summed: AssessmentSummary, row: JudgedLine): void => {
+  const counts = summed.sources.get(row.source) ?? {
     instances: 0,
     ready: 0,
     warning: 0,
     blocked: 0,
     migrated: 0,
   }
-  tally.sources.set(row.source, counts)
+  summed.sources.set(row.source, counts)
   counts.instances += 1
   counts[row.readiness as (typeof readinesses)[number]] += 1
 }
 
-const countFinding = (tally: Tally, { rule, waived }: FindingLine): void => {
-  const counts = tally.rules.get(rule) ?? { broken: 0, waived: 0 }
-  tally.rules.set(rule, counts)
+const countFinding = (summed: AssessmentSummary, { rule, waived }: FindingLine): void => {
+  const counts = summed.rules.get(rule) ?? { broken: 0, waived: 0 }
+  summed.rules.set(rule, counts)
   counts[waived ? 'waived' : 'broken'] += 1
 }
 
 const counting = { ignored: false, gone: false, migrated: false } as const
 
 /** With a filter every instance is looked at; without one the database counts. */
-const tallyByFilter = async (
+const summarizeByFilter = async (
   deps: ApiDeps,
   asked: { source: string | undefined; cursor: string | undefined },
   { test, without }: InstanceTest,
   slices: Slices | undefined,
 ) => {
-  const tally: Tally = { sources: new Map(), rules: new Map() }
+  const summed: AssessmentSummary = { sources: new Map(), rules: new Map() }
   let ids: string[] = []
   const outcome = await scan<JudgedLine>({
     clock: deps.clock,
@@ -166,28 +166,28 @@ const tallyByFilter = async (
       listForFilter(deps.db, { source: asked.source, ...counting }, { after, limit, without }),
     test,
     onMatch: (row) => {
-      countInstance(tally, row)
+      countInstance(summed, row)
       ids.push(row.id)
     },
     onPage: async () => {
-      for (const finding of await listFindings(deps.db, ids)) countFinding(tally, finding)
+      for (const finding of await listFindings(deps.db, ids)) countFinding(summed, finding)
       ids = []
     },
   })
-  return { tally, outcome }
+  return { summed, outcome }
 }
 
-const tallyAll = async (deps: ApiDeps, source: string | undefined) => {
+const summarizeAll = async (deps: ApiDeps, source: string | undefined) => {
   const [sources, rules] = await Promise.all([
     countReadiness(deps.db, source),
     countFindings(deps.db, source),
   ])
-  const tally: Tally = {
+  const summed: AssessmentSummary = {
     sources: new Map(sources.map(({ source: name, ...counts }) => [name, counts])),
     rules: new Map(rules.map((row) => [row.rule, { broken: row.broken, waived: row.waived }])),
   }
   const matched = sources.reduce((sum, { instances }) => sum + instances, 0)
-  return { tally, outcome: { matched, scanned: matched, errorCount: 0, errors: [], next: null } }
+  return { summed, outcome: { matched, scanned: matched, errorCount: 0, errors: [], next: null } }
 }
 
 const sum = (all: readonly ReadinessCounts[]): ReadinessCounts =>
@@ -210,18 +210,18 @@ export const assessment = (deps: ApiDeps) =>
       const wantsCsv = /(^|,)\s*text\/csv\b/i.test(c.req.valid('header').accept ?? '')
       if (format === 'csv' || (format === undefined && wantsCsv))
         return await streamAssessment(c, deps, { source, filter })
-      const { tally, outcome } = await deps.filters.ask({ actor, filter }, (slices) => {
+      const { summed, outcome } = await deps.filters.ask({ actor, filter }, (slices) => {
         const test = instanceFilter(filter)
-        return test ? tallyByFilter(deps, { source, cursor }, test, slices) : tallyAll(deps, source)
+        return test ? summarizeByFilter(deps, { source, cursor }, test, slices) : summarizeAll(deps, source)
       })
-      const sources = [...tally.sources].sort(([a], [b]) => (a < b ? -1 : 1))
+      const sources = [...summed.sources].sort(([a], [b]) => (a < b ? -1 : 1))
       const { oldest, newest, never } = await findSyncSpan(deps.db, source)
       return c.json(
         {
           rules_version: rulesVersion,
-          totals: sum([...tally.sources.values()]),
+          totals: sum([...summed.sources.values()]),
           sources: sources.map(([name, counts]) => ({ source: name, ...counts })),
-          rules: viewRules(tally.rules),
+          rules: viewRules(summed.rules),
           synced: { oldest: momentOrNull(oldest), newest: momentOrNull(newest), never },
           ...scanFields(outcome),
           next_cursor: outcome.next === null ? null : writeCursor('assessment', outcome.next),

@@ -26,7 +26,7 @@ import { enqueueOne } from './site-jobs.ts'
 
 const tag = 'Instances'
 
-const guestPatience = {
+const guestTimeLimit = {
   force: z
     .boolean()
     .default(false)
@@ -55,7 +55,7 @@ const power = defineRoute({
     params: idParams,
     body: jsonBody(
       z
-        .strictObject({ verb: z.enum(powerVerbs), ...guestPatience })
+        .strictObject({ verb: z.enum(powerVerbs), ...guestTimeLimit })
         .openapi('PowerRequest', { example: { verb: 'shutdown', force: false } }),
     ),
   },
@@ -76,7 +76,7 @@ const enable = defineRoute({
       content: {
         'application/json': {
           schema: z
-            .strictObject({ remove_snapshots: z.boolean().default(false), ...guestPatience })
+            .strictObject({ remove_snapshots: z.boolean().default(false), ...guestTimeLimit })
             .openapi('TrackingRequest', { example: { remove_snapshots: false } }),
         },
       },

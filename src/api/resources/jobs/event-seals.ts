@@ -132,16 +132,16 @@ export const eventSeals = (deps: ApiDeps) =>
     })
     .openapi(verify, async (c) => {
       const { from, head, kept_days: keptDays } = c.req.valid('query')
-      const patience = AbortSignal.timeout(deps.limits.requestMs - 500)
+      const timeLimit = AbortSignal.timeout(deps.limits.requestMs - 500)
       const noted = head === undefined ? undefined : await readNotedHead(deps, head)
       const report = await verifySeals(deps.db, deps.sealer, {
         ...(from === undefined ? {} : { from }),
         ...(noted ? { head: noted.head } : {}),
         ...(keptDays === undefined ? {} : { keptDays }),
         floorDays: deps.eventsKeptDaysMin,
-        signal: patience,
+        signal: timeLimit,
       }).catch((error: unknown) => {
-        if (!patience.aborted) throw error
+        if (!timeLimit.aborted) throw error
         throw problem('deadline-passed', 'The chain is too long to check in one request.', {
           remedy: 'Check it in parts: give the `head.seq` of your last good check as `from`.',
           retryAfterSeconds: 1,

@@ -14,10 +14,10 @@ import { defineRoute, ifMatchHeaders, json, jsonBody } from '../../http/route.ts
 import { etagOf } from '../../wire/preconditions.ts'
 import { notFound, problem } from '../../wire/problem.ts'
 import { confirmFinished } from '../../wire/schemas.ts'
-import { batchBody, batchSchema, batchSummary, readBatch, viewBatchSummary } from './batch-answer.ts'
-import { changeBatch, createBatch } from './batch-change.ts'
-import { checkExpressions } from './batch-check.ts'
-import { removeBatch, removingBatch } from './batch-removal.ts'
+import { removeBatch, removingBatch } from './batch-deletion.ts'
+import { changeBatch, createBatch } from './batch-edit.ts'
+import { checkExpressions } from './batch-validation.ts'
+import { batchBody, batchSchema, batchSummary, readBatch, viewBatchSummary } from './batch-view.ts'
 
 export const batchTag = 'Batches'
 export const batchParams = z.object({ name: nameSchema })

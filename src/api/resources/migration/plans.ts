@@ -24,8 +24,8 @@ import { etagOf } from '../../wire/preconditions.ts'
 import { notFound, problem } from '../../wire/problem.ts'
 import { type AcceptedView, acceptedSchema, anything, timestamp } from '../../wire/schemas.ts'
 import { enqueueOne } from '../inventory/site-jobs.ts'
-import { batchSchema, readBatch } from './batch-answer.ts'
-import { lockNamedBatch } from './batch-change.ts'
+import { lockNamedBatch } from './batch-edit.ts'
+import { batchSchema, readBatch } from './batch-view.ts'
 import { batchParams, batchTag, requireBatch } from './batches.ts'
 
 const summaryShape = {

@@ -6,7 +6,7 @@ import { once } from '../../http/idempotency.ts'
 import { defineRoute, idParams, json, newResource } from '../../http/route.ts'
 import { etagOf } from '../../wire/preconditions.ts'
 import { queueTag, requireEntry } from './queue.ts'
-import { entrySchema, readEntry } from './queue-answer.ts'
+import { entrySchema, readEntry } from './queue-view.ts'
 
 export type Verb = EntryVerbAsk['verb']
 

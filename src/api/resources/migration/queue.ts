@@ -22,7 +22,7 @@ import { pageOf, pageQuery, readCursor, toPage, uuidKey, writeCursor } from '../
 import { etagOf, requireVersion } from '../../wire/preconditions.ts'
 import { notFound } from '../../wire/problem.ts'
 import { confirmFinished } from '../../wire/schemas.ts'
-import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-answer.ts'
+import { entrySchema, entrySummary, readEntry, viewEntrySummary } from './queue-view.ts'
 
 export const queueTag = 'Queue'
 

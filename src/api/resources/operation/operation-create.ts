@@ -31,11 +31,14 @@ const rehearsalSchema = z
     machine_id: z.uuid(),
     machine: z.string(),
     admitted: z.boolean(),
-    state: z.enum(['pending', 'queued']).nullable().openapi({ description: 'How it would begin.' }),
+    state: z.enum(['pending', 'queued']).nullable().openapi({ description: 'The state after admission.' }),
     supersedes: z.uuid().nullable(),
-    cancels_entry: z.uuid().nullable().openapi({ description: 'The migration that is given up first.' }),
-    before: z.int().openapi({ description: 'How many would be before it.' }),
-    reason: operationReason.nullable().openapi({ description: 'Why it would be refused.' }),
+    cancels_entry: z
+      .uuid()
+      .nullable()
+      .openapi({ description: 'The migration that would be cancelled first.' }),
+    before: z.int().openapi({ description: 'Number of operations that would be before it.' }),
+    reason: operationReason.nullable().openapi({ description: 'The reason of the refusal.' }),
     message: z.string().nullable(),
     remedy: z.string().nullable(),
     blocker: z.uuid().nullable(),
@@ -48,10 +51,10 @@ const create = defineRoute({
   path: '/operations',
   role: 'operator',
   tag: operationTag,
-  summary: 'Ask something of a machine',
+  summary: 'Request an operation on a machine',
   description:
-    'One operation is at a machine at a time. The refusal of a newer one names the older in `blocker`. With ' +
-    '`dry_run` the answer is what would become of it.',
+    'One operation runs on a machine at a time. A refusal names the blocking operation in `blocker`. With ' +
+    '`dry_run` the answer shows what would happen, and nothing is changed.',
   request: {
     body: jsonBody(
       z
@@ -61,15 +64,15 @@ const create = defineRoute({
             .trim()
             .min(1)
             .max(255)
-            .openapi({ description: 'An id, or a name that only one has.' }),
+            .openapi({ description: 'The id of a machine, or its name when that name is unique.' }),
           ...operationShape,
         })
         .openapi('NewOperation', { example: { machine: 'web-01', kind: 'stop', force: true } }),
     ),
   },
   responses: {
-    200: json(rehearsalSchema, 'What would become of it'),
-    202: json(operationSchema, 'Committed; a worker does it. `Location` is where to look.'),
+    200: json(rehearsalSchema, 'Dry run: what would happen'),
+    202: json(operationSchema, 'Accepted and stored; a worker runs it. `Location` is the operation.'),
   },
 })
 
@@ -78,20 +81,23 @@ const cancel = defineRoute({
   path: '/operations/{id}/:verb{:cancel}',
   role: 'operator',
   tag: operationTag,
-  summary: 'Give an operation up',
+  summary: 'Cancel an operation',
   description:
-    'It ends now, and what it has begun is called off. Refused once it is past its return (`past_return`) or over.',
+    'The operation ends now, and its job is cancelled. Refused when it is past its return (`past_return`) or has ended.',
   request: { params: idParams },
   responses: {
-    202: json(operationSchema, 'It is canceled; `settled_at` is set when its effects have stopped'),
+    202: json(
+      operationSchema,
+      'The operation is canceled; `settled_at` is set when its effects have stopped',
+    ),
   },
 })
 
-/** Whether an error is an answer of the admission, not a failure on the way to it. */
+/** Whether an error is a refusal by the admission, and not a failure. */
 export const isRefusal = (error: unknown): error is DroverError & { readonly code: Refusal } =>
   error instanceof DroverError && error.class === 'conflict' && Object.hasOwn(operationReasons, error.code)
 
-/** Writes refusals down, after the rollback; that this may fail changes nothing of what they are answered with. */
+/** Records refusals after the rollback. When that fails, the answer to the client stays the same. */
 export const writeRefusals = async (
   c: Context<ApiEnv>,
   deps: ApiDeps,
@@ -109,7 +115,7 @@ export const tellWorkers = (deps: ApiDeps, asked: readonly Pick<AskedOperation, 
   nudge(deps.db)
 }
 
-/** What the admission finds, without its doing. */
+/** Decides the admission without changing anything. */
 export const rehearse = async (
   tx: Tx,
   ask: OperationAsk,

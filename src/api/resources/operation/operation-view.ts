@@ -1,8 +1,8 @@
 import { z } from '@hono/zod-openapi'
 import type { OperationLine } from '../../../../db/queries/operations/list-operations.ts'
 import { conflictRules } from '../../../domain/operation/admission/admit.ts'
-import { comesBackUntil } from '../../../domain/operation/admission/after-end.ts'
 import { conditionsView, type SignalSeen } from '../../../domain/operation/admission/conditions.ts'
+import { resumesUntil } from '../../../domain/operation/admission/operation-followups.ts'
 import { whyItWaits } from '../../../domain/operation/admission/why-it-waits.ts'
 import { operationCauses, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
 import { type OperationReason, operationReasons } from '../../../domain/operation/kinds/reasons.ts'
@@ -36,14 +36,16 @@ const waitsSchema = z
     reason: operationReason,
     detail: z.string(),
     since: timestamp,
-    until: timestamp.nullable().openapi({ description: 'By then it ends by itself, one way or the other.' }),
+    until: timestamp.nullable().openapi({ description: 'The wait ends at the latest at this time.' }),
     ends_when: z.string(),
-    error: anything.nullable().openapi({ description: 'What went wrong, of one that is tried again.' }),
-    older: z.array(z.uuid()).openapi({ description: 'Ended ones of the machine that are letting go.' }),
+    error: anything.nullable().openapi({ description: 'The last error, when the operation is retried.' }),
+    older: z
+      .array(z.uuid())
+      .openapi({ description: 'Ended operations of the machine that are still active.' }),
     slots: z
       .array(slotSchema)
       .nullable()
-      .openapi({ description: 'What it needs, who holds it, its place. Not in lists.' }),
+      .openapi({ description: 'The slots it needs, their holders, its position. Not in lists.' }),
   })
   .openapi('OperationWait')
 
@@ -59,27 +61,35 @@ export const operationSchema = z
     force: z.boolean(),
     params: anything,
     state: operationState,
-    reason: operationReason.openapi({ description: 'Why it is where it is now.' }),
-    retryable: z.boolean().openapi({ description: 'Asked again later, it may well succeed.' }),
+    reason: operationReason.openapi({ description: 'Why the operation is in this state.' }),
+    retryable: z.boolean().openapi({ description: 'The same request may succeed later.' }),
     message: z.string(),
     remedy: z.string(),
     error: anything.nullable(),
     waits: waitsSchema
       .nullable()
-      .openapi({ description: 'Why it does not go on; null: it has ended, or goes on.' }),
+      .openapi({ description: 'Why the operation waits; null: it has ended, or is running.' }),
     on_conflict: z.enum(conflictRules),
     cause: operationCause,
-    resumes: z.uuid().nullable().openapi({ description: 'The one that it comes back for.' }),
+    resumes: z
+      .uuid()
+      .nullable()
+      .openapi({ description: 'The operation of the evacuation that this one continues.' }),
     comes_back_at: timestamp.nullable().openapi({
-      description: 'Of an evacuation, and wanted still: when it is looked at whether it can come back.',
+      description: 'When the evacuation is tried again; null if it will not be.',
     }),
     comes_back_until: timestamp.nullable().openapi({
-      description: 'Of one that is wanted still: it comes back until then, or not at all.',
+      description: 'Last moment the evacuation is retried; null if it will not be.',
     }),
     progress: z.int(),
-    past_return: z.boolean().openapi({ description: 'It can only be ended now, not taken back.' }),
-    position: z.int().nullable().openapi({ description: 'How many are before it; null: it does not queue.' }),
-    behind: z.int().openapi({ description: 'How many are queued behind it, and go on when it has ended.' }),
+    past_return: z
+      .boolean()
+      .openapi({ description: 'The operation can no longer be undone, only run to its end.' }),
+    position: z
+      .int()
+      .nullable()
+      .openapi({ description: 'Number of operations before it; null: it is not queued.' }),
+    behind: z.int().openapi({ description: 'Number of operations queued behind it.' }),
     blocker: z.uuid().nullable(),
     superseded_by: z.uuid().nullable(),
     supersedes: z.array(z.uuid()),
@@ -88,16 +98,16 @@ export const operationSchema = z
     deadline_seconds: z.int(),
     deadline_at: timestamp.nullable(),
     expires_at: timestamp.openapi({
-      description: 'Until when it waits for its turn, or in line once it has begun.',
+      description: 'When the wait timeout ends: before the start, and during a slot wait.',
     }),
     in_line_since: timestamp.nullable().openapi({
-      description: 'It has begun and stands in line: until it is let in, `deadline_at` does not count.',
+      description: 'Start of the current slot wait. The deadline is paused; the wait timeout runs.',
     }),
     created_by: z.string(),
     created_at: timestamp,
     started_at: timestamp.nullable(),
     finished_at: timestamp.nullable(),
-    settled_at: timestamp.nullable().openapi({ description: 'When the last of its effects had stopped.' }),
+    settled_at: timestamp.nullable().openapi({ description: 'When its last effect had stopped.' }),
   })
   .openapi('Operation')
 
@@ -105,7 +115,10 @@ export const conditionsSchema = z
   .object({
     id: z.uuid(),
     phase: z.enum(['Pending', 'InProgress', 'Completed', 'Failed']),
-    progress: z.string().nullable().openapi({ description: '`45%`; null: it is no move.' }),
+    progress: z
+      .string()
+      .nullable()
+      .openapi({ description: 'Such as `45%`; null: the operation is not a move.' }),
     conditions: z.array(
       z.object({
         type: z.enum(['Completed', 'SignalSent']),
@@ -135,9 +148,7 @@ export const viewOperation = (
     remedy: line.error?.remedy ?? text.remedy,
     waits: viewWait(line, slots),
     comes_back_at: momentOrNull(line.comeBackAt),
-    comes_back_until: momentOrNull(
-      line.comeBackAt && line.finishedAt ? comesBackUntil(line.finishedAt) : null,
-    ),
+    comes_back_until: momentOrNull(line.comeBackAt && line.finishedAt ? resumesUntil(line.finishedAt) : null),
     in_line_since: line.finishedAt === null ? momentOrNull(line.inLineSince) : null,
   })
 }
@@ -147,7 +158,7 @@ const viewWait = (line: OperationLine, slots: readonly SlotView[] | null): Opera
   return wait && toWire(waitsSchema, wait, { older: [...line.older], slots: slots && [...slots] })
 }
 
-/** `signal`: what its effects tell; null: they are forgotten. */
+/** `signal`: read from its effects; null: the effects were pruned. */
 export const viewConditions = (
   line: OperationLine,
   signal: SignalSeen | null,

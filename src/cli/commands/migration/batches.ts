@@ -18,7 +18,7 @@ import { mergeSettings } from '../../kit/merge-settings.ts'
 import { field, fields, messagesOf, type Output, since } from '../../kit/output.ts'
 import { list, matching, pathOf, show } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
-import { remove, reset } from './batch-removal.ts'
+import { remove, reset } from './batch-deletion.ts'
 import { countsText, followBatch, followOptions } from './watch-batch.ts'
 
 const args = [{ name: 'name', summary: 'the name of a batch' }]

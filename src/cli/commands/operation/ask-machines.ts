@@ -54,7 +54,7 @@ export const rehearsalText = (found: Json, what: string): string => {
 }
 
 /** Asks the same of each machine: the refusal of one does not keep the others from it. */
-export const askEach = async (call: Call, machines: readonly string[], ask: Json): Promise<number> => {
+export const askForEach = async (call: Call, machines: readonly string[], ask: Json): Promise<number> => {
   const { client, output, values } = call
   const answers: Json[] = []
   let refused = 0

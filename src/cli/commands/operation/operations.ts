@@ -15,7 +15,7 @@ import {
 import { field, fields, type Line, type Output, since, when } from '../../kit/output.ts'
 import { list, pathOf, show, verb } from '../../kit/rows.ts'
 import { noteErrors } from '../inventory/instances.ts'
-import { askEach, askMany, manyOptions, meansMany, waitOptions } from './ask-machines.ts'
+import { askForEach, askMany, manyOptions, meansMany, waitOptions } from './ask-machines.ts'
 import { askOf, askOptions, optionsOfKind, paramsOf } from './operation-options.ts'
 import { followOperations, statusOf } from './watch-operation.ts'
 
@@ -53,7 +53,7 @@ const verbOf = (kind: OperationKind): Command => ({
 const askNamedOrMany = (call: Call, names: readonly string[], ask: Json): Promise<number> => {
   if (names.length === 0) return askMany(call, ask)
   if (meansMany(call)) throw new UsageError('Either name the machines, or choose many by options.')
-  return askEach(call, names, ask)
+  return askForEach(call, names, ask)
 }
 
 const slotLine = (slot: Json): string => {
@@ -80,7 +80,7 @@ const printOperation = (output: Output, operation: Json): void => {
       ['ends when', waits.ends_when],
       ['at the latest', waits.until],
       ['trouble', said((waits.error as Json | null)?.message ?? '')],
-      ['letting go', (waits.older as string[]).join(', ')],
+      ['still active', (waits.older as string[]).join(', ')],
       ...((waits.slots as Json[] | null) ?? []).map((slot): Line => ['slot', slotLine(slot)]),
     ]),
     ['before it', operation.position],
@@ -184,7 +184,7 @@ const plainCommands: readonly Command[] = [
       { name: 'machine', summary: 'an id, or a name that only one machine has' },
     ],
     options: { ...anyOptions, ...waitOptions },
-    run: (call) => askEach(call, call.args.slice(1), anyAsk(call)),
+    run: (call) => askForEach(call, call.args.slice(1), anyAsk(call)),
   },
   {
     name: 'operations bulk',

@@ -84,7 +84,7 @@ const lookAgain = async (call: Call, open: readonly Json[]): Promise<readonly Js
  */
 export const followOperations = async (call: Call, begun: readonly Json[]): Promise<number> => {
   const { client, output, values } = call
-  const patienceMs = (numberOf(values, 'timeout') ?? Number.POSITIVE_INFINITY) * 1_000
+  const waitLimitMs = (numberOf(values, 'timeout') ?? Number.POSITIVE_INFINITY) * 1_000
   const beganMs = performance.now()
   const ended: Json[] = []
   let open = begun
@@ -96,7 +96,7 @@ export const followOperations = async (call: Call, begun: readonly Json[]): Prom
       output.line(statusOf(operation))
     }
     open = now.filter((operation) => !hasEnded(operation))
-    const leftMs = patienceMs - (performance.now() - beganMs)
+    const leftMs = waitLimitMs - (performance.now() - beganMs)
     if (open.length === 0 || leftMs <= 0) break
     output.live(lineOf(open, begun.length))
     await client.sleep(Math.min(pauseMs, leftMs))

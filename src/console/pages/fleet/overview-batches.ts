@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { BatchSummary } from '../../../api/resources/migration/batch-answer.ts'
+import type { BatchSummary } from '../../../api/resources/migration/batch-view.ts'
 import type { BatchState } from '../../../domain/migration/batch/batch-table.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import type { PageContext } from '../../kit/page.ts'

@@ -32,7 +32,7 @@ export const operationsSummary = ({ open, failed, moreFailed }: OperationsSeen, 
 const stateHtml = (state: string): Html =>
   isState(state)
     ? html`<a href="/operations?state=${state}">${operationBadge(state)}</a>`
-    : html`<span class="mark">letting go</span>`
+    : html`<span class="mark">still active</span>`
 
 const isState = (text: string): text is OperationState =>
   (operationStates as readonly string[]).includes(text)

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { EntrySummary } from '../../../api/resources/migration/queue-answer.ts'
+import type { EntrySummary } from '../../../api/resources/migration/queue-view.ts'
 import { mayOperate, type PageContext } from '../../kit/page.ts'
 import type { Html } from '../../kit/view.ts'
 import type { BatchDetailSeen } from './batch.ts'

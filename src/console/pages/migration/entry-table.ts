@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { EntrySummary } from '../../../api/resources/migration/queue-answer.ts'
+import type { EntrySummary } from '../../../api/resources/migration/queue-view.ts'
 import { downMark } from '../../kit/down-shown.ts'
 import { bytesProgress, entryLink, phaseWords, stateBadge } from '../../kit/entry-shown.ts'
 import { visible } from '../../kit/shown.ts'

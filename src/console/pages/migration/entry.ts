@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { EventView } from '../../../api/resources/jobs/event-view.ts'
-import type { EntryView } from '../../../api/resources/migration/queue-answer.ts'
+import type { EntryView } from '../../../api/resources/migration/queue-view.ts'
 import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import { downHtml } from '../../kit/down-shown.ts'
@@ -8,8 +8,8 @@ import { bytesProgress, cardLook, phaseWords, stateBadge } from '../../kit/entry
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import { many, outside, visible } from '../../kit/shown.ts'
 import { ago, definition, type Html, jobLink, table } from '../../kit/view.ts'
-import { journeyHtml, placeOfEntry } from './entry-journey.ts'
 import { placeHtml } from './entry-place.ts'
+import { entryProgressHtml, placeOfEntry } from './entry-progress.ts'
 import { entryVerbForms } from './entry-verb-forms.ts'
 
 interface Wait {
@@ -46,7 +46,7 @@ export const entryPage = async (context: PageContext): Promise<Page> => {
     wakesOn: (event) => event.subject.id === entry.id || event.subject.id === entry.batch,
     parts: [
       { id: 'state', html: stateHtml(context, entry) },
-      { id: 'journey', title: 'Its journey', html: journeyHtml(placeOfEntry(entry)) },
+      { id: 'journey', title: 'Its journey', html: entryProgressHtml(placeOfEntry(entry)) },
       // There also when empty: a page that is open can change a part, not add one.
       { id: 'pending', html: pendingHtml(entry) },
       { id: 'place', title: 'Where it lands, and why there', html: placeHtml(entry) },

@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import type { EntrySummary } from '../../../api/resources/migration/queue-answer.ts'
+import type { EntrySummary } from '../../../api/resources/migration/queue-view.ts'
 import { entryStates } from '../../../domain/migration/entry/entry.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { mayOperate } from '../../kit/page.ts'

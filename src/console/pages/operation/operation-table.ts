@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OperationView } from '../../../api/resources/operation/operation-view.ts'
 import {
-  isLettingGo,
+  isStillActive,
   machineLink,
   mayCancel,
   operationBadge,
@@ -59,7 +59,7 @@ export const endedOperations = (options: OperationTable): Html =>
         operation,
       ) => html`<tr data-key="${operation.id}"><th scope="row" class="nowrap">${operationLink(operation)}</th>
 ${machineCell(options, operation)}<td class="nowrap">${operationBadge(operation.state)}${
-        isLettingGo(operation) ? html` <span class="mark">letting go</span>` : ''
+        isStillActive(operation) ? html` <span class="mark">still active</span>` : ''
       }</td>
 <td class="long">${whyHtml(operation)}</td><td>${operationIdLinks(operation.supersedes)}</td>
 <td class="long">${askedHtml(operation, options.nowMs)}</td><td class="nowrap">${ago(operation.finished_at, options.nowMs)}</td></tr>`,

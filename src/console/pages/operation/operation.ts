@@ -5,7 +5,7 @@ import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import { nothingToDo } from '../../../domain/operation/kinds/reasons.ts'
 import {
-  isLettingGo,
+  isStillActive,
   linkedText,
   machineLink,
   operationBadge,
@@ -68,7 +68,7 @@ ${chainHtml(operation)}
 ${waitHtml(operation, context.nowMs)}
 ${errorHtml(operation)}
 ${remedyHtml(operation)}
-${isLettingGo(operation) ? html`<p><strong>It is letting go:</strong> what it began has not stopped yet. The next operation of the machine waits for that.</p>` : ''}
+${isStillActive(operation) ? html`<p><strong>It is still active:</strong> not everything that it started has stopped. The next operation of the machine waits for that.</p>` : ''}
 ${past && finished === null ? html`<p><strong>It is past its return:</strong> it can no longer be canceled, only come to its end.</p>` : ''}
 ${mayOperate(context) && finished === null && !past ? html`<div class="buttons">${button({ action: `/operations/${operation.id}/cancel`, text: 'Cancel it', kind: 'danger' })}</div>` : ''}</div>`
 }

@@ -15,7 +15,7 @@ export interface VerbAsk {
 export type VerbAnswer =
   /** Now, in the verb's own transaction. */
   | { readonly do: 'apply' }
-  /** The wish is written down; the job lets go, then the verb is done. */
+  /** The request is recorded; the job ends its turn, then the verb is carried out. */
   | { readonly do: 'intend'; readonly callOff: boolean }
   | { readonly do: 'refuse'; readonly why: 'not-from-here' | 'needs-force' | 'being-put-right' }
 

@@ -74,7 +74,7 @@ const waitsFor = ({ away = [] }: EntryFacts, why: Reason): Reason => {
 /** Nobody is at it, and nothing has just gone wrong. */
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
-    if (facts.windowOver) return letGo(facts, 'window-ended', 'Its window is over.')
+    if (facts.windowOver) return setBack(facts, 'window-ended', 'Its window is over.')
   } else if (facts.sourceIsOurs && !facts.sourceNeedsPerson && place.state !== 'finished') {
     // However it came here, but for the end that it is off for: a source that we switched off does not stay off for an entry that does not need it so.
     return withdraw(facts, facts.tries, 'The source is switched on again.')
@@ -168,7 +168,7 @@ const byPerson = (facts: EntryFacts, intent: Intent): EntryDecision => {
   return apply(intent.verb, why, { force, cleanup, tries: facts.tries + 1 })
 }
 
-const letGo = (facts: EntryFacts, code: string, message: string): EntryDecision =>
+const setBack = (facts: EntryFacts, code: string, message: string): EntryDecision =>
   applyEntryEvent(facts.place, 'let-go').allowed
     ? apply('let-go', reason(code, message))
     : rest(facts, reason(code, message))
@@ -203,7 +203,7 @@ const afterCancel = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   if (event && place.state !== 'idle') return apply(event, whyItEnded(job))
   // Its end has started the source again, so the copy is behind. Another job leaves the source as it is.
   if (job.kind === 'cutover-instance' && isCommitted(place))
-    return letGo(facts, 'job-canceled', 'Its work was called off; the source runs again.')
+    return setBack(facts, 'job-canceled', 'Its work was called off; the source runs again.')
   return unattended(facts, place)
 }
 
@@ -260,7 +260,7 @@ const onward = (facts: EntryFacts): EntryDecision => {
     case 'final-import':
       return start(facts, 'cutover-instance', null, 'The source is off: the rest is copied.')
     case 'post-import':
-      return letGo(facts, 'job-lost', 'Its job is gone.')
+      return setBack(facts, 'job-lost', 'Its job is gone.')
     case 'conflict':
       return rest(facts, facts.reason)
     case 'finished':

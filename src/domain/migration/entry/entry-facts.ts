@@ -14,7 +14,7 @@ export type Intent =
   | {
       readonly verb: 'reset'
       readonly force: boolean
-      /** Its withdrawal was sent: what follows is that one tried again, and no new wish. */
+      /** Its withdrawal was sent: the next step retries that withdrawal, and is no new request. */
       readonly begun?: boolean
     }
 
@@ -108,7 +108,7 @@ export type EntryDecision =
   | { readonly do: 'call-off'; readonly reason: Reason }
   /** The job that waits for its turn needs none under the batch's limit on first copies any more. */
   | { readonly do: 'let-off'; readonly reason: Reason }
-  /** What a person wanted cannot be done any more: the wish is dropped, and an event says so. */
+  /** A person's request that cannot be carried out any more: it is dropped, with an event. */
   | { readonly do: 'forget'; readonly reason: Reason }
 
 /** A look at everything, so that a lost hint costs no more than this. */

@@ -10,38 +10,38 @@ import {
   phaseOf,
 } from '../kinds/phase.ts'
 
-/** What becomes of an operation that meets one that has not ended. */
+/** What happens to a requested operation when another operation of the machine has not ended. */
 export const conflictRules = ['supersede', 'queue', 'reject'] as const
 export type ConflictRule = (typeof conflictRules)[number]
 
 export interface ActiveOperation extends AtWork {
   readonly id: string
-  /** It can no longer be taken back, only ended. */
+  /** It can no longer be undone; it can only run to its end. */
   readonly pastReturn: boolean
 }
 
 export interface AdmissionFacts {
   readonly seen: MachineSeen
   readonly policy: RunPolicy
-  /** The one that is at the machine. */
+  /** The operation that holds the machine. */
   readonly active: ActiveOperation | null
-  /** Nobody is at it any more, but the last one has not let go: what that began may still come about. */
-  readonly lettingGo: AtWork | null
-  /** Behind it, in order. */
+  /** The last operation, when it has ended but a job or debt of it can still change the machine. */
+  readonly stillActive: AtWork | null
+  /** The queued operations, in order. */
   readonly queued: readonly string[]
-  /** A migration that has the machine and is not over; committed: it has asked the source to switch off. */
+  /** A running migration onto this machine; committed: the power-off of its source was requested. */
   readonly migrating: { readonly entryId: string; readonly committed: boolean } | null
-  /** The migration that it is the source of; over: it runs elsewhere by now, and here it stays off. */
+  /** The migration that this machine is the source of; over: the VM runs on its target, and this machine stays off. */
   readonly source: { readonly entryId: string; readonly over: boolean } | null
-  /** Why it may not be started: the same VM runs, or may run, elsewhere. Null: it may, or nothing of this starts it. */
+  /** Set when the machine must not be started because the same VM runs, or may run, elsewhere. Null: no start, or a safe start. */
   readonly startRefused: StartRefused | null
-  /** It is to go to a host that its target does not have. */
+  /** The requested host does not exist on the target. */
   readonly hostUnknown: boolean
 }
 
 export interface AdmissionAsk extends OperationVariant {
   readonly onConflict: ConflictRule
-  /** A run policy's own wish is not held against that policy. */
+  /** An operation that a run policy asks for is not checked against that policy. */
   readonly cause?: OperationCause
 }
 
@@ -60,24 +60,24 @@ export type Admission =
       readonly admitted: true
       readonly state: 'pending' | 'queued'
       readonly supersedes: string | null
-      /** Given up first: its migration. */
+      /** The migration that is cancelled first. */
       readonly cancelsEntry: string | null
-      /** How many are before it. */
+      /** How many operations are before it. */
       readonly before: number
     }
   | {
       readonly admitted: false
       readonly reason: Refusal
-      /** Who is in the way. */
+      /** The operation or entry that blocks it. */
       readonly blocker: string | null
     }
 
-/** More would only be a heap of wishes that nobody remembers. */
+/** At most 10 queued operations per machine: nobody keeps track of more. */
 export const queueMost = 10
 
 /**
- * Whether an operation may be made, and what it takes the place of. Nothing is superseded for one that could not be
- * done then: that would destroy the older for nothing.
+ * Decides whether an operation is admitted, and which operation it supersedes. An operation that could not run afterwards
+ * supersedes nothing: the current operation would be cancelled for no gain.
  */
 export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Admission => {
   const { active, queued, migrating, source } = facts
@@ -98,7 +98,7 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   }
   const blocker = active?.id ?? queued[0] ?? null
   if (asked.onConflict === 'queue') {
-    // What the machine will be doing by then nobody knows; who decides about its power is known, and said at once.
+    // The state of the machine at its turn is unknown. The run policy is known, so that refusal comes at once.
     if (!allowsPolicy(asked.kind, policy)) return refuse('not-for-run-policy')
     if (queued.length >= queueMost) return refuse('queue-full', blocker)
     const before = queued.length + (active ? 1 : 0)
@@ -112,19 +112,19 @@ export const decideAdmission = (facts: AdmissionFacts, asked: AdmissionAsk): Adm
   return { admitted: true, state: 'pending', supersedes: active.id, cancelsEntry, before: 0 }
 }
 
-/** Why one that was queued may not begin, now that its turn has come: its machine's policy may be another by now. */
+/** Why a queued operation may not start when its turn comes: the run policy may have changed since. */
 export const whyNotPromoted = (
   { kind, cause }: Pick<AdmissionAsk, 'kind' | 'cause'>,
   policy: RunPolicy,
 ): 'not-for-run-policy' | undefined =>
   cause === 'policy' || allowsPolicy(kind, policy) ? undefined : 'not-for-run-policy'
 
-/** What has a machine run that is off; a snapshot that is restored may bring the memory of a running machine with it. */
+/** Kinds that can start a machine. A restore is among them: its snapshot may hold the memory of a running machine. */
 export const startingKinds: ReadonlySet<OperationKind> = new Set(['start', 'restart', 'wake', 'restore'])
 
 /**
- * Why it may not be done to the source of a migration. While that is under way the machine is its business; once it is
- * over the copy runs, and two must not.
+ * Why an operation is refused on the source of a migration. During the migration, the migration alone controls the
+ * machine. Afterwards the copy runs, and the same VM must not run twice.
  */
 const whyNotAtSource = (
   kind: OperationKind,
@@ -134,20 +134,20 @@ const whyNotAtSource = (
   return startingKinds.has(kind) ? 'migrated' : undefined
 }
 
-/** The same when its turn comes: what was begun before may come to its end, but nothing starts the machine. */
+/** The same check when a queued operation gets its turn: operations that started before may finish, but none starts the machine. */
 export const whyNotStarted = (
   kind: OperationKind,
   source: AdmissionFacts['source'],
 ): 'in-migration' | 'migrated' | undefined =>
   source && startingKinds.has(kind) ? whyNotAtSource(kind, source) : undefined
 
-/** What the machine would be doing when the one asked for has its turn: now, or once who is before it has let go. */
+/** The phase of the machine when the requested operation starts: now, or after the operation before it has settled. */
 export const phaseToJudge = ({
   active,
-  lettingGo,
+  stillActive,
   seen,
-}: Pick<AdmissionFacts, 'active' | 'lettingGo' | 'seen'>): MachinePhase => {
-  const before = active ?? lettingGo
+}: Pick<AdmissionFacts, 'active' | 'stillActive' | 'seen'>): MachinePhase => {
+  const before = active ?? stillActive
   return before ? phaseAfterSupersede(seen, before) : phaseOf(seen, null)
 }
 

@@ -7,40 +7,40 @@ export interface TickFacts {
   readonly state: OperationState
   readonly jobId: string | null
   readonly jobState: JobState | null
-  /** It has waited for its turn longer than it was given. */
+  /** Its wait timeout is over. */
   readonly expired: boolean
-  /** It has begun: from here on its own deadline counts. */
+  /** It has started: its deadline counts from here. */
   readonly started: boolean
-  /** It has begun, and stands in line again: as long as it does its patience counts, as before its beginning. */
-  readonly inLine: boolean
-  /** For how long it has taken more than it was given; null: it has not. */
+  /** It has started and waits for a slot again: the wait timeout runs, as before its start, and the deadline is paused. */
+  readonly waitsForSlot: boolean
+  /** Seconds beyond its deadline; null: the deadline has not passed. */
   readonly overdueSeconds: number | null
-  /** Where it is, as it says. */
+  /** The reason it has recorded itself. */
   readonly reason: string
-  /** One that has ended does not let go of the machine yet. */
-  readonly awaitsOlder: boolean
+  /** An operation that has ended is still active at the machine. */
+  readonly awaitsStillActive: boolean
 }
 
 export type TickStep =
   | { readonly do: 'rest' }
-  /** Nothing of it is under way any more. */
+  /** Nothing that it started still runs. */
   | { readonly do: 'settle' }
   | { readonly do: 'end'; readonly event: 'fail' | 'expire' | 'cancel'; readonly reason: OperationReason }
-  /** It ends, and its job is called off first. */
+  /** It ends after its job was cancelled. */
   | { readonly do: 'call-off'; readonly event: 'expire'; readonly reason: OperationReason }
 
-/** Its own job looks at its deadline too, and says best what was left to do: it has this long for it. */
+/** Its own job checks the deadline too, and knows best what was left to do: it gets this long to end the operation itself. */
 export const overdueGraceSeconds = 3
-/** A turn that goes on is in the middle of a call, which has an end of its own. */
+/** A turn that still runs is in the middle of a call, and every call has a timeout of its own. */
 export const runningGraceSeconds = 60
 
-/** What an operation that ran out of time is told to have failed of, by what it waited for last. */
+/** The reason of an operation that ran past its deadline, by what it waited for last. */
 export const overdueReason = (waitedFor: string): OperationReason =>
   waitedFor === 'waiting-for-guest' ? 'guest-keeps-running' : 'deadline-exceeded'
 
-/** What becomes of an operation that is not settled, when nobody else moves it. */
+/** The next step for an unsettled operation that no job moves. */
 export const decideTick = (facts: TickFacts): TickStep => {
-  const { state, jobId, jobState, expired, started, inLine, awaitsOlder } = facts
+  const { state, jobId, jobState, expired, started, waitsForSlot, awaitsStillActive } = facts
   const jobEnded = jobState === null || isTerminal(jobState)
   if (hasEnded(state)) return jobEnded ? { do: 'settle' } : { do: 'rest' }
   if (state === 'queued')
@@ -49,10 +49,10 @@ export const decideTick = (facts: TickFacts): TickStep => {
     return jobState === 'canceled'
       ? { do: 'end', event: 'cancel', reason: 'canceled' }
       : { do: 'end', event: 'fail', reason: 'failed' }
-  if (!inLine && isOverdue(facts))
+  if (!waitsForSlot && isOverdue(facts))
     return { do: 'call-off', event: 'expire', reason: overdueReason(facts.reason) }
-  if (expired && (!started || inLine))
-    return { do: 'call-off', event: 'expire', reason: awaitsOlder ? 'older-keeps-on' : 'wait-expired' }
+  if (expired && (!started || waitsForSlot))
+    return { do: 'call-off', event: 'expire', reason: awaitsStillActive ? 'older-keeps-on' : 'wait-expired' }
   return { do: 'rest' }
 }
 

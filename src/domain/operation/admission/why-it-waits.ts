@@ -1,25 +1,25 @@
 import type { OperationReason } from '../kinds/reasons.ts'
 
-/** What went wrong, as a job keeps it. */
+/** An error, as a job records it. */
 export interface RecordedTrouble {
   readonly code: string
   readonly message: string
   readonly remedy: string
 }
 
-/** Why an operation does not go on now. Law: every wait has a reason, a since and an end. */
+/** Why an operation waits. Law: every wait has a reason, a since and an end. */
 export interface OperationWait {
   readonly reason: OperationReason
   readonly detail: string
   readonly since: Date
-  /** When it ends by itself at the latest; null: only what `endsWhen` names ends it. */
+  /** The latest end of the wait; null: only the event in `endsWhen` ends it. */
   readonly until: Date | null
   readonly endsWhen: string
-  /** What went wrong, of one that is tried again. */
+  /** The last error, when the operation is retried. */
   readonly error: RecordedTrouble | null
 }
 
-/** What is known of the job of an operation that has not ended: why it waits is said by that. */
+/** The job of an operation that has not ended, with the facts that explain a wait. */
 export interface JobOfOperation {
   readonly jobState: string | null
   readonly jobError: RecordedTrouble | null
@@ -33,7 +33,7 @@ export interface JobOfOperation {
 
 export interface WaitingOperation extends JobOfOperation {
   readonly shownReason: OperationReason
-  /** As it was noted last, and since when. */
+  /** The recorded reason, and since when. */
   readonly reason: string
   readonly reasonAt: Date
   readonly message: string
@@ -42,9 +42,9 @@ export interface WaitingOperation extends JobOfOperation {
   readonly finishedAt: Date | null
   readonly expiresAt: Date
   readonly deadlineAt: Date | null
-  /** Since when its deadline stands still; null: it has not begun, or goes on. */
+  /** Start of the slot wait that pauses the deadline; null: no slot wait. */
   readonly inLineSince: Date | null
-  /** How many are before it, and who is at the machine: of one that queues. */
+  /** Of a queued operation: the number of operations before it, and the operation that holds the machine. */
   readonly position: number | null
   readonly blocker: string | null
   readonly older: readonly string[]
@@ -52,13 +52,13 @@ export interface WaitingOperation extends JobOfOperation {
 
 type Explained = Pick<OperationWait, 'detail' | 'endsWhen'> & Partial<OperationWait>
 
-/** Null: it has ended, or somebody is at work on it this moment. */
+/** Null: the operation has ended, or a worker runs it at this moment. */
 export const whyItWaits = (operation: WaitingOperation): OperationWait | null => {
   if (operation.finishedAt !== null || operation.jobState === 'running') return null
   return {
     reason: operation.shownReason,
     since: sinceWhen(operation),
-    // Before it has begun, and whenever it stands in line, its turn has to come in time; else its deadline counts.
+    // Before the start and during a slot wait the wait timeout runs; otherwise the deadline runs.
     until:
       operation.startedAt === null || operation.inLineSince !== null
         ? operation.expiresAt
@@ -68,32 +68,32 @@ export const whyItWaits = (operation: WaitingOperation): OperationWait | null =>
   }
 }
 
-/** Its job is looked at again and again; that is no new wait. */
+/** The job wakes up repeatedly to look again; that is not a new wait. */
 const sinceWhen = ({ shownReason, reason, reasonAt, jobWaitSince }: WaitingOperation): Date =>
   shownReason === reason ? reasonAt : (jobWaitSince ?? reasonAt)
 
 const explain = (operation: WaitingOperation): Explained =>
   explanations[operation.shownReason]?.(operation) ?? atItsPlatform(operation)
 
-const lettingGo = (operation: WaitingOperation): Explained => ({
-  detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is letting go.`,
-  endsWhen: 'What the older one began has stopped.',
+const stillActive = (operation: WaitingOperation): Explained => ({
+  detail: operation.jobWaitDetail ?? `${operation.older.join(', ')} is still active.`,
+  endsWhen: 'Everything that the superseded operation started has stopped.',
 })
 
-/** Waits that are not of its kind. */
+/** Waits that any kind can have. */
 const explanations: Readonly<Partial<Record<OperationReason, (operation: WaitingOperation) => Explained>>> = {
   queued: ({ position, blocker, older }) => ({
     detail: [
       `${position ?? 0} before it`,
       ...(blocker === null ? [] : [`${blocker} is at the machine`]),
-      ...(older.length === 0 ? [] : [`${older.join(', ')} is letting go`]),
+      ...(older.length === 0 ? [] : [`${older.join(', ')} is still active`]),
     ]
       .join('; ')
       .concat('.'),
     endsWhen: 'Those before it end, or are canceled.',
   }),
-  'awaiting-older': lettingGo,
-  'older-keeps-on': lettingGo,
+  'awaiting-older': stillActive,
+  'older-keeps-on': stillActive,
   'awaiting-slot': ({ jobWaitDetail }) => ({
     detail: jobWaitDetail ?? 'Waits for an admission token.',
     endsWhen: 'A holder ends, or the limit is raised (PUT /v1/limits/{name}).',
@@ -112,7 +112,7 @@ const explanations: Readonly<Partial<Record<OperationReason, (operation: Waiting
   'no-worker': () => ({ detail: 'No living worker operates machines.', endsWhen: 'A worker starts.' }),
 }
 
-/** What ends a wait for a target, beside the deadline. */
+/** What ends a wait for a target, apart from the deadline. */
 const platformEnds: Readonly<Partial<Record<OperationReason, string>>> = {
   'waiting-for-guest': 'The guest goes down. The same with force takes its place, and pulls the plug.',
   'host-full': 'There is room for it.',

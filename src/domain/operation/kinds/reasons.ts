@@ -15,9 +15,9 @@ export const operationReasons = {
     remedy: 'Wait, or cancel the one before.',
   },
   'awaiting-older': {
-    title: 'The one it took the place of is letting go',
+    title: 'The operation that it superseded is still active',
     retryable: false,
-    remedy: 'Wait: it is called off.',
+    remedy: 'Wait: its job is being cancelled.',
   },
   admitted: {
     title: 'A worker will take it',
@@ -236,7 +236,7 @@ export const operationReasons = {
     remedy: 'Look at the machine; ask again with a longer deadline.',
   },
   'older-keeps-on': {
-    title: 'The one it took the place of did not let go in time',
+    title: 'The operation that it superseded stayed active for too long',
     retryable: true,
     remedy: 'See what keeps its job, and whether the target answers.',
   },

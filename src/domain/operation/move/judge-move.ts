@@ -16,7 +16,7 @@ export interface MoveTrack {
 export const freshTrack: MoveTrack = { phase: null, best: -1, stuckMs: 0, copiedBytes: 0, atMs: 0 }
 
 /** How long a move may stand still. Waiting for a slot is before all of this. */
-export const movePatience = {
+export const moveTimeLimit = {
   /** While it prepares: then it is aborted. */
   prepareMs: 300_000,
   /** While it copies: then it is said. */
@@ -60,14 +60,14 @@ export const judgeMove = (before: MoveTrack, look: MoveLook): MoveVerdict => {
     case 'preparing': {
       // What stands in a queue cannot come further: it is not stuck.
       if (queued) return { ...said, reason: 'move-scheduling', progress: 2 }
-      const giveUp = stuckMs >= movePatience.prepareMs
+      const giveUp = stuckMs >= moveTimeLimit.prepareMs
       if (giveUp) return { ...said, reason: 'move-prepare-stalled', progress: 3, giveUp }
       return { ...said, reason: 'move-preparing', progress: (seen.percent ?? 0) > 0 ? 4 : 3 }
     }
     case 'bulk-copy':
     case 'iterative-copy': {
-      const slow = seen.converging === false || stuckMs >= movePatience.sayMs
-      const giveUp = !force && stuckMs >= movePatience.convergeMs
+      const slow = seen.converging === false || stuckMs >= moveTimeLimit.sayMs
+      const giveUp = !force && stuckMs >= moveTimeLimit.convergeMs
       const reason: OperationReason = slow ? 'not-converging' : 'move-syncing'
       return { ...said, reason, progress: copyProgress(seen), giveUp }
     }

@@ -12,7 +12,7 @@ export interface Compute {
   readonly host: Ref | undefined
 }
 
-export interface ComputeWish {
+export interface ComputeRequest {
   /** A resource pool by ref or name; empty: that of the host, or the first that reaches the storage. */
   readonly project: string
   /** By ref; empty: whichever. */
@@ -20,17 +20,21 @@ export interface ComputeWish {
   readonly store: Ref
 }
 
-export const findCompute = async (session: Session, call: Call, wish: ComputeWish): Promise<Compute> => {
-  const host: Ref | undefined = wish.host === '' ? undefined : { type: 'HostSystem', value: wish.host }
-  if (wish.project !== '') {
-    const { pool, owner } = await namedPool(session, call, wish.project)
+export const findCompute = async (
+  session: Session,
+  call: Call,
+  request: ComputeRequest,
+): Promise<Compute> => {
+  const host: Ref | undefined = request.host === '' ? undefined : { type: 'HostSystem', value: request.host }
+  if (request.project !== '') {
+    const { pool, owner } = await namedPool(session, call, request.project)
     return { pool, host: host ?? (await hostIfNeeded(session, call, owner)) }
   }
   if (host) {
     const found = await computeOf(session, call, host)
     if (found) return { pool: found.pool, host }
   }
-  for (const reaching of await usableHosts(session, call, await hostsOf(session, call, wish.store))) {
+  for (const reaching of await usableHosts(session, call, await hostsOf(session, call, request.store))) {
     const found = await computeOf(session, call, reaching)
     if (found) return found
   }

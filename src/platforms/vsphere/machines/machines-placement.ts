@@ -5,11 +5,11 @@ import { absent, readPresent, refused, textAt } from '../soap/machines-reading.t
 import { type ObjectRead, retrieveSome } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
 import { isTrue, type Ref, refOf, refsIn } from '../soap/xml-node.ts'
-import { type Compute, type ComputeWish, findCompute } from './machines-compute.ts'
+import { type Compute, type ComputeRequest, findCompute } from './machines-compute.ts'
 import { datacenterOf, everyOf, findFolder } from './machines-folder.ts'
 import type { NicBacking, PlacedDisk, PlacedNic } from './machines-spec.ts'
 
-export interface Wish extends Omit<ComputeWish, 'store'> {
+export interface PlaceRequest extends Omit<ComputeRequest, 'store'> {
   readonly folder: string
   /** Where the machine's own files go, by ref or name; empty: the storage with the most room. */
   readonly storage: string
@@ -29,12 +29,12 @@ export interface NamedRef {
 }
 
 /** Turns what a person or a plan says into what vSphere wants to hear. */
-export const findPlace = async (session: Session, call: Call, wish: Wish): Promise<Place> => {
-  const folder = await findFolder(session, call, wish.folder)
+export const findPlace = async (session: Session, call: Call, request: PlaceRequest): Promise<Place> => {
+  const folder = await findFolder(session, call, request.folder)
   const datacenter = await datacenterOf(session, call, folder)
   const stores = await readStores(session, call, datacenter)
-  const store = chooseStore(session, stores, wish.storage)
-  const compute = await findCompute(session, call, { ...wish, store: store.ref })
+  const store = chooseStore(session, stores, request.storage)
+  const compute = await findCompute(session, call, { ...request, store: store.ref })
   const named = (read: ObjectRead): NamedRef => ({ ref: read.ref, name: plainName(textAt(read, 'name')) })
   return { ...compute, folder, datacenter, datastore: named(store), datastores: stores.map(named) }
 }
