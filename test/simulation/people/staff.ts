@@ -98,7 +98,7 @@ export class Staff {
 
   /** A conductor looks once at all there is, and has its fate; what it has rung is heard. */
   async conduct(fate: Fate): Promise<void> {
-    const life = new Life(fate)
+    const life = new Life(mortal(fate))
     const db = mortalDb(this.#options.db, life)
     const bell = { ring: async (rings: readonly Ring[]) => void this.#rung.push(...rings) } as unknown as Bell
     const work = async () => {
@@ -171,7 +171,7 @@ export class Staff {
       select id from job where state = 'running' and not id = any(${alive}::uuid[])`
     await expire(db, ...jobs.map(({ id }) => id))
     for (const { frozen, life } of this.#halted) if (frozen) life.standStill(leaseMs)
-    const life = new Life(fate)
+    const life = new Life(mortal(fate))
     await liveAs(life, () => sweepLeases(mortalDb(db, life))).catch(ifDead)
     this.#rung = []
     await unringAll(db)
@@ -219,6 +219,12 @@ export class Staff {
 
 const awake = { frozen: false, thawed: false }
 const noFate: Fate = { diesAfter: null, freezesAfter: null }
+
+/** Of what is waited for to its end: it may die and not freeze, because nobody would thaw it. */
+const mortal = ({ diesAfter, seeks }: Fate): Fate => ({
+  ...{ diesAfter, freezesAfter: null },
+  ...(seeks?.for === 'death' ? { seeks } : {}),
+})
 
 const ifDead = (error: unknown): void => {
   if (!(error instanceof Dead)) throw error
