@@ -1,33 +1,23 @@
 import { defineConfig } from 'vitest/config'
 import { SideBySide } from './test/support/run/side-by-side.ts'
 
-interface Suite {
+interface Pass {
   readonly name: string
-  /** Everything in `test/<name>` if nothing is said. */
-  readonly include?: readonly string[]
+  readonly suites: readonly string[]
+  /** All of its suites if nothing is said. */
+  readonly files?: readonly string[]
   readonly exclude?: readonly string[]
-  readonly together: Together
-  /** False: its files share a process, and what is loaded once is there for the next. For tests that leave nothing behind. */
-  readonly isolate?: false
+  readonly order: number
+  /** How many of its files run at once. */
+  readonly workers: number
+  /** Patience, not a measurement: what hangs takes this long to fail, on a machine several times slower than ours. */
   readonly testMs: number
   readonly hookMs: number
   /** Whether every point of a matrix is tried on every bell: see `share` in test/support/fleet.ts. */
   readonly everyPoint?: true
 }
 
-/** Which suites run side by side: one group after another, and so many files of a group at once. */
-interface Together {
-  readonly order: number
-  readonly workers: number
-}
-
-/** Nothing but computing: as many as there are processors, at least. */
-const computing: Together = { order: 0, workers: 2 }
-/** Of two files that wait for processes, leases and stores, one leaves the processor to the other: more than there are processors. */
-const waiting: Together = { order: 1, workers: 5 }
-/** They measure how quick something is, or keep both processors busy: nothing runs beside them. */
-const alone: Together = { order: 2, workers: 1 }
-
+/** They measure how quick something is, or keep both processors busy. */
 const measuring = ['chaos-fairness', 'chaos-stop', 'heavy-computing'].map(
   (name) => `test/crash/${name}.test.ts`,
 )
@@ -35,41 +25,62 @@ const measuring = ['chaos-fairness', 'chaos-stop', 'heavy-computing'].map(
 const shared = ['crash-points*', 'migration-*', 'sync*', 'zombie', 'operation/aborts'].map(
   (name) => `test/crash/${name}.test.ts`,
 )
-const crash = { testMs: 300_000, hookMs: 180_000 }
 
-/** Patience, not a measurement: what hangs takes this long to fail, on a machine several times slower than ours. */
-const suites: readonly Suite[] = [
-  { name: 'unit', together: computing, isolate: false, testMs: 300_000, hookMs: 60_000 },
-  { name: 'api', together: waiting, testMs: 180_000, hookMs: 180_000 },
-  { name: 'integration', together: waiting, testMs: 240_000, hookMs: 180_000 },
-  { name: 'contract', together: waiting, testMs: 300_000, hookMs: 180_000 },
-  { ...crash, name: 'crash', exclude: measuring, together: waiting },
-  { name: 'simulation', together: waiting, testMs: 600_000, hookMs: 180_000 },
-  { name: 'browser', together: waiting, testMs: 300_000, hookMs: 180_000 },
-  { ...crash, name: 'crash-alone', include: measuring, together: alone },
-  { name: 'soak', together: alone, testMs: 1_800_000, hookMs: 600_000 },
-  { ...crash, name: 'soak-crash', include: shared, together: waiting, everyPoint: true },
+/** The suites of a run; test/support/run/run-suites.mjs names them. A run by hand has all that a push has. */
+const wanted = process.env.DROVER_SUITES?.split(',') ?? [
+  ...['unit', 'api', 'integration', 'contract', 'crash', 'simulation', 'browser'],
 ]
+
+/**
+ * One after another. A process that has run a file takes the next one of the same pass, with what it has loaded: the
+ * fewer passes, the less is loaded again.
+ */
+const passes: readonly Pass[] = [
+  // Nothing but computing: as many at once as there are processors, at least.
+  { name: 'computing', suites: ['unit'], order: 0, workers: 2, testMs: 300_000, hookMs: 60_000 },
+  // Of two files that wait for processes, leases and stores, one leaves the processor to the other.
+  {
+    ...{ name: 'waiting', order: 1, workers: 5, testMs: 600_000, hookMs: 180_000 },
+    ...{ suites: ['api', 'integration', 'contract', 'crash', 'simulation', 'browser'], exclude: measuring },
+  },
+  {
+    ...{ name: 'alone', order: 2, workers: 1, testMs: 300_000, hookMs: 180_000 },
+    ...{ suites: ['crash'], files: measuring },
+  },
+  { name: 'soak', suites: ['soak'], order: 2, workers: 1, testMs: 1_800_000, hookMs: 600_000 },
+  {
+    ...{ name: 'every-point', order: 1, workers: 5, testMs: 300_000, hookMs: 180_000 },
+    ...{ suites: ['soak'], files: shared, everyPoint: true },
+  },
+]
+
+const filesOf = ({ suites, files }: Pass): readonly string[] => {
+  const asked = suites.filter((suite) => wanted.includes(suite))
+  return asked.length === 0 ? [] : (files ?? asked.map((suite) => `test/${suite}/**/*.test.ts`))
+}
 
 export default defineConfig({
   test: {
     sequence: { sequencer: SideBySide },
-    projects: suites.map((suite) => ({
-      test: {
-        name: suite.name,
-        include: [...(suite.include ?? [`test/${suite.name}/**/*.test.ts`])],
-        exclude: [...(suite.exclude ?? [])],
-        provide: { everyPoint: suite.everyPoint ?? false },
-        globalSetup: ['test/support/global-setup.ts'],
-        environment: 'node',
-        pool: 'forks',
-        isolate: suite.isolate ?? true,
-        maxWorkers: suite.together.workers,
-        sequence: { groupOrder: suite.together.order },
-        testTimeout: suite.testMs,
-        hookTimeout: suite.hookMs,
-        allowOnly: false,
-      },
-    })),
+    projects: passes
+      .filter((pass) => filesOf(pass).length > 0)
+      .map((pass) => ({
+        test: {
+          name: pass.name,
+          include: [...filesOf(pass)],
+          exclude: [...(pass.exclude ?? [])],
+          provide: { everyPoint: pass.everyPoint ?? false },
+          globalSetup: ['test/support/global-setup.ts'],
+          setupFiles: ['test/support/run/fresh-file.ts'],
+          environment: 'node',
+          pool: 'forks',
+          isolate: false,
+          maxWorkers: pass.workers,
+          sequence: { groupOrder: pass.order },
+          testTimeout: pass.testMs,
+          hookTimeout: pass.hookMs,
+          allowOnly: false,
+        },
+      })),
   },
 })

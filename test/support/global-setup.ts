@@ -41,7 +41,7 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   global.droverTestRun ??= { users: 0 }
   const shared = global.droverTestRun
   shared.users += 1
-  if (project.name !== 'unit') {
+  if (project.name !== 'computing') {
     shared.parts ??= startParts(run)
     const { postgres, roles } = await shared.parts
     project.provide('postgresUrl', postgres.url)

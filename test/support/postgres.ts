@@ -35,7 +35,8 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
   const admin = postgres(server, { max: 1, onnotice: () => {} })
   const template = migrated ? inject('postgresTemplate') : 'template0'
   await admin`
-    create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}`
+    create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}
+    strategy file_copy`
   const url = databaseUrl(server, name)
   const db = openDb({ url, max: 6, applicationName: 'drover-test' })
   atEnd(async () => {

@@ -33,15 +33,16 @@ const hasTests = (dir) =>
 
 const runVitest = (suites, report, args) =>
   new Promise((resolve) => {
-    // A suite may run in several passes, which are projects with its name and a dash before theirs.
-    const projects = suites.flatMap(({ name }) => ['--project', name, '--project', `${name}-*`])
     const child = spawn(
       process.execPath,
       [
-        ...[`${root}/node_modules/vitest/vitest.mjs`, 'run', ...projects],
+        ...[`${root}/node_modules/vitest/vitest.mjs`, 'run'],
         ...['--reporter=default', '--reporter=json', `--outputFile.json=${report}`, ...args],
       ],
-      { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+      {
+        ...{ cwd: root, stdio: ['ignore', 'inherit', 'inherit'] },
+        env: { ...process.env, DROVER_SUITES: suites.map(({ name }) => name).join(',') },
+      },
     )
     const stop = () => child.kill('SIGTERM')
     const limitMs = suites.reduce((sum, suite) => sum + suite.limitMs, 0)

@@ -1,3 +1,4 @@
+import { relative } from 'node:path'
 import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 /**
@@ -9,7 +10,7 @@ export class SideBySide extends BaseSequencer {
     const sorted = await super.sort(files)
     return sorted
       .map((file) => {
-        const suite = sorted.filter(({ project }) => project === file.project)
+        const suite = sorted.filter((other) => suiteOf(other) === suiteOf(file))
         return { file, place: suite.indexOf(file) / suite.length }
       })
       .sort((a, b) => groupOf(a.file) - groupOf(b.file) || a.place - b.place)
@@ -18,3 +19,7 @@ export class SideBySide extends BaseSequencer {
 }
 
 const groupOf = ({ project }: TestSpecification): number => project.config.sequence.groupOrder
+
+/** The folder of `test` that holds it. */
+const suiteOf = ({ moduleId, project }: TestSpecification): string | undefined =>
+  relative(project.config.root, moduleId).split('/')[1]
