@@ -47,8 +47,8 @@ interface Failure {
 /** Undefined: all is green. */
 const firstFailure = async (vitest: Vitest, files: readonly string[]): Promise<Failure | undefined> => {
   const wanted = new Set(files.map((file) => join(vitest.config.root, file)))
-  const specifications = (await vitest.globTestSpecifications([...files])).filter(
-    ({ moduleId }) => wanted.has(moduleId),
+  const specifications = (await vitest.globTestSpecifications([...files])).filter(({ moduleId }) =>
+    wanted.has(moduleId),
   )
   const errorsBefore = vitest.state.getUnhandledErrors().length
   if (specifications.length < wanted.size) throw new Error(`Not every file was found: ${files.join(', ')}`)

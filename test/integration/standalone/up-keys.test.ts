@@ -1,42 +1,32 @@
 import { existsSync, renameSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, inject, test } from 'vitest'
+import { expect, test } from 'vitest'
 import { createSealer, secretKeyId } from '../../../src/seal/seal.ts'
 import { enterKey } from '../../../src/sealing/key-check.ts'
 import { loginUrl } from '../../support/logins.ts'
-import { endProcessesOf } from '../../support/owned-processes.ts'
 import { createDatabase } from '../../support/postgres.ts'
-import { startProcess } from '../../support/processes.ts'
 import { sealWorld } from '../../support/sealed-world.ts'
 import { selfSigned } from '../../support/self-signed.ts'
 import { tempDir } from '../../support/temp.ts'
+import { addressOf, freshDataDir, startMs, startUp } from '../../support/up.ts'
 import { settles } from '../../support/wait.ts'
 
 const token = 'a-preset-token-for-tests'
-const startMs = 120_000
 
 const start = (dataDir: string, more: { args?: string[]; env?: NodeJS.ProcessEnv } = {}) =>
-  startProcess({
-    command: process.execPath,
-    args: [inject('roles'), 'up', ...(more.args ?? [])],
-    env: {
-      ...{ DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', DROVER_LAB: '0' },
-      ...{ DROVER_ADMIN_TOKEN: token, ...more.env },
-    },
-  })
+  startUp(dataDir, { DROVER_LAB: '0', DROVER_ADMIN_TOKEN: token, ...more.env }, more.args)
 
 test(
   'the key in the data directory is replaced by two starts, a lost one is refused, and given up by a word',
   async () => {
-    const dataDir = join(await tempDir('keys'), 'data')
-    endProcessesOf(dataDir)
+    const dataDir = await freshDataDir()
     const file = join(dataDir, 'secret.key')
     const round = async (
       more?: Parameters<typeof start>[1],
       work?: (address: string) => Promise<void>,
     ): Promise<string> => {
       const up = await start(dataDir, more)
-      const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+      const address = await addressOf(up)
       await work?.(address)
       up.kill('SIGINT')
       expect(await settles(up.exited, { what: 'the end', withinMs: startMs })).toMatchObject({ code: 0 })
@@ -75,8 +65,7 @@ test(
 test(
   'a replacement of the key stops where the events do not hold, says what to do, and goes on without it when told to',
   async () => {
-    const dataDir = join(await tempDir('broken-chain'), 'data')
-    endProcessesOf(dataDir)
+    const dataDir = await freshDataDir()
     const [oldKey, newKey] = ['0a'.repeat(32), '0b'.repeat(32)]
     const { db, url } = await createDatabase()
     await sealWorld(db, oldKey)
@@ -93,7 +82,7 @@ test(
     expect(stopped.output).toContain('--no-rekey')
     expect(stopped.output).not.toMatch(/Console|Stopping/)
     const up = await start(dataDir, { env, args: ['--no-rekey'] })
-    await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+    await addressOf(up)
     up.kill('SIGINT')
     await settles(up.exited, { what: 'the end', withinMs: startMs })
     const listed = await db<{ id: string }[]>`select id from sealing_key`
@@ -105,8 +94,7 @@ test(
 test(
   'a seal that somebody added without the key is taken away by a start that is told to',
   async () => {
-    const dataDir = join(await tempDir('false-seal'), 'data')
-    endProcessesOf(dataDir)
+    const dataDir = await freshDataDir()
     const key = '0a'.repeat(32)
     const { db, url } = await createDatabase()
     await sealWorld(db, key)
@@ -115,7 +103,7 @@ test(
       select seq + 1, era, to_xid, to_xid, 0, hash, ${Buffer.alloc(32, 9)}, 'x', 2 from event_seal where seq = 1`
     const env = { DATABASE_URL: loginUrl(url, 'owner'), DROVER_SECRET_KEY: key }
     const up = await start(dataDir, { env, args: ['--repair-seals', '--without-head'] })
-    await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+    await addressOf(up)
     up.kill('SIGINT')
     await settles(up.exited, { what: 'the end', withinMs: startMs })
     expect(await db`select actor from event where type = 'sealing.repaired'`).toEqual([
@@ -129,12 +117,11 @@ test(
 test(
   'a file of authorities that is meant for another Postgres does not keep the embedded one from starting',
   async () => {
-    const dataDir = join(await tempDir('authorities'), 'data')
-    endProcessesOf(dataDir)
+    const dataDir = await freshDataDir()
     const file = join(await tempDir('ca'), 'ca.pem')
     writeFileSync(file, selfSigned().cert)
     const up = await start(dataDir, { env: { DATABASE_CA_FILE: file, REDIS_CA_FILE: file } })
-    await up.line(/Console +(http:\S+)/, { withinMs: startMs })
+    await addressOf(up)
     up.kill('SIGINT')
     expect(await settles(up.exited, { what: 'the end', withinMs: startMs })).toMatchObject({ code: 0 })
   },

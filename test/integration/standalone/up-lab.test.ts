@@ -3,39 +3,15 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { atEnd } from '../../support/cleanup.ts'
-import { endProcessesOf, processesOf } from '../../support/owned-processes.ts'
-import { startProcess, type TestProcess } from '../../support/processes.ts'
-import { tempDir } from '../../support/temp.ts'
+import { processesOf } from '../../support/owned-processes.ts'
+import type { TestProcess } from '../../support/processes.ts'
+import { addressOf, freshDataDir, startMs, startUp, stopMs } from '../../support/up.ts'
 import { settles, until } from '../../support/wait.ts'
 
-const startMs = 60_000
-const stopMs = 40_000
 const token = 'a-preset-token-for-tests'
 
-const freshDir = async (): Promise<string> => {
-  const dir = join(await tempDir('up-lab'), 'data')
-  endProcessesOf(dir)
-  return dir
-}
-
-const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
-  startProcess({
-    command: process.execPath,
-    args: ['src/roles/start.mjs'],
-    env: {
-      DROVER_DATA_DIR: dataDir,
-      HOME: dataDir,
-      DROVER_PORT: '0',
-      DROVER_WORKERS: '1',
-      DROVER_ADMIN_TOKEN: token,
-      ...env,
-    },
-  })
-
-const addressOf = async (up: TestProcess): Promise<string> => {
-  const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
-  return address
-}
+const start = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
+  startUp(dataDir, { DROVER_ADMIN_TOKEN: token, ...env })
 
 const get = async <Body>(address: string, path: string): Promise<Body> => {
   const answer = await fetch(`${address}${path}`, { headers: { authorization: `Bearer ${token}` } })
@@ -71,8 +47,8 @@ const instanceIds = async (address: string): Promise<string[]> =>
 test(
   'kill -9 of the supervisor ends the lab; the next start goes on with it, also at another port',
   async () => {
-    const dataDir = await freshDir()
-    const first = await npmStart(dataDir)
+    const dataDir = await freshDataDir()
+    const first = await start(dataDir)
     const address = await addressOf(first)
     await first.line('Look next', { withinMs: startMs })
     const before = await get<Site>(address, '/v1/sources/lab-vcenter')
@@ -82,7 +58,7 @@ test(
     await until(() => labsOf(dataDir).length === 0, { what: 'the lab to notice', withinMs: stopMs })
     await occupy(Number(readFileSync(join(dataDir, 'lab.port'), 'utf8')))
 
-    const second = await npmStart(dataDir)
+    const second = await start(dataDir)
     const newAddress = await addressOf(second)
     await second.line(/lab-vcenter +found at its new address/, { withinMs: startMs })
     await second.line('Look next', { withinMs: startMs })
@@ -102,13 +78,13 @@ test(
 test(
   'another password for the lab is given to its source and target too, and no admin token is left',
   async () => {
-    const dataDir = await freshDir()
-    const first = await npmStart(dataDir)
+    const dataDir = await freshDataDir()
+    const first = await start(dataDir)
     await first.line('Look next', { withinMs: 2 * startMs })
     expect(await first.stop(stopMs)).toEqual({ code: 0, signal: null })
 
     const password = 'another-password-of-the-lab'
-    const second = await npmStart(dataDir, { DROVER_LAB_PASSWORD: password })
+    const second = await start(dataDir, { DROVER_LAB_PASSWORD: password })
     const address = await addressOf(second)
     await second.line('Look next', { withinMs: startMs })
     const { connectivity } = await get<Site>(address, '/v1/sources/lab-vcenter')
@@ -129,14 +105,14 @@ test(
 test(
   'a lab that cannot start says why and takes nobody along',
   async () => {
-    const dataDir = await freshDir()
+    const dataDir = await freshDataDir()
     const blocker = createServer()
     await new Promise<void>((resolve) => {
       blocker.listen(0, '127.0.0.1', resolve)
     })
     atEnd(() => blocker.close())
     const { port } = blocker.address() as { port: number }
-    const up = await npmStart(dataDir, { DROVER_LAB_PORT: String(port) })
+    const up = await start(dataDir, { DROVER_LAB_PORT: String(port) })
     const address = await addressOf(up)
     await up.line(/The lab cannot be used: .*DROVER_LAB_PORT/, { withinMs: startMs })
     await up.line('Everything else serves on.')
@@ -151,8 +127,8 @@ test(
 test(
   'a lab that dies is started again where it was',
   async () => {
-    const dataDir = await freshDir()
-    const up = await npmStart(dataDir)
+    const dataDir = await freshDataDir()
+    const up = await start(dataDir)
     const address = await addressOf(up)
     await up.line('Look next', { withinMs: startMs })
     const [lab] = labsOf(dataDir)
@@ -209,8 +185,8 @@ const resolve = async (address: string, id: string): Promise<void> => {
 test(
   'the wave goes on after kill -9, leaves two conflicts that one resolve each ends, and is not repeated',
   async () => {
-    const dataDir = await freshDir()
-    const first = await npmStart(dataDir)
+    const dataDir = await freshDataDir()
+    const first = await start(dataDir)
     await first.line('A wave of 12 machines', { withinMs: 2 * startMs })
     // It happens once: cut short in the middle of its answer it would have come to nothing.
     await first.line(/could not be started on its target/, { withinMs: 2 * startMs })
@@ -221,7 +197,7 @@ test(
       withinMs: stopMs,
     })
 
-    const second = await npmStart(dataDir)
+    const second = await start(dataDir)
     const address = await addressOf(second)
     const end = await waveEnd(second, address)
     const conflict = { id: expect.any(String), state: 'conflict' }
@@ -247,7 +223,7 @@ test(
     })
     expect(await second.stop(stopMs)).toEqual({ code: 0, signal: null })
 
-    const third = await npmStart(dataDir)
+    const third = await start(dataDir)
     await third.line(/Wave lab-wave: 12 of 12 machines migrated; each has a certificate/, {
       withinMs: 2 * startMs,
     })

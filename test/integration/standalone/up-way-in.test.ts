@@ -1,38 +1,17 @@
-import { expect, inject, test } from 'vitest'
-import { endProcessesOf } from '../../support/owned-processes.ts'
-import { startProcess } from '../../support/processes.ts'
-import { tempDir } from '../../support/temp.ts'
+import { expect, test } from 'vitest'
+import { addressOf, freshDataDir, startUp } from '../../support/up.ts'
 import { settles } from '../../support/wait.ts'
-
-const startMs = 120_000
 
 test('a start says whether a person gets in and how, and what it says to do lets that person in', {
   timeout: 480_000,
 }, async () => {
-  const dataDir = await tempDir('way-in')
-  endProcessesOf(dataDir)
-  const start = (env: NodeJS.ProcessEnv) =>
-    startProcess({
-      command: process.execPath,
-      args: [inject('roles'), 'up'],
-      env: {
-        ...{
-          DROVER_DATA_DIR: dataDir,
-          HOME: dataDir,
-          DROVER_PORT: '0',
-          DROVER_WORKERS: '1',
-          DROVER_LAB: '0',
-        },
-        ...env,
-      },
-    })
+  const dataDir = await freshDataDir()
   const over = async (
     env: NodeJS.ProcessEnv,
     work: (address: string, said: () => string) => Promise<void>,
   ) => {
-    const up = await start(env)
-    const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
-    await work(address, () => up.output)
+    const up = await startUp(dataDir, { DROVER_LAB: '0', ...env })
+    await work(await addressOf(up), () => up.output)
     up.kill('SIGINT')
     await settles(up.exited, { what: 'the start to end', withinMs: 40_000 })
   }

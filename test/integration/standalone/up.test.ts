@@ -3,33 +3,12 @@ import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { atEnd } from '../../support/cleanup.ts'
-import { endProcessesOf, processesOf } from '../../support/owned-processes.ts'
-import { startProcess, type TestProcess } from '../../support/processes.ts'
-import { tempDir } from '../../support/temp.ts'
+import { processesOf } from '../../support/owned-processes.ts'
+import { startProcess } from '../../support/processes.ts'
+import { addressOf, freshDataDir, npmStart, startMs, startUp, stopMs } from '../../support/up.ts'
 import { settles, until } from '../../support/wait.ts'
 
-const startMs = 120_000
-const stopMs = 120_000
 const token = 'a-preset-token-for-tests'
-
-const freshDir = async (): Promise<string> => {
-  const dir = join(await tempDir('up'), 'data')
-  endProcessesOf(dir)
-  return dir
-}
-
-/** What `npm start` runs. */
-const npmStart = (dataDir: string, env: NodeJS.ProcessEnv = {}): Promise<TestProcess> =>
-  startProcess({
-    command: process.execPath,
-    args: ['src/roles/start.mjs'],
-    env: { DROVER_DATA_DIR: dataDir, HOME: dataDir, DROVER_PORT: '0', DROVER_WORKERS: '1', ...env },
-  })
-
-const addressOf = async (up: TestProcess): Promise<string> => {
-  const [, address = ''] = await up.line(/Console +(http:\S+)/, { withinMs: startMs })
-  return address
-}
 
 const workersOf = (dataDir: string) => processesOf(dataDir).filter(({ command }) => / worker$/.test(command))
 
@@ -37,7 +16,7 @@ const workersOf = (dataDir: string) => processesOf(dataDir).filter(({ command })
 test(
   'one command starts everything, shows an inventory, and leaves nothing running after Ctrl-C',
   async () => {
-    const dataDir = await freshDir()
+    const dataDir = await freshDataDir()
     const up = await npmStart(dataDir)
     const address = await addressOf(up)
     const [, shown = ''] = await up.line(/Token +(drv_\S+)/)
@@ -99,9 +78,9 @@ test(
 test(
   'kill -9 of the supervisor ends its roles, and the next start goes on with the same data',
   async () => {
-    const dataDir = await freshDir()
+    const dataDir = await freshDataDir()
     const env = { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0' }
-    const first = await npmStart(dataDir, env)
+    const first = await startUp(dataDir, env)
     const address = await addressOf(first)
     const headers = { authorization: `Bearer ${token}` }
     const stored = await fetch(`${address}/v1/self-tests`, {
@@ -111,11 +90,14 @@ test(
     })
     const { lane } = (await stored.json()) as { lane: string }
     await first.crash()
-    await until(() => processesOf(dataDir).every(({ command }) => !/drover\.mjs/.test(command)), {
-      what: 'the roles to notice',
-      withinMs: stopMs,
-    })
-    const second = await npmStart(dataDir, env)
+    await until(
+      () => processesOf(dataDir).every(({ command }) => !/ (api|conductor|worker)$/.test(command)),
+      {
+        what: 'the roles to notice',
+        withinMs: stopMs,
+      },
+    )
+    const second = await startUp(dataDir, env)
     const newAddress = await addressOf(second)
     const progress = async () => {
       const answer = await fetch(`${newAddress}/v1/self-tests/${encodeURIComponent(lane)}`, { headers })
@@ -132,8 +114,8 @@ test(
 test(
   'a role or a Postgres that dies is started again, where everybody can see it',
   async () => {
-    const dataDir = await freshDir()
-    const up = await npmStart(dataDir, { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0' })
+    const dataDir = await freshDataDir()
+    const up = await startUp(dataDir, { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0' })
     const address = await addressOf(up)
     const [worker] = workersOf(dataDir)
     process.kill(worker?.pid ?? 0, 'SIGKILL')
@@ -157,9 +139,9 @@ test(
 test(
   'a second Ctrl-C does not wait for the drain, and still leaves nothing running',
   async () => {
-    const dataDir = await freshDir()
+    const dataDir = await freshDataDir()
     const env = { DROVER_ADMIN_TOKEN: token, DROVER_LAB: '0', DROVER_DRAIN_MS: '120000' }
-    const up = await npmStart(dataDir, env)
+    const up = await startUp(dataDir, env)
     const address = await addressOf(up)
     const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json' }
     await fetch(`${address}/v1/self-tests`, {
@@ -188,14 +170,14 @@ test(
 )
 
 test('a port that is taken ends the start with one clear line and nothing left', async () => {
-  const dataDir = await freshDir()
+  const dataDir = await freshDataDir()
   const other = createServer()
   await new Promise<void>((resolve) => {
     other.listen(0, '127.0.0.1', resolve)
   })
   atEnd(() => other.close())
   const { port } = other.address() as { port: number }
-  const up = await npmStart(dataDir, { DROVER_PORT: String(port) })
+  const up = await startUp(dataDir, { DROVER_PORT: String(port) })
   await up.line(/Cannot go on: api: .*DROVER_PORT/, { withinMs: startMs })
   expect(await settles(up.exited, { what: 'the end', withinMs: stopMs })).toMatchObject({ code: 1 })
   expect(up.output).not.toMatch(/^ +at /m)
