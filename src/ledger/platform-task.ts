@@ -1,10 +1,11 @@
-import { z } from 'zod'
 import { nextTaskStep, type TaskSeen, type TaskStep, taskName } from '../domain/job/task-step.ts'
+import { again } from '../platforms/ports/again.ts'
 import type { Call } from '../platforms/ports/call.ts'
 import { mayHaveHappened, PlatformError } from '../platforms/ports/platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TasksOf, TaskVerb } from '../platforms/ports/task.ts'
 import type { JobCall, JobContext } from './job.ts'
 import { findOlderBegun } from './older-tasks.ts'
+import { inCheckpoint, type TaskProgress, type TaskRecord } from './task-record.ts'
 import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
 
 /**
@@ -38,10 +39,12 @@ export interface PlatformTask {
   /** What it works on; not given where the task makes it. */
   readonly machine?: string
   readonly verb?: TaskVerb
-  /** Asks the platform. Undefined: there was nothing to ask for, the machine is not as it was. */
+  /** Asks the platform, with the lease held. Undefined: there was nothing to ask for, the machine is not as it was. */
   readonly begin: (call: JobCall) => Promise<TaskHandle | undefined>
   /** Whether it is done, and what it made, as the thing itself tells. A look that fails throws. */
   readonly made: (call: JobCall) => Promise<Found<string | null>>
+  /** Whether a call that got no answer is sent again in the same turn: the platform tells by its name that it is the same. */
+  readonly sentAgain?: boolean
   /** `never`: done again it would undo what has happened since. Not given: `anew`. */
   readonly repeat?: TaskSeen['repeat']
   /** So many tasks may fail. Not given: as many as the job has tries. */
@@ -54,20 +57,6 @@ export interface PlatformTask {
   readonly older?: string
   /** Called whenever it is certain that nothing has come of it so far. */
   readonly onNothing?: () => Promise<void>
-}
-
-/** How far it has come, kept over all turns. */
-export interface TaskProgress {
-  /** Tasks that failed: each is begun anew under another name. */
-  readonly failed: number
-  readonly ended: boolean
-  readonly result: string | null
-}
-
-/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks in that. */
-export interface TaskRecord {
-  readonly read: () => TaskProgress
-  readonly write: (progress: TaskProgress) => Promise<void>
 }
 
 export type TaskEnd =
@@ -84,7 +73,7 @@ export type TaskEnd =
 /** What a task needs of its job. */
 export type TaskContext = Pick<
   JobContext,
-  'job' | 'db' | 'clock' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'
+  'job' | 'db' | 'clock' | 'signal' | 'confirm' | 'effect' | 'checkpoint' | 'checkpointed'
 >
 
 const callMs = 30_000
@@ -92,23 +81,6 @@ const callMs = 30_000
 const shortTurnMs = 2_500
 /** More than a job has tries. */
 const mostTasks = 1_000
-
-const fresh: TaskProgress = { failed: 0, ended: false, result: null }
-/** Also of jobs that an older version began. */
-const storedProgress = z.looseObject({
-  failed: z.number(),
-  ended: z.boolean().default(false),
-  result: z.string().nullable().default(null),
-})
-
-/** The record of a task in the checkpoint; undefined: none was written. */
-export const readTask = ({ checkpointed }: TaskContext, part: string): TaskProgress | undefined =>
-  storedProgress.safeParse(checkpointed?.[part]).data
-
-const inCheckpoint = (ctx: TaskContext, part: string): TaskRecord => ({
-  read: () => readTask(ctx, part) ?? fresh,
-  write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
-})
 
 /**
  * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
@@ -145,12 +117,6 @@ export const finishTask = async (
   }
 }
 
-/** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
-export const makeAnew = async (ctx: TaskContext, part: string): Promise<void> => {
-  const record = inCheckpoint(ctx, part)
-  await record.write({ ...record.read(), ...fresh, failed: record.read().failed + 1 })
-}
-
 interface At {
   readonly ctx: TaskContext
   readonly task: PlatformTask
@@ -184,10 +150,8 @@ const ask = async (at: At): Promise<string | null> => {
         throw anothers(task, handle)
       },
       act: async () => {
-        // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
-        const call = callOf(at, new AbortController().signal)
         try {
-          const handle = await task.begin(call)
+          const handle = await send(at)
           return handle && { externalId: handle.id }
         } catch (error) {
           refused = !mayHaveHappened(error)
@@ -200,6 +164,28 @@ const ask = async (at: At): Promise<string | null> => {
     if (refused) await task.onNothing?.()
     throw error
   }
+}
+
+/**
+ * Only the holder of the lease sends it, each time: by then the next holder may have undone what it made. A refusal after
+ * a lost answer says nothing of the call that was lost.
+ */
+const send = async (at: At): Promise<TaskHandle | undefined> => {
+  const { ctx, task } = at
+  // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
+  const call = callOf(at, new AbortController().signal)
+  let lost: unknown
+  const once = async () => {
+    ctx.confirm()
+    return task.begin(call).catch((error: unknown) => {
+      if (mayHaveHappened(error)) lost = error
+      throw error
+    })
+  }
+  if (!task.sentAgain) return once()
+  return again(ctx, once, { of: task.platform }).catch((error: unknown) => {
+    throw mayHaveHappened(error) ? error : (lost ?? error)
+  })
 }
 
 const follow = async (at: At, taskId: string | null): Promise<TaskEnd> => {

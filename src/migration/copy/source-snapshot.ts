@@ -40,16 +40,8 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     verb: 'snapshot',
     turnMs: taskMs,
     older: name,
-    // Only the holder of the lease sends it again: by then the next holder may have removed the snapshot.
-    begin: (call) =>
-      again(
-        ctx,
-        () => {
-          ctx.confirm()
-          return machines.createSnapshot(call, machine, snapshot)
-        },
-        { of: source.name },
-      ),
+    sentAgain: true,
+    begin: (call) => machines.createSnapshot(call, machine, snapshot),
     made: async (call) => {
       const found = await find(call)
       return found ? { found: true, value: found.ref } : { found: false }

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { DroverError } from '../../errors.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
-import { again } from '../../platforms/ports/again.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
@@ -14,7 +13,7 @@ import { isOwn } from '../target/own-target.ts'
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { ctx, target, entry } = task.entryWork
-  const { platform, name: of, ref } = targetOf(task)
+  const { platform, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
   const own = { entryId: entry.id, machineRef: ref }
   const change = fitted(task.entryWork)
@@ -29,15 +28,8 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     machine: ref,
     verb: 'reconfigure',
     turnMs: taskMs,
-    begin: (call) =>
-      again(
-        ctx,
-        () => {
-          ctx.confirm()
-          return machines.reconfigure(call, ref, change)
-        },
-        { of },
-      ),
+    sentAgain: true,
+    begin: (call) => machines.reconfigure(call, ref, change),
     // Done again it changes nothing.
     made: async () => ({ found: false }),
   })

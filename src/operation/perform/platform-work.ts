@@ -1,5 +1,6 @@
 import { DroverError } from '../../errors.ts'
-import { type PlatformTask, readTask, runTask } from '../../ledger/platform-task.ts'
+import { type PlatformTask, runTask } from '../../ledger/platform-task.ts'
+import { readTask } from '../../ledger/task-record.ts'
 import type { Performance, PerformWait } from './performer.ts'
 import { mostFailures, note } from './retry-until-deadline.ts'
 

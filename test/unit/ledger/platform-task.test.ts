@@ -71,10 +71,15 @@ const createJob = () => {
     effects.set(spec.name, result)
     return result
   }
+  const lease = { lost: false }
   const ctx = {
     job: { id: 'job', leaseEpoch: 1 },
     db: {} as Db,
+    clock: { ...systemClock, monotonicMs: () => 0, sleep: async () => {} },
     signal: new AbortController().signal,
+    confirm: () => {
+      if (lease.lost) throw new Error('the lease is lost')
+    },
     effect,
     get checkpointed() {
       return checkpointed
@@ -83,7 +88,7 @@ const createJob = () => {
       checkpointed = state
     },
   } as unknown as TaskContext
-  return { ctx, effects }
+  return { ctx, effects, lease }
 }
 
 const createTask = (over: Partial<PlatformTask> = {}) => {
@@ -145,6 +150,53 @@ test('nothing is begun beside a task that may be anybody’s', async () => {
   const strange = { ...task, tasks: nameless(platform) }
   await expect(runTask(ctx, strange)).rejects.toMatchObject({ code: 'platform-busy' })
   expect(callsOf(platform)).toEqual(['job/part'])
+})
+
+/** What one call after the other comes to; the last of them goes well. */
+const createAnswers = (...answers: readonly PlatformError[]) => {
+  const sent: string[] = []
+  const scene = createTask({
+    sentAgain: true,
+    begin: async (call) => {
+      sent.push(call.name ?? '')
+      const error = answers[sent.length - 1]
+      if (error) throw error
+      return scene.platform.begin(call)
+    },
+  })
+  return { ...scene, sent }
+}
+
+test('a call that may be sent again is: under the same name, while the lease is held', async () => {
+  const { task, ctx, sent } = createAnswers(failure, failure)
+  expect(await runTask(ctx, task)).toMatchObject({ type: 'ended' })
+  expect(sent).toEqual(['job/part', 'job/part', 'job/part'])
+  const fenced = createAnswers(failure, failure)
+  const begin = (call: JobCall) => {
+    fenced.lease.lost = true
+    return fenced.task.begin(call)
+  }
+  await expect(runTask(fenced.ctx, { ...fenced.task, begin })).rejects.toThrow('the lease is lost')
+  expect(fenced.sent).toEqual(['job/part'])
+})
+
+test('nothing is sent, not even once, by who has lost the lease', async () => {
+  const { task, ctx, sent, lease } = createAnswers()
+  lease.lost = true
+  await expect(runTask(ctx, task)).rejects.toThrow('the lease is lost')
+  expect(sent).toEqual([])
+})
+
+test('a refusal after a lost answer is no word that nothing has come of it', async () => {
+  const no = { code: 'platform-refused', message: 'It is there.', remedy: '' } as const
+  const refusal = new PlatformError({ ...no, failure: 'refused' })
+  const nothing: string[] = []
+  const told = (scene: ReturnType<typeof createAnswers>) =>
+    runTask(scene.ctx, { ...scene.task, onNothing: async () => void nothing.push('nothing') })
+  await expect(told(createAnswers(failure, refusal))).rejects.toMatchObject({ cameToNothing: false })
+  expect(nothing).toEqual([])
+  await expect(told(createAnswers(refusal))).rejects.toMatchObject({ cameToNothing: true })
+  expect(nothing).toEqual(['nothing'])
 })
 
 /** Somebody is at work on the machine, and the platform does not say who. */

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import type { JobContext } from './job.ts'
+
+/** How far it has come, kept over all turns. */
+export interface TaskProgress {
+  /** Tasks that failed: each is begun anew under another name. */
+  readonly failed: number
+  readonly ended: boolean
+  readonly result: string | null
+}
+
+/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks in that. */
+export interface TaskRecord {
+  readonly read: () => TaskProgress
+  readonly write: (progress: TaskProgress) => Promise<void>
+}
+
+type Recording = Pick<JobContext, 'checkpoint' | 'checkpointed'>
+
+const fresh: TaskProgress = { failed: 0, ended: false, result: null }
+/** Also of jobs that an older version began. */
+const storedProgress = z.looseObject({
+  failed: z.number(),
+  ended: z.boolean().default(false),
+  result: z.string().nullable().default(null),
+})
+
+/** The record of a task in the checkpoint; undefined: none was written. */
+export const readTask = ({ checkpointed }: Recording, part: string): TaskProgress | undefined =>
+  storedProgress.safeParse(checkpointed?.[part]).data
+
+export const inCheckpoint = (ctx: Recording, part: string): TaskRecord => ({
+  read: () => readTask(ctx, part) ?? fresh,
+  write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
+})
+
+/** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
+export const makeAnew = async (ctx: Recording, part: string): Promise<void> => {
+  const record = inCheckpoint(ctx, part)
+  await record.write({ ...record.read(), ...fresh, failed: record.read().failed + 1 })
+}
