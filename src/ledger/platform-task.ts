@@ -1,9 +1,9 @@
 import { nextTaskStep, type TaskSeen, type TaskStep, taskName } from '../domain/job/task-step.ts'
-import { again } from '../platforms/ports/again.ts'
+import { again } from '../platforms/ports/bounded-wait.ts'
 import type { Call } from '../platforms/ports/call.ts'
 import { mayHaveHappened, PlatformError } from '../platforms/ports/platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TasksOf, TaskVerb } from '../platforms/ports/task.ts'
-import type { JobCall, JobContext } from './job.ts'
+import { callBy, type JobCall, type JobContext } from './job.ts'
 import { findOlderBegun } from './older-tasks.ts'
 import { inCheckpoint, type TaskProgress, type TaskRecord } from './task-record.ts'
 import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
@@ -127,12 +127,7 @@ interface At {
   readonly effect: string
 }
 
-const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>, signal = ctx.signal): JobCall => ({
-  clock: ctx.clock,
-  signal,
-  timeoutMs: callMs,
-  name,
-})
+const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>): JobCall => callBy(ctx, name, callMs)
 
 const ask = async (at: At): Promise<string | null> => {
   const { ctx, task, effect } = at
@@ -173,15 +168,14 @@ const ask = async (at: At): Promise<string | null> => {
 const send = async (at: At): Promise<TaskHandle | undefined> => {
   const { ctx, task } = at
   // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
-  const call = callOf(at, new AbortController().signal)
+  const call = { ...callOf(at), signal: new AbortController().signal }
   let lost: unknown
-  const once = async () => {
-    ctx.confirm()
-    return task.begin(call).catch((error: unknown) => {
+  const once = () =>
+    task.begin(call).catch((error: unknown) => {
       if (mayHaveHappened(error)) lost = error
       throw error
     })
-  }
+  ctx.confirm()
   if (!task.sentAgain) return once()
   return again(ctx, once, { of: task.platform }).catch((error: unknown) => {
     throw mayHaveHappened(error) ? error : (lost ?? error)

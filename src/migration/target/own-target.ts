@@ -3,7 +3,7 @@ import { listEntryEffects } from '../../../db/queries/effects/entry-effects.ts'
 import { DroverError } from '../../errors.ts'
 import { awaitTasks, type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { JobCall } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 

@@ -9,7 +9,7 @@ import { crashPoint } from '../../crash-point.ts'
 import { DroverError } from '../../errors.ts'
 import { type PowerOutcome, powerMachine } from '../../inventory/power/power-machine.ts'
 import { requireMayStart } from '../../inventory/power/start-guard.ts'
-import { actorOf, type Undoer } from '../../ledger/job.ts'
+import { actorOf, callBy, type Undoer } from '../../ledger/job.ts'
 import { PlatformError, saidNo } from '../../platforms/ports/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { EntryWork } from '../entry/entry-work.ts'
@@ -69,7 +69,7 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   const { entryWork, ends } = task
   const { ctx, entry } = entryWork
   const { ref } = targetOf(task)
-  const call = { signal: ctx.signal, clock: ctx.clock, timeoutMs: callMs, name: `own-${ctx.job.id}` }
+  const call = callBy(ctx, `own-${ctx.job.id}`, callMs)
   if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
   await markStarted(task)
   await requireSourceOff(task)
@@ -138,7 +138,8 @@ export const settleStarts = async (tx: Tx, { ctx, entry }: EntryWork): Promise<v
 const undoMs = 50_000
 
 /** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
-export const undoTargetStart: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+export const undoTargetStart: Undoer = async (undoing) => {
+  const { effect, db, confirm, usePlatform } = undoing
   const undo = undoSchema.parse(effect.undo)
   // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
   if (await isVouchedFor(db, undo.entry_id)) return
@@ -153,10 +154,7 @@ export const undoTargetStart: Undoer = async ({ effect, db, clock, signal, confi
     confirm()
   }
   await usePlatform(site, (platform) =>
-    proveTargetOff(platform, { signal, clock, timeoutMs: undoMs, name }, owned, {
-      starts,
-      confirm: stillOwed,
-    }),
+    proveTargetOff(platform, callBy(undoing, name, undoMs), owned, { starts, confirm: stillOwed }),
   )
 }
 

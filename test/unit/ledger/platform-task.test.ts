@@ -217,7 +217,7 @@ test('what is to be finished in one turn goes on by what has become of it, or sa
 })
 
 const call: JobCall = {
-  ...{ clock: systemClock, signal: new AbortController().signal },
+  ...{ clock: systemClock, confirm: () => {}, signal: new AbortController().signal },
   ...{ timeoutMs: 1_000, name: 'undo' },
 }
 

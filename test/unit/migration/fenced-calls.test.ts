@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { EffectSpec } from '../../../src/ledger/effects.ts'
+import { callBy } from '../../../src/ledger/job.ts'
 import { takeSnapshot } from '../../../src/migration/copy/source-snapshot.ts'
 import { fitTarget } from '../../../src/migration/cutover/fit-target.ts'
+import { proveTargetOff } from '../../../src/migration/target/own-target.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 const noAnswer = new PlatformError({
@@ -33,6 +35,16 @@ const jobOf = (effects: Set<string>) => {
   return { ctx, stop }
 }
 
+/** A worker whose lease goes without a word: only the clock tells. */
+const leaseOf = () => {
+  const lease = { lost: false }
+  const confirm = () => {
+    if (lease.lost) throw new Error('the lease is lost')
+  }
+  const clock = { ...systemClock, monotonicMs: () => 0, sleep: async () => {} }
+  return { lease, ctx: { clock, confirm, signal: new AbortController().signal } }
+}
+
 test('a worker that has lost its lease does not send the making of a snapshot again', async () => {
   const { ctx, stop } = jobOf(new Set())
   let sent = 0
@@ -50,6 +62,26 @@ test('a worker that has lost its lease does not send the making of a snapshot ag
     ends: { source: { kind: 'lab', ports: { machines } }, target: {} },
   }
   await expect(takeSnapshot(task as never, 1)).rejects.toThrow()
+  expect(sent).toBe(1)
+})
+
+test('a worker that has lost its lease does not switch a target off again', async () => {
+  const { ctx, lease } = leaseOf()
+  let sent = 0
+  const power = {
+    findTask: async () => ({ found: false }),
+    power: async () => ({ found: true, value: { state: 'on' } }),
+    stop: async () => {
+      sent += 1
+      lease.lost = true
+      throw noAnswer
+    },
+  }
+  const machines = { findOwned: async () => ['vm-1'] }
+  const platform = { kind: 'lab', ports: { power, machines } } as never
+  const owned = { entryId: 'e1', machineRef: 'vm-1' }
+  const off = proveTargetOff(platform, callBy(ctx, 'off', 1_000), owned, { starts: [], confirm: () => {} })
+  await expect(off).rejects.toThrow('the lease is lost')
   expect(sent).toBe(1)
 })
 
