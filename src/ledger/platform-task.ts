@@ -26,7 +26,7 @@ import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
  *
  * What is next is decided by the table in src/domain/job/task-step.ts; this file looks, acts and records.
  */
-export interface PlatformTask {
+export interface PlatformTask<Status extends TaskStatus = TaskStatus> {
   /** Tells it from the other tasks of the job; part of its name. */
   readonly part: string
   /** Names the undoer. */
@@ -35,7 +35,7 @@ export interface PlatformTask {
   readonly undo: Readonly<Record<string, unknown>> | null
   /** The source or target, by its name. */
   readonly platform: string
-  readonly tasks: TasksOf
+  readonly tasks: TasksOf<Status>
   /** What it works on; not given where the task makes it. */
   readonly machine?: string
   readonly verb?: TaskVerb
@@ -55,14 +55,16 @@ export interface PlatformTask {
   readonly record?: TaskRecord
   /** How versions before this one called its effect; see older-tasks.ts. */
   readonly older?: string
+  /** Told of a task that failed before it is counted: throws what no further try mends. */
+  readonly onFailure?: (error: Error) => void
   /** Called whenever it is certain that nothing has come of it so far. */
   readonly onNothing?: () => Promise<void>
 }
 
-export type TaskEnd =
+export type TaskEnd<Status extends TaskStatus = TaskStatus> =
   /** `byWord`: the very task that was asked for says so; else it is seen from what is there. */
   | { readonly type: 'ended'; readonly result: string | null; readonly byWord: boolean }
-  | { readonly type: 'working'; readonly status: TaskStatus | null }
+  | { readonly type: 'working'; readonly status: Status | null }
   /** It failed, which is counted. */
   | { readonly type: 'failed'; readonly error: Error }
   /** The platform does not know it any more and nothing has come of it: it is asked for again. */
@@ -86,13 +88,16 @@ const mostTasks = 1_000
  * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
  * is gone on from. A task that failed is counted, and the next turn begins it under the next name.
  */
-export const runTask = async (ctx: TaskContext, task: PlatformTask): Promise<TaskEnd> => {
+export const runTask = async <Status extends TaskStatus>(
+  ctx: TaskContext,
+  task: PlatformTask<Status>,
+): Promise<TaskEnd<Status>> => {
   const record = task.record ?? inCheckpoint(ctx, task.part)
   const progress = record.read()
   if (progress.ended) return { type: 'ended', result: progress.result, byWord: false }
   const name = taskName(ctx.job.id, task.part, progress.failed)
   const older = progress.failed === 0 ? await findOlderBegun(ctx, task) : undefined
-  const at: At = older
+  const at: At<Status> = older
     ? { ctx, task, record, ...older, progress: { ...progress, failed: older.failed } }
     : { ctx, task, record, progress, name, effect: name }
   const taskId = await ask(at)
@@ -117,9 +122,9 @@ export const finishTask = async (
   }
 }
 
-interface At {
+interface At<Status extends TaskStatus = TaskStatus> {
   readonly ctx: TaskContext
-  readonly task: PlatformTask
+  readonly task: PlatformTask<Status>
   readonly record: TaskRecord
   readonly progress: TaskProgress
   /** Of the call; the platform knows its task by it. */
@@ -127,9 +132,9 @@ interface At {
   readonly effect: string
 }
 
-const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>): JobCall => callBy(ctx, name, callMs)
+const callOf = ({ ctx, name }: Pick<At<TaskStatus>, 'ctx' | 'name'>): JobCall => callBy(ctx, name, callMs)
 
-const ask = async (at: At): Promise<string | null> => {
+const ask = async <Status extends TaskStatus>(at: At<Status>): Promise<string | null> => {
   const { ctx, task, effect } = at
   let refused = false
   try {
@@ -165,7 +170,7 @@ const ask = async (at: At): Promise<string | null> => {
  * Only the holder of the lease sends it, each time: by then the next holder may have undone what it made. A refusal after
  * a lost answer says nothing of the call that was lost.
  */
-const send = async (at: At): Promise<TaskHandle | undefined> => {
+const send = async <Status extends TaskStatus>(at: At<Status>): Promise<TaskHandle | undefined> => {
   const { ctx, task } = at
   // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
   const call = { ...callOf(at), signal: new AbortController().signal }
@@ -182,42 +187,52 @@ const send = async (at: At): Promise<TaskHandle | undefined> => {
   })
 }
 
-const follow = async (at: At, taskId: string | null): Promise<TaskEnd> => {
+const follow = async <Status extends TaskStatus>(
+  at: At<Status>,
+  taskId: string | null,
+): Promise<TaskEnd<Status>> => {
   const { task, record, progress } = at
-  const { step, handle, status, result } = await decide(at, 'asked', taskId)
+  const { step, handle, status, working, result } = await decide(at, 'asked', taskId)
   if (step === 'ended') {
     const made = result === undefined ? (status?.result ?? null) : result
     await record.write({ ...progress, ended: true, result: made })
     return { type: 'ended', result: made, byWord: result === undefined && handle?.id === taskId }
   }
-  if (step === 'follow') return { type: 'working', status: status ?? null }
+  if (step === 'follow') return { type: 'working', status: working ?? null }
   if (step === 'outcome-unknown') return { type: 'unknown', taskId }
+  const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
+  if (error) task.onFailure?.(error)
   await record.write({ ...progress, failed: progress.failed + 1 })
   await task.onNothing?.()
-  const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
   if (step === 'give-up') throw failsAlways(error ?? forgotten(task), progress.failed + 1)
   if (error) return { type: 'failed', error }
   return { type: 'lost' }
 }
 
-interface Decided {
+interface Decided<Status extends TaskStatus> {
   readonly step: TaskStep
   /** The platform's task, ours or not; its status only where it is ours. */
   readonly handle?: TaskHandle
   readonly status?: TaskStatus
+  /** The same while it is at work. */
+  readonly working?: Status
   /** What is there, when that decided. */
   readonly result?: string | null
 }
 
 /** Looks for what the table asks for, and no further. */
-const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Decided> => {
+const decide = async <Status extends TaskStatus>(
+  at: At<Status>,
+  recorded: TaskSeen['recorded'],
+  taskId: string | null,
+): Promise<Decided<Status>> => {
   const { task, progress } = at
   const { repeat = 'anew', most = mostTasks } = task
   let seen: TaskSeen = {
     ...{ recorded, task: 'unseen', whose: 'ours', made: 'unseen' },
     ...{ repeat, most, failed: progress.failed },
   }
-  let found: Omit<Decided, 'step'> = {}
+  let found: Omit<Decided<Status>, 'step'> = {}
   for (;;) {
     const step = nextTaskStep(seen)
     if (step === 'look-at-task') {
@@ -232,11 +247,15 @@ const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | n
   }
 }
 
-type Sight = Pick<Decided, 'handle' | 'status'> & {
+type Sight<Status extends TaskStatus> = Pick<Decided<Status>, 'handle' | 'status' | 'working'> & {
   readonly task: TaskSeen['task']
 }
 
-const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Sight> => {
+const lookAtTask = async <Status extends TaskStatus>(
+  at: At<Status>,
+  recorded: TaskSeen['recorded'],
+  taskId: string | null,
+): Promise<Sight<Status>> => {
   const { task, name } = at
   const call = callOf(at)
   const { machine, verb, turnMs = shortTurnMs } = task
@@ -254,7 +273,7 @@ const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string
   return {
     task: isWorking ? 'working' : (status.state as 'succeeded' | 'failed'),
     handle,
-    ...(handle.byMachine ? {} : { status }),
+    ...(handle.byMachine ? {} : { status, ...(isWorking ? { working: status } : {}) }),
   }
 }
 

@@ -131,6 +131,19 @@ test('a task that failed is begun anew under the next name, and not more often t
   expect(callsOf(platform)).toEqual(['job/part', 'job/part/1', 'job/part/2'])
 })
 
+test('a failure that no further try mends is told before it is counted: a crash in between repeats nothing', async () => {
+  const lasting = new Error('Somebody has aborted it.')
+  const { platform, task, ctx } = createTask({
+    onFailure: () => {
+      throw lasting
+    },
+  })
+  platform.goes = 'failed'
+  for (const _ of [0, 1]) await expect(runTask(ctx, task)).rejects.toBe(lasting)
+  expect(ctx.checkpointed).toBeNull()
+  expect(callsOf(platform)).toEqual(['job/part'])
+})
+
 test('one that a platform has forgotten is asked for again, but never what may be done only once', async () => {
   const forget = async (repeat: 'anew' | 'never') => {
     const { platform, task, ctx } = createTask({ repeat })
