@@ -34,6 +34,20 @@ export const inCheckpoint = (ctx: Recording, part: string): TaskRecord => ({
   write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
 })
 
+/**
+ * The same of what is not asked about once it is there, because the subject records what it made: only failures are
+ * kept, and the end costs no write.
+ */
+export const failuresInCheckpoint = (ctx: Recording, part: string): TaskRecord => {
+  const { read, write } = inCheckpoint(ctx, part)
+  return {
+    read: () => ({ ...fresh, failed: read().failed }),
+    write: async (progress) => {
+      if (!progress.ended) await write(progress)
+    },
+  }
+}
+
 /** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
 export const makeAnew = async (ctx: Recording, part: string): Promise<void> => {
   const record = inCheckpoint(ctx, part)

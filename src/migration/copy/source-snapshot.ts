@@ -6,6 +6,7 @@ import { asDroverError, DroverError, FencedError, recordError } from '../../erro
 import { awaitTaskOf } from '../../ledger/ended-task.ts'
 import { actorOf, callBy, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
+import { failuresInCheckpoint } from '../../ledger/task-record.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
@@ -21,16 +22,30 @@ export const snapshotPrefix = (entryId: string): string => `drover-${entryId}-`
 
 const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot: z.string() })
 
+/**
+ * The name of a cycle's snapshot. Cycles are counted anew when an entry is placed anew, so it carries the job: what an
+ * earlier one has left is not taken for it, nor it for that. Older versions left the job out, and what this very job has
+ * intended so keeps its name.
+ */
+export const snapshotName = async ({ entryWork: { ctx, entry } }: CopyTask, n: number): Promise<string> => {
+  const prefix = snapshotPrefix(entry.id)
+  const open = ctx.job.leaseEpoch > 1 ? await findOpenEffects(ctx.db, ctx.job.id) : []
+  const older = open.some(({ kind, undo }) => kind === snapshotKind && undo?.snapshot === `${prefix}${n}`)
+  // Its end is random; platforms allow 80 characters.
+  return older ? `${prefix}${n}` : `${prefix}${ctx.job.id.slice(-12)}-${n}`
+}
+
 /** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
   const { ctx, source, entry } = task.entryWork
   const { platform, ref: machine } = sourceOf(task)
   const machines = portOf(platform, 'machines')
-  const name = `${snapshotPrefix(entry.id)}${n}`
+  const name = await snapshotName(task, n)
   const snapshot = { snapshotName: name, memory: false, quiesce: false }
   const find = (call: JobCall) => findSnapshot(platform, call, { machine, name })
+  const part = `snapshot-${n}`
   const made = await finishTask(ctx, {
-    part: `snapshot-${n}`,
+    part,
     kind: snapshotKind,
     undo: { site_id: source.id, machine, snapshot: name },
     platform: source.name,
@@ -38,7 +53,9 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     machine,
     verb: 'snapshot',
     turnMs: taskMs,
-    older: name,
+    older: `${snapshotPrefix(entry.id)}${n}`,
+    // The cycle records it, and the snapshot goes with the job.
+    record: failuresInCheckpoint(ctx, part),
     sentAgain: true,
     begin: (call) => machines.createSnapshot(call, machine, snapshot),
     made: async (call) => {

@@ -45,6 +45,21 @@ export const isOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): 
   return owner.found && owner.value[entryTag] === entryId
 }
 
+/** The same, or a person has to look. */
+export const requireOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<void> => {
+  if (!(await isOwn(platform, call, owned))) throw targetNotOurs(owned.machineRef ?? '')
+}
+
+export const targetNotOurs = (ref: string): DroverError =>
+  new DroverError({
+    code: 'target-not-ours',
+    class: 'conflict',
+    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
+    remedy:
+      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
+    detail: { ref },
+  })
+
 export interface ProvenBy {
   /** As {@link startsOf} knows them. */
   readonly starts: readonly Begun[]

@@ -8,7 +8,7 @@ import { DroverError } from '../../errors.ts'
 import { awaitTaskOf } from '../../ledger/ended-task.ts'
 import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
-import { makeAnew } from '../../ledger/task-record.ts'
+import { failuresInCheckpoint, makeAnew } from '../../ledger/task-record.ts'
 import type { Call } from '../../platforms/ports/call.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
@@ -60,6 +60,8 @@ export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine>
     platform: site.name,
     tasks: machines,
     turnMs: callMs,
+    // The entry records it.
+    record: failuresInCheckpoint(ctx, part),
     older: `machine of ${entryId}`,
     begin: async (call) => {
       if ((await ours(task)) !== undefined) return undefined
