@@ -1,11 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db, Tx } from '../../db/client.ts'
-import {
-  intendEffect,
-  markEffectDone,
-  noteRefusedIntent,
-  waiveOpenEffect,
-} from '../../db/queries/effects/effects.ts'
+import { intendEffect, markEffectDone, noteRefusedIntent } from '../../db/queries/effects/effects.ts'
 import { holdLease } from '../../db/queries/leases/hold-lease.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { crashPoint } from '../crash-point.ts'
@@ -118,10 +113,3 @@ const record = async (
   if (!accepted) throw new FencedError(jobId, epoch)
   return { id: effect.id, externalId, adopted }
 }
-
-/** A person takes over a debt. Returns false when the effect is not a debt, or no longer. */
-export const waiveEffect = async (
-  db: Db,
-  effectId: string,
-  waiver: { by: string; reason: string },
-): Promise<boolean> => (await db.begin((tx) => waiveOpenEffect(tx, { id: effectId, ...waiver }))) as boolean

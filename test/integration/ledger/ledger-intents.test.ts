@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { sweepDebts, sweepIntents } from '../../../src/ledger/conductor/sweeps.ts'
-import { waiveEffect } from '../../../src/ledger/effects.ts'
 import { done } from '../../../src/ledger/job.ts'
 import { finishGroup } from '../../../src/ledger/jobs/settle.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
@@ -8,6 +7,7 @@ import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import type { RunningJob } from '../../../workers/running-job.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { addOne, contextOf, effectsOf, end, mustClaim, type Undoers } from '../../support/ledger.ts'
+import { waiveEffect } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
