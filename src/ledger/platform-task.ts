@@ -53,6 +53,8 @@ export interface PlatformTask<Status extends TaskStatus = TaskStatus> {
   readonly turnMs?: number
   /** Where it is recorded; not given: in the checkpoint, under its part. */
   readonly record?: TaskRecord
+  /** What the job has to know as soon as the platform may have been asked: committed with the intent. */
+  readonly checkpoint?: Record<string, unknown>
   /** How versions before this one called its effect; see older-tasks.ts. */
   readonly older?: string
   /** Told of a task that failed before it is counted: throws what no further try mends. */
@@ -143,6 +145,7 @@ const ask = async <Status extends TaskStatus>(at: At<Status>): Promise<string | 
       platform: task.platform,
       name: effect,
       undo: task.undo && { ...task.undo },
+      ...(task.checkpoint ? { checkpoint: task.checkpoint } : {}),
       observe: async () => {
         const { step, handle } = await decide(at, 'intended', null)
         if (step === 'begin') return { found: false }

@@ -11,7 +11,7 @@ import { callOf, notForPhase, requirePower } from '../perform/look-at-machine.ts
 import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
 import { note, outlast, retryUntilDeadline } from '../perform/retry-until-deadline.ts'
 import { dropSlots, leaveLine, namedHost, seeHosts, takeHost } from './move-host.ts'
-import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
+import { type HostName, type MovePlan, newPlan, readPlan, storePlan, withPlan } from './move-plan.ts'
 import { operationMoveKind } from './move-undo.ts'
 
 const lookMs = 1_000
@@ -57,20 +57,24 @@ const performMove = async (performance: Performance): Promise<PerformWait | Perf
   if (!plan.to && !left) return elsewhere(performance, plan)
   // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
   const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
-  if (!plan.asked) await storePlan(performance, going)
-  return move(performance, going)
+  return move(performance, going, plan.asked ? {} : { checkpoint: withPlan(performance, going) })
 }
 
 type Going = MovePlan & { readonly to: HostName }
 
 /** Has it moved once over all turns, as far as one turn can. */
-const move = async (performance: Performance, plan: Going): Promise<PerformWait | PerformDone> => {
+const move = async (
+  performance: Performance,
+  plan: Going,
+  begun: { readonly checkpoint?: Record<string, unknown> },
+): Promise<PerformWait | PerformDone> => {
   const { ctx, operation, machine, target, platform } = performance
   const port = portOf(platform, 'liveMove')
   let seen: PowerFacts | undefined
   let refusal: PlatformError | undefined
   try {
     const end = await runTask(ctx, {
+      ...begun,
       part: 'move',
       kind: operationMoveKind,
       undo: { target: target.name, ref: machine.ref, machine_id: machine.id },

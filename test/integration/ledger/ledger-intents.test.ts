@@ -132,3 +132,25 @@ test('a debt whose try stands in line can be waived, and that try leaves it alon
   expect(looks).not.toContain('waived')
   expect(await statesOf(ctx)).toEqual({ waived: 'waived' })
 })
+
+test('a checkpoint that goes with an intent is there before the platform is asked, and with the intent alone', async () => {
+  const id = await addOne(db)
+  const ctx = contextOf(db, await mustClaim(db, id))
+  const seen: unknown[] = []
+  const stored = async () => {
+    const [row] =
+      await db`select checkpoint, (select count(*)::int from effect where job_id = job.id) as effects
+      from job where id = ${id}::uuid`
+    return row
+  }
+  await ctx.effect({
+    ...{ kind: 'thing', platform: 'memory', name: 'noted', undo: null, checkpoint: { asked: true } },
+    observe: () => Promise.resolve({ found: false }),
+    act: async () => {
+      seen.push(await stored(), ctx.checkpointed)
+      return undefined
+    },
+  })
+  expect(seen).toEqual([{ checkpoint: { asked: true }, effects: 1 }, { asked: true }])
+  await end(db, ctx.job, done())
+})
