@@ -98,10 +98,10 @@ const move = async (
       record: inPlan(performance, plan),
     })
     if (end.type === 'ended') return arrived(performance, plan, seen ?? (await requirePower(performance)))
-    if (end.type === 'working') return follow(performance, plan, end.status)
+    if (end.type === 'working') return await follow(performance, plan, end.status)
     const why =
       end.type === 'failed' ? end.error.message : 'The target has lost the task, and nothing has come of it'
-    return again(performance, plan, why)
+    return await again(performance, plan, why)
   } catch (error) {
     if (refusal === undefined || error !== refusal) throw error
     return afterRefusal(performance, { ...plan, asked: false, refused: true }, refusal)
