@@ -142,7 +142,9 @@ export class RunningJob<Payload = unknown> implements JobContext<Payload> {
   /** A side effect outside Postgres: intent, call, record. */
   effect(spec: EffectSpec): Promise<EffectResult> {
     this.#touched = true
-    return performEffect(this.db, this.holder(), spec)
+    return performEffect(this.db, this.holder(), spec, () => {
+      this.#checkpoint = spec.checkpoint ?? this.#checkpoint
+    })
   }
 
   confirm(): void {

@@ -1,12 +1,8 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db, Tx } from '../../db/client.ts'
-import {
-  intendEffect,
-  markEffectDone,
-  noteRefusedIntent,
-  waiveOpenEffect,
-} from '../../db/queries/effects/effects.ts'
+import { intendEffect, markEffectDone, noteRefusedIntent } from '../../db/queries/effects/effects.ts'
 import { holdLease } from '../../db/queries/leases/hold-lease.ts'
+import { writeCheckpoint } from '../../db/queries/leases/write-checkpoint.ts'
 import type { EffectRow } from '../../db/schema/effect.ts'
 import { crashPoint } from '../crash-point.ts'
 import { DroverError, FencedError, recordError } from '../errors.ts'
@@ -24,6 +20,8 @@ export interface EffectSpec {
   readonly name: string
   /** The data that the undoer needs; null when the effect leaves nothing behind. */
   readonly undo: Record<string, unknown> | null
+  /** Replaces the checkpoint of the job in the very commit of the intent. Not given: it stays as it is. */
+  readonly checkpoint?: Record<string, unknown>
   readonly observe: (signal: AbortSignal) => Promise<Observation>
   readonly act: (signal: AbortSignal) => Promise<{ readonly externalId?: string } | undefined>
 }
@@ -63,10 +61,16 @@ export const fencedBy =
  * Does a side effect so that a crash at any instant neither loses nor repeats it: intent committed first, then
  * the call, then the record. A later try looks before it acts.
  */
-export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpec): Promise<EffectResult> => {
+export const performEffect = async (
+  db: Db,
+  holder: LeaseHolder,
+  spec: EffectSpec,
+  onIntent: () => void = () => {},
+): Promise<EffectResult> => {
   holder.signal.throwIfAborted()
   crashPoint('before-intent')
   const { effect, isNew } = await intend(db, holder, spec)
+  onIntent()
   crashPoint('after-intent')
   if (effect.state === 'done') return { id: effect.id, externalId: effect.externalId, adopted: true }
   if (!isNew) {
@@ -93,7 +97,7 @@ export const performEffect = async (db: Db, holder: LeaseHolder, spec: EffectSpe
 
 const intend = async (db: Db, holder: LeaseHolder, spec: EffectSpec) =>
   (await db.begin(async (tx) => {
-    if (!(await holdLease(tx, holder.jobId, holder.epoch))) throw new FencedError(holder.jobId, holder.epoch)
+    if (!(await holdBy(tx, holder, spec))) throw new FencedError(holder.jobId, holder.epoch)
     crashPoint('mid-intent')
     return intendEffect(tx, {
       id: uuidv7(),
@@ -105,6 +109,12 @@ const intend = async (db: Db, holder: LeaseHolder, spec: EffectSpec) =>
       undo: spec.undo === null ? null : storableJson(spec.undo),
     })
   })) as { effect: EffectRow; isNew: boolean }
+
+/** Both prove the lease and keep it until the commit. */
+const holdBy = (tx: Tx, { jobId, epoch }: LeaseHolder, { checkpoint }: EffectSpec): Promise<boolean> =>
+  checkpoint === undefined
+    ? holdLease(tx, jobId, epoch)
+    : writeCheckpoint(tx, jobId, epoch, storableJson(checkpoint))
 
 const record = async (
   db: Db,
@@ -118,10 +128,3 @@ const record = async (
   if (!accepted) throw new FencedError(jobId, epoch)
   return { id: effect.id, externalId, adopted }
 }
-
-/** A person takes over a debt. Returns false when the effect is not a debt, or no longer. */
-export const waiveEffect = async (
-  db: Db,
-  effectId: string,
-  waiver: { by: string; reason: string },
-): Promise<boolean> => (await db.begin((tx) => waiveOpenEffect(tx, { id: effectId, ...waiver }))) as boolean

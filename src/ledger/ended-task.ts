@@ -1,6 +1,7 @@
 import type { EffectRow } from '../../db/schema/effect.ts'
+import type { WaitBounds } from '../domain/job/bounded-wait.ts'
 import { DroverError } from '../errors.ts'
-import { again } from '../platforms/ports/again.ts'
+import { again, boundedWait } from '../platforms/ports/bounded-wait.ts'
 import type { Found, TasksOf, TaskTrace, TaskVerb } from '../platforms/ports/task.ts'
 import type { JobCall } from './job.ts'
 import { findOlderTasks } from './older-tasks.ts'
@@ -58,19 +59,14 @@ const traceOf = (
   ...(taskId === null ? {} : { taskId }),
 })
 
-const lookMs = 250
 /** An undo has one minute in all. A task that takes longer leaves a debt, and the debt is retried later. */
-const waitLimitMs = 30_000
+const untilEnded: WaitBounds = { shortestMs: 250, longestMs: 250, share: 0, limitMs: 30_000 }
 
 /** Waits until none of these tasks runs; throws when that takes too long. */
-export const awaitTasks = async (tasks: TasksOf, call: JobCall, asked: AskedTasks): Promise<void> => {
-  const until = call.clock.monotonicMs() + waitLimitMs
-  while (await isUnderWay(tasks, call, asked)) {
-    if (call.clock.monotonicMs() >= until) throw stillUnderWay(asked.machine)
-    await call.clock.sleep(lookMs, call.signal)
-    call.signal.throwIfAborted()
-  }
-}
+export const awaitTasks = (tasks: TasksOf, call: JobCall, asked: AskedTasks): Promise<void> =>
+  boundedWait(call, untilEnded, async () =>
+    (await isUnderWay(tasks, call, asked)) ? { over: stillUnderWay(asked.machine) } : { result: undefined },
+  )
 
 interface OfEffect {
   readonly effect: EffectRow

@@ -67,10 +67,18 @@ export type UsePlatform = <Result>(
   work: (platform: Platform) => Promise<Result>,
 ) => Promise<Result>
 
-/** A call of a platform by a job. A retry waits by the clock of the job, so that a simulation controls the pause. */
-export interface JobCall extends Call {
-  readonly clock: Clock
-}
+/**
+ * A call of a platform by a job. A retry waits by the clock of the job, so that a simulation controls the pause, and is
+ * made only while the lease is held.
+ */
+export interface JobCall extends Call, Pick<JobContext, 'clock' | 'confirm'> {}
+
+/** A call by a turn of a job, or by an undo. */
+export const callBy = (
+  by: Pick<JobContext, 'clock' | 'confirm' | 'signal'>,
+  name: string,
+  timeoutMs: number,
+): JobCall => ({ signal: by.signal, clock: by.clock, confirm: () => by.confirm(), timeoutMs, name })
 
 /** The progress of a job and its phase. The progress shown never goes back within a generation. */
 export interface Progress {

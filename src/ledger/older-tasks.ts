@@ -5,21 +5,34 @@ import type { TasksOf } from '../platforms/ports/task.ts'
 import type { PlatformTask, TaskContext } from './platform-task.ts'
 
 /** Of a task: what finds it at its platform. */
-type Named = Pick<EffectRow, 'kind' | 'name' | 'jobId'>
+type Named = Pick<EffectRow, 'kind' | 'name' | 'jobId' | 'epoch'>
+
+interface OlderNames {
+  readonly nameOf: (n: number) => string
+  /** Of the first and the last number that may have been used. */
+  readonly from: number
+  readonly to: number
+  /** Not every number was used. Else there is none behind the first that the platform does not know. */
+  readonly gaps?: true
+}
+
+/** A job has no more tries. */
+const triesMost = 1_000
+const byTry = (start: string): OlderNames => ({ nameOf: (n) => `${start}/${n}`, from: 0, to: triesMost - 1 })
 
 /**
  * The one place that knows how versions before the one policy for names (`taskName`) called the tasks of an effect, by
  * effect kind: one effect stood for all tries then, and every try had a number. Jobs and debts outlive an upgrade.
  * What was called `<job>/<part>` then is called so now.
  */
-const olderNames: Readonly<Record<string, (effect: Named) => ((tries: number) => string) | undefined>> = {
+const olderNames: Readonly<Record<string, (effect: Named) => OlderNames | undefined>> = {
   'target-machine': ({ name, jobId }) =>
-    name.startsWith('machine of ') ? (tries) => `${jobId}/target-machine/${tries}` : undefined,
-  'source-snapshot': ({ name }) => (name.startsWith('drover-') ? (tries) => `${name}/${tries}` : undefined),
+    name.startsWith('machine of ') ? byTry(`${jobId}/target-machine`) : undefined,
+  'source-snapshot': ({ name }) => (name.startsWith('drover-') ? byTry(name) : undefined),
+  // By the epoch of the turn; the effect carries that of the last.
+  'target-fit': ({ name, jobId, epoch }) =>
+    name === `${jobId}/fit` ? { ...byTry(name), from: 1, to: epoch, gaps: true } : undefined,
 }
-
-/** A job has no more tries. */
-const triesMost = 1_000
 
 /** The tasks of an effect that an older version began, in their order; undefined: this version began it. */
 export const findOlderTasks = async (
@@ -27,13 +40,13 @@ export const findOlderTasks = async (
   call: Call,
   { effect, machine }: { readonly effect: Named; readonly machine?: string | undefined },
 ): Promise<string[] | undefined> => {
-  const nameOf = olderNames[effect.kind]?.(effect)
-  if (!nameOf) return undefined
+  const older = olderNames[effect.kind]?.(effect)
+  if (!older) return undefined
   const names: string[] = []
-  // They were used one after the other: behind the first that the platform does not know there is none.
-  for (let tries = 0; tries < triesMost; tries += 1) {
-    const name = nameOf(tries)
+  for (let n = older.from; n <= older.to; n += 1) {
+    const name = older.nameOf(n)
     const found = await tasks.findTask(call, { name, ...(machine === undefined ? {} : { machine }) })
+    if (!found.found && older.gaps) continue
     if (!found.found) break
     names.push(name)
     // Known by its machine alone: every further name would find the same.
@@ -41,6 +54,16 @@ export const findOlderTasks = async (
   }
   return names
 }
+
+/** The open effect of this job that an earlier turn, perhaps of an older version, has intended under that name. */
+export const findOlderEffect = async (
+  { db, job }: Pick<TaskContext, 'db' | 'job'>,
+  { kind, name }: { readonly kind: string; readonly name: string },
+): Promise<EffectRow | undefined> =>
+  // In its first turn nobody else can have begun it.
+  job.leaseEpoch <= 1
+    ? undefined
+    : (await findOpenEffects(db, job.id)).find((one) => one.kind === kind && one.name === name)
 
 const callMs = 30_000
 
@@ -54,15 +77,12 @@ interface OlderBegun {
 
 /** What an older version began for this job and did not bring to its end: it is gone on with under its own name. */
 export const findOlderBegun = async (
-  { db, job, signal }: TaskContext,
+  ctx: TaskContext,
   { kind, older, tasks, machine }: PlatformTask,
 ): Promise<OlderBegun | undefined> => {
-  // In its first turn nobody else can have begun it.
-  if (older === undefined || job.leaseEpoch <= 1) return undefined
-  const open = await findOpenEffects(db, job.id)
-  const effect = open.find((one) => one.kind === kind && one.name === older)
-  if (!effect) return undefined
-  const call = { signal, timeoutMs: callMs, name: older }
+  const effect = older === undefined ? undefined : await findOlderEffect(ctx, { kind, name: older })
+  if (older === undefined || !effect) return undefined
+  const call = { signal: ctx.signal, timeoutMs: callMs, name: older }
   const names = (await findOlderTasks(tasks, call, { effect, machine })) ?? []
   // Its tries were numbered from 0 on: the number after the newest is nobody's yet.
   return { effect: older, name: names.at(-1) ?? older, failed: Math.max(0, names.length - 1) }

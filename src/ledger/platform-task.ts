@@ -1,10 +1,11 @@
-import { z } from 'zod'
 import { nextTaskStep, type TaskSeen, type TaskStep, taskName } from '../domain/job/task-step.ts'
+import { again } from '../platforms/ports/bounded-wait.ts'
 import type { Call } from '../platforms/ports/call.ts'
 import { mayHaveHappened, PlatformError } from '../platforms/ports/platform-error.ts'
 import type { Found, TaskHandle, TaskStatus, TasksOf, TaskVerb } from '../platforms/ports/task.ts'
-import type { JobCall, JobContext } from './job.ts'
+import { callBy, type JobCall, type JobContext } from './job.ts'
 import { findOlderBegun } from './older-tasks.ts'
+import { inCheckpoint, type TaskProgress, type TaskRecord } from './task-record.ts'
 import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
 
 /**
@@ -25,7 +26,7 @@ import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
  *
  * What is next is decided by the table in src/domain/job/task-step.ts; this file looks, acts and records.
  */
-export interface PlatformTask {
+export interface PlatformTask<Status extends TaskStatus = TaskStatus> {
   /** Tells it from the other tasks of the job; part of its name. */
   readonly part: string
   /** Names the undoer. */
@@ -34,14 +35,16 @@ export interface PlatformTask {
   readonly undo: Readonly<Record<string, unknown>> | null
   /** The source or target, by its name. */
   readonly platform: string
-  readonly tasks: TasksOf
+  readonly tasks: TasksOf<Status>
   /** What it works on; not given where the task makes it. */
   readonly machine?: string
   readonly verb?: TaskVerb
-  /** Asks the platform. Undefined: there was nothing to ask for, the machine is not as it was. */
+  /** Asks the platform, with the lease held. Undefined: there was nothing to ask for, the machine is not as it was. */
   readonly begin: (call: JobCall) => Promise<TaskHandle | undefined>
   /** Whether it is done, and what it made, as the thing itself tells. A look that fails throws. */
   readonly made: (call: JobCall) => Promise<Found<string | null>>
+  /** Whether a call that got no answer is sent again in the same turn: the platform tells by its name that it is the same. */
+  readonly sentAgain?: boolean
   /** `never`: done again it would undo what has happened since. Not given: `anew`. */
   readonly repeat?: TaskSeen['repeat']
   /** So many tasks may fail. Not given: as many as the job has tries. */
@@ -50,30 +53,20 @@ export interface PlatformTask {
   readonly turnMs?: number
   /** Where it is recorded; not given: in the checkpoint, under its part. */
   readonly record?: TaskRecord
+  /** What the job has to know as soon as the platform may have been asked: committed with the intent. */
+  readonly checkpoint?: Record<string, unknown>
   /** How versions before this one called its effect; see older-tasks.ts. */
   readonly older?: string
+  /** Told of a task that failed before it is counted: throws what no further try mends. */
+  readonly onFailure?: (error: Error) => void
   /** Called whenever it is certain that nothing has come of it so far. */
   readonly onNothing?: () => Promise<void>
 }
 
-/** How far it has come, kept over all turns. */
-export interface TaskProgress {
-  /** Tasks that failed: each is begun anew under another name. */
-  readonly failed: number
-  readonly ended: boolean
-  readonly result: string | null
-}
-
-/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks in that. */
-export interface TaskRecord {
-  readonly read: () => TaskProgress
-  readonly write: (progress: TaskProgress) => Promise<void>
-}
-
-export type TaskEnd =
+export type TaskEnd<Status extends TaskStatus = TaskStatus> =
   /** `byWord`: the very task that was asked for says so; else it is seen from what is there. */
   | { readonly type: 'ended'; readonly result: string | null; readonly byWord: boolean }
-  | { readonly type: 'working'; readonly status: TaskStatus | null }
+  | { readonly type: 'working'; readonly status: Status | null }
   /** It failed, which is counted. */
   | { readonly type: 'failed'; readonly error: Error }
   /** The platform does not know it any more and nothing has come of it: it is asked for again. */
@@ -84,7 +77,7 @@ export type TaskEnd =
 /** What a task needs of its job. */
 export type TaskContext = Pick<
   JobContext,
-  'job' | 'db' | 'clock' | 'signal' | 'effect' | 'checkpoint' | 'checkpointed'
+  'job' | 'db' | 'clock' | 'signal' | 'confirm' | 'effect' | 'checkpoint' | 'checkpointed'
 >
 
 const callMs = 30_000
@@ -93,34 +86,20 @@ const shortTurnMs = 2_500
 /** More than a job has tries. */
 const mostTasks = 1_000
 
-const fresh: TaskProgress = { failed: 0, ended: false, result: null }
-/** Also of jobs that an older version began. */
-const storedProgress = z.looseObject({
-  failed: z.number(),
-  ended: z.boolean().default(false),
-  result: z.string().nullable().default(null),
-})
-
-/** The record of a task in the checkpoint; undefined: none was written. */
-export const readTask = ({ checkpointed }: TaskContext, part: string): TaskProgress | undefined =>
-  storedProgress.safeParse(checkpointed?.[part]).data
-
-const inCheckpoint = (ctx: TaskContext, part: string): TaskRecord => ({
-  read: () => readTask(ctx, part) ?? fresh,
-  write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
-})
-
 /**
  * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
  * is gone on from. A task that failed is counted, and the next turn begins it under the next name.
  */
-export const runTask = async (ctx: TaskContext, task: PlatformTask): Promise<TaskEnd> => {
+export const runTask = async <Status extends TaskStatus>(
+  ctx: TaskContext,
+  task: PlatformTask<Status>,
+): Promise<TaskEnd<Status>> => {
   const record = task.record ?? inCheckpoint(ctx, task.part)
   const progress = record.read()
   if (progress.ended) return { type: 'ended', result: progress.result, byWord: false }
   const name = taskName(ctx.job.id, task.part, progress.failed)
   const older = progress.failed === 0 ? await findOlderBegun(ctx, task) : undefined
-  const at: At = older
+  const at: At<Status> = older
     ? { ctx, task, record, ...older, progress: { ...progress, failed: older.failed } }
     : { ctx, task, record, progress, name, effect: name }
   const taskId = await ask(at)
@@ -145,15 +124,9 @@ export const finishTask = async (
   }
 }
 
-/** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
-export const makeAnew = async (ctx: TaskContext, part: string): Promise<void> => {
-  const record = inCheckpoint(ctx, part)
-  await record.write({ ...record.read(), ...fresh, failed: record.read().failed + 1 })
-}
-
-interface At {
+interface At<Status extends TaskStatus = TaskStatus> {
   readonly ctx: TaskContext
-  readonly task: PlatformTask
+  readonly task: PlatformTask<Status>
   readonly record: TaskRecord
   readonly progress: TaskProgress
   /** Of the call; the platform knows its task by it. */
@@ -161,14 +134,9 @@ interface At {
   readonly effect: string
 }
 
-const callOf = ({ ctx, name }: Pick<At, 'ctx' | 'name'>, signal = ctx.signal): JobCall => ({
-  clock: ctx.clock,
-  signal,
-  timeoutMs: callMs,
-  name,
-})
+const callOf = ({ ctx, name }: Pick<At<TaskStatus>, 'ctx' | 'name'>): JobCall => callBy(ctx, name, callMs)
 
-const ask = async (at: At): Promise<string | null> => {
+const ask = async <Status extends TaskStatus>(at: At<Status>): Promise<string | null> => {
   const { ctx, task, effect } = at
   let refused = false
   try {
@@ -177,6 +145,7 @@ const ask = async (at: At): Promise<string | null> => {
       platform: task.platform,
       name: effect,
       undo: task.undo && { ...task.undo },
+      ...(task.checkpoint ? { checkpoint: task.checkpoint } : {}),
       observe: async () => {
         const { step, handle } = await decide(at, 'intended', null)
         if (step === 'begin') return { found: false }
@@ -184,10 +153,8 @@ const ask = async (at: At): Promise<string | null> => {
         throw anothers(task, handle)
       },
       act: async () => {
-        // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
-        const call = callOf(at, new AbortController().signal)
         try {
-          const handle = await task.begin(call)
+          const handle = await send(at)
           return handle && { externalId: handle.id }
         } catch (error) {
           refused = !mayHaveHappened(error)
@@ -202,42 +169,73 @@ const ask = async (at: At): Promise<string | null> => {
   }
 }
 
-const follow = async (at: At, taskId: string | null): Promise<TaskEnd> => {
+/**
+ * Only the holder of the lease sends it, each time: by then the next holder may have undone what it made. A refusal after
+ * a lost answer says nothing of the call that was lost.
+ */
+const send = async <Status extends TaskStatus>(at: At<Status>): Promise<TaskHandle | undefined> => {
+  const { ctx, task } = at
+  // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
+  const call = { ...callOf(at), signal: new AbortController().signal }
+  let lost: unknown
+  const once = () =>
+    task.begin(call).catch((error: unknown) => {
+      if (mayHaveHappened(error)) lost = error
+      throw error
+    })
+  ctx.confirm()
+  if (!task.sentAgain) return once()
+  return again(ctx, once, { of: task.platform }).catch((error: unknown) => {
+    throw mayHaveHappened(error) ? error : (lost ?? error)
+  })
+}
+
+const follow = async <Status extends TaskStatus>(
+  at: At<Status>,
+  taskId: string | null,
+): Promise<TaskEnd<Status>> => {
   const { task, record, progress } = at
-  const { step, handle, status, result } = await decide(at, 'asked', taskId)
+  const { step, handle, status, working, result } = await decide(at, 'asked', taskId)
   if (step === 'ended') {
     const made = result === undefined ? (status?.result ?? null) : result
     await record.write({ ...progress, ended: true, result: made })
     return { type: 'ended', result: made, byWord: result === undefined && handle?.id === taskId }
   }
-  if (step === 'follow') return { type: 'working', status: status ?? null }
+  if (step === 'follow') return { type: 'working', status: working ?? null }
   if (step === 'outcome-unknown') return { type: 'unknown', taskId }
+  const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
+  if (error) task.onFailure?.(error)
   await record.write({ ...progress, failed: progress.failed + 1 })
   await task.onNothing?.()
-  const error = status && (status.error ?? new Error(`Task ${status.id} failed and does not say why.`))
   if (step === 'give-up') throw failsAlways(error ?? forgotten(task), progress.failed + 1)
   if (error) return { type: 'failed', error }
   return { type: 'lost' }
 }
 
-interface Decided {
+interface Decided<Status extends TaskStatus> {
   readonly step: TaskStep
   /** The platform's task, ours or not; its status only where it is ours. */
   readonly handle?: TaskHandle
   readonly status?: TaskStatus
+  /** The same while it is at work. */
+  readonly working?: Status
   /** What is there, when that decided. */
   readonly result?: string | null
 }
 
 /** Looks for what the table asks for, and no further. */
-const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Decided> => {
+const decide = async <Status extends TaskStatus>(
+  at: At<Status>,
+  recorded: TaskSeen['recorded'],
+  taskId: string | null,
+): Promise<Decided<Status>> => {
   const { task, progress } = at
   const { repeat = 'anew', most = mostTasks } = task
   let seen: TaskSeen = {
     ...{ recorded, task: 'unseen', whose: 'ours', made: 'unseen' },
     ...{ repeat, most, failed: progress.failed },
   }
-  let found: Omit<Decided, 'step'> = {}
+  let found: Omit<Decided<Status>, 'step'> = {}
   for (;;) {
     const step = nextTaskStep(seen)
     if (step === 'look-at-task') {
@@ -252,11 +250,15 @@ const decide = async (at: At, recorded: TaskSeen['recorded'], taskId: string | n
   }
 }
 
-type Sight = Pick<Decided, 'handle' | 'status'> & {
+type Sight<Status extends TaskStatus> = Pick<Decided<Status>, 'handle' | 'status' | 'working'> & {
   readonly task: TaskSeen['task']
 }
 
-const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string | null): Promise<Sight> => {
+const lookAtTask = async <Status extends TaskStatus>(
+  at: At<Status>,
+  recorded: TaskSeen['recorded'],
+  taskId: string | null,
+): Promise<Sight<Status>> => {
   const { task, name } = at
   const call = callOf(at)
   const { machine, verb, turnMs = shortTurnMs } = task
@@ -274,7 +276,7 @@ const lookAtTask = async (at: At, recorded: TaskSeen['recorded'], taskId: string
   return {
     task: isWorking ? 'working' : (status.state as 'succeeded' | 'failed'),
     handle,
-    ...(handle.byMachine ? {} : { status }),
+    ...(handle.byMachine ? {} : { status, ...(isWorking ? { working: status } : {}) }),
   }
 }
 

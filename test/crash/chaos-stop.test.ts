@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
-import { cancelInTransaction, requestCancel } from '../../src/ledger/jobs/cancel.ts'
+import { cancelInTransaction } from '../../src/ledger/jobs/cancel.ts'
 import { onEachBell } from '../support/bells.ts'
+import { requestCancel } from '../support/ledger-verbs.ts'
 import { addLoad, allEnded, countStates, expectWhole, someDone } from '../support/load.ts'
 import { expectAlive, startRoles, startWorker } from '../support/roles.ts'
 import { until } from '../support/wait.ts'

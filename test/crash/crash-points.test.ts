@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CrashPoint } from '../../src/crash-point.ts'
-import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
+import { requestCancel } from '../support/ledger-verbs.ts'
 import { expectWhole } from '../support/load.ts'
 import { until } from '../support/wait.ts'
 

@@ -1,5 +1,4 @@
 import { beforeAll, expect, test } from 'vitest'
-import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { nudge } from '../../src/ledger/jobs/nudge.ts'
 import { cleanUp, createFleetWorld, ownedBy, survive } from '../support/entry-fleet.ts'
 import {
@@ -15,6 +14,7 @@ import {
 import { type Armed, onEachFleet } from '../support/fleet.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, stateOf } from '../support/ledger.ts'
+import { requestCancel } from '../support/ledger-verbs.ts'
 import { until } from '../support/wait.ts'
 
 const lab = await createLab()

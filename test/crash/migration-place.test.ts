@@ -1,13 +1,13 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import type { CrashPoint } from '../../src/crash-point.ts'
-import { requestCancel } from '../../src/ledger/jobs/cancel.ts'
 import { createSealer } from '../../src/seal/seal.ts'
 import { createEntryWorld, type EntryWorld, entryOf } from '../support/entry-world.ts'
 import { ending, type Fleet, onEachFleet } from '../support/fleet.ts'
 import { checkInvariants } from '../support/invariants.ts'
 import { createLab } from '../support/lab.ts'
 import { effectsOf, stateOf } from '../support/ledger.ts'
+import { requestCancel } from '../support/ledger-verbs.ts'
 import {
   addMachine,
   fittingScript,

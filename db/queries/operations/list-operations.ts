@@ -136,22 +136,27 @@ const fits = (db: Queryable, filter: OperationFilter, before: string | undefined
     }
     and ${before === undefined ? db`true` : db`o.id < ${before}::uuid`}`
 
+/** What one statement reads of what is open, at the most. */
+const openRead = 1_000
+
 /**
- * Open operations that show this reason, the newest first. What is open is few, and its job may say another reason than
- * what is stored, so each is asked.
+ * Open operations that show this reason, the newest first. The job of one may say another reason than what is stored, so
+ * each is asked; read in parts, and no further than the page is full.
  */
 const findOpenShowing = async (
   db: Queryable,
   filter: OperationFilter & { readonly reason: string },
   { before, limit, silentMs }: OperationPage,
 ): Promise<string[]> => {
-  const open = await db<(ReasonFacts & { id: string })[]>`
-    select o.id, o.state, o.reason, ${reasonFacts(db, silentMs)} from operation o ${jobOfOperation(db)}
-    where o.settled_at is null and ${fits(db, filter, before)} order by o.id desc`
-  return open
-    .filter((facts) => shownReason(facts) === filter.reason)
-    .slice(0, limit)
-    .map(({ id }) => id)
+  const showing: string[] = []
+  for (let last = before; ; ) {
+    const open = await db<(ReasonFacts & { id: string })[]>`
+      select o.id, o.state, o.reason, ${reasonFacts(db, silentMs)} from operation o ${jobOfOperation(db)}
+      where o.settled_at is null and ${fits(db, filter, last)} order by o.id desc limit ${openRead}`
+    showing.push(...open.filter((facts) => shownReason(facts) === filter.reason).map(({ id }) => id))
+    if (showing.length >= limit || open.length < openRead) return showing.slice(0, limit)
+    last = open.at(-1)?.id
+  }
 }
 
 /**

@@ -1,8 +1,10 @@
 import { z } from 'zod'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
+import { type Pauses, pauseMs } from '../../domain/job/bounded-wait.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobContext } from '../../ledger/job.ts'
-import { runTask, type TaskRecord } from '../../ledger/platform-task.ts'
+import { runTask } from '../../ledger/platform-task.ts'
+import type { TaskRecord } from '../../ledger/task-record.ts'
 import type { Call } from '../../platforms/ports/call.ts'
 import { isUnsupported, PlatformError, saidNo } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
@@ -59,9 +61,8 @@ type Stored = z.infer<typeof storedProgress>
 const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false, failed: 0 }
 
 const lookMs = 2_000
-const slowestLookMs = 10_000
 /** A guest that takes its time is looked at less often; what is noticed late is a tenth of the time that it took. */
-const pauseMs = (waitedMs: number): number => Math.min(slowestLookMs, Math.max(lookMs, waitedMs / 10))
+const pauses: Pauses = { shortestMs: lookMs, longestMs: 10_000, share: 1 / 10 }
 const callMs = 30_000
 
 /**
@@ -86,7 +87,7 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
     if (decision.type === 'done') return { type: 'done', seen }
     if (decision.type === 'refuse') throw refused(decision)
     if (decision.type === 'wait') {
-      const forMs = pauseMs(progress.waitedMs)
+      const forMs = pauseMs(pauses, progress.waitedMs)
       await record(task, { ...progress, waitedMs: progress.waitedMs + forMs })
       return { type: 'wait', forMs, forWhat: decision.forWhat }
     }

@@ -42,14 +42,3 @@ export const nudgeCancel = (db: Db, outcome: CancelOutcome): void => {
   if (outcome.outcome === 'requested') nudge(db, cancelChannel)
   nudge(db)
 }
-
-/** `cancelInTransaction` in a transaction of its own. */
-export const requestCancel = async (
-  db: Db,
-  jobId: string,
-  request: CancelRequest,
-): Promise<CancelOutcome> => {
-  const outcome = (await db.begin((tx) => cancelInTransaction(tx, jobId, request))) as CancelOutcome
-  nudgeCancel(db, outcome)
-  return outcome
-}

@@ -1,14 +1,16 @@
-import type { Db, Tx } from '../../../db/client.ts'
+import type { Tx } from '../../../db/client.ts'
 import { lockJob } from '../../../db/queries/jobs/cancel-job.ts'
 import { redriveJob } from '../../../db/queries/jobs/redrive-job.ts'
 import { isTerminal } from '../../domain/job/state.ts'
-import { nudge } from './nudge.ts'
 
 export type RedriveOutcome =
   | { readonly outcome: 'ready'; readonly generation: number }
   | { readonly outcome: 'not-ended' | 'succeeded' | 'in-debt' | 'not-found' }
 
-/** Starts a failed or cancelled job again in the caller's transaction. Call `nudge` after the commit. */
+/**
+ * Starts a failed or cancelled job again in the caller's transaction, as a new generation. Its effects that still stand
+ * are adopted. Call `nudge` after the commit.
+ */
 export const redriveInTransaction = async (
   tx: Tx,
   jobId: string,
@@ -21,11 +23,4 @@ export const redriveInTransaction = async (
   // Somebody may be undoing them this very moment; a new run must not build on what is being torn down.
   if (job.debts > 0) return { outcome: 'in-debt' }
   return { outcome: 'ready', generation: await redriveJob(tx, jobId, by.by) }
-}
-
-/** Starts a failed or cancelled job again, as a new generation. Its effects that still stand are adopted. */
-export const redrive = async (db: Db, jobId: string, by: { by: string }): Promise<RedriveOutcome> => {
-  const outcome = (await db.begin((tx) => redriveInTransaction(tx, jobId, by))) as RedriveOutcome
-  if (outcome.outcome === 'ready') nudge(db)
-  return outcome
 }

@@ -14,7 +14,7 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
 import { type DiskPlan, planDisk } from './plan-disk.ts'
 import { sendDisk } from './send-disk.ts'
-import { findSnapshot, snapshotPrefix, takeSnapshot } from './source-snapshot.ts'
+import { findSnapshot, snapshotName, takeSnapshot } from './source-snapshot.ts'
 
 /** A whole copy of what had changed, as old as its beginning. */
 export interface CopiedCycle {
@@ -149,7 +149,7 @@ const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Pr
 
 const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
   const { platform, ref: machine } = sourceOf(task)
-  const name = `${snapshotPrefix(task.entryWork.entry.id)}${n}`
+  const name = await snapshotName(task, n)
   return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
 }
 

@@ -1,5 +1,5 @@
 import { limits } from '../../config/config.ts'
-import type { JobCall } from '../../ledger/job.ts'
+import { callBy, type JobCall } from '../../ledger/job.ts'
 import type { Platform } from '../../platforms/ports/ports.ts'
 import { type Ends, type EntryWork, machineOf } from '../entry/entry-work.ts'
 import type { ByteBudget } from './byte-budget.ts'
@@ -23,10 +23,8 @@ export const taskMs = 600_000
 
 /** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
 export const callOf = ({ entryWork: { ctx } }: CopyTask, name: string, timeoutMs?: number): JobCall => ({
-  signal: ctx.signal,
-  clock: ctx.clock,
-  name,
-  ...(timeoutMs === undefined ? { timeoutMs: extentMs, stallMs: limits.platformStallMs } : { timeoutMs }),
+  ...callBy(ctx, name, timeoutMs ?? extentMs),
+  ...(timeoutMs === undefined ? { stallMs: limits.platformStallMs } : {}),
 })
 
 /** A machine on its platform. */

@@ -1,7 +1,7 @@
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { mergeInstance } from '../../domain/inventory/merge.ts'
 import { cleanInstance } from '../../domain/inventory/normalise.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
 import { type DriftNote, findDrift, sourceDrifted } from './drift.ts'

@@ -1,6 +1,6 @@
 import type { DiskCycle, EntryDiskRow } from '../../../db/queries/copies/entry-disks.ts'
 import { recordedExtents } from '../../../db/queries/copies/entry-extents.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { ChangedBlocks, DiskRef } from '../../platforms/ports/disks.ts'
 import { cannotTellChanges } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'

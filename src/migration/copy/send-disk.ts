@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crashPoint } from '../../crash-point.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, sourceOf, spenderOf, targetOf } from './copy-task.ts'

@@ -2,12 +2,12 @@ import { z } from 'zod'
 import { findOpenEffects, settleEffect } from '../../../db/queries/effects/effects.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
-import type { Clock } from '../../clock.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../../errors.ts'
 import { awaitTaskOf } from '../../ledger/ended-task.ts'
-import { actorOf, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
+import { actorOf, callBy, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { failuresInCheckpoint } from '../../ledger/task-record.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
@@ -22,16 +22,30 @@ export const snapshotPrefix = (entryId: string): string => `drover-${entryId}-`
 
 const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot: z.string() })
 
+/**
+ * The name of a cycle's snapshot. Cycles are counted anew when an entry is placed anew, so it carries the job: what an
+ * earlier one has left is not taken for it, nor it for that. Older versions left the job out, and what this very job has
+ * intended so keeps its name.
+ */
+export const snapshotName = async ({ entryWork: { ctx, entry } }: CopyTask, n: number): Promise<string> => {
+  const prefix = snapshotPrefix(entry.id)
+  const open = ctx.job.leaseEpoch > 1 ? await findOpenEffects(ctx.db, ctx.job.id) : []
+  const older = open.some(({ kind, undo }) => kind === snapshotKind && undo?.snapshot === `${prefix}${n}`)
+  // Its end is random; platforms allow 80 characters.
+  return older ? `${prefix}${n}` : `${prefix}${ctx.job.id.slice(-12)}-${n}`
+}
+
 /** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
   const { ctx, source, entry } = task.entryWork
   const { platform, ref: machine } = sourceOf(task)
   const machines = portOf(platform, 'machines')
-  const name = `${snapshotPrefix(entry.id)}${n}`
+  const name = await snapshotName(task, n)
   const snapshot = { snapshotName: name, memory: false, quiesce: false }
   const find = (call: JobCall) => findSnapshot(platform, call, { machine, name })
+  const part = `snapshot-${n}`
   const made = await finishTask(ctx, {
-    part: `snapshot-${n}`,
+    part,
     kind: snapshotKind,
     undo: { site_id: source.id, machine, snapshot: name },
     platform: source.name,
@@ -39,17 +53,11 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     machine,
     verb: 'snapshot',
     turnMs: taskMs,
-    older: name,
-    // Only the holder of the lease sends it again: by then the next holder may have removed the snapshot.
-    begin: (call) =>
-      again(
-        ctx,
-        () => {
-          ctx.confirm()
-          return machines.createSnapshot(call, machine, snapshot)
-        },
-        { of: source.name },
-      ),
+    older: `${snapshotPrefix(entry.id)}${n}`,
+    // The cycle records it, and the snapshot goes with the job.
+    record: failuresInCheckpoint(ctx, part),
+    sentAgain: true,
+    begin: (call) => machines.createSnapshot(call, machine, snapshot),
     made: async (call) => {
       const found = await find(call)
       return found ? { found: true, value: found.ref } : { found: false }
@@ -92,7 +100,7 @@ export const clearSnapshots = async (task: CopyTask): Promise<number> => {
 const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow): Promise<boolean> => {
   const settled = { id: effect.id, actor: actorOf(ctx) }
   try {
-    await removeOwn(platform, effect, { signal: ctx.signal, clock: ctx.clock, confirm: () => ctx.confirm() })
+    await removeOwn(platform, effect, ctx)
     await ctx.transaction((tx) => settleEffect(tx, { ...settled, outcome: 'undone' }))
     return true
   } catch (thrown) {
@@ -107,55 +115,38 @@ const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow):
 const debtMs = 30_000
 
 /** Undoes the making of a snapshot. What is gone is gone. */
-export const undoSnapshot: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+export const undoSnapshot: Undoer = async (undoing) => {
+  const { effect, db, usePlatform } = undoing
   const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
-  if (site) await usePlatform(site, (platform) => removeOwn(platform, effect, { signal, clock, confirm }))
+  if (site) await usePlatform(site, (platform) => removeOwn(platform, effect, undoing))
 }
 
-interface Hand {
-  readonly signal: AbortSignal
-  readonly clock: Clock
-  /** Throws when it may no longer be changed from here. */
-  readonly confirm: () => void
-}
+type Hand = Pick<JobContext, 'signal' | 'clock' | 'confirm'>
 
 /** By its recorded ref and by its name, which is nobody else's; several, when an answer was lost. */
 const removeOwn = async (platform: Platform, effect: EffectRow, hand: Hand): Promise<void> => {
   const { machine, snapshot } = undoSchema.parse(effect.undo)
   // Named by the try: a removal that failed is begun anew.
   const called = `${effect.id}/${effect.attempts}/${effect.epoch}`
-  const { signal, clock } = hand
-  const call = { signal, clock, timeoutMs: taskMs, name: called }
+  const call = callBy(hand, called, taskMs)
   // One that is still being made would be there only after we have looked.
   await awaitTaskOf(portOf(platform, 'machines'), call, { effect, machine, verb: 'snapshot' })
-  await removeSnapshots(platform, {
-    ...hand,
-    machine,
-    called,
-    isOurs: ({ name }) => name === snapshot,
-  })
+  await removeSnapshots(platform, call, { machine, isOurs: ({ name }) => name === snapshot })
 }
 
 /** Removes those snapshots of a machine that are ours; says how many there were. */
 export const removeSnapshots = async (
   platform: Platform,
-  asked: Hand & {
-    readonly machine: string
-    readonly called: string
-    readonly isOurs: (snapshot: SnapshotRef) => boolean
-  },
+  call: JobCall,
+  asked: { readonly machine: string; readonly isOurs: (snapshot: SnapshotRef) => boolean },
 ): Promise<number> => {
   const machines = portOf(platform, 'machines')
-  const call = { signal: asked.signal, clock: asked.clock, timeoutMs: taskMs, name: asked.called }
-  const found = await again(asked, () => machines.snapshots(call, asked.machine))
+  const found = await again(call, () => machines.snapshots(call, asked.machine))
   const ours = found.found ? found.value.filter(asked.isOurs) : []
   for (const { ref } of ours) {
-    const named = { ...call, name: `${asked.called}/${ref}` }
+    const named = { ...call, name: `${call.name}/${ref}` }
     try {
-      const handle = await again(asked, () => {
-        asked.confirm()
-        return machines.removeSnapshot(named, asked.machine, ref)
-      })
+      const handle = await again(call, () => machines.removeSnapshot(named, asked.machine, ref))
       await handle.wait(named)
     } catch (error) {
       if (!isAbsent(error)) throw error

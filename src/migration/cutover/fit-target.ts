@@ -1,12 +1,16 @@
 import { createHash } from 'node:crypto'
 import { DroverError } from '../../errors.ts'
+import { awaitTaskOf } from '../../ledger/ended-task.ts'
+import { findOlderEffect } from '../../ledger/older-tasks.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { readTask } from '../../ledger/task-record.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { type CopyTask, callOf, targetOf, taskMs } from '../copy/copy-task.ts'
 import { type EntryWork, placementOf } from '../entry/entry-work.ts'
-import { isOwn } from '../target/own-target.ts'
+import { requireOwn } from '../target/own-target.ts'
+
+const targetFitKind = 'target-fit'
 
 /**
  * Makes the copy what the source was: its size and identity, and its cards on the networks where they land instead
@@ -14,30 +18,28 @@ import { isOwn } from '../target/own-target.ts'
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { ctx, target, entry } = task.entryWork
-  const { platform, name: of, ref } = targetOf(task)
+  const { platform, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
-  const own = { entryId: entry.id, machineRef: ref }
   const change = fitted(task.entryWork)
-  if (!(await isOwn(platform, callOf(task, `${ctx.job.id}/fit`, taskMs), own))) throw notOurs(ref)
+  // Of what it is fitted to: a task that was asked for by another record says nothing of this one.
+  const part = `fit-${digestOf(change)}`
+  if (readTask(ctx, part)?.ended) return
+  const call = callOf(task, `${ctx.job.id}/fit`, taskMs)
+  await requireOwn(platform, call, { entryId: entry.id, machineRef: ref })
+  const older = await findOlderEffect(ctx, { kind: targetFitKind, name: `${ctx.job.id}/fit` })
+  // It may be of another record, and would undo this one: it comes to its end first.
+  if (older) await awaitTaskOf(machines, call, { effect: older, machine: ref, verb: 'reconfigure' })
   await finishTask(ctx, {
-    // Of what it is fitted to: a task that was asked for by another record says nothing of this one.
-    part: `fit-${digestOf(change)}`,
-    kind: 'target-fit',
+    part,
+    kind: targetFitKind,
     undo: null,
     platform: target?.name ?? '',
     tasks: machines,
     machine: ref,
     verb: 'reconfigure',
     turnMs: taskMs,
-    begin: (call) =>
-      again(
-        ctx,
-        () => {
-          ctx.confirm()
-          return machines.reconfigure(call, ref, change)
-        },
-        { of },
-      ),
+    sentAgain: true,
+    begin: (named) => machines.reconfigure(named, ref, change),
     // Done again it changes nothing.
     made: async () => ({ found: false }),
   })
@@ -74,14 +76,4 @@ const unplaced = (mac: string): DroverError =>
     message: `The network card ${mac} has no network on the target.`,
     remedy: 'Say where its network lands, then retry the entry.',
     detail: { mac },
-  })
-
-const notOurs = (ref: string): DroverError =>
-  new DroverError({
-    code: 'target-not-ours',
-    class: 'conflict',
-    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
-    remedy:
-      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
-    detail: { ref },
   })

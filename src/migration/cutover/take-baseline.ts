@@ -1,5 +1,5 @@
 import { readClock } from '../../../db/queries/fleet/read-clock.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { GuestView } from '../../platforms/ports/guest.ts'
 import { isUnsupported } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'

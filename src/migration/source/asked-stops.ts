@@ -7,8 +7,8 @@ import type { EffectRow } from '../../../db/schema/effect.ts'
 import { durationMs } from '../../domain/duration.ts'
 import { recordError } from '../../errors.ts'
 import { isUnderWay } from '../../ledger/ended-task.ts'
-import { actorOf, type JobCall } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { actorOf, callBy, type JobCall } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { storableJson } from '../../storable.ts'
 import type { EntryWork } from '../entry/entry-work.ts'
@@ -27,12 +27,7 @@ interface StopWait {
 const lookMs = 2_000
 const callMs = 60_000
 
-const callOf = ({ ctx }: EntryWork): JobCall => ({
-  signal: ctx.signal,
-  clock: ctx.clock,
-  timeoutMs: callMs,
-  name: `${ctx.job.id}/stops`,
-})
+const callOf = ({ ctx }: EntryWork): JobCall => callBy(ctx, `${ctx.job.id}/stops`, callMs)
 
 /**
  * A source that was asked to go off and runs is not back yet: it is about to go. When it has gone, it is known what is

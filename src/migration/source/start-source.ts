@@ -2,11 +2,12 @@ import type { Db } from '../../../db/client.ts'
 import { findStoppedSource } from '../../../db/queries/entries/find-stopped-source.ts'
 import { hasSucceeded } from '../../../db/queries/jobs/has-succeeded.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import type { WaitBounds } from '../../domain/job/bounded-wait.ts'
 import { DroverError } from '../../errors.ts'
 import { requireMayStart } from '../../inventory/power/start-guard.ts'
 import { awaitTasks } from '../../ledger/ended-task.ts'
-import type { JobCall, Undoer } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { callBy, type JobCall, type Undoer } from '../../ledger/job.ts'
+import { again, boundedWait } from '../../platforms/ports/bounded-wait.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { proveTargetOff, startsOf } from '../target/own-target.ts'
 import { sameMachine, startSource } from './give-back.ts'
@@ -20,22 +21,16 @@ import {
 import { watchSource } from './watch-source.ts'
 
 const undoMs = 50_000
-const waitLimitMs = 30_000
-const lookMs = 500
+const untilDown: WaitBounds = { shortestMs: 500, longestMs: 500, share: 0, limitMs: 30_000 }
 
 /**
  * Starts a source again, after our copy of it is proved off. What cannot be told is no proof: nothing is started. As long
  * as the guest that was asked may still go down, it stays owed, also when the entry has let go of the source.
  */
 export const undoSourceStop: Undoer = async (undoing) => {
-  const { effect, db, clock, signal, confirm, usePlatform } = undoing
+  const { effect, db, confirm, usePlatform } = undoing
   const undo = readSourceStop(effect)
-  const call: JobCall = {
-    signal,
-    clock,
-    timeoutMs: undoMs,
-    name: `${effect.name}/undo/${effect.attempts}/${effect.epoch}`,
-  }
+  const call = callBy(undoing, `${effect.name}/undo/${effect.attempts}/${effect.epoch}`, undoMs)
   if (!(await isOwed(db, undo))) return watchSource({ ...undoing, call })
   // A cutover that came to its end goes on without its source, also where the answer to one of its calls was lost.
   if (undo.stays || (await hasSucceeded(db, effect.jobId))) return
@@ -89,18 +84,14 @@ const whatIsLeft = async (
   if ((await sameMachine(platform, call, undo)) === 'gone') return 'nothing'
   const power = portOf(platform, 'power')
   await awaitTasks(power, call, { machine: undo.ref, begun: stops })
-  const { clock } = call
-  const begunMs = clock.monotonicMs()
-  for (;;) {
+  const bounds = { ...untilDown, limitMs: Math.min(undo.limit_ms, untilDown.limitMs) }
+  return boundedWait<'nothing' | 'start-it'>(call, bounds, async () => {
     const seen = await again(call, () => power.power(call, undo.ref))
-    if (!seen.found) return 'nothing'
-    if (seen.value.state !== 'on') return 'start-it'
-    if (!mayStillGoOff(seen.value, stops)) return 'nothing'
+    if (!seen.found) return { result: 'nothing' }
+    if (seen.value.state !== 'on') return { result: 'start-it' }
     // It may go down at any later time as well: then it is off, and somebody has to know.
-    if (clock.monotonicMs() - begunMs >= Math.min(undo.limit_ms, waitLimitMs)) throw goesDown(undo.ref)
-    await clock.sleep(lookMs, call.signal)
-    call.signal.throwIfAborted()
-  }
+    return mayStillGoOff(seen.value, stops) ? { over: goesDown(undo.ref) } : { result: 'nothing' }
+  })
 }
 
 const goesDown = (ref: string): DroverError =>

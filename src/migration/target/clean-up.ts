@@ -7,7 +7,7 @@ import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { crashPoint } from '../../crash-point.ts'
 import { whoNeedsMachine } from '../../domain/migration/entry/clean-up.ts'
 import { DroverError } from '../../errors.ts'
-import type { Undoer } from '../../ledger/job.ts'
+import { callBy, type Undoer } from '../../ledger/job.ts'
 import { entryTag, ownMachines } from './own-target.ts'
 import { removeOwned } from './target-machine.ts'
 
@@ -55,7 +55,8 @@ const callMs = 50_000
  * Takes a machine away whose withdrawal has ended without it, and whose entry may be gone. Judged now: an entry that goes
  * on has its machine, and what was verified has taken over.
  */
-export const undoCleanUp: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+export const undoCleanUp: Undoer = async (undoing) => {
+  const { effect, db, confirm, usePlatform } = undoing
   const { entry_id: entryId, site_id: siteId, machine_ref: machineRef } = undoSchema.parse(effect.undo)
   const isOwed = async () => {
     if (await isVouchedFor(db, entryId)) return false
@@ -66,7 +67,7 @@ export const undoCleanUp: Undoer = async ({ effect, db, clock, signal, confirm, 
   if (!(await isOwed())) return
   const site = await loadSiteById(db, siteId)
   if (!site) throw targetUnknown(siteId)
-  const call = { signal, clock, timeoutMs: callMs, name: `${effect.id}/undo/${effect.attempts}` }
+  const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
   await usePlatform(site, async (platform) => {
     for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
       // Looks take their time: its entry may have been taken up again.

@@ -3,7 +3,7 @@ import { listEntryEffects } from '../../../db/queries/effects/entry-effects.ts'
 import { DroverError } from '../../errors.ts'
 import { awaitTasks, type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { JobCall } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 
@@ -44,6 +44,21 @@ export const isOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): 
   const owner = await again(call, () => portOf(platform, 'machines').owner(call, machineRef))
   return owner.found && owner.value[entryTag] === entryId
 }
+
+/** The same, or a person has to look. */
+export const requireOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<void> => {
+  if (!(await isOwn(platform, call, owned))) throw targetNotOurs(owned.machineRef ?? '')
+}
+
+export const targetNotOurs = (ref: string): DroverError =>
+  new DroverError({
+    code: 'target-not-ours',
+    class: 'conflict',
+    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
+    remedy:
+      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
+    detail: { ref },
+  })
 
 export interface ProvenBy {
   /** As {@link startsOf} knows them. */

@@ -6,8 +6,9 @@ import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import { DroverError } from '../../errors.ts'
 import { awaitTaskOf } from '../../ledger/ended-task.ts'
-import type { JobContext, Undoer } from '../../ledger/job.ts'
-import { finishTask, makeAnew } from '../../ledger/platform-task.ts'
+import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
+import { finishTask } from '../../ledger/platform-task.ts'
+import { failuresInCheckpoint, makeAnew } from '../../ledger/task-record.ts'
 import type { Call } from '../../platforms/ports/call.ts'
 import type { NewMachine } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
@@ -59,6 +60,8 @@ export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine>
     platform: site.name,
     tasks: machines,
     turnMs: callMs,
+    // The entry records it.
+    record: failuresInCheckpoint(ctx, part),
     older: `machine of ${entryId}`,
     begin: async (call) => {
       if ((await ours(task)) !== undefined) return undefined
@@ -173,15 +176,15 @@ export const removeOwned = async (
 }
 
 /** By its recorded ref and our tag, never by its name. */
-export const undoTargetMachine: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+export const undoTargetMachine: Undoer = async (undoing) => {
+  const { effect, db, confirm, usePlatform } = undoing
   const undo = undoSchema.parse(effect.undo)
   const site = await loadSiteById(db, undo.site_id)
   if (!site) return
   // A debt may be tried long after: by then the machine has taken over, and its entry may be no more.
   if (await isVouchedFor(db, undo.entry_id)) return
   await usePlatform(site, async (platform) => {
-    const name = `${effect.id}/undo/${effect.attempts}`
-    const call = { signal, clock, timeoutMs: callMs, name }
+    const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
     // A creation that is still under way would bring its machine after we have looked.
     await awaitTaskOf(portOf(platform, 'machines'), call, { effect })
     for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {

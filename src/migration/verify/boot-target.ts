@@ -12,7 +12,7 @@ import {
   type VerifyCheck,
 } from '../../domain/migration/verify/verify-guest.ts'
 import { DroverError } from '../../errors.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { isUnsupported } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'

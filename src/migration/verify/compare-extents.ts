@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { EntryDiskRow } from '../../../db/queries/copies/entry-disks.ts'
 import { recordedDigests } from '../../../db/queries/copies/extent-digests.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { DiskRef } from '../../platforms/ports/disks.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { callOf, spenderOf, taskMs } from '../copy/copy-task.ts'

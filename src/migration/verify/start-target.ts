@@ -9,11 +9,11 @@ import { crashPoint } from '../../crash-point.ts'
 import { DroverError } from '../../errors.ts'
 import { type PowerOutcome, powerMachine } from '../../inventory/power/power-machine.ts'
 import { requireMayStart } from '../../inventory/power/start-guard.ts'
-import { actorOf, type Undoer } from '../../ledger/job.ts'
+import { actorOf, callBy, type Undoer } from '../../ledger/job.ts'
 import { PlatformError, saidNo } from '../../platforms/ports/platform-error.ts'
 import { targetOf } from '../copy/copy-task.ts'
 import type { EntryWork } from '../entry/entry-work.ts'
-import { isOwn, proveTargetOff, startsOf, targetStartKind } from '../target/own-target.ts'
+import { proveTargetOff, requireOwn, startsOf, targetNotOurs, targetStartKind } from '../target/own-target.ts'
 import { holdEntry, requireWindow } from './hold-entry.ts'
 import { sourcePower } from './look-at-source.ts'
 import type { VerifyTask } from './verify-task.ts'
@@ -34,7 +34,7 @@ export const startTarget = async (task: VerifyTask, nth: number): Promise<StartO
   const { entryWork, ends } = task
   const { entry, target, ctx } = entryWork
   const { ref } = targetOf(task)
-  if (!target) throw notOurs(ref)
+  if (!target) throw targetNotOurs(ref)
   try {
     return await powerMachine({
       ctx,
@@ -69,8 +69,8 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   const { entryWork, ends } = task
   const { ctx, entry } = entryWork
   const { ref } = targetOf(task)
-  const call = { signal: ctx.signal, clock: ctx.clock, timeoutMs: callMs, name: `own-${ctx.job.id}` }
-  if (!(await isOwn(ends.target, call, { entryId: entry.id, machineRef: ref }))) throw notOurs(ref)
+  const call = callBy(ctx, `own-${ctx.job.id}`, callMs)
+  await requireOwn(ends.target, call, { entryId: entry.id, machineRef: ref })
   await markStarted(task)
   await requireSourceOff(task)
   await requireNoOther(task)
@@ -81,7 +81,7 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
 const requireNoOther = async (task: VerifyTask): Promise<void> => {
   const { ctx, entry, target, facts } = task.entryWork
   const { ref } = targetOf(task)
-  if (!target) throw notOurs(ref)
+  if (!target) throw targetNotOurs(ref)
   await requireMayStart(ctx, {
     at: { siteId: target.id, ref, uuid: facts.uuid },
     name: facts.target_name,
@@ -138,7 +138,8 @@ export const settleStarts = async (tx: Tx, { ctx, entry }: EntryWork): Promise<v
 const undoMs = 50_000
 
 /** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
-export const undoTargetStart: Undoer = async ({ effect, db, clock, signal, confirm, usePlatform }) => {
+export const undoTargetStart: Undoer = async (undoing) => {
+  const { effect, db, confirm, usePlatform } = undoing
   const undo = undoSchema.parse(effect.undo)
   // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
   if (await isVouchedFor(db, undo.entry_id)) return
@@ -153,10 +154,7 @@ export const undoTargetStart: Undoer = async ({ effect, db, clock, signal, confi
     confirm()
   }
   await usePlatform(site, (platform) =>
-    proveTargetOff(platform, { signal, clock, timeoutMs: undoMs, name }, owned, {
-      starts,
-      confirm: stillOwed,
-    }),
+    proveTargetOff(platform, callBy(undoing, name, undoMs), owned, { starts, confirm: stillOwed }),
   )
 }
 
@@ -166,15 +164,5 @@ const vouchedFor = (ref: string): DroverError =>
     class: 'transient',
     message: `The target ${ref} was verified meanwhile: it goes on running.`,
     remedy: 'Nothing to do.',
-    detail: { ref },
-  })
-
-const notOurs = (ref: string): DroverError =>
-  new DroverError({
-    code: 'target-not-ours',
-    class: 'conflict',
-    message: `The machine ${ref} of the target is gone, or not the one that was made for this entry.`,
-    remedy:
-      'Look at the target, then cancel the entry with cleanup and retry it: its machine is made and copied anew.',
     detail: { ref },
   })

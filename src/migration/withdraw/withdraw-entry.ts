@@ -16,8 +16,16 @@ import { DroverError } from '../../errors.ts'
 import { type PowerOutcome, powerMachine } from '../../inventory/power/power-machine.ts'
 import { requireMayStart } from '../../inventory/power/start-guard.ts'
 import { isUnderWay } from '../../ledger/ended-task.ts'
-import { actorOf, done, type JobCall, type JobContext, type Outcome, waitFor } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import {
+  actorOf,
+  callBy,
+  done,
+  type JobCall,
+  type JobContext,
+  type Outcome,
+  waitFor,
+} from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { removeSnapshots, snapshotPrefix } from '../copy/source-snapshot.ts'
@@ -131,12 +139,8 @@ const useTarget = async <Result>(
 ): Promise<Result | undefined> =>
   target ? ctx.usePlatform(target, (platform) => work(platform, target)) : undefined
 
-const callOf = ({ ctx }: EntryWork, name: string, timeoutMs = callMs): JobCall => ({
-  signal: ctx.signal,
-  clock: ctx.clock,
-  timeoutMs,
-  name: `${ctx.job.id}/${name}`,
-})
+const callOf = ({ ctx }: EntryWork, name: string, timeoutMs = callMs): JobCall =>
+  callBy(ctx, `${ctx.job.id}/${name}`, timeoutMs)
 
 type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
 
@@ -211,8 +215,6 @@ const destroy = async (entryWork: EntryWork, platform: Platform, machine: string
   const owned = { entryId: entry.id, machineRef: machine }
   if (!(await ownMachines(platform, call, owned)).includes(machine)) return
   crashPoint('before-effect')
-  // The look has taken its time.
-  ctx.confirm()
   try {
     const handle = await again(call, () => machines.destroy(call, machine))
     await handle.wait(call)
@@ -225,12 +227,8 @@ const destroy = async (entryWork: EntryWork, platform: Platform, machine: string
 /** What its copies have left on the source: by the names that are an entry's own. */
 const dropSnapshots = (entryWork: EntryWork, platform: Platform): Promise<number> => {
   const prefix = snapshotPrefix(entryWork.entry.id)
-  return removeSnapshots(platform, {
+  return removeSnapshots(platform, callOf(entryWork, `drop/${entryWork.ctx.job.leaseEpoch}`, taskMs), {
     machine: entryWork.facts.ref,
-    signal: entryWork.ctx.signal,
-    clock: entryWork.ctx.clock,
-    confirm: () => entryWork.ctx.confirm(),
-    called: `${entryWork.ctx.job.id}/drop/${entryWork.ctx.job.leaseEpoch}`,
     isOurs: ({ name }) => name.startsWith(prefix),
   })
 }

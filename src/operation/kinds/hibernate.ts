@@ -1,7 +1,7 @@
 import type { OperationReason } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
 import { resultOfTask } from '../../ledger/ended-task.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { notForPhase, requirePower } from '../perform/look-at-machine.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'

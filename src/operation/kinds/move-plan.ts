@@ -49,5 +49,7 @@ export const newPlan = (from: HostName, bootId: string): MovePlan => ({
 export const readPlan = ({ ctx }: Performance): MovePlan | undefined =>
   storedMove.safeParse(ctx.checkpointed?.move).data
 
-export const storePlan = ({ ctx }: Performance, plan: MovePlan): Promise<void> =>
-  ctx.checkpoint({ ...ctx.checkpointed, move: plan })
+export const withPlan = ({ ctx }: Performance, plan: MovePlan) => ({ ...ctx.checkpointed, move: plan })
+
+export const storePlan = (performance: Performance, plan: MovePlan): Promise<void> =>
+  performance.ctx.checkpoint(withPlan(performance, plan))

@@ -1,7 +1,9 @@
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { judgeMove, moveText } from '../../domain/operation/move/judge-move.ts'
 import { DroverError } from '../../errors.ts'
-import type { MoveHandle, MoveStatus } from '../../platforms/ports/hibernate.ts'
+import { runTask } from '../../ledger/platform-task.ts'
+import type { TaskRecord } from '../../ledger/task-record.ts'
+import type { MoveStatus } from '../../platforms/ports/hibernate.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
@@ -9,7 +11,7 @@ import { callOf, notForPhase, requirePower } from '../perform/look-at-machine.ts
 import type { Performance, PerformDone, Performer, PerformWait } from '../perform/performer.ts'
 import { note, outlast, retryUntilDeadline } from '../perform/retry-until-deadline.ts'
 import { dropSlots, leaveLine, namedHost, seeHosts, takeHost } from './move-host.ts'
-import { type HostName, type MovePlan, newPlan, readPlan, storePlan } from './move-plan.ts'
+import { type HostName, type MovePlan, newPlan, readPlan, storePlan, withPlan } from './move-plan.ts'
 import { operationMoveKind } from './move-undo.ts'
 
 const lookMs = 1_000
@@ -55,71 +57,88 @@ const performMove = async (performance: Performance): Promise<PerformWait | Perf
   if (!plan.to && !left) return elsewhere(performance, plan)
   // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
   const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
-  if (!plan.asked) await storePlan(performance, going)
-  const name = `${performance.ctx.job.id}/move${plan.failed > 0 ? `/${plan.failed}` : ''}`
-  const taskId = await ask(performance, going, name)
-  if (taskId === refused) return elsewhere(performance, { ...plan, asked: false, refused: true })
-  if (taskId === astray)
-    return { type: 'wait', reason: 'move-scheduling', detail: 'It is not where it was.', forMs: lookMs }
-  const trace = { name, machine: performance.machine.ref, ...(taskId === null ? {} : { taskId }) }
-  const found = await portOf(performance.platform, 'liveMove').findTask(callOf(performance, 'look'), trace)
-  return found.found ? follow(performance, going, found.value) : withoutTask(performance, going)
+  return move(performance, going, plan.asked ? {} : { checkpoint: withPlan(performance, going) })
 }
 
 type Going = MovePlan & { readonly to: HostName }
 
-const refused = Symbol('refused')
-const astray = Symbol('astray')
-
-/**
- * Begins the move once over all tries. Nothing has begun when it is `refused`: the host would not have it; or `astray`:
- * the machine does not run, or not where it did.
- */
-const ask = async (
+/** Has it moved once over all turns, as far as one turn can. */
+const move = async (
   performance: Performance,
   plan: Going,
-  name: string,
-): Promise<string | null | typeof refused | typeof astray> => {
+  begun: { readonly checkpoint?: Record<string, unknown> },
+): Promise<PerformWait | PerformDone> => {
   const { ctx, operation, machine, target, platform } = performance
   const port = portOf(platform, 'liveMove')
+  let seen: PowerFacts | undefined
+  let refusal: PlatformError | undefined
   try {
-    const { externalId } = await ctx.effect({
+    const end = await runTask(ctx, {
+      ...begun,
+      part: 'move',
       kind: operationMoveKind,
-      platform: target.name,
-      name,
       undo: { target: target.name, ref: machine.ref, machine_id: machine.id },
-      observe: async () => {
-        const found = await port.findTask(callOf(performance, name), { name, machine: machine.ref })
-        if (found.found && (await found.value.status(callOf(performance, name))).state !== 'failed')
-          return { found: true, externalId: found.value.id }
-        return { found: !isAt(await requirePower(performance), plan.from) }
+      platform: target.name,
+      tasks: port,
+      machine: machine.ref,
+      turnMs: 0,
+      begin: (call) =>
+        port
+          .move(call, machine.ref, { host: plan.to.ref, force: operation.force })
+          .catch((error: unknown) => {
+            if (error instanceof PlatformError && error.failure === 'refused') refusal = error
+            throw error
+          }),
+      // Where it runs tells, also of a task that failed after the machine had gone over, or was lost.
+      made: async () => {
+        seen = await requirePower(performance)
+        return isAt(seen, plan.from) ? { found: false } : { found: true, value: null }
       },
-      act: async () => {
-        // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
-        const call = { ...callOf(performance, name), signal: new AbortController().signal }
-        return {
-          externalId: (await port.move(call, machine.ref, { host: plan.to.ref, force: operation.force })).id,
-        }
-      },
+      onFailure: (error) => throwWhatLasts(performance, error, seen),
+      record: inPlan(performance, plan),
     })
-    return externalId
+    if (end.type === 'ended') return arrived(performance, plan, seen ?? (await requirePower(performance)))
+    if (end.type === 'working') return await follow(performance, plan, end.status)
+    const why =
+      end.type === 'failed' ? end.error.message : 'The target has lost the task, and nothing has come of it'
+    return await again(performance, plan, why)
   } catch (error) {
-    if (!(error instanceof PlatformError) || error.failure !== 'refused') throw error
-    await storePlan(performance, { ...plan, asked: false, refused: true })
-    if (error.code === 'platform-no-capacity') return refused
-    if (error.code === 'platform-wrong-state') return astray
-    throw error
+    if (refusal === undefined || error !== refusal) throw error
+    return afterRefusal(performance, { ...plan, asked: false, refused: true }, refusal)
   }
+}
+
+/** A task that failed is counted together with what follows from it: another host, or the same one after a while. */
+const inPlan = (performance: Performance, plan: Going): TaskRecord => ({
+  read: () => ({ failed: plan.failed, ended: false, result: null }),
+  write: async ({ failed, ended }) => {
+    // That it has ended is seen of the machine.
+    if (ended) return
+    const to = namedHost(performance) === null ? null : plan.to
+    const spent = [...plan.spent, plan.to.ref]
+    await storePlan(performance, { ...plan, asked: false, refused: false, failed, spent, to })
+  },
+})
+
+/** Nothing has begun: the host would not have it, or the machine does not run, or not where it did. */
+const afterRefusal = async (
+  performance: Performance,
+  plan: MovePlan,
+  refusal: PlatformError,
+): Promise<PerformWait> => {
+  if (refusal.code === 'platform-no-capacity') return elsewhere(performance, plan)
+  await storePlan(performance, plan)
+  if (refusal.code !== 'platform-wrong-state') throw refusal
+  return { type: 'wait', reason: 'move-scheduling', detail: 'It is not where it was.', forMs: lookMs }
 }
 
 const follow = async (
   performance: Performance,
   plan: Going,
-  handle: MoveHandle,
-): Promise<PerformWait | PerformDone> => {
-  const status = await handle.status(callOf(performance, 'look'))
-  if (status.state === 'succeeded') return arrived(performance, plan, await requirePower(performance))
-  if (status.state === 'failed') return afterFailure(performance, plan, status)
+  status: MoveStatus | null,
+): Promise<PerformWait> => {
+  // A task of that machine whose owner the platform does not tell.
+  if (!status) return { type: 'wait', reason: 'move-scheduling', detail: 'A task is at work.', forMs: lookMs }
   const { force, ranMs: atMs } = performance.operation
   const verdict = judgeMove(plan.track, {
     seen: status.move,
@@ -163,40 +182,19 @@ const stayed = ({ machine, target }: Performance, { from }: MovePlan): DroverErr
     remedy: 'Nothing to do: it is looked at again.',
   })
 
-/** The platform has lost its task: where the machine runs tells what came of it. */
-const withoutTask = async (performance: Performance, plan: Going): Promise<PerformWait | PerformDone> => {
-  const seen = await requirePower(performance)
-  if (!isAt(seen, plan.from)) return arrived(performance, plan, seen)
-  return again(performance, plan, 'The target has lost the task, and nothing has come of it')
+/** No other host and no later time would mend it. */
+const throwWhatLasts = (performance: Performance, error: Error, seen: PowerFacts | undefined): void => {
+  if (seen && seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
+  if (!(error instanceof PlatformError)) return
+  if (error.code === 'platform-aborted') throw abortedThere(performance, error)
+  if (error.class === 'permanent') throw error
 }
 
-const afterFailure = async (
-  performance: Performance,
-  plan: Going,
-  { error }: MoveStatus,
-): Promise<PerformWait | PerformDone> => {
-  const seen = await requirePower(performance)
-  // It may have failed after the machine had gone over.
-  if (seen.state === 'on' && !isAt(seen, plan.from)) return arrived(performance, plan, seen)
-  if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
-  if (error?.code === 'platform-aborted') throw abortedThere(performance, error)
-  if (error && error.class === 'permanent') throw error
-  return again(performance, plan, error?.message ?? 'The move failed, and the target does not say why.')
-}
-
-/** It failed where it was to go, and runs where it was: another host, or the same one after a while. */
+/** It failed where it was to go, and runs where it was. */
 const again = async (performance: Performance, plan: Going, why: string): Promise<PerformWait> => {
-  const next = {
-    ...plan,
-    asked: false,
-    refused: false,
-    failed: plan.failed + 1,
-    spent: [...plan.spent, plan.to.ref],
-  }
-  await storePlan(performance, { ...next, to: namedHost(performance) === null ? null : plan.to })
   const message = `The move to ${plan.to.name} failed: ${why.replace(/\.$/, '')}. It is tried again.`
   await note(performance, { reason: 'move-scheduling', message, pastReturn: false })
-  const forMs = Math.min(30_000, lookMs * 2 ** Math.min(next.failed, 10))
+  const forMs = Math.min(30_000, lookMs * 2 ** Math.min(plan.failed + 1, 10))
   return { type: 'wait', reason: 'move-scheduling', detail: message, forMs }
 }
 

@@ -3,7 +3,7 @@ import type { MachineRow, OperationRow } from '../../../db/schema/operation.ts'
 import { readParams } from '../../domain/operation/kinds/params.ts'
 import { DroverError } from '../../errors.ts'
 import { resultOfTask } from '../../ledger/ended-task.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { SnapshotRef } from '../../platforms/ports/machines.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
@@ -53,29 +53,23 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 export const snapshotMachine = retryUntilDeadline(['snapshots'], perform)
 
 /** Removes the snapshot that this operation has made: by the ref that its own task told, never by its name alone. */
-export const undoOperationSnapshot = undoerOf(
-  undoSchema,
-  async ({ effect, undo, platform, call, confirm }) => {
-    const machines = portOf(platform, 'machines')
-    const own = await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
-    if (!own.found) return
-    const ref = own.value
-    const there = await again(call, () => machines.snapshots(call, undo.ref))
-    if (!there.found || (ref !== null && !there.value.some((one) => one.ref === ref))) return
-    const made = there.value.find((one) => one.ref === ref)
-    if (made?.name !== undo.snapshot) throw notProven(undo, made)
-    try {
-      const removal = await again(call, () => {
-        confirm()
-        return machines.removeSnapshot(call, undo.ref, made.ref)
-      })
-      await removal.wait(call)
-    } catch (error) {
-      // Gone meanwhile, as it should be.
-      if (!isAbsent(error)) throw error
-    }
-  },
-)
+export const undoOperationSnapshot = undoerOf(undoSchema, async ({ effect, undo, platform, call }) => {
+  const machines = portOf(platform, 'machines')
+  const own = await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
+  if (!own.found) return
+  const ref = own.value
+  const there = await again(call, () => machines.snapshots(call, undo.ref))
+  if (!there.found || (ref !== null && !there.value.some((one) => one.ref === ref))) return
+  const made = there.value.find((one) => one.ref === ref)
+  if (made?.name !== undo.snapshot) throw notProven(undo, made)
+  try {
+    const removal = await again(call, () => machines.removeSnapshot(call, undo.ref, made.ref))
+    await removal.wait(call)
+  } catch (error) {
+    // Gone meanwhile, as it should be.
+    if (!isAbsent(error)) throw error
+  }
+})
 
 const lost = ({ name }: MachineRow, snapshot: string): DroverError =>
   new DroverError({

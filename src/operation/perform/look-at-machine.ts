@@ -1,7 +1,7 @@
 import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import type { JobCall } from '../../ledger/job.ts'
+import { callBy, type JobCall } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import type { Found } from '../../platforms/ports/task.ts'
@@ -11,12 +11,7 @@ import type { Performance } from './performer.ts'
 
 const callMs = 30_000
 
-export const callOf = ({ ctx }: Performance, name: string): JobCall => ({
-  signal: ctx.signal,
-  clock: ctx.clock,
-  timeoutMs: callMs,
-  name,
-})
+export const callOf = ({ ctx }: Performance, name: string): JobCall => callBy(ctx, name, callMs)
 
 /**
  * The machine as it is now. What is seen is written down where it is news, so that it holds whatever comes after. A

@@ -1,5 +1,6 @@
 import { DroverError } from '../../errors.ts'
-import { type PlatformTask, readTask, runTask } from '../../ledger/platform-task.ts'
+import { type PlatformTask, runTask } from '../../ledger/platform-task.ts'
+import { readTask } from '../../ledger/task-record.ts'
 import type { Performance, PerformWait } from './performer.ts'
 import { mostFailures, note } from './retry-until-deadline.ts'
 
@@ -33,11 +34,12 @@ export const doWork = async (performance: Performance, work: PlatformWork): Prom
   const { ctx, operation, machine, target } = performance
   const { part, doing, pastReturn, undo, span } = work
   if (hasEndedWork(performance, part)) return { type: 'ended', result: readTask(ctx, part)?.result ?? null }
-  if (!hasBegunWork(performance, part))
-    await ctx.checkpoint({ ...ctx.checkpointed, [part]: { failed: 0, ended: false, result: null } })
   if (pastReturn && !operation.pastReturn) await noteReturn(performance, work, true)
   const end = await runTask(ctx, {
     ...work,
+    ...(hasBegunWork(performance, part)
+      ? {}
+      : { checkpoint: { ...ctx.checkpointed, [part]: { failed: 0, ended: false, result: null } } }),
     kind: undo.kind,
     undo: undo.with,
     platform: target.name,

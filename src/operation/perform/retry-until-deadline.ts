@@ -1,28 +1,30 @@
 import { lockOperationOfJob, noteOperation } from '../../../db/queries/operations/operation-rows.ts'
 import { noteSlotWait } from '../../../db/queries/tokens/slot-wait.ts'
+import { type Pauses, pauseMs } from '../../domain/job/bounded-wait.ts'
 import { isSlotWait } from '../../domain/operation/admission/slot-wait.ts'
 import { type OperationReason, operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { DroverError } from '../../errors.ts'
-import { isAbsent, type PlatformCode } from '../../platforms/ports/platform-error.ts'
+import { isAbsent, type PassingTrouble, passingTrouble } from '../../platforms/ports/platform-error.ts'
 import type { Capability } from '../../platforms/ports/ports.ts'
 import { movedOn } from './enter-operation.ts'
 import { requirePower } from './look-at-machine.ts'
 import { underMachineLock } from './machine-lock.ts'
 import type { Performance, Performer, PerformWait } from './performer.ts'
 
-/** Errors that end by themselves, or that a person can fix meanwhile: the operation waits instead of failing. */
-const passing: Readonly<Record<string, OperationReason>> = {
-  'platform-no-capacity': 'host-full',
-  'platform-busy': 'target-busy',
-  'platform-unreachable': 'target-unreachable',
-  'platform-timeout': 'target-unreachable',
-  'platform-overloaded': 'target-unreachable',
-  'platform-session-lost': 'target-unreachable',
-  'platform-answer-invalid': 'target-fails',
-  'platform-fault': 'target-fails',
+/** Trouble that ends by itself, or that a person can fix meanwhile: the operation waits instead of failing. */
+const reasonOf: Readonly<Record<PassingTrouble, OperationReason>> = {
+  full: 'host-full',
+  busy: 'target-busy',
+  unreachable: 'target-unreachable',
+  failing: 'target-fails',
+}
+
+const waitReason = (error: DroverError): OperationReason | undefined => {
   // Another platform may run the same VM and does not answer: the operation waits for that answer.
-  'twin-unknown': 'runs-elsewhere',
-} satisfies Partial<Record<PlatformCode | 'twin-unknown', OperationReason>>
+  if (error.code === 'twin-unknown') return 'runs-elsewhere'
+  const trouble = passingTrouble(error)
+  return trouble && reasonOf[trouble]
+}
 
 /**
  * A kind that retries until its deadline and shows why: a full host, or a target that does not answer. An operation that
@@ -52,10 +54,15 @@ export const outlast = async (performance: Performance, thrown: unknown): Promis
   performance.ctx.signal.throwIfAborted()
   const error = isAbsent(thrown) ? await whatIsAbsent(performance, thrown) : thrown
   if (!(error instanceof DroverError)) throw error
-  const reason = passing[error.code]
+  const reason = waitReason(error)
   if (reason === undefined) throw error
   const { title } = operationReasons[reason]
-  return { type: 'wait', reason, detail: `${title}: ${error.message}`, forMs: pauseMs(performance) }
+  return {
+    type: 'wait',
+    reason,
+    detail: `${title}: ${error.message}`,
+    forMs: pauseMs(pauses, performance.operation.ranMs),
+  }
 }
 
 /** Whether the machine itself is absent, or only a thing that the call named. */
@@ -68,12 +75,7 @@ const whatIsAbsent = async (performance: Performance, absent: unknown): Promise<
   }
 }
 
-const shortestMs = 1_000
-const longestMs = 10_000
-
-/** The pause grows with the time the operation has run, so that a short fault costs little. */
-const pauseMs = ({ operation }: Performance): number =>
-  Math.min(longestMs, Math.max(shortestMs, operation.ranMs / 4))
+const pauses: Pauses = { shortestMs: 1_000, longestMs: 10_000, share: 1 / 4 }
 
 const leastMs = 200
 

@@ -2,8 +2,8 @@ import { z } from 'zod'
 import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
 import { loadSite } from '../../../db/queries/sites/load-site.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
-import type { JobCall, UndoContext, Undoer } from '../../ledger/job.ts'
-import { again } from '../../platforms/ports/again.ts'
+import { callBy, type JobCall, type UndoContext, type Undoer } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { noteSeen } from './note-seen.ts'
@@ -24,13 +24,13 @@ export const undoerOf =
     work: (undoing: Undoing<z.infer<Shape>>) => Promise<void>,
   ): Undoer =>
   async (undoing) => {
-    const { effect, clock, signal } = undoing
+    const { effect } = undoing
     const undo = shape.parse(effect.undo)
     const site = await loadSite(undoing.db, { role: 'target', name: undo.target })
     if (!site) return
     const name = `${effect.id}/undo/${effect.attempts}/${effect.epoch}`
     await undoing.usePlatform(site, (platform) =>
-      work({ ...undoing, undo, platform, call: { signal, clock, timeoutMs: callMs, name } }),
+      work({ ...undoing, undo, platform, call: callBy(undoing, name, callMs) }),
     )
   }
 

@@ -26,9 +26,7 @@ export interface MoveStatus extends TaskStatus {
 }
 
 /** A live move. One that was aborted ends as failed with `platform-aborted`. */
-export interface MoveHandle extends TaskHandle {
-  status(call: Call): Promise<MoveStatus>
-}
+export type MoveHandle = TaskHandle<MoveStatus>
 
 export interface MoveTo {
   /** By ref. */
@@ -43,7 +41,7 @@ export interface MoveTo {
  */
 export type MoveAbort = 'asked' | 'too-late' | 'ended' | 'absent'
 
-export interface LiveMovePort extends TasksOf {
+export interface LiveMovePort extends TasksOf<MoveStatus> {
   /**
    * Whether the platform would begin that move now: nothing is done. Throws what `move` would throw:
    * `platform-no-capacity` for a host without room, `platform-refused` for one that does not suit the machine,
@@ -53,6 +51,5 @@ export interface LiveMovePort extends TasksOf {
   checkMove(call: Call, machine: string, to: MoveTo): Promise<void>
   /** Starts it; refuses as `checkMove`. */
   move(call: Call, machine: string, to: MoveTo): Promise<MoveHandle>
-  findTask(call: Call, trace: TaskTrace): Promise<Found<MoveHandle>>
   abort(call: Call, trace: TaskTrace): Promise<MoveAbort>
 }

@@ -12,33 +12,42 @@ import { storableLine } from '../../storable.ts'
  */
 export type Failure = 'absent' | 'refused' | 'unsupported' | 'unknown'
 
-/** Every code a platform may answer with, with its class: one list, so that retries mean the same everywhere. */
+interface CodeRule {
+  /** Whether and when the job is tried again. */
+  readonly class: ErrorClass
+  /** Trouble that passes by itself: the call is sent again in the same turn, and an operation waits for its end. */
+  readonly trouble?: 'unreachable' | 'busy' | 'failing' | 'full'
+  /** Nobody looked at what was asked: nothing was sent, or whoever answered did not let us in. */
+  readonly unasked?: true
+}
+
+/** Every code a platform may answer with, and all that follows from it: one list, so that retries mean the same everywhere. */
 export const platformCodes = {
-  'platform-unreachable': 'environment',
-  'platform-timeout': 'environment',
-  'platform-overloaded': 'environment',
+  'platform-unreachable': { class: 'environment', trouble: 'unreachable', unasked: true },
+  'platform-timeout': { class: 'environment', trouble: 'unreachable', unasked: true },
+  'platform-overloaded': { class: 'environment', trouble: 'unreachable', unasked: true },
   /** The answer is too large, of another type, not what the protocol says, or goes on for ever. */
-  'platform-answer-invalid': 'environment',
-  'platform-redirects': 'config',
-  'platform-tls': 'config',
+  'platform-answer-invalid': { class: 'environment', trouble: 'failing', unasked: true },
+  'platform-redirects': { class: 'config', unasked: true },
+  'platform-tls': { class: 'config', unasked: true },
   /** The certificate is not known yet, or another than the pinned one: a person has to confirm it. */
-  'platform-fingerprint': 'config',
-  'platform-authentication': 'config',
-  'platform-permission': 'config',
-  'platform-session-lost': 'transient',
-  'platform-absent': 'permanent',
-  'platform-refused': 'permanent',
-  'platform-busy': 'transient',
-  'platform-wrong-state': 'permanent',
+  'platform-fingerprint': { class: 'config', unasked: true },
+  'platform-authentication': { class: 'config', unasked: true },
+  'platform-permission': { class: 'config' },
+  'platform-session-lost': { class: 'transient', trouble: 'unreachable', unasked: true },
+  'platform-absent': { class: 'permanent' },
+  'platform-refused': { class: 'permanent' },
+  'platform-busy': { class: 'transient', trouble: 'busy', unasked: true },
+  'platform-wrong-state': { class: 'permanent' },
   /** Somebody asked for its end before it was done. */
-  'platform-aborted': 'permanent',
-  'platform-name-taken': 'conflict',
-  'platform-no-capacity': 'environment',
-  'platform-unsupported': 'permanent',
+  'platform-aborted': { class: 'permanent' },
+  'platform-name-taken': { class: 'conflict' },
+  'platform-no-capacity': { class: 'environment', trouble: 'full' },
+  'platform-unsupported': { class: 'permanent' },
   /** A delta cannot be continued: read everything once more. */
-  'platform-cursor-lost': 'transient',
-  'platform-fault': 'transient',
-} as const satisfies Readonly<Record<string, ErrorClass>>
+  'platform-cursor-lost': { class: 'transient' },
+  'platform-fault': { class: 'transient', trouble: 'failing' },
+} as const satisfies Readonly<Record<string, CodeRule>>
 
 export type PlatformCode = keyof typeof platformCodes
 
@@ -64,7 +73,7 @@ export class PlatformError extends DroverError {
     super(
       {
         ...rest,
-        class: platformCodes[facts.code],
+        class: platformCodes[facts.code].class,
         message: storableLine(message),
         remedy: storableLine(remedy),
         ...(detail === undefined ? {} : { detail: cleanDetail(detail) }),
@@ -101,26 +110,24 @@ export const isWrongState = (error: unknown): boolean =>
 export const isUnsupported = (error: unknown): boolean =>
   error instanceof PlatformError && error.failure === 'unsupported'
 
-/** Codes of calls that nobody looked at: nothing was sent, or whoever answered did not let us in. */
-const unasked: ReadonlySet<string> = new Set<PlatformCode>([
-  'platform-unreachable',
-  'platform-timeout',
-  'platform-busy',
-  'platform-overloaded',
-  'platform-answer-invalid',
-  'platform-redirects',
-  'platform-tls',
-  'platform-fingerprint',
-  'platform-authentication',
-  'platform-session-lost',
-])
+const ruleOf = (code: string): CodeRule | undefined =>
+  Object.hasOwn(platformCodes, code) ? platformCodes[code as PlatformCode] : undefined
+
+export type PassingTrouble = NonNullable<CodeRule['trouble']>
+
+/** What passes by itself, if it is that. */
+export const passingTrouble = ({ code }: DroverError): PassingTrouble | undefined => ruleOf(code)?.trouble
+
+/** Whether it may have passed in a second: room does not come free so soon. */
+export const passesAtOnce = (error: PlatformError): boolean =>
+  !['full', undefined].includes(passingTrouble(error))
 
 /**
  * Whether the platform looked at what was asked and said no. A platform that was not reached has refused nothing,
  * although nothing happened either: the same call may be granted as soon as it is back.
  */
 export const saidNo = (error: unknown): error is PlatformError =>
-  error instanceof PlatformError && error.failure === 'refused' && !unasked.has(error.code)
+  error instanceof PlatformError && error.failure === 'refused' && !ruleOf(error.code)?.unasked
 
 /** Whether a platform that was asked what has changed cannot tell: not at all, not from there, or not us. */
 export const cannotTellChanges = (error: unknown): boolean =>

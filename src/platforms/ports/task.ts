@@ -47,15 +47,15 @@ export interface TaskStatus {
 }
 
 /** Work that a platform does by itself after it was asked. It goes on when we crash. */
-export interface TaskHandle {
+export interface TaskHandle<Status extends TaskStatus = TaskStatus> {
   readonly id: string
   /** It is known by the machine it works on alone: it may be anybody's. */
   readonly byMachine?: true
-  status(call: Call): Promise<TaskStatus>
+  status(call: Call): Promise<Status>
   /** Resolves with what it made; throws its error. Stops waiting, not the task, when the call ends. */
   wait(call: Call, onProgress?: (percent: number) => void): Promise<string | null>
 }
 
-export interface TasksOf {
-  findTask(call: Call, trace: TaskTrace): Promise<Found<TaskHandle>>
+export interface TasksOf<Status extends TaskStatus = TaskStatus> {
+  findTask(call: Call, trace: TaskTrace): Promise<Found<TaskHandle<Status>>>
 }

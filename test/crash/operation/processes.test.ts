@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest'
 import type { CrashPoint } from '../../../src/crash-point.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { onEachBell } from '../../support/bells.ts'
 import { createLab } from '../../support/lab.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import {
   createOperatedWorld,
   type OperatedMachine,

@@ -6,7 +6,6 @@ import { syncTarget } from '../../../src/domain/job/kinds/sync-target.ts'
 import { defaultRetryPolicy } from '../../../src/domain/job/retry.ts'
 import { sweepDeadlines } from '../../../src/ledger/conductor/sweeps.ts'
 import { done } from '../../../src/ledger/job.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { sealBroken } from '../../../src/seal/seal.ts'
 import { endTurn } from '../../../workers/end-turn.ts'
 import { siteSealBroken } from '../../../workers/site-seal-broken.ts'
@@ -21,6 +20,7 @@ import {
   mustClaim,
   stateOf,
 } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

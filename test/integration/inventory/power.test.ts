@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { forGuestToHear, nextPowerStep, type PowerProgress } from '../../../src/inventory/power/power-step.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import { addMigrated } from '../../api/inventory/inventory-rows.ts'
 import { createInventoryWorker, eventsOf, instanceOf, makeSite } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { addOne, effectsOf, jobOf } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
 import type { Connection } from '../../../src/platforms/ports/connection.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
@@ -8,6 +7,7 @@ import { addMigrated } from '../../api/inventory/inventory-rows.ts'
 import { createInventoryWorker, instanceOf, makeSite } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, jobOf } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -9,7 +9,6 @@ import {
   lapseReservations,
   readmitAll,
 } from '../../../src/ledger/jobs/admission.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { claimGroup } from '../../../src/ledger/jobs/claim.ts'
 import { pauseWork, resumeWork } from '../../../src/ledger/jobs/pause.ts'
 import { checkInvariants } from '../../support/invariants.ts'
@@ -25,6 +24,7 @@ import {
   stateOf,
   storyOf,
 } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -1,10 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { DroverError, FencedError } from '../../../src/errors.ts'
 import { sweepDeadlines, sweepDebts, sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
-import { waiveEffect } from '../../../src/ledger/effects.ts'
 import { done, waitFor } from '../../../src/ledger/job.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
-import { redrive } from '../../../src/ledger/jobs/redrive.ts'
 import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import type { RunningJob } from '../../../workers/running-job.ts'
 import { checkInvariants } from '../../support/invariants.ts'
@@ -20,6 +17,7 @@ import {
   stateOf,
   type Undoers,
 } from '../../support/ledger.ts'
+import { redrive, requestCancel, waiveEffect } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -189,6 +189,7 @@ describe('a fenced worker', () => {
       () => end(db, old, { type: 'canceled' }),
       () => zombie.checkpoint({ at: 1 }),
       () => performEffect(db, holder, spec),
+      () => performEffect(db, holder, { ...spec, checkpoint: { at: 2 } }),
       () => zombie.transaction((tx) => tx`delete from job`),
     ])
       await expect(write()).rejects.toThrow(FencedError)

@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest'
 import { sweepDebts, sweepIntents } from '../../../src/ledger/conductor/sweeps.ts'
-import { waiveEffect } from '../../../src/ledger/effects.ts'
 import { done } from '../../../src/ledger/job.ts'
 import { finishGroup } from '../../../src/ledger/jobs/settle.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
@@ -8,6 +7,7 @@ import { handleSettleDebt } from '../../../workers/handlers/settle-debt.ts'
 import type { RunningJob } from '../../../workers/running-job.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { addOne, contextOf, effectsOf, end, mustClaim, type Undoers } from '../../support/ledger.ts'
+import { waiveEffect } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()
@@ -131,4 +131,26 @@ test('a debt whose try stands in line can be waived, and that try leaves it alon
   await settle()
   expect(looks).not.toContain('waived')
   expect(await statesOf(ctx)).toEqual({ waived: 'waived' })
+})
+
+test('a checkpoint that goes with an intent is there before the platform is asked, and with the intent alone', async () => {
+  const id = await addOne(db)
+  const ctx = contextOf(db, await mustClaim(db, id))
+  const seen: unknown[] = []
+  const stored = async () => {
+    const [row] =
+      await db`select checkpoint, (select count(*)::int from effect where job_id = job.id) as effects
+      from job where id = ${id}::uuid`
+    return row
+  }
+  await ctx.effect({
+    ...{ kind: 'thing', platform: 'memory', name: 'noted', undo: null, checkpoint: { asked: true } },
+    observe: () => Promise.resolve({ found: false }),
+    act: async () => {
+      seen.push(await stored(), ctx.checkpointed)
+      return undefined
+    },
+  })
+  expect(seen).toEqual([{ checkpoint: { asked: true }, effects: 1 }, { asked: true }])
+  await end(db, ctx.job, done())
 })

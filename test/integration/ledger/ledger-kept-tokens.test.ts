@@ -7,10 +7,10 @@ import { DroverError } from '../../../src/errors.ts'
 import { sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
 import { done, type Handler, type JobContext, waitFor } from '../../../src/ledger/job.ts'
 import { lapseReservations, readmitAll } from '../../../src/ledger/jobs/admission.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { createEntryWorker } from '../../support/entry-world.ts'
 import { checkInvariants } from '../../support/invariants.ts'
 import { addOne, claim, expire, holdsOf, jobOf, stateOf } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -5,7 +5,6 @@ import { holdLease } from '../../../db/queries/leases/hold-lease.ts'
 import { selfTest } from '../../../src/domain/job/kinds/self-test.ts'
 import { done } from '../../../src/ledger/job.ts'
 import { fullTokens } from '../../../src/ledger/jobs/admission.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { pauseWork, resumeWork } from '../../../src/ledger/jobs/pause.ts'
 import {
   addOne,
@@ -18,6 +17,7 @@ import {
   mustClaim,
   stateOf,
 } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 /** What goes wrong with one job must not cost another one: not in a shared statement, not in a shared line. */

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest'
 import { done } from '../../../src/ledger/job.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { movedOn } from '../../../src/operation/perform/enter-operation.ts'
 import type { Logger } from '../../../src/process/log.ts'
 import { quietLog } from '../../support/events.ts'
 import { addOne, createWorker, stateOf } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import { insertPause } from '../../../db/queries/fleet/pauses.ts'
 import type { ReleaseReason } from '../../../src/domain/job/release.ts'
 import { CancelRequest, release } from '../../../src/ledger/job.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { sealBroken } from '../../../src/seal/seal.ts'
 import type { Ending } from '../../../workers/end-turn.ts'
 import type { RunningJob } from '../../../workers/running-job.ts'
 import { addOne, contextOf, end, jobOf, mustClaim } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

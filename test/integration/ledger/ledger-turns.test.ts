@@ -7,8 +7,6 @@ import { defaultRetryPolicy, type ErrorClass } from '../../../src/domain/job/ret
 import { DroverError } from '../../../src/errors.ts'
 import { sweepDeadlines, sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
 import { done, ReleaseRequest, waitFor } from '../../../src/ledger/job.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
-import { redrive } from '../../../src/ledger/jobs/redrive.ts'
 import { sendSignal, sendSignalNow } from '../../../src/ledger/jobs/signals.ts'
 import { sealBroken } from '../../../src/seal/seal.ts'
 import { checkInvariants } from '../../support/invariants.ts'
@@ -25,6 +23,7 @@ import {
   stateOf,
   storyOf,
 } from '../../support/ledger.ts'
+import { redrive, requestCancel } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 

@@ -1,8 +1,6 @@
 import { beforeEach, expect, test } from 'vitest'
 import { listEffects } from '../../../db/queries/effects/list-effects.ts'
 import { countEntryEffects } from '../../../db/queries/entries/list-entries.ts'
-import { waiveEffect } from '../../../src/ledger/effects.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { actOnEntry } from '../../../src/migration/entry/entry-verbs.ts'
 import { cleanUpKind, undoCleanUp } from '../../../src/migration/target/clean-up.ts'
 import { machineKind, undoTargetMachine } from '../../../src/migration/target/target-machine.ts'
@@ -13,6 +11,7 @@ import { lookNow } from '../../support/drive-entry.ts'
 import { createEntryWorld, entryOf, placeEntry, powerOf, sendTo } from '../../support/entry-world.ts'
 import { createLab } from '../../support/lab.ts'
 import { jobOf } from '../../support/ledger.ts'
+import { requestCancel, waiveEffect } from '../../support/ledger-verbs.ts'
 import { createDatabase } from '../../support/postgres.ts'
 
 const { db } = await createDatabase()

@@ -3,7 +3,6 @@ import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { insertPause } from '../../../db/queries/fleet/pauses.ts'
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import { utcText } from '../../../src/domain/utc-text.ts'
-import { requestCancel } from '../../../src/ledger/jobs/cancel.ts'
 import { advanceEntries } from '../../../src/migration/batch/scheduler.ts'
 import { ownerOfEntry } from '../../../src/migration/target/ownership.ts'
 import { machineKind } from '../../../src/migration/target/target-machine.ts'
@@ -14,6 +13,7 @@ import { checkInvariants } from '../../support/invariants.ts'
 import { makeSite } from '../../support/inventory.ts'
 import { createLab } from '../../support/lab.ts'
 import { effectsOf, storyOf } from '../../support/ledger.ts'
+import { requestCancel } from '../../support/ledger-verbs.ts'
 import {
   addMachine,
   codesOf,

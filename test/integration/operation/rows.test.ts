@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
 import { violatedConstraint } from '../../../db/client.ts'
-import { readOperation } from '../../../db/queries/operations/list-operations.ts'
+import { listOperations, readOperation } from '../../../db/queries/operations/list-operations.ts'
 import {
   findOpenOperations,
   findOperation,
@@ -84,4 +84,46 @@ test('turns come in the order of asking, also where the clocks of those who ask 
     turns.push(now?.id ?? 'nobody')
   }
   expect(turns).toEqual(ids)
+})
+
+/** The database, and how many rows each of its reads has given. */
+const counted = () => {
+  const reads: number[] = []
+  const spied = new Proxy(db, {
+    apply: (target, self, args) => {
+      const query = Reflect.apply(target, self, args)
+      const then = query.then?.bind(query)
+      if (then)
+        // biome-ignore lint/suspicious/noThenProperty: a query is sent when it is awaited, and only those are reads
+        query.then = (heard: (rows: readonly unknown[]) => unknown, failed: unknown) =>
+          then((rows: readonly unknown[]) => {
+            reads.push(rows.length)
+            return heard(rows)
+          }, failed)
+      return query
+    },
+  })
+  return { reads, spied }
+}
+
+test('what shows a reason is found among however many that are open, and read in parts', async () => {
+  const machine = await addMachine(db)
+  const [oldest, older] = [await insert(machine, 'queued'), await insert(machine, 'queued')]
+  const [like] = await db<{ id: string }[]>`
+    update operation set reason = 'paused' where id in (${oldest.id}::uuid, ${older.id}::uuid) returning id`
+  // All of them newer than those two.
+  await db`
+    insert into operation overriding user value
+    select (jsonb_populate_record(o, jsonb_build_object('reason', 'admitted',
+      'id', 'ffffffff-ffff-7fff-8fff-' || lpad(n::text, 12, '0')))).*
+    from operation o, generate_series(1, 1500) n where o.id = ${like?.id ?? ''}::uuid`
+  const { reads, spied } = counted()
+  const page = { before: undefined, limit: 10, silentMs: 60_000 }
+  const found = await listOperations(spied, { reason: 'paused' } as never, page)
+  expect(found.map(({ id }) => id)).toEqual([older.id, oldest.id])
+  expect(reads.length).toBeGreaterThan(1)
+  expect(Math.max(...reads)).toBeLessThanOrEqual(1_000)
+  const some = await listOperations(db, { reason: 'admitted', machine } as never, page)
+  expect(some).toHaveLength(10)
+  await db`delete from operation where machine_id = ${machine}::uuid`
 })

@@ -71,10 +71,15 @@ const createJob = () => {
     effects.set(spec.name, result)
     return result
   }
+  const lease = { lost: false }
   const ctx = {
     job: { id: 'job', leaseEpoch: 1 },
     db: {} as Db,
+    clock: { ...systemClock, monotonicMs: () => 0, sleep: async () => {} },
     signal: new AbortController().signal,
+    confirm: () => {
+      if (lease.lost) throw new Error('the lease is lost')
+    },
     effect,
     get checkpointed() {
       return checkpointed
@@ -83,7 +88,7 @@ const createJob = () => {
       checkpointed = state
     },
   } as unknown as TaskContext
-  return { ctx, effects }
+  return { ctx, effects, lease }
 }
 
 const createTask = (over: Partial<PlatformTask> = {}) => {
@@ -126,6 +131,19 @@ test('a task that failed is begun anew under the next name, and not more often t
   expect(callsOf(platform)).toEqual(['job/part', 'job/part/1', 'job/part/2'])
 })
 
+test('a failure that no further try mends is told before it is counted: a crash in between repeats nothing', async () => {
+  const lasting = new Error('Somebody has aborted it.')
+  const { platform, task, ctx } = createTask({
+    onFailure: () => {
+      throw lasting
+    },
+  })
+  platform.goes = 'failed'
+  for (const _ of [0, 1]) await expect(runTask(ctx, task)).rejects.toBe(lasting)
+  expect(ctx.checkpointed).toBeNull()
+  expect(callsOf(platform)).toEqual(['job/part'])
+})
+
 test('one that a platform has forgotten is asked for again, but never what may be done only once', async () => {
   const forget = async (repeat: 'anew' | 'never') => {
     const { platform, task, ctx } = createTask({ repeat })
@@ -147,6 +165,53 @@ test('nothing is begun beside a task that may be anybody’s', async () => {
   expect(callsOf(platform)).toEqual(['job/part'])
 })
 
+/** What one call after the other comes to; the last of them goes well. */
+const createAnswers = (...answers: readonly PlatformError[]) => {
+  const sent: string[] = []
+  const scene = createTask({
+    sentAgain: true,
+    begin: async (call) => {
+      sent.push(call.name ?? '')
+      const error = answers[sent.length - 1]
+      if (error) throw error
+      return scene.platform.begin(call)
+    },
+  })
+  return { ...scene, sent }
+}
+
+test('a call that may be sent again is: under the same name, while the lease is held', async () => {
+  const { task, ctx, sent } = createAnswers(failure, failure)
+  expect(await runTask(ctx, task)).toMatchObject({ type: 'ended' })
+  expect(sent).toEqual(['job/part', 'job/part', 'job/part'])
+  const fenced = createAnswers(failure, failure)
+  const begin = (call: JobCall) => {
+    fenced.lease.lost = true
+    return fenced.task.begin(call)
+  }
+  await expect(runTask(fenced.ctx, { ...fenced.task, begin })).rejects.toThrow('the lease is lost')
+  expect(fenced.sent).toEqual(['job/part'])
+})
+
+test('nothing is sent, not even once, by who has lost the lease', async () => {
+  const { task, ctx, sent, lease } = createAnswers()
+  lease.lost = true
+  await expect(runTask(ctx, task)).rejects.toThrow('the lease is lost')
+  expect(sent).toEqual([])
+})
+
+test('a refusal after a lost answer is no word that nothing has come of it', async () => {
+  const no = { code: 'platform-refused', message: 'It is there.', remedy: '' } as const
+  const refusal = new PlatformError({ ...no, failure: 'refused' })
+  const nothing: string[] = []
+  const told = (scene: ReturnType<typeof createAnswers>) =>
+    runTask(scene.ctx, { ...scene.task, onNothing: async () => void nothing.push('nothing') })
+  await expect(told(createAnswers(failure, refusal))).rejects.toMatchObject({ cameToNothing: false })
+  expect(nothing).toEqual([])
+  await expect(told(createAnswers(refusal))).rejects.toMatchObject({ cameToNothing: true })
+  expect(nothing).toEqual(['nothing'])
+})
+
 /** Somebody is at work on the machine, and the platform does not say who. */
 const nameless = (platform: ReturnType<typeof createPlatform>): PlatformTask['tasks'] => ({
   findTask: async (call, trace) => {
@@ -165,7 +230,7 @@ test('what is to be finished in one turn goes on by what has become of it, or sa
 })
 
 const call: JobCall = {
-  ...{ clock: systemClock, signal: new AbortController().signal },
+  ...{ clock: systemClock, confirm: () => {}, signal: new AbortController().signal },
   ...{ timeoutMs: 1_000, name: 'undo' },
 }
 
@@ -187,13 +252,15 @@ test('an undo hears what its own task made, or that nothing has come of it', asy
 test.each([
   ['target-machine', 'machine of e', ['job/target-machine/0', 'job/target-machine/1']],
   ['source-snapshot', 'drover-e-4', ['drover-e-4/0', 'drover-e-4/1']],
+  // By the epochs of the turns that came so far.
+  ['target-fit', 'job/fit', ['job/fit/2', 'job/fit/5']],
 ])(
   'every task of a %s that an older version began is found by its older names',
   async (kind, name, names) => {
     const platform = createPlatform()
     for (const one of names) await platform.begin({ ...call, name: one })
     const find = (effect: string) =>
-      findOlderTasks(platform, call, { effect: { kind, name: effect, jobId: 'job' } })
+      findOlderTasks(platform, call, { effect: { kind, name: effect, jobId: 'job', epoch: 5 } })
     expect(await find(name)).toEqual(names)
     expect(await find('job/part')).toBeUndefined()
   },

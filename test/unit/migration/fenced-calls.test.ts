@@ -1,8 +1,10 @@
 import { expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import type { EffectSpec } from '../../../src/ledger/effects.ts'
-import { takeSnapshot } from '../../../src/migration/copy/source-snapshot.ts'
+import { callBy } from '../../../src/ledger/job.ts'
+import { snapshotName, takeSnapshot } from '../../../src/migration/copy/source-snapshot.ts'
 import { fitTarget } from '../../../src/migration/cutover/fit-target.ts'
+import { proveTargetOff } from '../../../src/migration/target/own-target.ts'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 
 const noAnswer = new PlatformError({
@@ -33,6 +35,16 @@ const jobOf = (effects: Set<string>) => {
   return { ctx, stop }
 }
 
+/** A worker whose lease goes without a word: only the clock tells. */
+const leaseOf = () => {
+  const lease = { lost: false }
+  const confirm = () => {
+    if (lease.lost) throw new Error('the lease is lost')
+  }
+  const clock = { ...systemClock, monotonicMs: () => 0, sleep: async () => {} }
+  return { lease, ctx: { clock, confirm, signal: new AbortController().signal } }
+}
+
 test('a worker that has lost its lease does not send the making of a snapshot again', async () => {
   const { ctx, stop } = jobOf(new Set())
   let sent = 0
@@ -53,10 +65,100 @@ test('a worker that has lost its lease does not send the making of a snapshot ag
   expect(sent).toBe(1)
 })
 
+test('a worker that has lost its lease does not switch a target off again', async () => {
+  const { ctx, lease } = leaseOf()
+  let sent = 0
+  const power = {
+    findTask: async () => ({ found: false }),
+    power: async () => ({ found: true, value: { state: 'on' } }),
+    stop: async () => {
+      sent += 1
+      lease.lost = true
+      throw noAnswer
+    },
+  }
+  const machines = { findOwned: async () => ['vm-1'] }
+  const platform = { kind: 'lab', ports: { power, machines } } as never
+  const owned = { entryId: 'e1', machineRef: 'vm-1' }
+  const off = proveTargetOff(platform, callBy(ctx, 'off', 1_000), owned, { starts: [], confirm: () => {} })
+  await expect(off).rejects.toThrow('the lease is lost')
+  expect(sent).toBe(1)
+})
+
+const fittingTo = (ctx: object, machines: object, cpus = 2) =>
+  ({
+    entryWork: {
+      ctx,
+      target: { name: 'oslo' },
+      source: { name: 'paris' },
+      entry: { id: 'e1', machineRef: 'vm-1', placement: { networks: {}, target: 'oslo' } },
+      facts: { cpus, memory: 1, uuid: '', description: '', attributes: {}, nics: [] },
+    },
+    ends: { target: { kind: 'lab', ports: { machines } }, source: {} },
+  }) as never
+
+const succeeded = { id: 't', state: 'succeeded', percent: 100, result: null, error: null }
+const handle = { id: 't', status: async () => succeeded, wait: async () => null }
+
+test('a fit that has ended asks its target for nothing, not even whose the machine is', async () => {
+  const asked: string[] = []
+  const { ctx } = jobOf(new Set())
+  const checkpointing = Object.assign(ctx, {
+    checkpoint: async (state: null) => {
+      ctx.checkpointed = state
+    },
+  })
+  const machines = {
+    owner: async () => {
+      asked.push('owner')
+      return { found: true, value: { 'drover.entry': 'e1' } }
+    },
+    findTask: async () => ({ found: true, value: handle }),
+    reconfigure: async () => handle,
+  }
+  await fitTarget(fittingTo(checkpointing, machines))
+  await fitTarget(fittingTo(checkpointing, machines))
+  expect(asked).toEqual(['owner'])
+})
+
+test('a fit that an older version began comes to its end before another one is asked for', async () => {
+  const told: string[] = []
+  const { ctx } = jobOf(new Set())
+  const older = { kind: 'target-fit', name: 'job/fit', jobId: 'job', epoch: 2, externalId: null }
+  Object.assign(ctx, { job: { id: 'job', leaseEpoch: 3 }, db: async () => [older] })
+  const states = ['running', 'running', 'succeeded']
+  const status = async () => {
+    const state = states.shift() ?? 'succeeded'
+    told.push(state)
+    return { ...succeeded, state }
+  }
+  const machines = {
+    owner: async () => ({ found: true, value: { 'drover.entry': 'e1' } }),
+    findTask: async (_: unknown, { name }: { readonly name: string }) =>
+      name === 'job/fit/2' || told.includes('asked')
+        ? { found: true, value: name === 'job/fit/2' ? { ...handle, status } : handle }
+        : { found: false },
+    reconfigure: async () => {
+      told.push('asked')
+      return handle
+    },
+  }
+  await fitTarget(fittingTo(ctx, machines))
+  expect(told).toEqual(['running', 'running', 'succeeded', 'asked'])
+})
+
+test('two jobs of one entry give the same cycle two snapshots; what this job began under an older name keeps it', async () => {
+  const nameIn = (job: object, open: readonly object[]) =>
+    snapshotName({ entryWork: { ctx: { job, db: async () => open }, entry: { id: 'e1' } } } as never, 1)
+  const [first, second] = ['0198-aaaaaaaaaaaa', '0198-bbbbbbbbbbbb'].map((id) => ({ id, leaseEpoch: 2 }))
+  expect(await nameIn(first ?? {}, [])).toBe('drover-e1-aaaaaaaaaaaa-1')
+  expect(await nameIn(second ?? {}, [])).toBe('drover-e1-bbbbbbbbbbbb-1')
+  const older = { kind: 'source-snapshot', name: 'job/snapshot-1', undo: { snapshot: 'drover-e1-1' } }
+  expect(await nameIn(first ?? {}, [older])).toBe('drover-e1-1')
+})
+
 test('a target is fitted to what is settled now, also where an earlier turn had asked for something else', async () => {
   const asked: { readonly name: string; readonly cpus: number }[] = []
-  const ended = { id: 't', state: 'succeeded', percent: 100, result: null, error: null }
-  const handle = { id: 't', status: async () => ended, wait: async () => null }
   const effects = new Set<string>()
   const turn = (cpus: number, dies: boolean) => {
     const { ctx, stop } = jobOf(effects)
@@ -75,12 +177,7 @@ test('a target is fitted to what is settled now, also where an earlier turn had 
         throw noAnswer
       },
     }
-    const facts = { cpus, memory: 1, uuid: '', description: '', attributes: {}, nics: [] }
-    const entry = { id: 'e1', machineRef: 'vm-1', placement: { networks: {}, target: 'oslo' } }
-    return {
-      entryWork: { ctx, target: { name: 'oslo' }, source: { name: 'paris' }, entry, facts },
-      ends: { target: { kind: 'lab', ports: { machines } }, source: {} },
-    } as never
+    return fittingTo(ctx, machines, cpus)
   }
   await expect(fitTarget(turn(2, true))).rejects.toThrow()
   await fitTarget(turn(4, false))
