@@ -17,7 +17,9 @@ const notices: Readonly<Record<string, string>> = {
   'rule-counts': 'The rule counts again.',
   saved: 'Saved.',
   added: 'Added. Its connection is being checked.',
-  removed: 'Removed, or being removed.',
+  removed: 'Removed.',
+  'site-half-removed':
+    '{n} of its machines are left: it is large, and goes in parts. Remove it again for the rest.',
   checking: 'The connection is being checked.',
   syncing: 'It is being read.',
   confirmed: 'The certificate is trusted now; the connection is being checked with it.',

@@ -92,6 +92,8 @@ test('whatever was tidied away, a migrated instance is not started, and stays ou
   expect(await listed('?migrated=true')).toEqual(['web-1'])
   const { totals } = (await call('GET', '/v1/assessment')).body as never as { totals: object }
   expect(totals).toMatchObject({ instances: 1, migrated: 1 })
+  const { counts } = (await call('GET', '/v1/sources/paris')).body
+  expect(counts).toMatchObject({ instances: 1, ready: 1, migrated: 1, ignored: 0 })
   await defineBatch(db, call, { name: 'wave-2', include_expression: 'true' })
   await call('POST', '/v1/batches/wave-2/:start')
   await runJobs(db, 'start-batch')
