@@ -91,6 +91,7 @@ test('a source is added with a password from the environment, and the wait shows
   expect(added.stdout).toMatch(/import_limit +3/)
   expect(added.code).toBe(1)
   expect((await run(['sources', 'list'])).stdout).toMatch(/lyon +lab +cannot-connect/)
+  expect((await run(['sources', 'list', '--connectivity', 'tls-error'])).stdout).toBe('Nothing fits.\n')
   const sync = await run(['sources', 'sync', 'lyon'])
   expect(sync.code).toBe(1)
   expect(sync.stderr).toContain('site-not-connected')
@@ -307,7 +308,7 @@ test('machines are listed, named by what they are called, and given a policy', a
   expect(listed.stdout).toMatch(/web 1 +node-1 +stopped +manual +1 +1.0 GiB/)
   expect(listed.stdout).not.toContain('twin')
   expect((await json('machines', 'list', '--filter', 'name == "twin"')).items).toHaveLength(2)
-  expect((await run(['machines', 'list', '--host', 'nowhere'])).stdout).toBe('No machine fits.\n')
+  expect((await run(['machines', 'list', '--host', 'nowhere'])).stdout).toBe('Nothing fits.\n')
   expect((await run(['machines', 'show', 'web 1'])).stdout).toMatch(new RegExp(`id +${id}`))
   expect(await run(['machines', 'show', 'twin'])).toMatchObject({
     code: 1,

@@ -2,9 +2,12 @@ import { html } from 'hono/html'
 import type { JobSummary } from '../../../api/resources/jobs/job-view.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { mayOperate, type PageContext } from '../../kit/page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { ago, button, type Html, jobLink, shortId, table } from '../../kit/view.ts'
 
 const hereOf = ({ query }: PageContext): string => `/failed${query.size > 0 ? `?${query}` : ''}`
+
+const none = 'No job has failed for good.'
 
 /** The dead letters: jobs that used up their tries. They stay until somebody retries them, or their time is over. */
 export const failedPage = listPage<JobSummary>({
@@ -16,7 +19,7 @@ export const failedPage = listPage<JobSummary>({
   intro: () =>
     html`<p>Jobs that ended for good without success. Retry them when the cause is gone: each starts again with fresh tries, and adopts what it left outside.</p>`,
   wakesOn: (event) => event.type === 'job.failed' || event.type === 'job.redriven',
-  announce: (jobs) => (jobs.length === 0 ? 'No failed jobs.' : ''),
+  announce: (jobs, { query }) => (jobs.length === 0 ? emptyText(query, none) : ''),
   list: (jobs, context) => {
     const here = mayOperate(context) ? hereOf(context) : undefined
     return html`${table({
@@ -28,7 +31,7 @@ export const failedPage = listPage<JobSummary>({
         'Why, and what to do',
         ...(here === undefined ? [] : [html`<span class="sr">Action</span>`]),
       ],
-      empty: 'No job has failed for good.',
+      empty: emptyText(context.query, none),
       rows: jobs.map((job) => failedRow(job, context.nowMs, here)),
     })}
 ${here !== undefined && jobs.length > 1 ? retryAll(jobs, here) : ''}`
