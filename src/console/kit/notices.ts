@@ -7,6 +7,7 @@ const notices: Readonly<Record<string, string>> = {
   ended: 'The job had ended already; nothing was changed.',
   'not-ended': 'The job has not ended, so there is nothing to run again.',
   succeeded: 'The job has succeeded and is not run again.',
+  'job-moot': 'It is not run again: what it was for has gone on without it, or is gone.',
   'in-debt': 'What the job left outside is being undone; it cannot run again before.',
   waived: 'The effect is waived.',
   'not-waivable': 'The effect could not be waived: only a debt can be.',
