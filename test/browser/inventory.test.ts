@@ -274,7 +274,7 @@ test('a machine is switched from its page, and the page shows it when the source
 test('what changed at the source of a machine that a batch holds is shown beside what is held', async () => {
   const { id, ref } = await one('filter=name%3D%3D%22cache-01%22')
   await fleet.database.db`update instance set frozen_by = 'wave-1' where id = ${id}`
-  const page = await signedIn(browser, fleet, `/instances/${id}`, { expected: /409/ })
+  const page = await signedIn(browser, fleet, `/instances/${id}`)
   await untilLive(page)
   await page.getByText('The batch wave-1 runs and holds what is known of it.').waitFor()
   await lab.admin(`PATCH /lab/sites/vcenter/instances/${ref}`, { name: 'cache-new' })
@@ -284,14 +284,8 @@ test('what changed at the source of a machine that a batch holds is shown beside
   await change.waitFor()
   expect(await change.locator('del').textContent()).toBe('cache-01')
   expect(await change.locator('ins').textContent()).toBe('cache-new')
-  await page.locator('summary', { hasText: 'Pull the plug' }).click()
-  await page
-    .locator('[data-key="power-stop"]')
-    .getByText('The batch wave-1 holds it: this is refused')
-    .waitFor()
-  await page.getByLabel('Yes, pull the plug').check()
-  await page.getByRole('button', { name: 'Pull the plug' }).click()
-  await page.getByText('the batch wave-1 runs and holds it').waitFor()
+  await page.getByText('It was on when its record was taken').waitFor()
+  expect(await page.locator('[data-key^="power-"]').count()).toBe(0)
 })
 
 test('a viewer sees all of it and can press nothing', async () => {

@@ -1,6 +1,9 @@
 import type { Page } from 'playwright-core'
+import { v7 as uuidv7 } from 'uuid'
 import { expect, test } from 'vitest'
+import { addInstance, addMigrated, addSite } from '../api/inventory/inventory-rows.ts'
 import { until } from '../support/wait.ts'
+import { sampleInstance } from '../unit/inventory/samples.ts'
 import { accessibilityFaults, contrastFaults } from './accessibility.ts'
 import { openPage, patienceMs, signedIn, signIn, startBrowser, untilLive } from './browser.ts'
 import { addJob, startFleet } from './fleet.ts'
@@ -179,4 +182,31 @@ test('the page of the API lists its operations and finds one by its words', asyn
   await page.waitForURL('**/docs')
   await page.getByLabel('Filter operations').fill('waive')
   await page.getByText(/^[1-9] of \d+ operations$/).waitFor()
+})
+
+test('a source is removed only with a word that its finished migrations are forgotten, as many as were shown', async () => {
+  const { db } = fleet.database
+  const site = await addSite(db, 'nice', { quiet: true })
+  const ids = await Promise.all(
+    ['one', 'two'].map((name, at) =>
+      addInstance(db, site, { facts: sampleInstance({ name, ref: `vm-${at}`, uuid: uuidv7() }) }),
+    ),
+  )
+  await addMigrated(db, String(ids[0]), 'to-lyon')
+  const page = await signedIn(browser, fleet, '/sources/nice/edit', { expected: /409/ })
+  await page.getByText('1 finished migration is forgotten.').waitFor()
+  await page.getByText('goes with it: 2 machines.').waitFor()
+  const remove = page.getByRole('button', { name: 'Remove nice' })
+  await remove.click()
+  expect(await page.evaluate(`document.getElementById('sure-finished').validity.valueMissing`)).toBe(true)
+  await addMigrated(db, String(ids[1]), 'to-oslo')
+  await page.getByLabel('Yes, forget it').check()
+  await remove.click()
+  await page.getByText('This forgets 2 finished migrations: one, two.').waitFor()
+  await page.goto('/sources/nice/edit')
+  expect(await accessibilityFaults(page)).toEqual([])
+  await page.getByLabel('Yes, forget all 2').check()
+  await page.getByRole('button', { name: 'Remove nice' }).click()
+  await page.waitForURL('**/sources?**')
+  expect(await db`select 1 from site where name = 'nice'`).toHaveLength(0)
 })

@@ -12,19 +12,24 @@ const usedBy = <Row extends { readonly count: number }>(
   say: (row: Row) => string,
 ): UsedBy => ({ count: rows[0]?.count ?? 0, some: rows.map(say) })
 
+export interface SiteOfEntries {
+  readonly id: string
+  readonly role: SiteRole
+  readonly name: string
+}
+
+/** A condition: the entry `e` comes from this source, or lands on this target. */
+export const entryUses = (db: Queryable, { id, role, name }: SiteOfEntries) =>
+  role === 'source'
+    ? db`e.source_id = ${id}::uuid`
+    : db`(e.target_id = ${id}::uuid or (e.target_id is null and e.placement ->> 'target' = ${name}))`
+
 /** Entries that come from a site, or land there, and whose journey has not ended with the proof of it. */
-export const findEntriesUsing = async (
-  db: Queryable,
-  site: { readonly id: string; readonly role: SiteRole; readonly name: string },
-): Promise<UsedBy> => {
-  const theirs =
-    site.role === 'source'
-      ? db`e.source_id = ${site.id}::uuid`
-      : db`(e.target_id = ${site.id}::uuid or (e.target_id is null and e.placement ->> 'target' = ${site.name}))`
+export const findEntriesUsing = async (db: Queryable, site: SiteOfEntries): Promise<UsedBy> => {
   const rows = await db<{ count: number; name: string; batch: string; state: string }[]>`
     select count(*) over ()::int as count, e.facts ->> 'name' as name, b.name as batch, e.state
     from entry e join batch b on b.id = e.batch_id left join job j on j.id = e.job_id
-    where ${theirs} and (e.state <> 'finished' or e.intent is not null or j.finished_at is null and j.id is not null)
+    where ${entryUses(db, site)} and (e.state <> 'finished' or e.intent is not null or j.finished_at is null and j.id is not null)
     order by e.id limit 5`
   return usedBy(rows, ({ name, batch, state }) => `${name} in ${batch} (${state})`)
 }

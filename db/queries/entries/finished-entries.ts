@@ -1,4 +1,5 @@
 import type { Queryable } from '../../client.ts'
+import { entryUses, type SiteOfEntries } from './entries-using-site.ts'
 
 /** Entries, by the name of their instance: how many, and the first of them. */
 export interface SomeEntries {
@@ -15,6 +16,10 @@ const counted = async (db: Queryable, where: ReturnType<Queryable>): Promise<Som
 /** What a batch knows to be migrated: forgotten with its entries. */
 export const findFinished = (db: Queryable, batchId: string): Promise<SomeEntries> =>
   counted(db, db`e.batch_id = ${batchId}::uuid and e.state = 'finished'`)
+
+/** What a source or target knows to be migrated: forgotten with it. */
+export const findFinishedOf = (db: Queryable, site: SiteOfEntries): Promise<SomeEntries> =>
+  counted(db, db`${entryUses(db, site)} and e.state = 'finished'`)
 
 /** Entries that have not finished and have a copy on their target, or may have: as `hasLeftovers` says of a single one. */
 export const findLeftCopies = (db: Queryable, batchId: string): Promise<SomeEntries> =>

@@ -11,7 +11,8 @@ export interface ReadinessCounts {
   readonly migrated: number
 }
 
-const readinessColumns = (db: Queryable) => db`
+/** Of rows `i` with `readiness` and `migrated`. */
+export const readinessColumns = (db: Queryable) => db`
   count(*) filter (where not i.migrated)::int as instances,
   count(*) filter (where not i.migrated and i.readiness = 'ready')::int as ready,
   count(*) filter (where not i.migrated and i.readiness = 'warning')::int as warning,

@@ -33,6 +33,9 @@ export interface TwinLine {
   readonly gone: boolean
   /** What may start it at any moment: `operation/<id>`, `migration/<id>` or `job/<id>`. */
   readonly starting: string | null
+  /** Of a migration: its batch, and how its entry is. */
+  readonly batch: string | null
+  readonly entryState: string | null
 }
 
 /** The place that is asked about under every name it is registered by, and what stands for the machine there. */
@@ -92,7 +95,8 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
     m.gone_at is not null as gone,
     (select 'operation/' || o.id from operation o
       where o.machine_id = m.id and o.state in ('pending', 'running') and o.kind in ('start', 'restart', 'wake', 'restore')
-        and ${isNot(db, db`o.job_id`, by.jobId)} limit 1) as starting
+        and ${isNot(db, db`o.job_id`, by.jobId)} limit 1) as starting,
+    null::text as batch, null::text as entry_state
   from machine m join site t on t.id = m.target_id
   where (m.instance_id = any(${family(db)}) or (m.gone_at is null and m.uuid <> '' and m.uuid = any(${uuids(db)})))
     and ${isAnother(db, at.ref, db`m.target_id`, db`m.ref`)} and ${isNot(db, db`m.entry_id`, by.entryId)}`
@@ -100,8 +104,8 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
 /** Copies that entries know of. */
 const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select 'copy', case when e.state = 'finished' then coalesce(e.finished_at, e.updated_at) end, t.id, coalesce(t.name, e.placement ->> 'target', ''), coalesce(e.machine_ref, ''), i.name, null,
-    false, case when e.state not in ('finished', 'error', 'canceled') then 'migration/' || e.id end
-  from entry e join instance i on i.id = e.instance_id left join site t on t.role = 'target'
+    false, case when e.state not in ('finished', 'error', 'canceled') then 'migration/' || e.id end, b.name, e.state
+  from entry e join batch b on b.id = e.batch_id join instance i on i.id = e.instance_id left join site t on t.role = 'target'
     and (t.id = e.target_id or (e.target_id is null and t.name = e.placement ->> 'target'))
   where e.instance_id = any(${family(db)}) and (e.machine_ref is not null or e.state = 'finished')
     and ${isAnother(db, at.ref, db`coalesce(t.id, e.target_id, e.id)`, db`coalesce(e.machine_ref, '')`)}
@@ -111,7 +115,7 @@ const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
 /** Copies that were certified, whatever became of everything else that knew of them. */
 const certified = (db: Queryable, at: MachineAt) => db`
   select 'copy', c.created_at, t.id, c.document -> 'target' ->> 'name', c.document -> 'target' ->> 'machine',
-    c.document -> 'target' ->> 'machine_name', null, false, null
+    c.document -> 'target' ->> 'machine_name', null, false, null, null, null
   from certificate c left join site t on ${isCertifiedPlace(db)}
   where (c.instance_id = any(${family(db)}) or c.document -> 'instance' ->> 'uuid' = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}
@@ -134,8 +138,10 @@ const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
           and ((j.kind = 'power-instance' and j.payload ->> 'verb' in ('start', 'restart'))
             or (j.kind = 'track-instance' and j.payload ->> 'verb' = 'enable')) limit 1),
       case when ${isNot(db, db`e.id`, by.entryId)} and e.state <> 'finished'
-        and (e.state not in ('error', 'canceled') or e.source_stopped_at is not null) then 'migration/' || e.id end)
+        and (e.state not in ('error', 'canceled') or e.source_stopped_at is not null) then 'migration/' || e.id end),
+    b.name, e.state
   from instance i join site s on s.id = i.site_id left join entry e on e.instance_id = i.id
+    left join batch b on b.id = e.batch_id
   where i.gone_at is null and (i.id = any(array(select instance_id from made)) or i.uuid = any(${uuids(db)}))
     and ${isAnother(db, at.ref, db`i.site_id`, db`i.ref`)}`
 
@@ -151,4 +157,4 @@ export const findTwins = async (db: Queryable, at: MachineAt, by: StartAsker): P
   union all ${copies(db, at, by)}
   union all ${certified(db, at)}
   union all ${originals(db, at, by)}
-  union all select 'self', proven_at, ${at.siteId}::uuid, '', ${at.ref}, '', null, false, null from made`
+  union all select 'self', proven_at, ${at.siteId}::uuid, '', ${at.ref}, '', null, false, null, null, null from made`

@@ -1,5 +1,20 @@
-import type { Tx } from '../../client.ts'
+import type { Forgotten } from '../../../src/domain/inventory/site-removal.ts'
+import type { Queryable, Tx } from '../../client.ts'
 import { replaceIdentities } from '../sync/replace-identities.ts'
+
+/** What of a site people miss when it is removed. */
+export const countForgotten = async (db: Queryable, siteId: string): Promise<Forgotten> => {
+  const [row] = await db<Forgotten[]>`
+    select
+      (select count(*)::int from instance where site_id = ${siteId}::uuid and gone_at is null)
+        + (select count(*)::int from machine where target_id = ${siteId}::uuid and gone_at is null) as machines,
+      (select count(*)::int from instance where site_id = ${siteId}::uuid and overrides <> '{}') as overrides,
+      (select count(*)::int from network where site_id = ${siteId}::uuid and overrides <> '{}') as mappings,
+      (select count(*)::int from waiver w join instance i on i.id = w.instance_id
+        where i.site_id = ${siteId}::uuid) as waivers`
+  if (!row) throw new Error('A count gave no row.')
+  return row
+}
 
 /**
  * Removes up to `limit` instances of a site with everything that hangs on them, then its machines, networks, hosts,

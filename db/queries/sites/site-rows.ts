@@ -1,6 +1,8 @@
 import type { SiteRole } from '../../../src/domain/inventory/site-settings.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import type { SiteRow } from '../../schema/inventory.ts'
+import { type ReadinessCounts, readinessColumns } from '../instances/assessment.ts'
+import { isMigrated } from '../instances/is-migrated.ts'
 
 /** A source or target without what is sealed. */
 export type SiteLine = Omit<SiteRow, 'secret' | 'cursor' | 'syncFailures'> & {
@@ -141,11 +143,7 @@ export const deleteSiteRow = async (tx: Tx, id: string): Promise<void> => {
   await tx`delete from site where id = ${id}::uuid`
 }
 
-export interface SiteCounts {
-  readonly instances: number
-  readonly ready: number
-  readonly warning: number
-  readonly blocked: number
+export interface SiteCounts extends ReadinessCounts {
   readonly ignored: number
   readonly frozen: number
   readonly networks: number
@@ -154,20 +152,18 @@ export interface SiteCounts {
   readonly projects: number
 }
 
-/** What a site has now; ignored instances count as ignored alone. */
+/** What a site has now; what is ignored or was migrated counts as that alone. */
 export const countSite = async (db: Queryable, siteId: string): Promise<SiteCounts> => {
-  const living = (table: string) =>
-    db`(select count(*)::int from ${db(table)} t where t.site_id = ${siteId}::uuid and t.gone_at is null)`
+  const living = (table: string, such = db`true`) =>
+    db`(select count(*)::int from ${db(table)} t where t.site_id = ${siteId}::uuid and t.gone_at is null and ${such})`
   const [row] = await db<SiteCounts[]>`
-    select count(*) filter (where ignored is null)::int as instances,
-      count(*) filter (where ignored is null and readiness = 'ready')::int as ready,
-      count(*) filter (where ignored is null and readiness = 'warning')::int as warning,
-      count(*) filter (where ignored is null and readiness = 'blocked')::int as blocked,
-      count(*) filter (where ignored is not null)::int as ignored,
-      count(*) filter (where frozen_by is not null)::int as frozen,
+    select ${readinessColumns(db)}, ${living('instance', db`t.ignored is not null`)} as ignored,
+      ${living('instance', db`t.frozen_by is not null`)} as frozen,
       ${living('network')} as networks, ${living('host')} as hosts, ${living('storage')} as storage,
       ${living('project')} as projects
-    from instance where site_id = ${siteId}::uuid and gone_at is null`
+    from (
+      select i.readiness, ${isMigrated(db)} as migrated from instance i
+      where i.site_id = ${siteId}::uuid and i.gone_at is null and i.ignored is null offset 0) i`
   if (!row) throw new Error('A count gave no row.')
   return row
 }

@@ -1,4 +1,4 @@
-import { type Owner, whyDuplicate } from '../../../src/domain/inventory/duplicate.ts'
+import { type Owner, whyDuplicate } from '../../../src/domain/inventory/identity.ts'
 import type { Tx } from '../../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 

@@ -37,6 +37,11 @@ export const problemCodes = {
   'job-not-ended': facts(409, 'Job has not ended', 'Cancel it first, or wait for its end.'),
   'job-ended': facts(409, 'Job has ended', 'Look at its result; `:retry` runs it again.'),
   'job-succeeded': facts(409, 'Job has succeeded', 'Create a new job to do the work again.'),
+  'job-moot': facts(
+    409,
+    'Nothing would come of the job',
+    'The message says what has become of what the job was for; ask for that anew where it is still there.',
+  ),
   'job-in-debt': facts(
     409,
     'Job has debts',

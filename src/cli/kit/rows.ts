@@ -26,6 +26,7 @@ interface Row {
 
 interface ListRow extends Row {
   readonly columns: readonly Column[]
+  /** Said of an empty list that nothing narrows down. */
   readonly empty: string
   /** Options that go into the query. */
   readonly filters?: Options
@@ -81,6 +82,10 @@ const commandOf = ({
   ...(args === undefined ? {} : { args }),
 })
 
+/** Whether an option was given: flags are false, and what may be repeated is an empty list, when they were not. */
+const narrows = (value: unknown): boolean =>
+  value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0)
+
 /** A table. */
 export const list = (row: ListRow): Command => {
   const paged = row.paged !== false
@@ -90,9 +95,11 @@ export const list = (row: ListRow): Command => {
     run: async (call) => {
       const { output, values } = call
       const { limit } = pageOptions
-      const query = given(values, { ...row.filters, ...(paged && limit ? { limit } : {}) }) as Ask['query']
+      const filter = given(values, row.filters ?? {})
+      const query = { ...filter, ...(paged && limit ? given(values, { limit }) : {}) } as Ask['query']
       const { page, items, cursor } = await readPages(call, addressOf(row, call).path, query)
-      output.show({ ...page, items }, () => output.table(row.columns, items, row.empty))
+      const empty = Object.values(filter).some(narrows) ? 'Nothing fits.' : row.empty
+      output.show({ ...page, items }, () => output.table(row.columns, items, empty))
       row.note?.(call, page)
       if (cursor !== undefined) output.note(`There is more: --cursor ${cursor}, or --all.`)
     },

@@ -20,7 +20,7 @@ export interface ListSpec<Item> {
   /** The words of the pager. */
   readonly words?: Parameters<typeof pager>[3]
   readonly wakesOn?: (event: FeedEvent, context: PageContext) => boolean
-  readonly announce?: (items: readonly Item[]) => string
+  readonly announce?: (items: readonly Item[], context: PageContext) => string
 }
 
 const inContext = <Value>(value: Value | ((context: PageContext) => Value), context: PageContext): Value =>
@@ -39,7 +39,7 @@ export const listPage =
       title: inContext(spec.title, context),
       ...(spec.intro ? { intro: spec.intro(context) } : {}),
       ...(wakesOn ? { wakesOn: (event: FeedEvent) => wakesOn(event, context) } : {}),
-      ...(spec.announce ? { announce: spec.announce(found.items) } : {}),
+      ...(spec.announce ? { announce: spec.announce(found.items, context) } : {}),
       parts: [{ id: spec.part, html: joined(list, pager(path, query, found.next_cursor, spec.words)) }],
     }
   }

@@ -7,6 +7,7 @@ const notices: Readonly<Record<string, string>> = {
   ended: 'The job had ended already; nothing was changed.',
   'not-ended': 'The job has not ended, so there is nothing to run again.',
   succeeded: 'The job has succeeded and is not run again.',
+  'job-moot': 'It is not run again: what it was for has gone on without it, or is gone.',
   'in-debt': 'What the job left outside is being undone; it cannot run again before.',
   waived: 'The effect is waived.',
   'not-waivable': 'The effect could not be waived: only a debt can be.',
@@ -17,7 +18,9 @@ const notices: Readonly<Record<string, string>> = {
   'rule-counts': 'The rule counts again.',
   saved: 'Saved.',
   added: 'Added. Its connection is being checked.',
-  removed: 'Removed, or being removed.',
+  removed: 'Removed.',
+  'site-half-removed':
+    '{n} of its machines are left: it is large, and goes in parts. Remove it again for the rest.',
   checking: 'The connection is being checked.',
   syncing: 'It is being read.',
   confirmed: 'The certificate is trusted now; the connection is being checked with it.',

@@ -3,6 +3,18 @@ import type { Html } from './view.ts'
 
 const backwards = { first: 'The newest', next: 'Older' }
 
+/** Not questions: they do not narrow a list down. */
+const besideFilters = new Set(['notice', 'count', 'cursor'])
+
+/** What an empty list says: `none` is true only of a whole list. */
+export const emptyText = (query: URLSearchParams, none: string): string => {
+  if (query.has('cursor')) return 'There is nothing more.'
+  const narrowed = [...query].some(
+    ([name, value]) => value !== '' && value !== 'any' && !besideFilters.has(name),
+  )
+  return narrowed ? 'Nothing fits the filter.' : none
+}
+
 /** The words of a pager where the list does not begin with what is newest. */
 export const onwards = { first: 'The first', next: 'More' }
 

@@ -6,8 +6,8 @@ import {
   isAway,
   sealBrokenCode,
 } from '../../domain/inventory/connectivity.ts'
-import { asSentence } from '../../domain/sentence.ts'
-import { many, visible } from './shown.ts'
+import { asSentence, many } from '../../domain/sentence.ts'
+import { visible } from './shown.ts'
 
 export interface Warning {
   readonly id: string

@@ -28,6 +28,7 @@ const list: readonly Button[] = [
     says: 'retried',
     refusals: {
       ...{ 'job-succeeded': 'succeeded', 'job-not-ended': 'not-ended', 'job-in-debt': 'in-debt' },
+      'job-moot': 'job-moot',
       ...ofOperation,
     },
   },

@@ -3,17 +3,12 @@ import type { ApiEnv } from '../../api/http/env.ts'
 import { requireRole } from '../../api/http/route.ts'
 import { type Ask, withQuery } from '../kit/ask.ts'
 import { type Button, buttons, nameOf } from '../kit/buttons.ts'
+import { finishedShown } from '../kit/confirm-finished.ts'
 import { back, type Fields, fields, textOf, textsOf } from '../kit/form-request.ts'
 import type { ConsoleParts } from '../kit/serve-page.ts'
 import { batchOf, editBatchPage, newBatchPage } from '../pages/migration/batch-form.ts'
 import { addBulkVerbs } from './bulk-verbs.ts'
 import { orFormAgain } from './inventory-verbs.ts'
-
-/** How many finished migrations the page has told of, and the person has said may be forgotten. */
-const finishedShown = (form: Fields): number | undefined => {
-  const shown = Number(textOf(form, 'finished'))
-  return textOf(form, 'sure-finished') === 'yes' && Number.isInteger(shown) ? shown : undefined
-}
 
 const ticked = (form: Fields, name: string): boolean => textOf(form, name) === 'yes'
 

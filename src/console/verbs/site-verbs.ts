@@ -3,8 +3,9 @@ import type { ApiEnv } from '../../api/http/env.ts'
 import { requireRole } from '../../api/http/route.ts'
 import { problem } from '../../api/wire/problem.ts'
 import { type SiteRole, siteRoles } from '../../domain/inventory/site-settings.ts'
-import type { Ask } from '../kit/ask.ts'
+import { type Ask, withQuery } from '../kit/ask.ts'
 import { type Button, buttons, nameOf } from '../kit/buttons.ts'
+import { finishedShown } from '../kit/confirm-finished.ts'
 import { back, type Fields, fields, textOf, textsOf } from '../kit/form-request.ts'
 import type { ConsoleParts } from '../kit/serve-page.ts'
 import { editSitePage, newSitePage, settingsOf } from '../pages/inventory/site-form.ts'
@@ -56,8 +57,11 @@ const addForms = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void 
   const noun = `${role}s` as const
   const asking = (c: Context<ApiEnv>): Ask => parts.askAs(c.get('actor'))
   app.post(`/${noun}/:name/remove`, admin, async (c) => {
-    await removeSite(asking(c), role, nameOf(c, role))
-    return back(c, {}, `/${noun}`, 'removed')
+    const name = nameOf(c, role)
+    const left = await removeSite(asking(c), `/v1/${noun}/${name}`, finishedShown(await fields(c)))
+    return left === undefined
+      ? back(c, {}, `/${noun}`, 'removed')
+      : back(c, {}, `/${noun}/${name}/edit`, 'site-half-removed', left.instances_left)
   })
   app.post(`/add-${role}`, admin, async (c) => {
     const values = textsOf(await fields(c))
@@ -96,8 +100,19 @@ const addForms = (app: Hono<ApiEnv>, parts: ConsoleParts, role: SiteRole): void 
   })
 }
 
-/** Until nothing is left, or as far as one press goes: the next one goes on. */
-const removeSite = async (ask: Ask, role: SiteRole, name: string): Promise<void> => {
-  for (let round = 0; round < removalsMax; round += 1)
-    if ((await ask<unknown>(`DELETE /v1/${role}s/${name}`, { version: '*' })) === undefined) return
+interface Left {
+  readonly instances_left: number
+}
+
+/** Until nothing is left (undefined), or as far as one press goes: the next one goes on. */
+const removeSite = async (
+  ask: Ask,
+  path: `/${string}`,
+  confirmed: number | undefined,
+): Promise<Left | undefined> => {
+  const part = `DELETE ${withQuery(path, { confirm_finished: confirmed?.toString() })}` as const
+  let left = await ask<Left | undefined>(part, { version: '*' })
+  for (let rest = removalsMax; left !== undefined && rest > 1; rest -= 1)
+    left = await ask<Left | undefined>(part, { version: '*' })
+  return left
 }

@@ -61,7 +61,7 @@ export const whyNotStart = (
   if (starting)
     return {
       code: 'starts-elsewhere',
-      message: `${starting.called} is the same VM, and ${starting.starting} may start it at any moment.`,
+      message: `${sameVm(starting)}, and ${starting.starting} may start it at any moment.`,
     }
   const running = others.find((twin) => mayRun(self, twin, moment))
   if (!running) return undefined
@@ -69,10 +69,16 @@ export const whyNotStart = (
     code: 'runs-elsewhere',
     message:
       running.power === 'unknown'
-        ? `${running.called} is the same VM, and nobody can tell whether it runs.`
-        : `${running.called} is the same VM and is ${running.power}: a VM never runs twice.`,
+        ? `${sameVm(running)}, and nobody can tell whether it runs.`
+        : `${sameVm(running)} and is ${running.power}: a VM never runs twice.`,
   }
 }
+
+/** What makes it the same VM: people may know better of two that only share a UUID. */
+const sameVm = ({ called, relation }: Twin): string =>
+  relation === 'same-uuid'
+    ? `${called} has the same UUID, so it counts as the same VM`
+    : `${called} is the same VM`
 
 /** What is not known to be off may run. Before the call everything is looked at, so nothing is judged by old news then. */
 const mayRun = (self: Starter, twin: Twin, moment: StartMoment): boolean => {

@@ -149,8 +149,12 @@ const asTwin = (lines: readonly TwinLine[]): TwinAt[] => {
 }
 
 const startedBy = (lines: readonly TwinLine[]): string | null => {
-  const starting = lines.find((line) => line.starting !== null)?.starting
-  return starting ? `the ${starting.replace('/', ' ')}` : null
+  const line = lines.find(({ starting }) => starting !== null)
+  if (!line?.starting) return null
+  const [what, id] = line.starting.split('/')
+  return what === 'migration'
+    ? `its migration in batch ${line.batch} (entry ${id}, ${line.entryState}${line.entryState === 'blocked' ? ' until its cause is gone' : ''})`
+    : `the ${what} ${id}`
 }
 
 const remedies: Readonly<Record<StartRefusal, string>> = {
@@ -158,7 +162,8 @@ const remedies: Readonly<Record<StartRefusal, string>> = {
   'unproven-copy':
     'Retry its migration, or cancel it with cleanup, which takes the copy away; start the source.',
   'runs-elsewhere': 'Stop the other one first, or find out which of them is meant. Never run both.',
-  'starts-elsewhere': 'Wait for that to end, or cancel it, then ask again.',
+  'starts-elsewhere':
+    'Wait for that to end, or cancel it, a migration by its entry; then ask again. If these are two VMs, give one of them a UUID of its own.',
 }
 
 export const startRemedy = (code: StartRefusal): string => remedies[code]

@@ -96,13 +96,19 @@ export const moveEntry = async (
       ...(await followRecord(tx, batch, entry, step.event)),
       ...requestAfter(step.event, to),
       ...step.change,
-      ...(step.event === 'block' ? { reasons: reasonsOf(step) } : {}),
+      ...reasonsAfter(step, place),
     },
   })
   // A sync meanwhile would take for the instance's own what is only off on our account.
   if (to && hasEnded(place.state) && place.state !== 'error' && !withdrawal)
     await thawInstance(tx, entry.instanceId)
   return to
+}
+
+/** What keeps it is said while that does: nothing keeps an entry that a person has given up. */
+const reasonsAfter = (step: EntryStep, { state }: EntryPlace): EntryChange => {
+  if (step.event === 'block') return { reasons: reasonsOf(step) }
+  return state === 'canceled' ? { reasons: [] } : {}
 }
 
 /** All that blocks an entry; a job that failed has one reason. */

@@ -2,6 +2,7 @@ import { beforeEach, expect, test } from 'vitest'
 import { systemClock } from '../../../src/clock.ts'
 import { createConsole } from '../../../src/console/console.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { addSite } from '../inventory/inventory-rows.ts'
 import { addFleet, emptyMigration, startBatch } from '../migration/batch-rows.ts'
 import { clientOf, depsOver } from '../setup.ts'
 
@@ -40,6 +41,21 @@ test('a batch that is too large for one press says how many entries are left, un
   const second = await press('/batches/wave-1/remove', confirmed('5'))
   expect(second.headers.get('location')).toBe('/batches?notice=batch-removed')
   expect((await call('GET', '/v1/batches/wave-1')).status).toBe(404)
+})
+
+test('a source that is too large for one press says how many machines are left, until it is gone', async () => {
+  const site = await addSite(db, 'nice')
+  await db`
+    insert into instance (id, site_id, ref, name, hash, revision, uuid, location, facts, os_type, distribution,
+      distribution_version)
+    select gen_random_uuid(), ${site}, 'vm-' || n, 'vm-' || n, 'h', 1, '', '/', '{}', '', '', ''
+    from generate_series(1, 25500) n`
+  const first = await press('/sources/nice/remove')
+  const at = first.headers.get('location') ?? ''
+  expect([first.status, at]).toEqual([303, '/sources/nice/edit?notice=site-half-removed&count=500'])
+  expect((await hurried()('GET', at)).text).toContain('500 of its machines are left')
+  const second = await press('/sources/nice/remove')
+  expect(second.headers.get('location')).toBe('/sources?notice=removed')
 })
 
 test('what one press did not reach of many entries is told, with a way on', async () => {

@@ -48,6 +48,17 @@ test('the page of a source says what a power change means, and a start is one pr
   expect((await press(`/instances/${id}/power`, { verb: 'start' })).status).toBe(303)
 })
 
+test('the page of a machine that a batch holds says as when it is shown, and offers no power change that is refused', async () => {
+  const paris = await addSite(db, 'paris')
+  const id = await addInstance(db, paris, { facts: named('web-1'), frozenBy: 'batch/wave-1' })
+  const { text } = await call('GET', `/instances/${id}`)
+  expect(text).toContain('It was on when its record was taken')
+  expect(text).not.toContain('It is on')
+  expect(text).not.toContain(`action="/instances/${id}/power"`)
+  for (const verb of ['start', 'shutdown', 'restart', 'stop'])
+    expect((await press(`/instances/${id}/power`, { verb, sure: 'yes' })).status).toBe(409)
+})
+
 // promise: off-said-first
 test('who is off is on the batch, the entry, the overview and in what a person confirms', async () => {
   await addFleet(db, ['web-1', 'web-2'])

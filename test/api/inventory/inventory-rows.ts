@@ -103,6 +103,6 @@ export const addMigrated = async (db: Db, instanceId: string, batch: string): Pr
       insert into batch (id, name, include_expression, defaults, config, created_by)
       values (${uuidv7()}::uuid, ${batch}, 'true', '{}', '{}', 'test') returning id)
     insert into entry (id, batch_id, instance_id, source_id, state, stage, reason, message, revision, facts, running)
-    select ${uuidv7()}::uuid, made.id, i.id, i.site_id, 'finished', 'complete', '', '', 1, '{}', true
+    select ${uuidv7()}::uuid, made.id, i.id, i.site_id, 'finished', 'complete', '', '', 1, i.facts, true
     from made, instance i where i.id = ${instanceId}::uuid`
 }

@@ -12,7 +12,7 @@ test('what was answered to be too late is not begun afterwards, and the same key
   const one = openDb({ url: loginUrl(url, 'api'), max: 1, applicationName: 'drover-api-test' })
   atEnd(() => one.end({ timeout: 2 }))
   const call = clientOf(depsOver(one, { limits: { requestMs: 1_000 } }))
-  const patient = clientOf(depsOver(one))
+  const patient = clientOf(depsOver(one, { limits: { requestMs: 60_000 } }))
   const machine = await addMachine(db, { power: 'on' })
   const ask = (client: typeof call) =>
     client('POST', '/v1/operations', {

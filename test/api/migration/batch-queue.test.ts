@@ -134,6 +134,17 @@ describe('an entry', () => {
 })
 
 describe('verbs on one entry', () => {
+  test('what blocked an entry is not said of it any more once it is given up', async () => {
+    const [entry] = await begin(['web-1'])
+    const id = String(entry?.id)
+    const blocks = ['project-full', 'pool-full'].map((code) => ({ code, message: `${code}, as it was.` }))
+    await moveRow(db, id, { state: 'blocked' })
+    await db`update entry set reason = 'project-full', reasons = ${JSON.stringify(blocks)}::text::jsonb where id = ${id}::uuid`
+    expect((await call('GET', `/v1/queue/${id}`)).body.reasons).toMatchObject(blocks)
+    await call('POST', `/v1/queue/${id}/:cancel`, { json: {} })
+    expect((await call('GET', `/v1/queue/${id}`)).body).toMatchObject({ state: 'canceled', reasons: [] })
+  })
+
   test('cancel, then retry; each is told and done once for one key', async () => {
     const [one] = await begin(['web-1'])
     const path = `/v1/queue/${String(one?.id)}`

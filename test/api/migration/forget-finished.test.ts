@@ -92,6 +92,8 @@ test('whatever was tidied away, a migrated instance is not started, and stays ou
   expect(await listed('?migrated=true')).toEqual(['web-1'])
   const { totals } = (await call('GET', '/v1/assessment')).body as never as { totals: object }
   expect(totals).toMatchObject({ instances: 1, migrated: 1 })
+  const { counts } = (await call('GET', '/v1/sources/paris')).body
+  expect(counts).toMatchObject({ instances: 1, ready: 1, migrated: 1, ignored: 0 })
   await defineBatch(db, call, { name: 'wave-2', include_expression: 'true' })
   await call('POST', '/v1/batches/wave-2/:start')
   await runJobs(db, 'start-batch')
@@ -148,13 +150,14 @@ test('removing a batch tells which finished migrations it forgets', async () => 
 test('the page of a migrated machine says so, and offers no start that could only be refused', async () => {
   const ids = await begin(['web-1', 'web-2'])
   await finish(ids['web-1'] ?? '', 'vm-1')
-  await db`update instance set facts = facts || '{"power_state": "off"}'`
+  await db`update instance set frozen_by = null, facts = facts || '{"power_state": "off"}'`
   const pageOf = async (name: string) => {
     const [row] = await db<{ id: string }[]>`select id from instance where name = ${name}`
     return (await call('GET', `/instances/${row?.id}`)).text
   }
   const migrated = await pageOf('web-1')
   expect(migrated).toContain('It was migrated')
+  expect(migrated).toContain('It was off when it was last read')
   expect(migrated).not.toContain('name="verb" value="start"')
   expect(migrated).not.toContain('>ready<')
   expect(await pageOf('web-2')).toContain('name="verb" value="start"')

@@ -159,6 +159,26 @@ describe('machines', () => {
   })
 })
 
+test('a start that a blocked migration of the same UUID stands in the way of says why, and what to do', async () => {
+  const { 'web-1': instance = '' } = await addFleet(db, ['web-1'])
+  await startBatch(db, call)
+  await restEntries(db)
+  const [entry] = (await call('GET', '/v1/queue')).body.items
+  await moveRow(db, String(entry?.id), { state: 'blocked' })
+  const targetId = await addSite(db, 'bergen', { role: 'target' })
+  const machine = await addMachine(db, { name: 'other', targetId, ref: 'vm-9', power: 'off' })
+  await db`
+    update machine set uuid = (select uuid from instance where id = ${instance}::uuid) where id = ${machine}::uuid`
+  const start = () => call('POST', '/v1/operations', { json: { machine, kind: 'start' } })
+  const refused = await start()
+  expect(refused.status).toBe(409)
+  expect(refused.body.detail).toContain('of paris has the same UUID, so it counts as the same VM')
+  expect(refused.body.detail).toContain(`batch wave-1 (entry ${entry?.id}, blocked until its cause is gone)`)
+  expect(refused.body.remedy).toContain('give one of them a UUID of its own')
+  await call('POST', `/v1/queue/${entry?.id}/:cancel`, { json: {} })
+  expect((await start()).status).toBe(202)
+})
+
 describe("a machine's run policy", () => {
   test('is changed by whoever has seen the last change', async () => {
     const targetId = await addSite(db, 'oslo', { role: 'target' })

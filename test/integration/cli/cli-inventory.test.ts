@@ -5,7 +5,13 @@ import { v7 as uuidv7 } from 'uuid'
 import { beforeAll, expect, test } from 'vitest'
 import { runCli } from '../../../src/cli/run.ts'
 import { rulesVersion } from '../../../src/domain/inventory/rules/catalogue.ts'
-import { addFinding, addInstance, addNetwork, addSite } from '../../api/inventory/inventory-rows.ts'
+import {
+  addFinding,
+  addInstance,
+  addMigrated,
+  addNetwork,
+  addSite,
+} from '../../api/inventory/inventory-rows.ts'
 import { startFleet } from '../../browser/fleet.ts'
 import { addMachine } from '../../support/machines.ts'
 import { freePort, tempDir } from '../../support/temp.ts'
@@ -85,6 +91,7 @@ test('a source is added with a password from the environment, and the wait shows
   expect(added.stdout).toMatch(/import_limit +3/)
   expect(added.code).toBe(1)
   expect((await run(['sources', 'list'])).stdout).toMatch(/lyon +lab +cannot-connect/)
+  expect((await run(['sources', 'list', '--connectivity', 'tls-error'])).stdout).toBe('Nothing fits.\n')
   const sync = await run(['sources', 'sync', 'lyon'])
   expect(sync.code).toBe(1)
   expect(sync.stderr).toContain('site-not-connected')
@@ -93,6 +100,40 @@ test('a source is added with a password from the environment, and the wait shows
   expect(checked.code).toBe(1)
   expect((await run(['sources', 'remove', 'lyon'])).code).toBe(0)
   expect((await run(['sources', 'show', 'lyon'])).code).toBe(1)
+})
+
+test('a source with finished migrations is removed by their number, or by a person who was told what goes', async () => {
+  const site = await addSite(db, 'nice', { quiet: true })
+  const [one, two] = await Promise.all(
+    ['one', 'two'].map((name, at) =>
+      addInstance(db, site, {
+        facts: sampleInstance({ name, ref: `vm-${at}`, uuid: uuidv7() }),
+        rulesVersion,
+      }),
+    ),
+  )
+  await addMigrated(db, String(one), 'to-lyon')
+  const goes = 'What is known of nice goes with it: 2 machines.'
+  const silent = await run(['sources', 'remove', 'nice'])
+  expect(silent.code).toBe(2)
+  expect(silent.stderr).toContain('This forgets a finished migration: one.')
+  expect(silent.stderr).toContain(goes)
+  expect(silent.stderr).toContain('--confirm 1')
+  expect((await run(['sources', 'remove', 'nice', '--confirm', '2'])).code).toBe(2)
+  const no = await run(['sources', 'remove', 'nice'], { stdin: 'n\n', terminal: true })
+  expect([no.code, no.stderr]).toEqual([2, expect.stringContaining(goes)])
+  await addMigrated(db, String(two), 'to-oslo')
+  expect((await run(['sources', 'remove', 'nice', '--confirm', '1'])).code).toBe(2)
+  expect((await json('sources', 'show', 'nice')).forgets).toMatchObject({ finished: 2, machines: 2 })
+  expect((await run(['sources', 'remove', 'nice', '--confirm', '2'])).stdout).toContain('It is removed.')
+})
+
+test('a person is asked before a target goes of which nothing has finished, and a script is not', async () => {
+  const target = await addSite(db, 'bergen', { role: 'target', quiet: true })
+  await addMachine(db, { targetId: target, name: 'mail' })
+  const no = await run(['targets', 'remove', 'bergen'], { stdin: 'n\n', terminal: true })
+  expect([no.code, no.stderr]).toEqual([2, expect.stringContaining('goes with it: 1 machine.')])
+  expect((await run(['targets', 'remove', 'bergen'])).code).toBe(0)
 })
 
 test('a password comes from standard input, from a terminal without echo, or not at all', async () => {
@@ -267,7 +308,7 @@ test('machines are listed, named by what they are called, and given a policy', a
   expect(listed.stdout).toMatch(/web 1 +node-1 +stopped +manual +1 +1.0 GiB/)
   expect(listed.stdout).not.toContain('twin')
   expect((await json('machines', 'list', '--filter', 'name == "twin"')).items).toHaveLength(2)
-  expect((await run(['machines', 'list', '--host', 'nowhere'])).stdout).toBe('No machine fits.\n')
+  expect((await run(['machines', 'list', '--host', 'nowhere'])).stdout).toBe('Nothing fits.\n')
   expect((await run(['machines', 'show', 'web 1'])).stdout).toMatch(new RegExp(`id +${id}`))
   expect(await run(['machines', 'show', 'twin'])).toMatchObject({
     code: 1,

@@ -46,8 +46,9 @@ const rules: readonly Rule[] = [
   {
     name: 'rooms of one subject know no subject that builds on it',
     from: /^src\/(api\/resources|console\/pages|cli\/commands)\/inventory\//,
-    // What may be said and asked of an instance hangs on whether a batch holds it.
-    exceptFrom: /^src\/api\/resources\/inventory\/instance-(overrides|verbs)\.ts$/,
+    // What may be said and asked of an instance hangs on whether a batch holds it; what a removal forgets, on what was
+    // migrated.
+    exceptFrom: /^src\/api\/resources\/inventory\/(instance-(overrides|verbs)|site-removal)\.ts$/,
     to: /^src\/(domain\/|(api\/resources|console\/pages|cli\/commands)\/)?(migration|operation)\//,
   },
   {

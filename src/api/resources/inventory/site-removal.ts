@@ -6,15 +6,16 @@ import {
   findOperationsOn,
   type UsedBy,
 } from '../../../../db/queries/entries/entries-using-site.ts'
+import { findFinishedOf } from '../../../../db/queries/entries/finished-entries.ts'
 import { insertAuditEvent } from '../../../../db/queries/events/insert-audit-event.ts'
 import {
+  countForgotten,
   deleteSiteInventory,
   deleteSiteWarnings,
   holdMachines,
   wakeTwinSources,
 } from '../../../../db/queries/sites/delete-site-inventory.ts'
 import {
-  countSite,
   deleteSiteRow,
   findFrozen,
   findLiveInstanceJobs,
@@ -24,14 +25,20 @@ import {
   type SiteLine,
 } from '../../../../db/queries/sites/site-rows.ts'
 import { deleteLimit } from '../../../../db/queries/tokens/limits.ts'
+import { whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import { type SiteRole, siteLimits } from '../../../domain/inventory/site-settings.ts'
 import { cancelInTransaction } from '../../../ledger/jobs/cancel.ts'
+import { requireForgettingConfirmed } from '../../../migration/entry/forget-finished.ts'
 import type { ApiDeps } from '../../http/env.ts'
 import { requireVersion } from '../../wire/preconditions.ts'
 import { notFound, problem } from '../../wire/problem.ts'
 
 export const removingSchema = z
-  .object({ removing: z.literal(true), instances_left: z.int() })
+  .object({
+    removing: z.literal(true),
+    instances_left: z.int().openapi({ description: 'Of a target: its machines.' }),
+    finished_left: z.int().openapi({ description: 'To be confirmed by the request that goes on.' }),
+  })
   .openapi('RemovingSite')
 
 type Removing = z.infer<typeof removingSchema>
@@ -41,6 +48,7 @@ interface Asked {
   readonly name: string
   readonly ifMatch: string | undefined
   readonly by: string
+  readonly confirmedFinished: number | undefined
 }
 
 /** So much in one transaction: it holds locks for a moment, and a request stays within its deadline. */
@@ -68,20 +76,23 @@ const removePart = async (tx: Tx, asked: Asked, last: boolean): Promise<Removing
   if (!site) throw notFound(role, name)
   requireVersion(asked.ifMatch, site.version)
   await requireUnused(tx, site, by)
+  // After it: an entry that has not finished refuses by itself, and each that has is counted here.
+  const finished = await findFinishedOf(tx, { ...site, role })
+  const forgotten = await countForgotten(tx, site.id)
+  requireForgettingConfirmed(finished, asked.confirmedFinished, whatIsForgotten(name, forgotten))
   const removed = await deleteSiteInventory(tx, site.id, batchSize)
   const subject = { type: role, id: name }
   if (removed > 0) {
     await postponeSite(tx, site.id)
     if (!last) return 'more'
-    const { instances, ignored } = await countSite(tx, site.id)
-    const left = instances + ignored
+    const { machines: left } = await countForgotten(tx, site.id)
     await insertAuditEvent(tx, {
       type: `${role}.removal-begun`,
       subject,
       actor: by,
       detail: { instances_left: left },
     })
-    return { removing: true, instances_left: left }
+    return { removing: true, instances_left: left, finished_left: finished.count }
   }
   for (const { token } of siteLimits({ role, name, settings: site.settings })) await deleteLimit(tx, token)
   await deleteSiteWarnings(tx, site)

@@ -1,5 +1,7 @@
 import { z } from '@hono/zod-openapi'
 import type { Queryable } from '../../../../db/client.ts'
+import { findFinishedOf } from '../../../../db/queries/entries/finished-entries.ts'
+import { countForgotten } from '../../../../db/queries/sites/delete-site-inventory.ts'
 import { countSite, type SiteLine } from '../../../../db/queries/sites/site-rows.ts'
 import {
   type ConnectivityState,
@@ -157,6 +159,7 @@ const countsSchema = z
     ready: z.int(),
     warning: z.int(),
     blocked: z.int(),
+    migrated: z.int().openapi({ description: 'Beside these: a verified copy has taken their place.' }),
     ignored: z.int(),
     frozen: z.int(),
     networks: z.int(),
@@ -166,12 +169,23 @@ const countsSchema = z
   })
   .openapi('SiteCounts')
 
+const forgetsSchema = z
+  .object({
+    finished: z.int().openapi({ description: 'Finished migrations: to be confirmed.' }),
+    machines: z.int(),
+    overrides: z.int(),
+    mappings: z.int(),
+    waivers: z.int(),
+  })
+  .openapi('SiteForgets')
+
 export const siteSchema = (role: SiteRole) => z.object(siteShape(role)).openapi(titleOf(role))
 export const siteDetailSchema = (role: SiteRole) =>
   z
     .object({
       ...siteShape(role),
       counts: countsSchema,
+      forgets: forgetsSchema.openapi({ description: 'What goes when it is removed.' }),
       down: downListSchema.openapi({ description: 'Whose migration from or to it keeps them off.' }),
     })
     .openapi(`${titleOf(role)}Detail`)
@@ -212,6 +226,12 @@ export const viewSite = (site: SiteLine): SiteView => {
 }
 
 export const readSiteDetail = async (db: Queryable, site: SiteLine): Promise<SiteDetail> => {
-  const [counts, down] = await Promise.all([countSite(db, site.id), readDown(db, { site })])
-  return { ...viewSite(site), counts: { ...counts }, down }
+  const [counts, forgotten, finished, down] = await Promise.all([
+    countSite(db, site.id),
+    countForgotten(db, site.id),
+    findFinishedOf(db, { ...site, role: site.role as SiteRole }),
+    readDown(db, { site }),
+  ])
+  const forgets = { finished: finished.count, ...forgotten }
+  return { ...viewSite(site), counts: { ...counts }, forgets, down }
 }

@@ -20,6 +20,7 @@ import { listRoute, showRoute } from '../../http/read-routes.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody, newResource } from '../../http/route.ts'
 import { etagOf, requireVersion } from '../../wire/preconditions.ts'
 import { notFound } from '../../wire/problem.ts'
+import { confirmFinished } from '../../wire/schemas.ts'
 import { changeSite, saveLimits } from './site-change.ts'
 import { enqueueCheck } from './site-jobs.ts'
 import { removeSite, removingSchema } from './site-removal.ts'
@@ -118,9 +119,14 @@ const changingRoutes = (role: SiteRole) => {
       tag,
       summary: `Remove a ${role} and its inventory`,
       description:
-        'Refused while jobs run for it or batches hold its instances. A large inventory goes in parts: 202 says ' +
-        'that there is more; send the same request again until 204.',
-      request: { params: siteParams, headers: ifMatchHeaders },
+        'Refused while jobs run for it or batches hold its instances. Finished migrations are forgotten with it, which ' +
+        'needs `confirm_finished`. A large inventory goes in parts: 202 says that there is more; send the same request ' +
+        'again until 204.',
+      request: {
+        params: siteParams,
+        query: z.object({ confirm_finished: confirmFinished.query }),
+        headers: ifMatchHeaders,
+      },
       responses: {
         202: json(removingSchema, 'A part is removed; send it again'),
         204: { description: 'Removed' },
@@ -186,6 +192,7 @@ const changingPart = (role: SiteRole) => {
           name: c.req.valid('param').name,
           ifMatch: c.req.valid('header')['if-match'],
           by: c.get('actor').name,
+          confirmedFinished: c.req.valid('query').confirm_finished,
         })
         return left === undefined ? c.body(null, 204) : c.json(left, 202)
       })

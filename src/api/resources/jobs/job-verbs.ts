@@ -1,8 +1,10 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../../db/client.ts'
+import { findRetryRefusal } from '../../../../db/queries/jobs/redrive-job.ts'
 import { findOperation } from '../../../../db/queries/operations/operation-rows.ts'
 import { findOperationsOfJobs } from '../../../../db/queries/operations/operations-of-jobs.ts'
 import type { OperationRow } from '../../../../db/schema/operation.ts'
+import { explainRetryRefusal } from '../../../domain/job/retry-refusal.ts'
 import { hasEnded } from '../../../domain/operation/kinds/state.ts'
 import { cancelInTransaction, nudgeCancel } from '../../../ledger/jobs/cancel.ts'
 import { nudge } from '../../../ledger/jobs/nudge.ts'
@@ -66,6 +68,7 @@ export const jobVerbs = (deps: ApiDeps) =>
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
         await requireOperationOpen(tx, id)
+        await requireUseful(tx, id)
         const outcome = await redriveInTransaction(tx, id, { by })
         if (outcome.outcome !== 'ready') throw notRetried(id, outcome.outcome)
         return {
@@ -118,6 +121,14 @@ const requireOperationOpen = async (tx: Tx, jobId: string): Promise<void> => {
     'operation-ended',
     `The job did ${operation.kind} ${operation.id}, which is ${operation.state}: it is not run again. Ask for the operation again.`,
   )
+}
+
+/** Whatever else a new run could only fail at, as lists say it. Debts are refused under the job's lock, below. */
+const requireUseful = async (tx: Tx, jobId: string): Promise<void> => {
+  const refusal = await findRetryRefusal(tx, jobId)
+  if (refusal === null || refusal === 'job-in-debt') return
+  const { message, remedy } = explainRetryRefusal(refusal)
+  throw problem('job-moot', message, { remedy })
 }
 
 const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>) => {

@@ -12,6 +12,7 @@ import {
   type Wait,
   type WaitBound,
 } from '../../../domain/job/kinds/why-not-running.ts'
+import { explainRetryRefusal } from '../../../domain/job/retry-refusal.ts'
 import { entryWaitBound } from '../../../domain/migration/entry/wait-bound.ts'
 import { moment } from '../../http/route.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from '../../wire/schemas.ts'
@@ -27,6 +28,10 @@ const errorSchema = z
     detail: anything.optional(),
   })
   .openapi('JobError')
+
+const retryRefusalSchema = z
+  .object({ code: z.string(), message: z.string(), remedy: z.string() })
+  .openapi('RetryRefusal')
 
 const summaryShape = {
   id: z.uuid(),
@@ -44,6 +49,9 @@ const summaryShape = {
   created_at: timestamp,
   started_at: timestamp.nullable(),
   finished_at: timestamp.nullable(),
+  retry_refusal: retryRefusalSchema.nullable().openapi({
+    description: 'Of a job that failed or was canceled: why `:retry` is refused. Null: it may be run again.',
+  }),
 }
 
 export const jobSummarySchema = z.object(summaryShape).openapi('JobSummary')
@@ -99,6 +107,7 @@ export type JobView = z.infer<typeof jobSchema>
 const summaryOf = (job: JobLine) => ({
   subject: { type: job.subjectType, id: job.subjectId },
   error: job.error as JobError | null,
+  retry_refusal: job.retryRefusal && explainRetryRefusal(job.retryRefusal),
 })
 
 export const viewJobSummary = (job: JobLine) => toWire(jobSummarySchema, job, summaryOf(job))

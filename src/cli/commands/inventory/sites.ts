@@ -1,6 +1,8 @@
 import { connectivityStates } from '../../../domain/inventory/connectivity.ts'
+import { type Forgotten, whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, type Command, choice, flag, text, textOf, UsageError } from '../../kit/command.ts'
+import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'
 import { downLines } from '../../kit/down.ts'
 import { field, fields, numbers, type Output, since, when } from '../../kit/output.ts'
 import { readPassword } from '../../kit/password.ts'
@@ -9,6 +11,7 @@ import { afterAccepted, untilEnded, waitOption } from '../../kit/wait.ts'
 import { caOf, connectionOptions, settingsOf, signIn } from './site-options.ts'
 
 type Noun = 'sources' | 'targets'
+type Forgets = Forgotten & { readonly finished: number }
 
 const kinds = ['lab', 'vsphere']
 const oneOf = (noun: Noun) => noun.slice(0, -1)
@@ -129,13 +132,22 @@ const removeCommand = (noun: Noun): Command => ({
   summary: `Remove a ${oneOf(noun)} and its inventory`,
   covers: [`DELETE /v1/${noun}/{name}`],
   args: [nameArg(noun)],
-  run: async ({ client, output, args }) => {
+  options: confirmOptions,
+  run: async (call) => {
+    const { client, output, args } = call
+    const path = pathOf(noun, args[0])
+    await confirmIfPerson(call, async () => {
+      const { finished, ...forgotten } = (await client.get(path)).forgets as Forgets
+      // Of what has finished the API asks by number, with the rest.
+      return finished > 0 ? '' : whatIsForgotten(String(args[0]), forgotten)
+    })
+    const removePart = (confirmed: number | undefined) =>
+      client.ask('DELETE', path, { headers: anyVersion, query: { confirm_finished: confirmed } })
+    let part = await confirmCount(call, removePart)
     // A large inventory goes in parts: 202 says that there is more.
-    for (;;) {
-      const path = pathOf(noun, args[0])
-      const { status, body } = await client.ask('DELETE', path, { headers: anyVersion })
-      if (status !== 202) break
-      output.live(`${body.instances_left} instances are left`)
+    while (part.status === 202) {
+      output.live(`${part.body.instances_left} machines are left`)
+      part = await removePart(Number(part.body.finished_left))
     }
     output.live('')
     output.show({ name: args[0], deleted: true }, () => output.line('It is removed.'))

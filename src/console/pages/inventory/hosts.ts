@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { HostFacts } from '../../../domain/inventory/facts.ts'
 import { listPage } from '../../kit/list-page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { bytes, outside, visible } from '../../kit/shown.ts'
 import { siteLink } from '../../kit/site-link.ts'
 import { type Html, table } from '../../kit/view.ts'
@@ -20,11 +21,11 @@ export const hostsPage = listPage<HostSeen>({
   part: 'hosts',
   intro: () => html`<p>What runs machines at sources and targets, as it was when they were read last.</p>`,
   wakesOn: isAboutSites,
-  list: (hosts) =>
+  list: (hosts, { query }) =>
     table({
       label: 'Hosts',
       head: ['Name', 'Of', 'State', 'CPUs', 'Memory', 'Processor', 'Version'],
-      empty: 'No host is known.',
+      empty: emptyText(query, 'No host is known.'),
       rows: hosts.map(hostRow),
     }),
 })

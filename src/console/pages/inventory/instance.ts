@@ -50,9 +50,15 @@ const stateHtml = (
   instance: InstanceDetail,
 ): Html => html`<div class="card is-${instance.migrated ? 'succeeded' : (lookOf[instance.readiness] ?? '')}">
 <p class="state-line">${instance.migrated ? html`<span class="badge is-succeeded">migrated</span>` : readinessBadge(instance.readiness)} ${readinessText(instance)}</p>
-<p>It is ${instance.power_state}, at <a href="/sources/${instance.source}">${instance.source}</a> in <code>${visible(instance.location)}</code>.</p>
+<p>${powerText(instance)}, at <a href="/sources/${instance.source}">${instance.source}</a> in <code>${visible(instance.location)}</code>.</p>
 ${notesOf(context, instance).map((note) => html`<p>${note}</p>`)}
 ${mayOperate(context) && instance.gone_at === null ? powerForms(instance) : ''}</div>`
+
+/** A migration switches its source off, and the record knows nothing of that before it is read again. */
+const powerText = ({ power_state, frozen_by, migrated }: InstanceDetail): string => {
+  if (frozen_by !== null) return `It was ${power_state} when its record was taken`
+  return migrated ? `It was ${power_state} when it was last read` : `It is ${power_state}`
+}
 
 const readinessText = ({ readiness, migrated }: InstanceDetail): string => {
   if (migrated) return 'It was migrated: its verified copy has taken its place. Here it stays off.'
@@ -71,7 +77,9 @@ const notesOf = ({ nowMs }: PageContext, instance: InstanceDetail): Html[] => [
       ]),
   ...(instance.frozen_by === null
     ? []
-    : [html`The batch ${visible(instance.frozen_by)} runs and holds what is known of it.`]),
+    : [
+        html`The batch ${visible(instance.frozen_by)} runs and holds what is known of it. It is switched on and off by its migration alone until that ends.`,
+      ]),
   ...(instance.reading_problem === null
     ? []
     : [
@@ -93,9 +101,11 @@ const offered: Readonly<Record<string, readonly PowerVerb[]>> = {
   suspended: ['start', 'stop'],
 }
 
-/** What was migrated is not started here any more: a button for it would only be refused. */
-const offeredTo = ({ power_state, migrated }: InstanceDetail): readonly PowerVerb[] =>
-  (offered[power_state] ?? []).filter((verb) => !migrated || verb === 'stop' || verb === 'shutdown')
+/** What a batch holds is not switched, and what was migrated is not started here: a button would only be refused. */
+const offeredTo = ({ power_state, migrated, frozen_by }: InstanceDetail): readonly PowerVerb[] =>
+  frozen_by === null
+    ? (offered[power_state] ?? []).filter((verb) => !migrated || verb === 'stop' || verb === 'shutdown')
+    : []
 
 const powerForms = (instance: InstanceDetail): Html =>
   html`${offeredTo(instance).map((verb) =>

@@ -3,10 +3,11 @@ import type { InstanceSummary } from '../../../api/resources/inventory/instance-
 import { ApiError } from '../../../api/wire/problem.ts'
 import { findRule, rules } from '../../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../../domain/inventory/rules/evaluate.ts'
+import { many } from '../../../domain/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { pager } from '../../kit/pager.ts'
-import { bytes, many, outside, readinessBadge, visible } from '../../kit/shown.ts'
+import { emptyText, pager } from '../../kit/pager.ts'
+import { bytes, outside, readinessBadge, visible } from '../../kit/shown.ts'
 import { type Html, table } from '../../kit/view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import type { AssessedSource } from './site-list.ts'
@@ -108,7 +109,10 @@ const listHtml = (query: URLSearchParams, found: InstancePage & { count: Count }
 ${table({
   label: 'Instances',
   head: ['Name', 'Readiness', 'Why', 'Power', 'System', 'CPUs', 'Memory', 'Disks', 'Source'],
-  empty: query.size > 0 ? 'No machine fits.' : 'No machine is known yet. Add a source first.',
+  empty: emptyText(
+    query,
+    'No machine is there to be migrated. Add a source, or look at those that were migrated or left out.',
+  ),
   rows: found.items.map(instanceRow),
 })}${pager('/instances', query, found.next_cursor)}`
 

@@ -3,7 +3,7 @@ import type { NetworkView } from '../../../api/resources/inventory/networks.ts'
 import { ApiError } from '../../../api/wire/problem.ts'
 import { withQuery } from '../../kit/ask.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { pager } from '../../kit/pager.ts'
+import { emptyText, pager } from '../../kit/pager.ts'
 import { outside, visible } from '../../kit/shown.ts'
 import { siteLink } from '../../kit/site-link.ts'
 import { type Html, table } from '../../kit/view.ts'
@@ -44,7 +44,7 @@ export const networksPage = async (context: PageContext): Promise<Page> => {
           : html`${table({
               label: 'Networks',
               head: ['Name', 'Of', 'Kind', 'VLAN', 'Where its cards land'],
-              empty: query.has('filter') ? 'No network fits.' : 'No network is known.',
+              empty: emptyText(query, 'No network is known.'),
               rows: items.map(networkRow),
             })}${pager('/networks', query, next)}`,
       },

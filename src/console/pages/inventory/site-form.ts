@@ -1,9 +1,12 @@
 import { html } from 'hono/html'
+import type { SiteDetail } from '../../../api/resources/inventory/site-view.ts'
+import { whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import { type SiteRole, settingsSchemaOf } from '../../../domain/inventory/site-settings.ts'
 import { platformKinds } from '../../../platforms/ports/connection.ts'
+import { forgetsFinished } from '../../kit/confirm-finished.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../../kit/form.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { button, type Html } from '../../kit/view.ts'
+import type { Html } from '../../kit/view.ts'
 import { readSite, settingName } from './site.ts'
 
 const hints: Readonly<Record<string, string>> = {
@@ -98,8 +101,13 @@ ${inputField(state, { name: 'password', label: 'Password', type: 'password', aut
 ${trustFields(state, site)}
 <fieldset><legend>Limits and times</legend>${settingFields(state, role, site.settings)}</fieldset>
 <div class="buttons"><button type="submit">Save</button> <a href="${base}">Leave it</a></div></form>
-<h2>Remove it</h2><p>It and what is known of its machines is forgotten. Nothing is changed there.</p>
-${button({ action: `${base}/remove`, text: `Remove ${site.name}`, kind: 'danger' })}`,
+<h2>Remove it</h2><form method="post" action="${base}/remove">${removalTells(site)}
+<button type="submit" class="danger">Remove ${site.name}</button></form>`,
       parts: [],
     }
   }
+
+const removalTells = ({ name, forgets }: SiteDetail): Html => {
+  const meaning = whatIsForgotten(name, forgets)
+  return forgets.finished > 0 ? forgetsFinished(forgets.finished, meaning) : html`<p>${meaning}</p>`
+}

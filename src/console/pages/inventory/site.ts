@@ -87,6 +87,7 @@ const inventoryHtml = (role: SiteRole, { name, counts }: SiteDetail): Html => {
 <a href="/instances?${of}&amp;readiness=warning">${counts.warning} with warnings</a>,
 <a href="/instances?${of}&amp;readiness=blocked">${counts.blocked} blocked</a>`,
           ],
+          ['Migrated', countLink(counts.migrated, 'machine', `/instances?${of}&show=migrated`)],
           ['Left out', countLink(counts.ignored, 'machine', `/instances?${of}&show=ignored`)],
         ] as const)
       : []),

@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { WarningView } from '../../../api/resources/inventory/warnings.ts'
 import { listPage } from '../../kit/list-page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { tabs } from '../../kit/view.ts'
 import { warningList } from './warning-list.ts'
 
@@ -26,5 +27,7 @@ export const warningsPage = listPage<WarningView>({
 ${tabs({ label: 'Which warnings', path: '/warnings', query, name: 'status', choices })}`,
   wakesOn: (event) => event.type.startsWith('warning.'),
   list: (warnings, context) =>
-    warnings.length === 0 ? html`<p class="empty">No warning.</p>` : warningList(context, warnings),
+    warnings.length === 0
+      ? html`<p class="empty">${emptyText(context.query, 'There is no new warning.')}</p>`
+      : warningList(context, warnings),
 })

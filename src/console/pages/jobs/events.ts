@@ -2,6 +2,7 @@ import { html } from 'hono/html'
 import type { EventView } from '../../../api/resources/jobs/event-view.ts'
 import { eventWords } from '../../../domain/event-words.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { ago, type Html, jobLink, table } from '../../kit/view.ts'
 
 const shown = 100
@@ -23,7 +24,7 @@ export const eventsPage = async ({ screens, nowMs, query }: PageContext): Promis
         html: table({
           label: 'Events',
           head: ['When', 'What', 'About', 'By', 'Change', 'Why'],
-          empty: 'No event yet.',
+          empty: emptyText(query, 'No event yet.'),
           rows: events.map((event) => eventRow(event, nowMs)),
         }),
       },

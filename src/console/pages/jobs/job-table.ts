@@ -38,3 +38,12 @@ const standing = (job: JobSummary, nowMs: number): Html => {
       return html`ended ${ago(job.finished_at, nowMs)}`
   }
 }
+
+/** Why a job is not run again, and what to do instead. */
+export const refusalHtml = ({
+  subject,
+  retry_refusal: refusal,
+}: Pick<JobSummary, 'subject' | 'retry_refusal'>): Html =>
+  refusal === null
+    ? html``
+    : html`It is not run again. ${refusal.message} ${refusal.remedy}${subject.type === 'entry' ? html` <a href="/queue/${subject.id}">Its entry</a>` : ''}`

@@ -18,6 +18,7 @@ import {
   shortId,
 } from '../../kit/view.ts'
 import { effectTable } from './effect-table.ts'
+import { refusalHtml } from './job-table.ts'
 
 const eventsShown = 100
 const effectsShown = 50
@@ -103,7 +104,9 @@ const errorHtml = (
 
 const buttons = (job: JobView): Html => {
   if (job.state === 'failed' || job.state === 'canceled')
-    return html`<div class="buttons">${button({ action: `/jobs/${job.id}/retry`, text: 'Retry' })}</div>`
+    return job.retry_refusal === null
+      ? html`<div class="buttons">${button({ action: `/jobs/${job.id}/retry`, text: 'Retry' })}</div>`
+      : html`<p>${refusalHtml(job)}</p>`
   if (isTerminal(job.state) || job.cancel !== null) return html``
   return html`<div class="buttons">${button({ action: `/jobs/${job.id}/cancel`, text: 'Cancel the job', kind: 'danger' })}</div>`
 }

@@ -3,6 +3,7 @@ import type { JobSummary } from '../../../api/resources/jobs/job-view.ts'
 import { jobKinds } from '../../../domain/job/kinds/registry.ts'
 import { jobStates } from '../../../domain/job/state.ts'
 import { listPage } from '../../kit/list-page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import type { Html } from '../../kit/view.ts'
 import { jobTable } from './job-table.ts'
 
@@ -13,7 +14,8 @@ export const jobsPage = listPage<JobSummary>({
   asks: ['state', 'kind', 'lane', 'subject'],
   part: 'jobs',
   intro: ({ query }) => filterForm(query),
-  list: (jobs, { nowMs }) => jobTable({ label: 'Jobs', jobs, nowMs, empty: 'No job fits.' }),
+  list: (jobs, { nowMs, query }) =>
+    jobTable({ label: 'Jobs', jobs, nowMs, empty: emptyText(query, 'There is no job yet.') }),
 })
 
 const option = (value: string, chosen: string | null): Html =>

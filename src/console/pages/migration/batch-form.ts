@@ -1,13 +1,13 @@
 import { html } from 'hono/html'
 import { batchConfig } from '../../../domain/migration/batch/batch-settings.ts'
+import { many } from '../../../domain/sentence.ts'
+import { forgetsFinished } from '../../kit/confirm-finished.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../../kit/form.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { many } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 import { type BatchDetailSeen, readBatchSeen } from './batch.ts'
 import { jsonFields, settledState } from './batch-form-fields.ts'
 import { entriesOf } from './batch-list.ts'
-import { forgetsFinished } from './batch-verb-forms.ts'
 
 const scalarHints: Readonly<Record<string, string>> = {
   post_migration_retries: 'How often a target that does not start is started again.',

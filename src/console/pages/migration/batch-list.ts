@@ -4,6 +4,7 @@ import { batchStates } from '../../../domain/migration/batch/batch-table.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { mayOperate } from '../../kit/page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { visible } from '../../kit/shown.ts'
 import { ago, type Html, table } from '../../kit/view.ts'
 import { isAboutEntries } from './queue.ts'
@@ -17,11 +18,11 @@ export const batchListPage = listPage<BatchSummary>({
   intro: (context) =>
     html`${stateForm(context.query)}${mayOperate(context) ? html`<p><a class="action" href="/add-batch">Define a batch</a></p>` : ''}`,
   wakesOn: isAboutEntries,
-  list: (batches, { nowMs }) =>
+  list: (batches, { nowMs, query }) =>
     table({
       label: 'Batches',
       head: ['Name', 'State', 'Machines', 'Where they are', 'To', 'Started', 'Which machines'],
-      empty: 'No batch fits. A batch names machines that are migrated together.',
+      empty: emptyText(query, 'There is no batch yet. A batch names machines that are migrated together.'),
       rows: batches.map((batch) => batchRow(batch, nowMs)),
     }),
 })

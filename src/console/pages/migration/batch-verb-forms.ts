@@ -1,9 +1,8 @@
 import { html } from 'hono/html'
 import type { PlanSummary } from '../../../api/resources/migration/plans.ts'
 import { type BatchState, mayHappen } from '../../../domain/migration/batch/batch-table.ts'
-import { whatStays } from '../../../domain/migration/entry/reasons.ts'
+import { forgetsFinished } from '../../kit/confirm-finished.ts'
 import { downBeforeHtml } from '../../kit/down-shown.ts'
-import { many } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 import type { BatchDetailSeen } from './batch.ts'
 
@@ -52,12 +51,3 @@ ${forgetsFinished(entries.finished ?? 0)}
 <p class="check"><input type="checkbox" id="force-reset" name="force" value="yes">
 <label for="force-reset">Also machines in the middle of their cutover</label></p>
 <button type="submit" class="danger">Reset the batch</button></form></details>`
-
-/** What a person reads and confirms before the list of what was migrated goes, with the number that was shown. */
-export const forgetsFinished = (finished: number): Html =>
-  finished === 0
-    ? html``
-    : html`<p><strong>${many(finished, 'finished migration is', 'finished migrations are')} forgotten.</strong> ${whatStays}</p>
-<input type="hidden" name="finished" value="${finished}">
-<p class="check"><input type="checkbox" id="sure-finished" name="sure-finished" value="yes" required>
-<label for="sure-finished">Yes, forget ${finished === 1 ? 'it' : `all ${finished}`}</label></p>`

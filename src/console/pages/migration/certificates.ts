@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { CertificateSummary } from '../../../api/resources/migration/certificates.ts'
 import { listPage } from '../../kit/list-page.ts'
+import { emptyText } from '../../kit/pager.ts'
 import { outside } from '../../kit/shown.ts'
 import { ago, table } from '../../kit/view.ts'
 
@@ -18,11 +19,11 @@ as it was before. <code>npx drover verify &lt;file&gt;</code> checks one without
 <form class="filter" method="get" action="/certificates" role="search"><div><label for="f-batch">Batch</label>
 <input id="f-batch" name="batch" value="${query.get('batch') ?? ''}" maxlength="63" autocomplete="off"></div><button type="submit">Filter</button></form>`,
   wakesOn: (event) => event.type === 'entry.verified',
-  list: (lines, { nowMs }) =>
+  list: (lines, { nowMs, query }) =>
     table({
       label: 'Certificates',
       head: ['Machine', 'Batch', 'Signed', 'Key', 'Download'],
-      empty: 'No machine has arrived yet.',
+      empty: emptyText(query, 'No machine has arrived yet.'),
       rows: lines.map(
         (
           line,

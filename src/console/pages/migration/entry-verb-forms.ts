@@ -1,9 +1,9 @@
 import { html } from 'hono/html'
 import type { EntryChoices } from '../../../api/resources/migration/entry-choices.ts'
 import { type EntryState, isMigrating } from '../../../domain/migration/entry/entry.ts'
+import { forgetsFinished } from '../../kit/confirm-finished.ts'
 import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
-import { forgetsFinished } from './batch-verb-forms.ts'
 
 type ChoiceSeen = EntryChoices[number]
 

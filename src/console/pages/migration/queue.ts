@@ -3,7 +3,7 @@ import type { EntrySummary } from '../../../api/resources/migration/queue-view.t
 import { entryStates } from '../../../domain/migration/entry/entry.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { mayOperate } from '../../kit/page.ts'
-import { onwards } from '../../kit/pager.ts'
+import { emptyText, onwards } from '../../kit/pager.ts'
 import type { Html } from '../../kit/view.ts'
 import { bulkLinks, bulkOffers, choiceOf, type EntryChoice } from './bulk-choice.ts'
 import { entryTable } from './entry-table.ts'
@@ -24,12 +24,12 @@ export const queuePage = listPage<EntrySummary>({
     html`${filterForm(context.query)}${mayOperate(context) ? bulkHtml(choiceOf(context.query)) : ''}`,
   wakesOn: isAboutEntries,
   words: onwards,
-  list: (entries, { nowMs }) =>
+  list: (entries, { nowMs, query }) =>
     entryTable({
       label: 'Entries',
       entries,
       nowMs,
-      empty: 'No entry fits. A batch that is started has one for each of its machines.',
+      empty: emptyText(query, 'There is no entry. A batch that is started has one for each of its machines.'),
       ofOneBatch: false,
     }),
 })

@@ -3,12 +3,13 @@ import type { OperationView } from '../../../api/resources/operation/operation-v
 import { ApiError } from '../../../api/wire/problem.ts'
 import { runPolicies } from '../../../domain/operation/kinds/applicability.ts'
 import { machinePhases } from '../../../domain/operation/kinds/phase.ts'
+import { many } from '../../../domain/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { type MachineSeen, machineNameLink, phaseBadge } from '../../kit/machine-shown.ts'
 import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../../kit/operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
-import { onwards, pager } from '../../kit/pager.ts'
-import { many, outside, visible } from '../../kit/shown.ts'
+import { emptyText, onwards, pager } from '../../kit/pager.ts'
+import { outside, visible } from '../../kit/shown.ts'
 import { type Html, table } from '../../kit/view.ts'
 import { filterBox, filterProblem, orRefused } from '../inventory/filter-box.ts'
 import { bulkPath, isWholeChoice, kindSelect, machineChoiceOf } from './machine-choice.ts'
@@ -73,7 +74,7 @@ const listHtml = (context: PageContext, found: Found): Html => {
       ...(chooses ? [html`<span class="sr">Choose</span>`] : []),
       ...['Name', 'Target', 'Host', 'It is', 'Run policy', 'At it', 'Queue'],
     ],
-    empty: query.size > 0 ? 'No machine fits.' : 'No machine is known yet. Add a target, and have it read.',
+    empty: emptyText(query, 'No machine is known yet. Add a target, and have it read.'),
     rows: found.items.map((machine) => machineRow(machine, found.active, chooses)),
   })}`
   return html`${chooses ? html`<form method="get" action="${bulkPath}">${list}${chosenHtml(query, found)}</form>` : list}

@@ -3,11 +3,12 @@ import type { OperationView } from '../../../api/resources/operation/operation-v
 import { ApiError } from '../../../api/wire/problem.ts'
 import { operationCauses, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
 import { endedStates, hasEnded, operationStates } from '../../../domain/operation/kinds/state.ts'
+import { many } from '../../../domain/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { isAboutOperations } from '../../kit/operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
-import { pager } from '../../kit/pager.ts'
-import { many, visible } from '../../kit/shown.ts'
+import { emptyText, pager } from '../../kit/pager.ts'
+import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 import { filterBox, filterProblem, orRefused } from '../inventory/filter-box.ts'
 import { endedOperations, openOperations } from './operation-table.ts'
@@ -72,7 +73,7 @@ const listParts = (context: PageContext, { open, ended }: Found): Page['parts'] 
   const back = mayOperate(context) ? withQuery(path as '/', Object.fromEntries(query)) : undefined
   const shown = { nowMs, ofOneMachine: false, back } as const
   return [
-    { id: 'open', html: openHtml(open, shown) },
+    { id: 'open', html: openHtml(open, shown, query) },
     { id: 'ended', html: endedHtml(ended, shown, query) },
   ]
 }
@@ -112,14 +113,14 @@ const explain = async (
 
 type Shown = Pick<Parameters<typeof openOperations>[0], 'nowMs' | 'ofOneMachine' | 'back'>
 
-const openHtml = (found: Operations | undefined, shown: Shown): Html =>
+const openHtml = (found: Operations | undefined, shown: Shown, query: URLSearchParams): Html =>
   found === undefined
     ? html``
     : html`<h2>Open</h2>${errorsHtml(found)}${openOperations({
         ...shown,
         operations: found.items,
         label: 'Open operations',
-        empty: 'No operation is open.',
+        empty: emptyText(query, 'No operation is open.'),
       })}${found.next_cursor === null ? '' : html`<p class="more">There are more; ask for less above to see them.</p>`}`
 
 const endedHtml = (found: Operations | undefined, shown: Shown, query: URLSearchParams): Html =>
@@ -129,7 +130,7 @@ const endedHtml = (found: Operations | undefined, shown: Shown, query: URLSearch
         ...shown,
         operations: found.items,
         label: 'Ended operations',
-        empty: 'No operation has ended that fits.',
+        empty: emptyText(query, 'No operation has ended.'),
       })}${pager('/operations', query, found.next_cursor)}`
 
 const errorsHtml = ({ error_count: count, errors }: Operations): Html =>

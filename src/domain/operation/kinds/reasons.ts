@@ -135,7 +135,8 @@ export const operationReasons = {
   'starts-elsewhere': {
     title: 'Something else may start the same VM elsewhere at any moment',
     retryable: true,
-    remedy: 'Wait for that to end, or cancel it, then ask again.',
+    remedy:
+      'Wait for that to end, or cancel it, a migration by its entry; then ask again. If these are two VMs, give one of them a UUID of its own.',
   },
   migrated: {
     title: 'The machine was migrated: here it stays off',
