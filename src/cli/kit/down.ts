@@ -9,6 +9,8 @@ export interface DownSeen {
   readonly message: string
 }
 
+export const nobodyDown = 'No machine is off because of a migration.'
+
 /** The first thing that is said of a batch: who is off, and for each why and until when. */
 export const downLines = (down: unknown): readonly Line[] => {
   const { count, message, entries } = down as DownSeen & { readonly entries: readonly Json[] }

@@ -78,6 +78,12 @@ describe('who is off because of a batch', () => {
     expect(off.down).toMatchObject({ since: off.source_off_at, shutdown: null })
   })
 
+  test('is said of all batches together, for whoever starts Drover anew', async () => {
+    const all = (await call('GET', '/v1/down')).body as unknown as Down
+    expect(all).toEqual(downOf((await call('GET', '/v1/batches/wave-1')).body))
+    expect(all.count).toBe(3)
+  })
+
   test('is in the answer to a stop, which says until when each stays off', async () => {
     const { body } = await call('POST', '/v1/batches/wave-1/:stop')
     expect(downOf(body).count).toBe(3)
