@@ -6,6 +6,7 @@ import { createAsk } from './kit/ask.ts'
 import { assets } from './kit/assets.ts'
 import { LivePages } from './kit/live.ts'
 import type { RenderPage } from './kit/page.ts'
+import { createPageAgain } from './kit/page-again.ts'
 import { type ConsoleParts, servePage } from './kit/serve-page.ts'
 import { overviewPage } from './pages/fleet/overview.ts'
 import { signingKeysPage } from './pages/fleet/signing-keys.ts'
@@ -70,7 +71,7 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/instances': instancesPage,
   '/instances/:id': instancePage,
   '/machines': machinesPage,
-  '/machines/:id': machinePage(),
+  '/machines/:id': machinePage,
   '/operations': operationsPage,
   '/operations/:id': operationPage,
   '/assessment': assessmentPage,
@@ -92,8 +93,8 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
   '/instances/:id/overrides': ['operator', overridesPage()],
   '/add-batch': ['operator', newBatchPage()],
   '/batches/:name/edit': ['operator', editBatchPage()],
-  '/queue/all/:verb': ['operator', bulkPage()],
-  '/machines/all': ['operator', machineBulkPage()],
+  '/queue/all/:verb': ['operator', bulkPage],
+  '/machines/all': ['operator', machineBulkPage],
 }
 
 /**
@@ -116,10 +117,14 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
           headers: { 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=86400' },
         }),
     )
-  for (const [path, [role, render]] of Object.entries(forms))
-    app.get(path, requireRole(role), (c) => servePage(c, parts, render))
-  for (const [path, render] of Object.entries(pages))
-    app.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
+  const addPages = (to: Hono<ApiEnv>): void => {
+    for (const [path, [role, render]] of Object.entries(forms))
+      to.get(path, requireRole(role), (c) => servePage(c, parts, render))
+    for (const [path, render] of Object.entries(pages))
+      to.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
+  }
+  app.onError(createPageAgain(addPages))
+  addPages(app)
   app.route('/', jobVerbs(parts))
   app.route('/', siteVerbs(parts))
   app.route('/', inventoryVerbs(parts))
