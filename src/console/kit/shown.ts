@@ -17,10 +17,6 @@ export const bytes = (count: number): string => {
   return `${value >= 10 || Number.isInteger(value) ? Math.round(value) : value.toFixed(1)} ${units[power]}`
 }
 
-/** `3 machines`. */
-export const many = (count: number, thing: string, plural = `${thing}s`): string =>
-  `${count} ${count === 1 ? thing : plural}`
-
 const readinessWords: Readonly<Record<string, readonly [word: string, look: string]>> = {
   ready: ['ready', 'fit'],
   warning: ['warnings', 'wary'],

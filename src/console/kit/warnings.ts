@@ -6,8 +6,9 @@ import {
   isAway,
   sealBrokenCode,
 } from '../../domain/inventory/connectivity.ts'
+import { many } from '../../domain/many.ts'
 import { asSentence } from '../../domain/sentence.ts'
-import { many, visible } from './shown.ts'
+import { visible } from './shown.ts'
 
 export interface Warning {
   readonly id: string
@@ -107,7 +108,7 @@ const fleetWarnings = (facts: WarningFacts): Warning[] => {
       : [
           {
             id: 'no-worker',
-            text: `No worker is alive: ${open} jobs are ready and none will start.`,
+            text: `No worker is alive: ${many(open, 'job is', 'jobs are')} ready and none will start.`,
             ...look,
           },
         ]),

@@ -16,6 +16,7 @@ import { assignJobs } from '../../../db/queries/entries/entry-rows.ts'
 import { type CompiledFilter, compileFilter } from '../../domain/filter/compile-filter.ts'
 import { instanceView } from '../../domain/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
+import { many } from '../../domain/many.ts'
 import { type InstanceStanding, startEntry } from '../../domain/migration/batch/start-batch.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import { enqueue } from '../../ledger/jobs/enqueue.ts'
@@ -214,6 +215,6 @@ export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): En
 
 /** What a start has found, in words. */
 export const sayFound = async (ctx: JobContext, batch: BatchView, found: FoundInstances): Promise<void> => {
-  const message = `${found.entries} new entries; ${found.matched} of ${found.looked} instances match.`
+  const message = `${many(found.entries, 'new entry', 'new entries')}; ${found.matched} of ${many(found.looked, 'instance matches', 'instances match')}.`
   await ctx.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))
 }

@@ -1,5 +1,6 @@
 import { version } from '../../../config/config.ts'
 import { connectivityStates, isAway, sealBrokenCode } from '../../../domain/inventory/connectivity.ts'
+import { many } from '../../../domain/many.ts'
 import { ApiRefusal, type Client, type Json, Unreachable } from '../../kit/client.ts'
 import { type Command, exitCodes } from '../../kit/command.ts'
 import type { Connection } from '../../kit/connection.ts'
@@ -108,7 +109,7 @@ export const checkVersions = (workers: readonly Json[]): Finding => {
     }
   const versions = [...new Set(live.map((worker) => String(worker.version)))].sort()
   const silent = workers.filter((worker) => worker.live !== true && worker.stopped_at === null).length
-  const text = `${live.length} processes alive, ${workersAlive} of them workers; versions: ${versions.join(', ')}`
+  const text = `${many(live.length, 'process', 'processes')} alive, ${many(workersAlive, 'worker')} among them; versions: ${versions.join(', ')}`
   if (silent > 0)
     return {
       check: 'fleet',

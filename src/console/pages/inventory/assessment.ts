@@ -1,9 +1,9 @@
 import { html } from 'hono/html'
 import type { viewRules } from '../../../api/resources/inventory/rules.ts'
 import { ApiError } from '../../../api/wire/problem.ts'
+import { many } from '../../../domain/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { many } from '../../kit/shown.ts'
 import { ago, type Html, table } from '../../kit/view.ts'
 import { filterBox, filterProblem, orRefused } from './filter-box.ts'
 import type { AssessedSource } from './site-list.ts'
@@ -72,7 +72,7 @@ const totalsHtml = (
   )}</ul>
 ${more === null ? '' : html`<p><strong>These are not all:</strong> the fleet is too large to be looked through in the time of one request.</p>`}
 ${totals.migrated === 0 ? '' : html`<p>${many(totals.migrated, 'machine')} beside these ${totals.migrated === 1 ? 'was' : 'were'} <a href="/instances?show=migrated">migrated</a>.</p>`}
-<p class="dim">From what was read ${ago(synced.oldest, nowMs)} at the earliest${synced.never > 0 ? `; ${synced.never} sources were never read` : ''}.</p>`
+<p class="dim">From what was read ${ago(synced.oldest, nowMs)} at the earliest${synced.never > 0 ? `; ${many(synced.never, 'source was', 'sources were')} never read` : ''}.</p>`
 }
 
 const severityLooks = { critical: 'blocked', warning: 'wary', info: 'unknown' } as const

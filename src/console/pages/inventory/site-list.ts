@@ -1,10 +1,11 @@
 import { html } from 'hono/html'
 import type { SiteView } from '../../../api/resources/inventory/site-view.ts'
 import type { SiteRole } from '../../../domain/inventory/site-settings.ts'
+import { many } from '../../../domain/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { mayAdminister, type Page, type PageContext } from '../../kit/page.ts'
 import { pager } from '../../kit/pager.ts'
-import { connectionBadge, many, outside, visible } from '../../kit/shown.ts'
+import { connectionBadge, outside, visible } from '../../kit/shown.ts'
 import { ago, type Html, table } from '../../kit/view.ts'
 
 export const titleOf = (role: SiteRole): string => (role === 'source' ? 'Sources' : 'Targets')

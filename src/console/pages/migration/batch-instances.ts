@@ -1,10 +1,11 @@
 import { html } from 'hono/html'
 import type { Member } from '../../../api/resources/migration/batch-instances.ts'
+import { many } from '../../../domain/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { onwards, pager } from '../../kit/pager.ts'
-import { many, outside, visible } from '../../kit/shown.ts'
+import { outside, visible } from '../../kit/shown.ts'
 import { type Html, table, tabs } from '../../kit/view.ts'
 import { nameOfBatch } from './batch.ts'
 

@@ -1,9 +1,9 @@
 import { html } from 'hono/html'
 import type { PlanSummary } from '../../../api/resources/migration/plans.ts'
+import { many } from '../../../domain/many.ts'
 import { type BatchState, mayHappen } from '../../../domain/migration/batch/batch-table.ts'
 import { whatStays } from '../../../domain/migration/entry/reasons.ts'
 import { downBeforeHtml } from '../../kit/down-shown.ts'
-import { many } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 import type { BatchDetailSeen } from './batch.ts'
 

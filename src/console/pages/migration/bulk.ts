@@ -1,9 +1,10 @@
 import { html } from 'hono/html'
 import { problem } from '../../../api/wire/problem.ts'
+import { many } from '../../../domain/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { downBeforeHtml, downListHtml } from '../../kit/down-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { many, visible } from '../../kit/shown.ts'
+import { visible } from '../../kit/shown.ts'
 import { type Html, shortId } from '../../kit/view.ts'
 import {
   type BulkVerb,

@@ -1,9 +1,10 @@
 import { html } from 'hono/html'
+import { many } from '../../../domain/many.ts'
 import type { OperationReason } from '../../../domain/operation/kinds/reasons.ts'
 import { operationReasons } from '../../../domain/operation/kinds/reasons.ts'
 import { linkedText, operationIdLink } from '../../kit/operation-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { many, outside } from '../../kit/shown.ts'
+import { outside } from '../../kit/shown.ts'
 import { type Html, table } from '../../kit/view.ts'
 import {
   bulkAddressOf,

@@ -1,8 +1,9 @@
 import { html } from 'hono/html'
 import { problem } from '../../../api/wire/problem.ts'
+import { many } from '../../../domain/many.ts'
 import type { OperationKind, OperationVariant } from '../../../domain/operation/kinds/kinds.ts'
 import { withQuery } from '../../kit/ask.ts'
-import { many, visible } from '../../kit/shown.ts'
+import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 
 /** Which machines are meant. */

@@ -1,3 +1,4 @@
+import { many } from '../../many.ts'
 import { utcText } from '../../utc-text.ts'
 import { type EntryPlace, isCommitted } from '../entry/entry.ts'
 import {
@@ -121,8 +122,12 @@ export const downText = ({ count, shuttingDown, entries }: DownList): string => 
 /** How many are off, and how many of them are only about to be. */
 export const downHead = (count: number, shuttingDown: number): string => {
   const off = count - shuttingDown
-  const isOff = `${off} ${off === 1 ? 'machine is off for its' : 'machines are off for their'} migration`
-  const runs = `${shuttingDown} ${shuttingDown === 1 ? 'machine still runs that was' : 'machines still run that were'} asked to shut down for ${shuttingDown === 1 ? 'its' : 'their'} migration`
+  const isOff = many(off, 'machine is off for its migration', 'machines are off for their migration')
+  const runs = many(
+    shuttingDown,
+    'machine still runs that was asked to shut down for its migration',
+    'machines still run that were asked to shut down for their migration',
+  )
   return [...(off > 0 ? [isOff] : []), ...(shuttingDown > 0 ? [runs] : [])].join(', and ')
 }
 
