@@ -1,5 +1,5 @@
 import { alignedLines } from '../cli/kit/output.ts'
-import { many } from '../domain/many.ts'
+import { many } from '../domain/words/many.ts'
 import { droverCommand } from './drover-command.ts'
 import type { SiteSeen } from './sites.ts'
 

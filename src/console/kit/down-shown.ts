@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 import type { DownListView, DownView } from '../../api/resources/fleet/down-view.ts'
-import { many } from '../../domain/many.ts'
 import { type DownVerb, downBefore } from '../../domain/migration/batch/downtime.ts'
 import { utcText } from '../../domain/utc-text.ts'
+import { many } from '../../domain/words/many.ts'
 import { outside, visible } from './shown.ts'
 import { ago, type Html } from './view.ts'
 

@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 import type { OperationView } from '../../api/resources/operation/operation-view.ts'
-import { many } from '../../domain/many.ts'
 import { variantText } from '../../domain/operation/kinds/kinds.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
+import { many } from '../../domain/words/many.ts'
 import { outside, visible } from './shown.ts'
 import { type Html, shortId } from './view.ts'
 

@@ -6,8 +6,8 @@ import {
   isAway,
   sealBrokenCode,
 } from '../../domain/inventory/connectivity.ts'
-import { many } from '../../domain/many.ts'
 import { asSentence } from '../../domain/sentence.ts'
+import { many } from '../../domain/words/many.ts'
 import { visible } from './shown.ts'
 
 export interface Warning {

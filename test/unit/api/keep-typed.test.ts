@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { keepTyped } from '../../../src/console/kit/keep-typed.ts'
+import { keepTyped } from '../../../src/console/refused/keep-typed.ts'
 
 const form = (kind: string) =>
   `<form method="post" action="/machines/1"><input type="hidden" name="kind" value="${kind}"><input type="hidden" name="back" value="/x">` +

@@ -47,11 +47,11 @@ describe('a source that is off on our account', () => {
       null,
       'It stays off until a person resolves or cancels the entry',
     ],
-    [{ window: null }, null, 'It is off until its target takes over; no window ends that.'],
+    [{ window: null }, null, 'It stays off until its target takes over; no window ends that.'],
     [
       { window: { name: 'open', endsAt: null } },
       null,
-      'It is off until its target takes over; no window ends that.',
+      'It stays off until its target takes over; no window ends that.',
     ],
     [
       { window: null, batchState: 'stopped' },
@@ -120,7 +120,7 @@ describe('a source that is off on our account', () => {
       expect(down && downTimes(down)).toBe(
         'asked to shut down at 2026-11-19 12:00 UTC, still running, forced off at 2026-11-19 12:05 UTC',
       )
-      expect(down?.because).toMatch(/^Its target takes over/)
+      expect(down?.because).toMatch(/^Once it is off: Its target takes over/)
     })
 
     test('is given up at the end of its time when the entry has let go of it', () => {

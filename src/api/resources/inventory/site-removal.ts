@@ -25,7 +25,7 @@ import {
 } from '../../../../db/queries/sites/site-rows.ts'
 import { deleteLimit } from '../../../../db/queries/tokens/limits.ts'
 import { type SiteRole, siteLimits } from '../../../domain/inventory/site-settings.ts'
-import { many } from '../../../domain/many.ts'
+import { many } from '../../../domain/words/many.ts'
 import { cancelInTransaction } from '../../../ledger/jobs/cancel.ts'
 import type { ApiDeps } from '../../http/env.ts'
 import { requireVersion } from '../../wire/preconditions.ts'

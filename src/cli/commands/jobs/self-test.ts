@@ -1,4 +1,4 @@
-import { many } from '../../../domain/many.ts'
+import { many } from '../../../domain/words/many.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, type Command, flag, given, number, numberOf, type Options } from '../../kit/command.ts'
 import { progressBar } from '../../kit/output.ts'

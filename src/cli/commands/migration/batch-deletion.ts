@@ -1,5 +1,5 @@
-import { many } from '../../../domain/many.ts'
 import { downBefore } from '../../../domain/migration/batch/downtime.ts'
+import { many } from '../../../domain/words/many.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'

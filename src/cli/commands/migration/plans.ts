@@ -1,5 +1,5 @@
-import { many } from '../../../domain/many.ts'
 import { planStandings } from '../../../domain/migration/batch/plan-document.ts'
+import { many } from '../../../domain/words/many.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

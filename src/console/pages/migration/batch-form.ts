@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
-import { many } from '../../../domain/many.ts'
 import { batchConfig } from '../../../domain/migration/batch/batch-settings.ts'
+import { many } from '../../../domain/words/many.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../../kit/form.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import type { Html } from '../../kit/view.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Member } from '../../../api/resources/migration/batch-instances.ts'
-import { many } from '../../../domain/many.ts'
+import { many } from '../../../domain/words/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { problem } from '../../../api/wire/problem.ts'
-import { many } from '../../../domain/many.ts'
 import type { OperationKind, OperationVariant } from '../../../domain/operation/kinds/kinds.ts'
+import { many } from '../../../domain/words/many.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'

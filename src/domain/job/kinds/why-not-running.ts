@@ -1,4 +1,4 @@
-import { many } from '../../many.ts'
+import { many } from '../../words/many.ts'
 import type { JobState } from '../state.ts'
 import { findKind } from './registry.ts'
 

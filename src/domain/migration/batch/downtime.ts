@@ -1,5 +1,5 @@
-import { many } from '../../many.ts'
 import { utcText } from '../../utc-text.ts'
+import { many } from '../../words/many.ts'
 import { type EntryPlace, isCommitted } from '../entry/entry.ts'
 import {
   afterGivingUp,
@@ -51,7 +51,12 @@ export const downOf = (facts: DownFacts): Down | null => {
   if (stop === null || place.state === 'finished') return null
   const shutdown = guestShutdown(stop, place)
   const { until, because } = shutdown?.end === 'given-up' ? open(afterGivingUp) : whatBringsBack(facts)
-  return { since: stop.offAt ?? stop.askedAt, shutdown, until, because: [...away, because].join(' ') }
+  return {
+    since: stop.offAt ?? stop.askedAt,
+    shutdown,
+    until,
+    because: [...away, ...(shutdown?.end === 'forced' ? ['Once it is off:'] : []), because].join(' '),
+  }
 }
 
 type Return = Pick<Down, 'until' | 'because'>
@@ -81,7 +86,7 @@ const whileCommitted = (facts: DownFacts): Return => {
     return { until: window.endsAt, because: untilWindow(facts, window.name) }
   if (conflict) return open('It stays off until a person resolves or cancels the entry; no window ends that.')
   return facts.batchState === 'running'
-    ? open('It is off until its target takes over; no window ends that.')
+    ? open('It stays off until its target takes over; no window ends that.')
     : open(`Its batch is ${stands(facts)}: it stays off until that is started, or the entry is cancelled.`)
 }
 

@@ -2,10 +2,10 @@ import { type Context, Hono } from 'hono'
 import { localPath } from '../../api/access/login.ts'
 import type { ApiEnv } from '../../api/http/env.ts'
 import { printableHtml } from '../../print/printable.mjs'
-import { refusedForm, statusOf } from './form.ts'
-import { fields, textOf, textsOf } from './form-request.ts'
+import { refusedForm, statusOf } from '../kit/form.ts'
+import { fields, textOf, textsOf } from '../kit/form-request.ts'
+import type { InProcess } from '../kit/refusal.ts'
 import { keepTyped } from './keep-typed.ts'
-import type { InProcess } from './refusal.ts'
 
 /**
  * The page on which something was asked, once more, with the refusal and its remedy on top and with what was typed: who
