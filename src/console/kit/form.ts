@@ -49,7 +49,7 @@ export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was c
   problem === undefined
     ? html``
     : html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
-        errors.length === 0 || errors.some(({ message }) => message === problem.message)
+        errors.every(({ message }) => problem.message.includes(message))
           ? ''
           : html`<ul>${errors.map(({ field, message }) => html`<li>${field}: ${visible(message)}</li>`)}</ul>`
       }<p>${visible(problem.remedy)}</p></div>`
