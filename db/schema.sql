@@ -174,6 +174,8 @@ create table public.entry (
   created_at timestamp(3) with time zone not null default now(),
   updated_at timestamp(3) with time zone not null default now(),
   finished_at timestamp(3) with time zone,
+  source_off_at timestamp(3) with time zone,
+  guest_until timestamp(3) with time zone,
   constraint entry_pkey PRIMARY KEY (id),
   constraint entry_stage CHECK ((stage = ANY (ARRAY['background'::text, 'final'::text, 'complete'::text]))),
   constraint entry_state CHECK ((state = ANY (ARRAY['blocked'::text, 'waiting'::text, 'creating'::text, 'background-import'::text, 'idle'::text, 'final-import'::text, 'post-import'::text, 'worker-done'::text, 'finished'::text, 'error'::text, 'canceled'::text, 'conflict'::text])))

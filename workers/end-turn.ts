@@ -5,6 +5,7 @@ import { limits } from '../src/config/config.ts'
 import { crashPoint } from '../src/crash-point.ts'
 import { sealBrokenCode } from '../src/domain/inventory/connectivity.ts'
 import { decideRetry, pauseForPassword } from '../src/domain/job/retry.ts'
+import { many } from '../src/domain/sentence.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import {
   CancelRequest,
@@ -125,7 +126,7 @@ const fail = async (
   const residue = await undo(ctx, options)
   await commit(ctx, options, {
     event: 'fail',
-    reason: residue.debts > 0 ? `${error.code}, ${residue.debts} effects left as debt` : error.code,
+    reason: residue.debts > 0 ? `${error.code}, ${many(residue.debts, 'effect')} left as debt` : error.code,
     error: storableJson(recordError(error)),
     charge,
   })
@@ -136,7 +137,7 @@ const cancel = async (ctx: RunningJob, options: EndTurnOptions, reason: string):
   const residue = await undo(ctx, options)
   await commit(ctx, options, {
     event: 'cancel',
-    reason: residue.debts > 0 ? `${reason}, ${residue.debts} effects left as debt` : reason,
+    reason: residue.debts > 0 ? `${reason}, ${many(residue.debts, 'effect')} left as debt` : reason,
   })
   return 'canceled'
 }

@@ -127,6 +127,10 @@ export const entry = pgTable(
     machineRef: text('machine_ref'),
     /** When we asked the source to switch off, and whether it is ours to switch on again. */
     sourceStoppedAt: moment('source_stopped_at'),
+    /** When it was seen off after that. */
+    sourceOffAt: moment('source_off_at'),
+    /** Until when its guest may take to shut down; then its plug is pulled, or the wait is given up. */
+    guestUntil: moment('guest_until'),
     windowId: uuid('window_id'),
     /** Of the constraint that counts it among the busy, from the cutover on. */
     constraintName: text('constraint_name'),

@@ -4,6 +4,7 @@ import { countMigrations } from '../../db/queries/batches/count-migrations.ts'
 import { countLiveRoles } from '../../db/queries/fleet/count-live-roles.ts'
 import { countBrokenSeals } from '../../db/queries/seals/count-broken-seals.ts'
 import { findUnopened } from '../../db/queries/seals/find-unopened.ts'
+import { many } from '../domain/sentence.ts'
 import type { Readiness } from '../process/health.ts'
 import { keyReasons } from '../sealing/key-watch.ts'
 import type { ApiDeps } from './http/env.ts'
@@ -45,7 +46,7 @@ const warnOfUnopened = async ({ db, sealer }: Pick<ApiDeps, 'db' | 'sealer'>): P
   return first === undefined
     ? []
     : [
-        `No key that is in use opens the secrets of ${first.total} sources, targets or webhooks: they must be given ` +
+        `No key that is in use opens the secrets of ${many(first.total, 'source, target or webhook: it', 'sources, targets or webhooks: they')} must be given ` +
           'again. `drover doctor` names them.',
       ]
 }

@@ -31,6 +31,7 @@ import { batchInstanceRoutes } from './resources/migration/batch-instances.ts'
 import { batchVerbs } from './resources/migration/batch-verbs.ts'
 import { batches } from './resources/migration/batches.ts'
 import { certificates } from './resources/migration/certificates.ts'
+import { down } from './resources/migration/down.ts'
 import { plans } from './resources/migration/plans.ts'
 import { queue } from './resources/migration/queue.ts'
 import { queueBulk } from './resources/migration/queue-bulk.ts'
@@ -78,6 +79,7 @@ export const resources = [
   batchVerbs,
   batchInstanceRoutes,
   plans,
+  down,
   queue,
   ...queueBulk,
   ...queueVerbs,

@@ -54,7 +54,10 @@ export const certificateDocument = z.strictObject({
     machine: z.string(),
     machine_name: z.string(),
   }),
+  /** When the source was first asked to go off for good; null: it was off already. */
   source_stopped_at: instant.nullable(),
+  /** When it was seen off, the last time; older certificates have none, nor those of a source that was off already. */
+  source_off_at: instant.optional(),
   verified_at: instant,
   extent_bytes: z.int().min(1),
   disks: z.array(diskEvidence),

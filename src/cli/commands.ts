@@ -16,6 +16,7 @@ import { pauseCommands } from './commands/jobs/pauses.ts'
 import { selfTestCommands } from './commands/jobs/self-test.ts'
 import { batchCommands } from './commands/migration/batches.ts'
 import { storedCertificateCommands, verify } from './commands/migration/certificates.ts'
+import { down } from './commands/migration/down.ts'
 import { planCommands } from './commands/migration/plans.ts'
 import { queueCommands } from './commands/migration/queue.ts'
 import { machineCommands } from './commands/operation/machines.ts'
@@ -33,6 +34,7 @@ export const commands: readonly Command[] = [
   ...warningCommands,
   ...batchCommands,
   ...planCommands,
+  down,
   ...queueCommands,
   ...machineCommands,
   ...operationCommands,

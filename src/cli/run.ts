@@ -3,7 +3,7 @@ import { version } from '../config/config.ts'
 import { Terminal } from '../print/terminal.ts'
 import { commands, roles } from './commands.ts'
 import { ApiRefusal, Client, Unreachable } from './kit/client.ts'
-import { type Command, exitCodes, type Io, UsageError, type Values } from './kit/command.ts'
+import { type Command, exitCodes, type Io, type Options, UsageError, type Values } from './kit/command.ts'
 import { completionScript, type Shell, shells } from './kit/completion.ts'
 import { type Connection, readConnection } from './kit/connection.ts'
 import { commandHelp, nounHelp, overviewHelp } from './kit/help.ts'
@@ -18,7 +18,7 @@ export const runCli = async (args: readonly string[], io: Io): Promise<number> =
     return await dispatch(args, io)
   } catch (thrown) {
     if (io.signal.aborted) return interrupted
-    const { lines, code } = explain(thrown)
+    const { lines, code } = explain(thrown, findCommand(args)?.command.options)
     const terminal = new Terminal(io.stderr)
     for (const line of lines) terminal.line(line)
     return code
@@ -149,17 +149,33 @@ const requireOptions = ({ options = {} }: Command, values: Values): void => {
   }
 }
 
+/** A refusal that names what the person typed: the option, where the API names its field. */
+const asTyped = ({ message, errors }: ApiRefusal, options: Options) => {
+  const nameOf = (field: string): string => {
+    const own = field.replace(/^params\./, '')
+    const found = Object.entries(options).find(
+      ([name, of]) => (of.field ?? name.replaceAll('-', '_')) === own,
+    )
+    return found ? `--${found[0]}` : field
+  }
+  const [first] = errors
+  const named = first?.field && message.startsWith(`${first.field}: `)
+  return {
+    message: named ? `${nameOf(first.field)}${message.slice(first.field.length)}` : message,
+    errors: errors.map(({ field, message: said }) => ({ field: nameOf(field), message: said })),
+  }
+}
+
 /** What went wrong as lines for a person: what happened, then what to do. */
-const explain = (thrown: unknown): { lines: string[]; code: number } => {
+const explain = (thrown: unknown, options: Options = {}): { lines: string[]; code: number } => {
   if (thrown instanceof UsageError) return { lines: [thrown.message, ...thrown.more], code: exitCodes.usage }
   if (thrown instanceof Unreachable)
     return { lines: [thrown.message, thrown.remedy], code: exitCodes.unreachable }
   if (thrown instanceof ApiRefusal) {
-    const fields =
-      thrown.errors.length > 1 ? thrown.errors.map(({ field, message }) => `  ${field}: ${message}`) : []
+    const { message, errors } = asTyped(thrown, options)
+    const fields = errors.length > 1 ? errors.map(({ field, message }) => `  ${field}: ${message}`) : []
     // A wrong filter is shown with a caret below the mistake: its blanks count.
-    const [said = '', ...drawn] =
-      thrown.code === 'filter-invalid' ? thrown.message.split('\n') : [thrown.message]
+    const [said = '', ...drawn] = thrown.code === 'filter-invalid' ? message.split('\n') : [message]
     const lines = [`${said} (${thrown.code})`, ...drawn, ...fields, thrown.remedy]
     const notAllowed = thrown.status === 401 || thrown.status === 403
     return { lines, code: notAllowed ? exitCodes.unreachable : exitCodes.failed }

@@ -42,6 +42,7 @@ import { machineBulkPage } from './pages/operation/machine-bulk.ts'
 import { machinesPage } from './pages/operation/machines.ts'
 import { operationPage } from './pages/operation/operation.ts'
 import { operationsPage } from './pages/operation/operations.ts'
+import { createPageAgain } from './refused/page-again.ts'
 import { inventoryVerbs } from './verbs/inventory-verbs.ts'
 import { jobVerbs } from './verbs/job-verbs.ts'
 import { migrationVerbs } from './verbs/migration-verbs.ts'
@@ -70,7 +71,7 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/instances': instancesPage,
   '/instances/:id': instancePage,
   '/machines': machinesPage,
-  '/machines/:id': machinePage(),
+  '/machines/:id': machinePage,
   '/operations': operationsPage,
   '/operations/:id': operationPage,
   '/assessment': assessmentPage,
@@ -92,8 +93,8 @@ const forms: Readonly<Record<string, readonly ['operator' | 'admin', RenderPage]
   '/instances/:id/overrides': ['operator', overridesPage()],
   '/add-batch': ['operator', newBatchPage()],
   '/batches/:name/edit': ['operator', editBatchPage()],
-  '/queue/all/:verb': ['operator', bulkPage()],
-  '/machines/all': ['operator', machineBulkPage()],
+  '/queue/all/:verb': ['operator', bulkPage],
+  '/machines/all': ['operator', machineBulkPage],
 }
 
 /**
@@ -116,10 +117,14 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
           headers: { 'Content-Type': asset.type, 'Cache-Control': 'public, max-age=86400' },
         }),
     )
-  for (const [path, [role, render]] of Object.entries(forms))
-    app.get(path, requireRole(role), (c) => servePage(c, parts, render))
-  for (const [path, render] of Object.entries(pages))
-    app.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
+  const addPages = (to: Hono<ApiEnv>): void => {
+    for (const [path, [role, render]] of Object.entries(forms))
+      to.get(path, requireRole(role), (c) => servePage(c, parts, render))
+    for (const [path, render] of Object.entries(pages))
+      to.get(path, requireRole('viewer'), (c) => servePage(c, parts, render))
+  }
+  app.onError(createPageAgain(addPages))
+  addPages(app)
   app.route('/', jobVerbs(parts))
   app.route('/', siteVerbs(parts))
   app.route('/', inventoryVerbs(parts))

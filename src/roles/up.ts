@@ -18,6 +18,8 @@ import { prepareDatabase } from '../standalone/postgres/prepare-database.ts'
 import { type KeyOptions, prepareKeys, secretKeyOf } from '../standalone/prepare-keys.ts'
 import { chooseSocket } from '../standalone/socket-place.ts'
 import { FleetOfRoles } from '../supervisor/fleet-of-roles.ts'
+import { fleetClients } from '../tour/fleet-clients.ts'
+import { showDown } from '../tour/show-down.ts'
 import { showLab } from '../tour/tour.ts'
 
 export interface UpOptions extends KeyOptions {
@@ -80,12 +82,14 @@ class Run {
     this.#keepLocalToken(databaseUrl)
     const presetToken = tokens.preset === 'stored' || tokens.preset === 'kept'
     this.#greet({ address, databaseUrl, token: tokens.first, presetToken, lab: home !== undefined })
+    const clientFor = fleetClients(socket, stop.signal)
+    await showDown(clientFor(tokens.local), terminal)
     if (home) {
       await showLab({
         home,
         lab: fleet.lab,
         address,
-        socketPath: socket,
+        clientFor,
         token: tokens.local,
         databaseUrl,
         workers: config.workers,

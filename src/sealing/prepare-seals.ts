@@ -1,6 +1,7 @@
 import { openDb } from '../../db/client.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, limits, requireSecretKey } from '../config/config.ts'
+import { many } from '../domain/sentence.ts'
 import { repairLines } from '../ledger/seals/repair-lines.ts'
 import { repairSeals } from '../ledger/seals/repair-seals.ts'
 import { createSealer } from '../seal/seal.ts'
@@ -94,7 +95,7 @@ export const runRepair = async (
 
 /** What was done, and what may be done now. */
 export const rekeyLines = (report: RekeyReport): string[] => [
-  `${report.sealed} secrets were sealed anew with the key ${report.keyId}; ${report.already} were before.`,
+  `${many(report.sealed, 'secret was', 'secrets were')} sealed anew with the key ${report.keyId}; ${many(report.already, 'was', 'were')} before.`,
   ...unopenedLines(report.unopened),
   ...(report.brokenChain === undefined
     ? []

@@ -1,4 +1,5 @@
 import { alignedLines } from '../cli/kit/output.ts'
+import { many } from '../domain/sentence.ts'
 import { droverCommand } from './drover-command.ts'
 import type { SiteSeen } from './sites.ts'
 
@@ -52,10 +53,10 @@ export const inventoryLines = (seen: InventorySeen): string[] => [
 ]
 
 const sourceText = (counts: SiteSeen['counts']): string =>
-  `${many(counts.instances, 'machine')} on ${many(counts.hosts, 'host')}, ${many(counts.networks, 'network')}`
+  `${many(counts.instances ?? 0, 'machine')} on ${many(counts.hosts ?? 0, 'host')}, ${many(counts.networks ?? 0, 'network')}`
 
 const targetText = (counts: SiteSeen['counts']): string =>
-  `${many(counts.hosts, 'host')}, ${many(counts.networks, 'network')}, ${many(counts.storage, 'storage pool')}`
+  `${many(counts.hosts ?? 0, 'host')}, ${many(counts.networks ?? 0, 'network')}, ${many(counts.storage ?? 0, 'storage pool')}`
 
 const productOf = ({ identity }: SiteSeen): string =>
   [identity?.product, identity?.version].filter(Boolean).join(' ')
@@ -121,8 +122,5 @@ const nextLines = (address: string): string[] => {
     ]),
   ]
 }
-
-const many = (count: number | undefined, thing: string): string =>
-  `${count ?? 0} ${thing}${count === 1 ? '' : 's'}`
 
 const gib = (bytes: number): number => Math.round(bytes / 2 ** 30)

@@ -1,9 +1,9 @@
-import { type ApiDoor, socketDoor } from '../api-request.ts'
-import { Client } from '../cli/kit/client.ts'
+import type { Client } from '../cli/kit/client.ts'
 import type { Terminal } from '../print/terminal.ts'
 import { withBriefAdmin } from '../standalone/brief-admin.ts'
 import type { LabHome } from '../standalone/lab-home.ts'
 import type { LabStart } from '../supervisor/fleet-of-roles.ts'
+import type { ClientFor } from './fleet-clients.ts'
 import { type AssessmentSeen, type HostSeen, inventoryLines } from './inventory-lines.ts'
 import { showWave } from './show-wave.ts'
 import {
@@ -25,8 +25,7 @@ export interface TourOptions {
   readonly lab: Promise<LabStart>
   /** Where the console is. */
   readonly address: string
-  /** Where the API is asked: nobody else listens there. */
-  readonly socketPath: string
+  readonly clientFor: ClientFor
   /** An operator's. */
   readonly token: string
   readonly databaseUrl: string
@@ -52,15 +51,10 @@ export const showLab = async (options: TourOptions): Promise<void> => {
 }
 
 const show = async (options: TourOptions): Promise<void> => {
-  const { home, terminal, signal, address, socketPath } = options
+  const { home, terminal, signal, address, clientFor } = options
   terminal.live('Lab: starting ...')
   const started = await stoppable(options.lab, signal)
   if ('why' in started) throw new Error(started.why)
-  const clientFor = (token: string, door: ApiDoor = socketDoor(socketPath), who = 'Drover') =>
-    new Client(
-      () => ({ door, who, where: door.socketPath ?? door.origin, token, tokenFrom: undefined }),
-      signal,
-    )
   const client = clientFor(options.token)
   const asAdmin: AsAdmin = (work) => withBriefAdmin(options.databaseUrl, (token) => work(clientFor(token)))
   const lab = clientFor(home.adminToken, { origin: started.url, ownChild: true }, 'The lab')

@@ -20,6 +20,7 @@ export const sampleCertificate = (
   source: { name: 'paris', kind: 'lab', machine: 'vm-101' },
   target: { name: 'cloud', kind: 'lab', project: 'default', machine: 'vm-9', machine_name: 'web-01' },
   source_stopped_at: '2026-03-01T10:00:00.000Z',
+  source_off_at: '2026-03-01T10:01:00.000Z',
   verified_at: '2026-03-01T10:20:00.000Z',
   extent_bytes: 4_194_304,
   disks: [

@@ -136,6 +136,7 @@ const ownKeys: readonly string[] = [
   ...['power_state', 'mode', 'backing', 'batch', 'source_digest', 'target_digest', 'at', 'type', 'did'],
   ...[
     'source_stopped_at',
+    'source_off_at',
     'planned_at',
     'settings',
     'verified_at',

@@ -12,7 +12,7 @@ export interface Asked {
 }
 
 /** An API that answers as a test says, and remembers what it was asked. */
-export const startApi = async (answer: (asked: Asked, nth: number) => unknown) => {
+export const startApi = async (answer: (asked: Asked, nth: number) => unknown, status = 200) => {
   const asked: Asked[] = []
   const server = createServer((request, response) => {
     let text = ''
@@ -22,6 +22,7 @@ export const startApi = async (answer: (asked: Asked, nth: number) => unknown) =
       const body = (text === '' ? {} : JSON.parse(text)) as Record<string, unknown>
       const one = { method: request.method ?? '', path: url.pathname, query: url.searchParams, body }
       asked.push(one)
+      response.statusCode = status
       response.setHeader('content-type', 'application/json').setHeader('etag', '"7"')
       response.end(JSON.stringify(answer(one, asked.length)))
     })

@@ -31,6 +31,8 @@ export interface VerifyWorld extends EntryWorld {
   setBatch(given: { config?: Record<string, unknown>; defaults?: Record<string, unknown> }): Promise<void>
   /** Gives the batch other probes; `setBatch` gives it the usual ones. */
   setProbes(probes: readonly unknown[]): Promise<void>
+  /** An entry with a place for all of its disks. */
+  place(ref: string): Promise<string>
   /** An entry that waits for its final verification: copied, cut over and fitted. */
   ready(ref: string): Promise<EntryRow>
   verify(id: string, payload?: Record<string, unknown>): ReturnType<VerifyWorld['worker']['finish']>
@@ -65,11 +67,15 @@ export const createVerifyWorld = async (
       config = ${JSON.stringify({ ...settings, probes })}::text::jsonb where id = ${world.batch.id}::uuid`
   }
   await setBatch({})
-  const ready = async (ref: string): Promise<EntryRow> => {
+  const place = async (ref: string): Promise<string> => {
     const { id, facts } = await placeEntry(world, ref)
     const disks = (facts.disks as { key: string }[]).map(({ key }) => [key, 'local'])
     await db`update entry set placement = jsonb_set(placement, '{pools}',
       ${JSON.stringify(Object.fromEntries(disks))}::text::jsonb) where id = ${id}::uuid`
+    return id
+  }
+  const ready = async (ref: string): Promise<EntryRow> => {
+    const id = await place(ref)
     const job = await worker.finish(await sendTo(world, id, 'cutover-instance'))
     if (job.state !== 'succeeded') throw new Error(`The cutover failed: ${JSON.stringify(job.error)}`)
     return entryOf(db, id)
@@ -82,6 +88,7 @@ export const createVerifyWorld = async (
       await db`update batch set config = config || ${JSON.stringify({ probes: given })}::text::jsonb
         where id = ${world.batch.id}::uuid`
     },
+    place,
     ready,
     verify: async (id, payload) => worker.finish(await sendTo(world, id, 'final-verify', payload)),
   }

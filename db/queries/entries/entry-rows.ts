@@ -96,6 +96,8 @@ export interface EntryChange {
   readonly targetId?: string | null
   readonly machineRef?: string | null
   readonly sourceStoppedAt?: Date | null
+  readonly sourceOffAt?: Date | null
+  readonly guestUntil?: Date | null
   readonly windowId?: string | null
   readonly constraintName?: string | null
   readonly syncedAt?: Date | null

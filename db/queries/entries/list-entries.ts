@@ -22,6 +22,8 @@ export interface EntryLine
     | 'finishedAt'
     | 'certificateId'
     | 'sourceStoppedAt'
+    | 'sourceOffAt'
+    | 'guestUntil'
     | 'intent'
   > {
   readonly batch: string
@@ -81,7 +83,7 @@ export const lineColumns = (db: Queryable) => db`
   coalesce(e.placement ->> 'target', b.defaults -> 'placement' ->> 'target') as target, w.name as window,
   j.kind as job_kind, j.state as job_state, j.progress as job_progress, j.started_at as job_started_at,
   j.claimed_at as job_claimed_at, j.id is not null and j.finished_at is null as job_open, j.error as job_error,
-  e.source_stopped_at, e.intent, b.state as batch_state, w.ends_at as window_ends_at,
+  e.source_stopped_at, e.source_off_at, e.guest_until, e.intent, b.state as batch_state, w.ends_at as window_ends_at,
   (select coalesce(jsonb_agg(a), '[]'::jsonb) from (${awayLine(db, 's')} union all ${awayLine(db, 't')}) a) as away,
   now() as now`
 

@@ -9,14 +9,19 @@ export interface DownFilter {
   readonly choice?: VerbChoice | undefined
 }
 
-/** Entries whose source is off on our account, those that are off the longest first, and how many they are. */
+/**
+ * Entries whose source is off on our account, those that are off the longest first, then those whose guest is still at
+ * shutting down; and how many of both they are.
+ */
 export const listDown = async (
   db: Queryable,
   { batch, site, choice }: DownFilter,
   limit: number,
-): Promise<{ readonly count: number; readonly rows: EntryLine[] }> => {
-  const rows = await db<(EntryLine & { down: number })[]>`
-    select ${lineColumns(db)}, (count(*) over ())::int as down from ${entryJoins(db)}
+): Promise<{ readonly count: number; readonly shuttingDown: number; readonly rows: EntryLine[] }> => {
+  const runs = db`(e.source_off_at is null and e.guest_until is not null)`
+  const rows = await db<(EntryLine & { down: number; shuttingDown: number })[]>`
+    select ${lineColumns(db)}, (count(*) over ())::int as down,
+      (count(*) filter (where ${runs}) over ())::int as shutting_down from ${entryJoins(db)}
     where e.source_stopped_at is not null and e.state <> 'finished'
       and ${batch === undefined ? db`true` : db`b.name = ${batch}`}
       and ${choice === undefined ? db`true` : verbFits(db, choice)}
@@ -25,6 +30,6 @@ export const listDown = async (
           ? db`true`
           : db`((s.role = ${site.role} and s.name = ${site.name}) or (t.role = ${site.role} and t.name = ${site.name}))`
       }
-    order by e.source_stopped_at, e.id limit ${limit}`
-  return { count: rows[0]?.down ?? 0, rows }
+    order by ${runs}, coalesce(e.source_off_at, e.source_stopped_at), e.id limit ${limit}`
+  return { count: rows[0]?.down ?? 0, shuttingDown: rows[0]?.shuttingDown ?? 0, rows }
 }

@@ -27,10 +27,16 @@ const problemPage = (problem: Problem): string =>
   page({
     title: problem.title,
     body: `<p>${escapeHtml(problem.detail)}</p>
-<p>${escapeHtml(problem.remedy)}</p>
+${errorList(problem)}<p>${escapeHtml(problem.remedy)}</p>
 <p class="dim">Code <code>${escapeHtml(problem.code)}</code>, <code>${escapeHtml(problem.instance)}</code></p>
 <p><a href="/">Back to the overview</a></p>`,
   })
+
+/** All that is wrong, where it is more than what the sentence says. */
+const errorList = ({ errors = [] }: Problem): string =>
+  errors.length < 2
+    ? ''
+    : `<ul>${errors.map(({ field, message }) => `<li>${escapeHtml(`${field}: ${message}`)}</li>`).join('')}</ul>\n`
 
 const causeOf = (error: ReturnType<typeof toApiError>): unknown => {
   const facts = error instanceof ApiError ? error : error.error

@@ -86,7 +86,7 @@ export const problemCodes = {
   'instance-not-actionable': facts(
     409,
     'Nothing may be done to the instance now',
-    'Settle each of the reasons in `errors`, then try again.',
+    'Settle each of the reasons that are named, then try again.',
   ),
   'instance-busy': facts(
     409,
@@ -163,12 +163,12 @@ export const problemCodes = {
     'Host is not ours',
     'Use the address that Drover listens on: localhost or 127.0.0.1.',
   ),
-  'validation-failed': facts(422, 'Request is not valid', 'Correct the fields listed in `errors`.'),
+  'validation-failed': facts(422, 'Request is not valid', 'Correct what is named, then ask again.'),
   'kind-unknown': facts(422, 'No such job kind', 'See GET /v1/job-kinds.'),
   'payload-invalid': facts(
     422,
     'Payload does not fit its kind',
-    'Correct the fields listed in `errors`; GET /v1/job-kinds shows the schema.',
+    'Correct what is named, then ask again; GET /v1/job-kinds shows the schema.',
   ),
   'payload-too-large': facts(413, 'Payload is too large', 'Store the data elsewhere and send its id.'),
   'priority-invalid': facts(422, 'Priority is not valid', 'Use a whole number from -100 to 100.'),

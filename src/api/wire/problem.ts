@@ -97,7 +97,7 @@ export const problemSchema = z
       detail: 'kind: Required.',
       instance: 'urn:drover:request:0199c0de-0000-7000-8000-000000000000',
       code: 'validation-failed',
-      remedy: 'Correct the fields listed in `errors`.',
+      remedy: 'Correct what is named, then ask again.',
       field: 'kind',
       errors: [{ field: 'kind', message: 'Required' }],
     },

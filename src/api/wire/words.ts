@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { many } from '../../domain/sentence.ts'
 
 /** The kinds of values, as people say them. */
 const kinds: Readonly<Record<string, string>> = {
@@ -14,14 +15,18 @@ const kinds: Readonly<Record<string, string>> = {
 
 const orMore = (issue: { readonly origin: string; readonly minimum: number | bigint }): string => {
   if (issue.origin === 'string')
-    return issue.minimum === 1 ? 'must not be empty' : `must have at least ${issue.minimum} characters`
-  if (issue.origin === 'array' || issue.origin === 'set') return `must have at least ${issue.minimum} entries`
+    return issue.minimum === 1
+      ? 'must not be empty'
+      : `must have at least ${many(Number(issue.minimum), 'character')}`
+  if (issue.origin === 'array' || issue.origin === 'set')
+    return `must have at least ${many(Number(issue.minimum), 'entry', 'entries')}`
   return `must be ${issue.minimum} or more`
 }
 
 const atMost = (issue: { readonly origin: string; readonly maximum: number | bigint }): string => {
-  if (issue.origin === 'string') return `must have at most ${issue.maximum} characters`
-  if (issue.origin === 'array' || issue.origin === 'set') return `must have at most ${issue.maximum} entries`
+  if (issue.origin === 'string') return `must have at most ${many(Number(issue.maximum), 'character')}`
+  if (issue.origin === 'array' || issue.origin === 'set')
+    return `must have at most ${many(Number(issue.maximum), 'entry', 'entries')}`
   return `must be ${issue.maximum} or less`
 }
 

@@ -9,13 +9,20 @@ export interface DownSeen {
   readonly message: string
 }
 
+export const nobodyDown = 'No machine is off because of a migration.'
+
 /** The first thing that is said of a batch: who is off, and for each why and until when. */
 export const downLines = (down: unknown): readonly Line[] => {
-  const { count, message, entries } = down as DownSeen & { readonly entries: readonly Json[] }
+  const { count, shutting_down, message, entries } = down as DownSeen & {
+    readonly shutting_down: number
+    readonly entries: readonly Json[]
+  }
   if (count === 0) return []
   return [
-    ['off now', message],
-    ...entries.map(({ instance, because }) => [`off ${instance}`, because] as const),
+    [count === shutting_down ? 'still runs' : 'off now', message],
+    ...entries.map(
+      ({ instance, shutdown, because }) => [`${shutdown ? 'asked' : 'off'} ${instance}`, because] as const,
+    ),
   ]
 }
 

@@ -119,9 +119,24 @@ export class Output {
 
   /** The fields of one thing, one a line. */
   fields(rows: readonly Line[]): void {
-    const width = Math.max(...rows.map(([name]) => name.length))
-    for (const [name, value] of rows) this.line(`${name.padEnd(width)}  ${cellText(value)}`)
+    const lines = rows.flatMap(spread)
+    const width = Math.max(...lines.map(([name]) => name.length))
+    for (const [name, value] of lines) this.line(`${name.padEnd(width)}  ${cellText(value)}`)
   }
+}
+
+/** A value that has parts has a line for each of them: nobody is shown JSON who did not ask for it. */
+const spread = ([name, value]: Line): readonly Line[] => {
+  if (value === null || typeof value !== 'object') return [[name, value]]
+  if (Array.isArray(value) && value.every((item) => item === null || typeof item !== 'object'))
+    return [[name, value.join(', ')]]
+  const parts = Object.entries(value).map(
+    ([key, part]): Line => [
+      `${name} ${printable(Array.isArray(value) ? String(Number(key) + 1) : key)}`,
+      part,
+    ],
+  )
+  return parts.length === 0 ? [[name, '']] : parts.flatMap(spread)
 }
 
 /** Lines of a table. Cells are padded by what a terminal shows, the last column is not. */

@@ -85,7 +85,7 @@ const speak = ({ text }) => {
 
 const connect = () => {
   stream?.close()
-  stream = new EventSource(location.pathname + location.search)
+  stream = new EventSource(parts.dataset.live || location.pathname + location.search)
   stream.addEventListener('open', () => say('live', 'Live'))
   stream.addEventListener('part', (event) => {
     say('live', 'Live')

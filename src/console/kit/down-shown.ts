@@ -6,16 +6,16 @@ import { utcText } from '../../domain/utc-text.ts'
 import { outside, visible } from './shown.ts'
 import { ago, type Html } from './view.ts'
 
-const times = ({ since, until }: DownView, nowMs: number): Html =>
-  html`went off ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`on again by ${utcText(Date.parse(until))} at the latest`}`
+const times = ({ since, shutdown, times, until }: DownView, nowMs: number): Html =>
+  shutdown
+    ? html`was ${times}`
+    : html`went off ${ago(since, nowMs)}, ${until === null ? 'no end is set' : html`on again by ${utcText(Date.parse(until))} at the latest`}`
 
 /** The first thing that is said where machines are off: who, since when, until when, and what brings each back. */
-export const downListHtml = ({ count, entries }: DownListView, nowMs: number): Html => {
+export const downListHtml = ({ count, head, entries }: DownListView, nowMs: number): Html => {
   if (count === 0) return html``
   const rest = count - entries.length
-  return html`<div class="down" role="group" aria-label="Machines that are off"><p><strong>${
-    count === 1 ? '1 machine is off for its migration' : `${count} machines are off for their migration`
-  }</strong></p><ul class="reasons">${entries.map(
+  return html`<div class="down" role="group" aria-label="Machines that are off"><p><strong>${head}</strong></p><ul class="reasons">${entries.map(
     (
       one,
     ) => html`<li data-key="${one.id}"><a href="/queue/${one.id}">${outside(one.instance)}</a> ${times(one, nowMs)}.
@@ -27,7 +27,7 @@ export const downListHtml = ({ count, entries }: DownListView, nowMs: number): H
 export const downHtml = (down: DownView | null, nowMs: number): Html =>
   down === null
     ? html``
-    : html`<div class="down"><p><strong>Its source is off:</strong> it ${times(down, nowMs)}.</p><p>${visible(down.because)}</p></div>`
+    : html`<div class="down"><p><strong>${down.shutdown ? 'Its source still runs:' : 'Its source is off:'}</strong> it ${times(down, nowMs)}.</p><p>${visible(down.because)}</p></div>`
 
 /** In a list: since when it is off. */
 export const downMark = (down: DownView | null, nowMs: number): Html =>

@@ -15,12 +15,21 @@ export interface FormState {
 export const emptyForm: FormState = { values: {}, errors: [] }
 
 /** Statuses that a person can mend in the form they have just sent. */
-const mendable = new Set([409, 412, 422])
+const mendable = [409, 412, 422] as const
+type Mendable = (typeof mendable)[number]
+
+/** What the answer to a refusal has as its status; what a person cannot mend is thrown on. */
+export const statusOf = (error: unknown): Mendable => {
+  const status = error instanceof ApiError ? error.status : error instanceof DroverError ? 422 : 500
+  const known = mendable.find((one) => one === status)
+  if (known === undefined) throw error
+  return known
+}
 
 /** The form again with what the API said; what is not the form's fault is thrown on. */
 export const refusedForm = (error: unknown, values: Readonly<Record<string, string>>): FormState => {
-  const status = error instanceof ApiError ? error.status : error instanceof DroverError ? 422 : 500
-  if (!(error instanceof DroverError) || !mendable.has(status)) throw error
+  statusOf(error)
+  if (!(error instanceof DroverError)) throw error
   const listed = error instanceof ApiError ? error.errors : undefined
   const errors = listed ?? (error.field ? [{ field: error.field, message: error.message }] : [])
   const { message, remedy } = error
@@ -35,12 +44,12 @@ export const problemBox = ({ problem, errors }: FormState): Html =>
         errors.length > 0 ? 'See what is said at the fields.' : problem.message
       }</p>${errors.length > 0 ? '' : html`<p>${problem.remedy}</p>`}</div>`
 
-/** The same for a form of buttons, where no field could say what was wrong. */
-export const refusalBox = ({ problem, errors }: FormState): Html =>
+/** The same where no field could say what was wrong: the refusal, all that is listed with it, and its remedy. */
+export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was changed.'): Html =>
   problem === undefined
     ? html``
-    : html`<div class="problem" role="alert"><p><strong>Nothing was changed.</strong> ${visible(problem.message)}</p>${
-        errors.length === 0 || errors.some(({ message }) => message === problem.message)
+    : html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
+        errors.every(({ message }) => problem.message.includes(message))
           ? ''
           : html`<ul>${errors.map(({ field, message }) => html`<li>${field}: ${visible(message)}</li>`)}</ul>`
       }<p>${visible(problem.remedy)}</p></div>`

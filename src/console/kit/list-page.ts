@@ -1,5 +1,6 @@
 import type { FeedEvent } from '../../api/http/env.ts'
 import { withQuery } from './ask.ts'
+import { refusalBox, refusedForm } from './form.ts'
 import type { Page, PageContext } from './page.ts'
 import { pager } from './pager.ts'
 import { type Html, joined } from './view.ts'
@@ -33,13 +34,23 @@ export const listPage =
     const { wakesOn } = spec
     const asked = Object.fromEntries([...(spec.asks ?? []), 'cursor'].map((name) => [name, query.get(name)]))
     const address = withQuery(inContext(spec.from, context), { ...asked, ...spec.sets?.(context) })
-    const found = await ask<{ items: readonly Item[]; next_cursor: string | null }>(`GET ${address}`)
-    const list = spec.list(found.items, context)
+    const found = await ask<{ items: readonly Item[]; next_cursor: string | null }>(`GET ${address}`).catch(
+      (error: unknown) => refusedForm(error, {}),
+    )
+    const items = 'items' in found ? found.items : []
     return {
       title: inContext(spec.title, context),
       ...(spec.intro ? { intro: spec.intro(context) } : {}),
       ...(wakesOn ? { wakesOn: (event: FeedEvent) => wakesOn(event, context) } : {}),
-      ...(spec.announce ? { announce: spec.announce(found.items, context) } : {}),
-      parts: [{ id: spec.part, html: joined(list, pager(path, query, found.next_cursor, spec.words)) }],
+      ...(spec.announce ? { announce: spec.announce(items, context) } : {}),
+      parts: [
+        {
+          id: spec.part,
+          html:
+            'items' in found
+              ? joined(spec.list(items, context), pager(path, query, found.next_cursor, spec.words))
+              : refusalBox(found, 'This cannot be shown.'),
+        },
+      ],
     }
   }

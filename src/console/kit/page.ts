@@ -82,8 +82,12 @@ export const layout = (options: {
   readonly actor: Actor
   readonly assets: { readonly css: string; readonly js: string }
   readonly notice?: string | undefined
+  /** What was refused, on top of all. */
+  readonly refusal?: Html | undefined
+  /** Where its changes come from, when it stands at another address. */
+  readonly lives?: string | undefined
 }): Html => {
-  const { page, path, actor, assets, notice } = options
+  const { page, path, actor, assets, notice, refusal, lives } = options
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -113,8 +117,9 @@ ${who(actor)}
 <div class="title"><h1>${page.title}</h1>
 <p id="connection" class="connection" role="status"></p></div>
 ${notice === undefined ? '' : html`<p class="notice" role="status">${notice}</p>`}
+${refusal ?? ''}
 ${page.intro ?? ''}
-<div id="parts" data-live>
+<div id="parts" data-live="${lives ?? ''}">
 ${page.parts.map(partHtml)}
 </div>
 <p id="announce" class="sr" role="status">${page.announce ?? ''}</p>

@@ -5,9 +5,12 @@ import type { Screens } from '../../api/screens/screens.ts'
 import { printableHtml } from '../../print/printable.mjs'
 import type { Ask } from './ask.ts'
 import { consoleAssets } from './assets.ts'
+import { refusalBox } from './form.ts'
 import type { LivePages } from './live.ts'
 import { noticeText } from './notices.ts'
 import { layout, type Page, type PageContext, type RenderPage } from './page.ts'
+import { type Refusal, refusalOf } from './refusal.ts'
+import type { Html } from './view.ts'
 
 export interface ConsoleParts {
   readonly deps: ApiDeps
@@ -46,23 +49,34 @@ export const servePage = async (
       render({ ...context, nowMs: clock.now() }),
     )
   }
-  return await sendPage(c, await render(context), 200)
+  return await sendPage(c, await render(context), 200, refusalOf(c))
 }
 
 export const sendPage = async (
   c: Context<ApiEnv>,
   page: Page,
   status: ContentfulStatusCode,
+  refusal?: Refusal,
 ): Promise<Response> => {
   const url = new URL(c.req.url)
   const said = (name: string) => url.searchParams.get(name)
-  const notice = status === 200 ? noticeText(said('notice'), said('count')) : undefined
+  const notice = status === 200 && !refusal ? noticeText(said('notice'), said('count')) : undefined
   return c.html(
     printableHtml(
       String(
-        await layout({ page, path: url.pathname, actor: c.get('actor'), assets: consoleAssets, notice }),
+        await layout({
+          ...{ page, path: url.pathname, actor: c.get('actor'), assets: consoleAssets },
+          ...{
+            notice,
+            refusal: refusal && refusalHtml(refusal),
+            lives: refusal && url.pathname + url.search,
+          },
+        }),
       ),
     ),
-    status,
+    refusal?.status ?? status,
   )
 }
+
+const refusalHtml = ({ state, did }: Refusal): Html =>
+  refusalBox(state, did === 'ask' ? 'Nothing was changed.' : 'This cannot be shown.')

@@ -107,7 +107,7 @@ const fleetWarnings = (facts: WarningFacts): Warning[] => {
       : [
           {
             id: 'no-worker',
-            text: `No worker is alive: ${open} jobs are ready and none will start.`,
+            text: `No worker is alive: ${many(open, 'job is', 'jobs are')} ready and none will start.`,
             ...look,
           },
         ]),

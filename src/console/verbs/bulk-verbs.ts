@@ -2,11 +2,10 @@ import type { Hono } from 'hono'
 import type { ApiEnv } from '../../api/http/env.ts'
 import { requireRole } from '../../api/http/route.ts'
 import { requireSure } from '../kit/buttons.ts'
-import { fields, textOf, textsOf } from '../kit/form-request.ts'
+import { fields, textOf } from '../kit/form-request.ts'
 import { type ConsoleParts, sendPage } from '../kit/serve-page.ts'
-import { type BulkAnswer, bulkPage, bulkResultPage } from '../pages/migration/bulk.ts'
+import { type BulkAnswer, bulkResultPage } from '../pages/migration/bulk.ts'
 import { bulkVerbOf, choiceOf } from '../pages/migration/bulk-choice.ts'
-import { orFormAgain } from './inventory-verbs.ts'
 
 /** A verb for all entries that fit what the address asks for, when a person has said how many these are. */
 export const addBulkVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
@@ -23,13 +22,7 @@ export const addBulkVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
       confirm_count: Number(textOf(form, 'count')),
       ...(verb === 'cancel' ? flags : {}),
     }
-    return await orFormAgain(c, parts, {
-      values: textsOf(form),
-      act: async () => {
-        const answer = await parts.askAs(c.get('actor'))<BulkAnswer>(`POST /v1/queue/:${verb}`, { body })
-        return await sendPage(c, await bulkResultPage({ verb, choice, flags }, answer)(), 200)
-      },
-      again: bulkPage,
-    })
+    const answer = await parts.askAs(c.get('actor'))<BulkAnswer>(`POST /v1/queue/:${verb}`, { body })
+    return await sendPage(c, await bulkResultPage({ verb, choice, flags }, answer)(), 200)
   })
 }

@@ -4,16 +4,10 @@ import { requireRole } from '../../api/http/route.ts'
 import { operationParams } from '../../domain/operation/kinds/params.ts'
 import type { Ask } from '../kit/ask.ts'
 import { type Button, buttons, requireSure } from '../kit/buttons.ts'
-import { back, type Fields, fields, idOf, textOf, textsOf } from '../kit/form-request.ts'
+import { back, type Fields, fields, idOf, textOf } from '../kit/form-request.ts'
 import { type ConsoleParts, sendPage } from '../kit/serve-page.ts'
-import { machinePage } from '../pages/operation/machine.ts'
-import {
-  type BulkOperations,
-  machineBulkPage,
-  machineBulkResultPage,
-} from '../pages/operation/machine-bulk.ts'
+import { type BulkOperations, machineBulkResultPage } from '../pages/operation/machine-bulk.ts'
 import { bulkPath, bulkVariantOf, choiceBody, machineChoiceOf } from '../pages/operation/machine-choice.ts'
-import { orFormAgain } from './inventory-verbs.ts'
 
 /** Who presses too late is told so where the button was: the page shows what has become of it. */
 const cancel: Button = {
@@ -35,18 +29,13 @@ export const operationVerbs = (parts: ConsoleParts): Hono<ApiEnv> => {
 const losesSomething = (form: Fields): boolean =>
   textOf(form, 'force') === 'yes' || textOf(form, 'cold') === 'yes' || textOf(form, 'kind') === 'restore'
 
-/** Its page's own address, so that a form which comes back stands where it was. */
 const addMachineVerbs = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
   app.post('/machines/:id', requireRole('operator'), async (c) => {
     const id = idOf(c)
     const form = await fields(c)
     const ask = parts.askAs(c.get('actor'))
     const act = textOf(form, 'run_policy') === '' ? operate : changePolicy
-    return await orFormAgain(c, parts, {
-      values: { run_policy: textOf(form, 'run_policy') },
-      act: async () => back(c, {}, `/machines/${id}`, await act(ask, id, form)),
-      again: machinePage,
-    })
+    return back(c, {}, `/machines/${id}`, await act(ask, id, form))
   })
 }
 
@@ -103,15 +92,7 @@ const addBulkVerb = (app: Hono<ApiEnv>, parts: ConsoleParts): void => {
       confirm_count: Number(textOf(form, 'count')),
       ...(cursor === '' ? {} : { cursor }),
     }
-    return await orFormAgain(c, parts, {
-      values: textsOf(form),
-      act: async () => {
-        const answer = await parts.askAs(c.get('actor'))<BulkOperations>('POST /v1/operations/:bulk', {
-          body,
-        })
-        return await sendPage(c, await machineBulkResultPage(query, onConflict, answer)(), 200)
-      },
-      again: machineBulkPage,
-    })
+    const answer = await parts.askAs(c.get('actor'))<BulkOperations>('POST /v1/operations/:bulk', { body })
+    return await sendPage(c, await machineBulkResultPage(query, onConflict, answer)(), 200)
   })
 }

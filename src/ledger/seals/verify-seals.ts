@@ -1,6 +1,7 @@
 import type { Queryable } from '../../../db/client.ts'
 import { rangeAfter } from '../../../db/queries/seals/seal-events.ts'
 import { readSeal, readSealsAfter, type StoredSeal } from '../../../db/queries/seals/verify-seals.ts'
+import { many } from '../../domain/sentence.ts'
 import { eventsKeptDaysMin } from '../../domain/settings.ts'
 import { type Sealer, sameBytes } from '../../seal/seal.ts'
 import type { SealHead } from '../../seal/seal-head.ts'
@@ -138,8 +139,8 @@ class Walk {
     const found = await digestRange(this.#db, seal, seal.version)
     const missing = seal.events - found.events
     if (missing > 0)
-      return `${missing} of its ${seal.events} events are missing, and no signed statement says that retention took them.`
-    if (missing < 0) return `${-missing} events were inserted into its range.`
+      return `${many(missing, `of its ${seal.events} events is`, `of its ${seal.events} events are`)} missing, and no signed statement says that retention took them.`
+    if (missing < 0) return `${many(-missing, 'event was', 'events were')} inserted into its range.`
     if (!sameBytes(found.hash, seal.hash))
       return 'An event in its range is not what it was when it was sealed.'
     this.#count.events += found.events

@@ -13,6 +13,7 @@ import { deletePause, insertPause } from '../../../db/queries/fleet/pauses.ts'
 import type { BatchRow } from '../../../db/schema/migration.ts'
 import { type BatchEvent, type BatchState, mayHappen } from '../../domain/migration/batch/batch-table.ts'
 import { hasEnded } from '../../domain/migration/schedule/windows.ts'
+import { many } from '../../domain/sentence.ts'
 import { DroverError } from '../../errors.ts'
 import { enqueue } from '../../ledger/jobs/enqueue.ts'
 import { viewWindow } from '../entry/batch-view.ts'
@@ -122,7 +123,7 @@ export const resetBatch = async (
   if (committed.count > 0 && !verb.force)
     throw refuse(
       'batch-committed',
-      `${committed.count} of its sources are switched off for the cutover: ${committed.names.join(', ')}.`,
+      `${many(committed.count, 'of its sources is', 'of its sources are')} switched off for the cutover: ${committed.names.join(', ')}.`,
       'Wait for them, cancel them one by one, or reset with force.',
       { committed: committed.count },
     )

@@ -17,6 +17,7 @@ import { type CompiledFilter, compileFilter } from '../../domain/filter/compile-
 import { instanceView } from '../../domain/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import { type InstanceStanding, startEntry } from '../../domain/migration/batch/start-batch.ts'
+import { many } from '../../domain/sentence.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import { enqueue } from '../../ledger/jobs/enqueue.ts'
 import { jobOfEntry } from '../entry/apply-entry.ts'
@@ -214,6 +215,6 @@ export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): En
 
 /** What a start has found, in words. */
 export const sayFound = async (ctx: JobContext, batch: BatchView, found: FoundInstances): Promise<void> => {
-  const message = `${found.entries} new entries; ${found.matched} of ${found.looked} instances match.`
+  const message = `${many(found.entries, 'new entry', 'new entries')}; ${found.matched} of ${many(found.looked, 'instance matches', 'instances match')}.`
   await ctx.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))
 }

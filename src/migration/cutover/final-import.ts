@@ -1,7 +1,6 @@
 import { z } from 'zod'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { lockEntryOfJob } from '../../../db/queries/entries/entry-rows.ts'
-import { readClock } from '../../../db/queries/fleet/read-clock.ts'
 import { durationMs } from '../../domain/duration.ts'
 import { DroverError } from '../../errors.ts'
 import { type PowerTask, powerMachine } from '../../inventory/power/power-machine.ts'
@@ -15,7 +14,7 @@ import { requireDisks } from '../copy/require-disks.ts'
 import { sourceGone } from '../copy/source-snapshot.ts'
 import { noteEntry } from '../entry/entry-work.ts'
 import { noteHistory } from '../entry/note-history.ts'
-import { sourceStopUndo } from '../source/source-stops.ts'
+import { guestGivenTime, noteSourceOff, sourceStopUndo } from '../source/source-stops.ts'
 import { takeBaseline } from './take-baseline.ts'
 
 /** How often the source may be found running again before a person has to look. */
@@ -55,6 +54,7 @@ export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<Cop
     if (before.state !== 'off' && !hasBegun(task, round)) await wayBack()
     await switchOff(task, round, before)
     if (!round.off) {
+      await noteSourceOff(task.entryWork)
       await noteStop(task, round)
       round = await keepRound(task, { ...round, off: true })
     }
@@ -108,9 +108,15 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
   const { ctx, source, batch, facts } = entryWork
   // Off already, and not by us: nothing is asked, and nothing will be ours to start.
   if (before.state === 'off' && !hasBegun(task, round)) return
-  const entry = await noteEntry(entryWork, async (tx, now) => ({
-    sourceStoppedAt: now.sourceStoppedAt ?? (await readClock(tx)),
-  }))
+  const begun = hasBegun(task, round)
+  const entry = await noteEntry(
+    entryWork,
+    async (_, now) => ({
+      sourceStoppedAt: now.sourceStoppedAt ?? now.now,
+      ...(begun ? {} : guestGivenTime(now.now, entryWork)),
+    }),
+    'at-once',
+  )
   const timeoutMs = durationMs(batch.config.guest_shutdown_limit)
   const stop: PowerTask = {
     ctx,

@@ -69,19 +69,29 @@ export const leaveEntryWork =
   }
 
 /** Writes fields of an entry without changing its state. The caller holds its lock. */
-export const writeNote = (tx: Tx, entry: EntryAtWork, change: EntryChange): Promise<void> =>
-  writeEntry(tx, { ...asItIs(entry), lookAt: entry.lookAt, change })
+export const writeNote = (
+  tx: Tx,
+  entry: EntryAtWork,
+  change: EntryChange,
+  lookAt: Date = entry.lookAt,
+): Promise<void> => writeEntry(tx, { ...asItIs(entry), lookAt, change })
 
-/** The same in a transaction of its own, during the job. */
+/** The same in a transaction of its own, during the job; `look`: what the entry says of itself hangs on it. */
 export const noteEntry = (
   { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),
+  look: 'in-time' | 'at-once' = 'in-time',
 ): Promise<EntryAtWork> =>
   ctx.transaction(async (tx) => {
     const asked = { entryId: entry.id, jobId: ctx.job.id }
     const now = await lockEntryOfJob(tx, asked)
     if (!now) throw movedOn(entry.id)
-    await writeNote(tx, now, typeof change === 'function' ? await change(tx, now) : change)
+    await writeNote(
+      tx,
+      now,
+      typeof change === 'function' ? await change(tx, now) : change,
+      look === 'at-once' ? now.now : now.lookAt,
+    )
     const written = await lockEntryOfJob(tx, asked)
     if (!written) throw movedOn(entry.id)
     return written

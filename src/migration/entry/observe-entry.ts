@@ -13,6 +13,7 @@ import { trackingState } from '../../domain/inventory/tracking.ts'
 import { firstCopyToken } from '../../domain/migration/batch/batch-settings.ts'
 import { instanceBlocks } from '../../domain/migration/batch/start-batch.ts'
 import type { EntryFacts, EntryJob, EntryJobKind, Reason } from '../../domain/migration/entry/entry-facts.ts'
+import { sourceStopOf } from '../../domain/migration/entry/source-stop.ts'
 import { paceOf, readProgress, topUpsOf } from '../../domain/migration/schedule/progress-pace.ts'
 import { topUpForecast } from '../../domain/migration/schedule/top-up.ts'
 import {
@@ -67,7 +68,7 @@ export const observeEntry = async (
     away: endsOf(surroundings)
       .filter(({ connectivity }) => isAway(connectivity))
       .map(siteBlock),
-    sourceIsOurs: entry.sourceStoppedAt !== null,
+    sourceStop: sourceStopOf(entry),
     sourceNeedsPerson: entry.state === 'error' && entry.reason.startsWith('identity-'),
     hasTarget: entry.machineRef !== null,
     tracked: trackingState(known, surroundings.tracking as TrackingRecord) === 'verified',

@@ -11,8 +11,15 @@ import { actorOf, callBy, type JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { storableJson } from '../../storable.ts'
-import type { EntryWork } from '../entry/entry-work.ts'
-import { mayStillGoOff, sourceStopKind, stopOf, stopsOf } from './source-stops.ts'
+import { type EntryWork, noteEntry } from '../entry/entry-work.ts'
+import {
+  guestGivenTime,
+  mayStillGoOff,
+  noteSourceOff,
+  sourceStopKind,
+  stopOf,
+  stopsOf,
+} from './source-stops.ts'
 import { sourceMayGoOff } from './watch-source.ts'
 
 /** The part of a withdrawal that starts the source. */
@@ -43,8 +50,11 @@ export const awaitStop = async (entryWork: EntryWork, platform: Platform): Promi
   if (await isUnderWay(power, call, { machine: facts.ref, begun: stops }))
     return { type: 'wait', forMs: lookMs, forWhat: 'the power-off that the source is still at' }
   const seen = await again(call, () => power.power(call, facts.ref))
+  if (seen.found && seen.value.state === 'off') await noteSourceOff(entryWork)
   if (!seen.found || !mayStillGoOff(seen.value, stops)) return undefined
   const waitedMs = Number(ctx.checkpointed?.waited_for_stop_ms ?? 0)
+  if (waitedMs === 0)
+    await noteEntry(entryWork, async (_, now) => guestGivenTime(now.now, entryWork), 'at-once')
   if (waitedMs >= durationMs(batch.config.guest_shutdown_limit)) return undefined
   await ctx.checkpoint({ ...ctx.checkpointed, waited_for_stop_ms: waitedMs + lookMs })
   return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }

@@ -1,11 +1,12 @@
 import { z } from 'zod'
 import type { Queryable } from '../../../db/client.ts'
 import { listEntryEffects } from '../../../db/queries/effects/entry-effects.ts'
+import type { EntryAtWork } from '../../../db/queries/entries/entry-rows.ts'
 import type { EffectRow } from '../../../db/schema/effect.ts'
 import { durationMs } from '../../domain/duration.ts'
 import { type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
-import type { EntryWork } from '../entry/entry-work.ts'
+import { type EntryWork, noteEntry } from '../entry/entry-work.ts'
 
 /** Effects of this kind are sources that we switched off. */
 export const sourceStopKind = 'source-stop'
@@ -50,6 +51,21 @@ export const sourceStopUndo = (
     stays,
   } satisfies SourceStopUndo,
 })
+
+/** The guest is given its time from now on: what was seen off before does not count. */
+export const guestGivenTime = (now: Date, { batch }: EntryWork) => ({
+  sourceOffAt: null,
+  guestUntil: new Date(now.getTime() + durationMs(batch.config.guest_shutdown_limit)),
+})
+
+/** The source was seen off, after it was asked to go. */
+export const noteSourceOff = (entryWork: EntryWork): Promise<EntryAtWork> =>
+  noteEntry(
+    entryWork,
+    async (_, now) =>
+      now.sourceStoppedAt === null || now.sourceOffAt !== null ? {} : { sourceOffAt: now.now },
+    'at-once',
+  )
 
 /** A source's stop that was asked for. */
 export interface AskedStop extends Begun {

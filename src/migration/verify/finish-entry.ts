@@ -146,6 +146,7 @@ const documentOf = async (
       machine_name: evidence.machine.name,
     },
     source_stopped_at: entry.sourceStoppedAt?.toISOString() ?? null,
+    ...(entry.sourceOffAt ? { source_off_at: entry.sourceOffAt.toISOString() } : {}),
     verified_at: entry.now.toISOString(),
     extent_bytes: extentBytes,
     disks: evidence.disks.map(({ row, proof }) => ({

@@ -1,6 +1,5 @@
 import { z } from 'zod'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
-import { readClock } from '../../../db/queries/fleet/read-clock.ts'
 import { durationMs } from '../../domain/duration.ts'
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { cleanInstance } from '../../domain/inventory/normalise.ts'
@@ -12,7 +11,7 @@ import { portOf } from '../../platforms/ports/ports.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { callOf, sourceOf, taskMs } from '../copy/copy-task.ts'
 import { noteEntry } from '../entry/entry-work.ts'
-import { sourceStopUndo } from '../source/source-stops.ts'
+import { guestGivenTime, noteSourceOff, sourceStopUndo } from '../source/source-stops.ts'
 import { holdEntry, requireWindow } from './hold-entry.ts'
 import type { VerifyTask } from './verify-task.ts'
 
@@ -59,10 +58,14 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
   if (begun === ended && seen.state === 'off') return undefined
   const at = begun === ended ? begun + 1 : begun
   if (begun === ended) {
-    await noteEntry(task.entryWork, async (tx, now) => {
-      await requireWindow(tx, now)
-      return { sourceStoppedAt: await readClock(tx) }
-    })
+    await noteEntry(
+      task.entryWork,
+      async (tx, now) => {
+        await requireWindow(tx, now)
+        return { sourceStoppedAt: now.now, ...guestGivenTime(now.now, task.entryWork) }
+      },
+      'at-once',
+    )
     await ctx.checkpoint({ ...ctx.checkpointed, stops: { begun: at, ended } })
   }
   const outcome = await powerMachine({
@@ -76,6 +79,7 @@ const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook
     undo: sourceStopUndo(task.entryWork, { stays: true }),
   })
   if (outcome.type === 'wait') return { is: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
+  await noteSourceOff(task.entryWork)
   await ctx.checkpoint({ ...ctx.checkpointed, stops: { begun: at, ended: at } })
   return undefined
 }

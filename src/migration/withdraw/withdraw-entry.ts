@@ -262,7 +262,9 @@ const settle = async (
   }
   const change: EntryChange = {
     // It runs on: what it answered before is no measure of what is copied next.
-    ...(orders.source === 'keep' ? {} : { sourceStoppedAt: null, constraintName: null, baseline: null }),
+    ...(orders.source === 'keep'
+      ? {}
+      : { sourceStoppedAt: null, sourceOffAt: null, guestUntil: null, constraintName: null, baseline: null }),
     ...(orders.target === 'destroy'
       ? { machineRef: null, placement: null, syncedAt: null, progress: null, baseline: null }
       : {}),

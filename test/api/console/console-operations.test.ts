@@ -24,7 +24,7 @@ const see = async (path: string): Promise<string> => {
 const press = (path: string, form: Record<string, string> = {}, client = call): Promise<Reply> =>
   client('POST', path, {
     raw: new URLSearchParams(form).toString(),
-    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    headers: { accept: 'text/html', 'content-type': 'application/x-www-form-urlencoded' },
   })
 
 const ask = async (json: Record<string, unknown>): Promise<string> => {
@@ -77,6 +77,9 @@ test('what a kind needs to know is sent with it, and what is wrong with it is sa
   const machine = await add('web-01')
   const wrong = await press(`/machines/${machine}`, { kind: 'clone', name: '' })
   expect([wrong.status, wrong.text.includes('Nothing was changed.')]).toEqual([422, true])
+  const long = 'n'.repeat(300)
+  const typed = await press(`/machines/${machine}`, { kind: 'snapshot', name: long })
+  expect([typed.status, typed.text.includes(`value="${long}"`)]).toEqual([422, true])
   await press(`/machines/${machine}`, { kind: 'snapshot', name: 'before', memory: 'yes' })
   const [row] = await db`select kind, params from operation`
   expect(row).toEqual({ kind: 'snapshot', params: { name: 'before', memory: true, quiesce: false } })
@@ -170,7 +173,7 @@ test('many machines are asked only when their number is confirmed, with the way 
   expect(await see(path)).toContain('3 would begin at once')
   expect((await press(path, { count: '3' })).status).toBe(422)
   const other = await press(path, { count: '2', sure: 'yes' })
-  expect([other.status, other.text.includes('3 machines fit, and you confirmed 2.')]).toEqual([422, true])
+  expect([other.status, other.text.includes('3 machines fit, and you confirmed 2.')]).toEqual([409, true])
   expect(await operations()).toBe(0)
   let lookedMs = 0
   const clock = { ...systemClock, monotonicMs: () => (lookedMs += 60_000) }

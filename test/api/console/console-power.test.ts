@@ -60,6 +60,21 @@ test('the page of a machine that a batch holds says as when it is shown, and off
 })
 
 // promise: off-said-first
+test('a guest that is given time is not called off, wherever it is shown', async () => {
+  await addFleet(db, ['web-1'])
+  await startBatch(db, call)
+  await restEntries(db)
+  const [one] = (await call('GET', '/v1/queue')).body.items
+  const guestUntil = new Date(Date.now() + 300_000)
+  await moveRow(db, String(one?.id), { state: 'final-import', stage: 'final', guestUntil })
+  for (const path of ['/', '/batches/wave-1', '/queue', `/queue/${one?.id}`]) {
+    const { text } = await call('GET', path)
+    expect(text, path).toMatch(/asked to shut down at [^,]+ UTC, still running, forced off at [^,]+ UTC/)
+    expect(text, path).not.toMatch(/went off|is off for its migration|Its source is off/)
+  }
+})
+
+// promise: off-said-first
 test('who is off is on the batch, the entry, the overview and in what a person confirms', async () => {
   await addFleet(db, ['web-1', 'web-2'])
   const end = new Date(Date.now() + 7_200_000).toISOString()

@@ -17,7 +17,7 @@ const screens = createScreens(deps)
 const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
 
 const pageOf = (id: string) =>
-  machinePage()({
+  machinePage({
     actor: ann,
     ask: askAs(ann),
     screens,

@@ -88,12 +88,13 @@ export const startBatch = async (
 export const moveRow = async (
   db: Db,
   id: string,
-  place: { state: string; stage?: string; windowName?: string; stopped?: boolean },
+  place: { state: string; stage?: string; windowName?: string; stopped?: boolean; guestUntil?: Date },
 ): Promise<void> => {
   await db`
     update entry set state = ${place.state}, stage = ${place.stage ?? 'background'},
       window_id = (select id from batch_window where name = ${place.windowName ?? ''}),
-      source_stopped_at = ${place.stopped ? new Date() : null} where id = ${id}::uuid`
+      source_stopped_at = ${place.stopped || place.guestUntil ? new Date() : null},
+      guest_until = ${place.guestUntil ?? null} where id = ${id}::uuid`
 }
 
 /** Takes the jobs away that a start sends along: a test says itself who is at an entry. */

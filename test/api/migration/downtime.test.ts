@@ -60,6 +60,30 @@ describe('who is off because of a batch', () => {
     expect(of('web-3')?.because).toContain('to be switched on again')
   })
 
+  test('is not said of a guest that is given time to shut down: it is counted apart, with its end', async () => {
+    const guestUntil = new Date(Date.now() + 300_000)
+    await moveRow(db, ids['web-1'] ?? '', {
+      ...{ state: 'final-import', stage: 'final', windowName: 'night', guestUntil },
+    })
+    const down = downOf((await call('GET', '/v1/batches/wave-1')).body)
+    expect(down).toMatchObject({ count: 3, shutting_down: 1 })
+    expect(down.message).toMatch(
+      /^2 machines are off .*, and 1 machine still runs that was asked .* and web-1 \(asked to shut down at .*, still running, forced off at /,
+    )
+    const { body } = await call('GET', `/v1/queue/${ids['web-1']}`)
+    const shutdown = { until: guestUntil.toISOString(), end: 'forced' }
+    expect(body).toMatchObject({ source_off_at: null, down: { since: body.source_stopped_at, shutdown } })
+    await db`update entry set source_off_at = now() where id = ${ids['web-1'] ?? ''}::uuid`
+    const { body: off } = await call('GET', `/v1/queue/${ids['web-1']}`)
+    expect(off.down).toMatchObject({ since: off.source_off_at, shutdown: null })
+  })
+
+  test('is said of all batches together, for whoever starts Drover anew', async () => {
+    const all = (await call('GET', '/v1/down')).body as unknown as Down
+    expect(all).toEqual(downOf((await call('GET', '/v1/batches/wave-1')).body))
+    expect(all.count).toBe(3)
+  })
+
   test('is in the answer to a stop, which says until when each stays off', async () => {
     const { body } = await call('POST', '/v1/batches/wave-1/:stop')
     expect(downOf(body).count).toBe(3)
@@ -140,6 +164,8 @@ describe('who is off because of a batch', () => {
     await db`update entry set source_stopped_at = null`
     expect(downOf((await call('GET', '/v1/batches/wave-1')).body)).toEqual({
       count: 0,
+      shutting_down: 0,
+      head: '',
       message: '',
       entries: [],
     })

@@ -34,7 +34,7 @@ const machinesListed = async (): Promise<string> => {
 
 const pageOf = async (id: string): Promise<string> => {
   const ann = { name: 'ann', role: 'viewer', by: 'token', tokenId: 'none' } as const
-  const { parts } = await machinePage()({
+  const { parts } = await machinePage({
     ...{ actor: ann, ask: createAsk(deps)(ann), path: `/machines/${id}`, params: { id } },
     ...{ screens: createScreens(deps), query: new URLSearchParams(), nowMs: Date.now() },
   })

@@ -152,7 +152,7 @@ test('one is shown with what it waits for, and canceled until its return', async
   })
   expect(await run('operations', 'cancel', id)).toMatchObject({ code: 1 })
   const missing = await run('clone', 'shown')
-  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('params.name')])
+  expect([missing.code, missing.stderr]).toEqual([1, expect.stringContaining('--name')])
 })
 
 /** How often the API was asked for a single operation. */

@@ -99,12 +99,12 @@ describe('what was sealed and is still there', () => {
     const db = await sealed()
     await db`insert into event (xid, id, type, subject_type, subject_id, actor) overriding system value
       select from_xid, '-9223372036854775808', 'forged', 'thing', 'one', 'test' from event_seal where seq = 2`
-    await broken(db, 2, /1 events were inserted/)
+    await broken(db, 2, /1 event was inserted/)
     await db`delete from event where type = 'forged'`
     await db`alter table event drop constraint event_era_xid_id_pk`
     await db`insert into event (xid, id, type, subject_type, subject_id, actor) overriding system value
       select xid, id, 'forged', 'thing', 'one', 'test' from event where reason = '5'`
-    await broken(db, 2, /1 events were inserted/)
+    await broken(db, 2, /1 event was inserted/)
   })
 
   test('cannot be dated back to look old enough', async () => {

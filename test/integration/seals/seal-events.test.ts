@@ -107,13 +107,13 @@ describe('verifying finds', () => {
     {
       name: 'a deleted event',
       seq: 2,
-      why: /1 of its 4 events are missing/,
+      why: /1 of its 4 events is missing/,
       tamper: (db) => db`delete from event where reason = '6'`,
     },
     {
       name: 'an event inserted into a sealed range',
       seq: 1,
-      why: /1 events were inserted/,
+      why: /1 event was inserted/,
       tamper: (db) => db`insert into event (xid, type, subject_type, subject_id, actor)
         select xid, 'forged', 'thing', 'one', 'test' from event where reason = '2'`,
     },

@@ -98,7 +98,11 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     wait: { reason: 'token', detail: 'waits for oslo', ends_when: 'A slot is free.' },
     intent: { verb: 'cancel', force: true, cleanup: true },
     source_stopped_at: '2026-11-18T20:00:00.000Z',
-    down: { since: '2026-11-18T20:00:00.000Z', until: null, because: 'It is to be switched on again.' },
+    down: {
+      shutdown: null,
+      times: 'since 2026-11-18 20:00 UTC, no end is set',
+      because: 'It is to be on again.',
+    },
     target_machine: 'vm-77',
     effects: { open: 0, debts: 0 },
     choices: [
@@ -115,12 +119,24 @@ test('an entry is shown with what a person needs: remedies, the wait, the wish, 
     /job waits +token: waits for oslo/,
     /until +A slot is free/,
     /wanted +cancel, forced, with cleanup/,
-    /state +canceled, stage complete\nsource off +since 2026-11-18\S+, no end is set\noff because +It is to be/,
+    /state +canceled, stage complete\nsource off +since 2026-11-18 20:00 UTC, no end is set\noff because +It is to be/,
     /target machine +vm-77/,
     /you can cancel --cleanup +What was made of it is destroyed\./,
     /you can retry +Everything is checked anew\./,
   ])
     expect(stdout).toMatch(words)
+})
+
+test('an entry whose guest takes its time is not called off', async () => {
+  const times =
+    'asked to shut down at 2026-11-18 20:00 UTC, still running, forced off at 2026-11-18 20:05 UTC'
+  const { run } = await startApi(() => ({
+    ...{ id: 'one', name: 'web-1', state: 'final-import', stage: 'final', effects: { open: 1, debts: 0 } },
+    down: { shutdown: { end: 'forced' }, times, because: 'Its source still runs.' },
+  }))
+  const { stdout } = await run('queue', 'show', 'one')
+  expect(stdout).toMatch(new RegExp(`\nsource +${times}\nthen +Its source still runs\\.`))
+  expect(stdout).not.toContain('source off')
 })
 
 test('a verb for more than one request may do goes on with the cursor until all are done', async () => {

@@ -11,7 +11,7 @@ import {
 import { hasEnded, isCommitted } from '../../../src/domain/migration/entry/entry.ts'
 import { applyEntryEvent } from '../../../src/domain/migration/entry/entry-table.ts'
 import type { WindowAnswer } from '../../../src/domain/migration/schedule/windows.ts'
-import { at, facts, night, now, said } from './entry-facts.ts'
+import { at, facts, night, now, off, said, shuttingDown } from './entry-facts.ts'
 
 const failed = (kind: EntryJob['kind'], errorClass: string): EntryJob => ({
   kind,
@@ -69,7 +69,7 @@ const anyFacts: fc.Arbitrary<EntryFacts> = fc.record({
   ),
   batchState: fc.constantFrom('running' as const, 'running' as const, 'stopped' as const, 'error' as const),
   blocks: fc.array(fc.constant({ code: 'blocked', message: 'Something is in the way.' }), { maxLength: 2 }),
-  sourceIsOurs: fc.boolean(),
+  sourceStop: fc.constantFrom(null, off, shuttingDown),
   sourceNeedsPerson: fc.boolean(),
   hasTarget: fc.boolean(),
   tracked: fc.boolean(),
@@ -178,7 +178,7 @@ describe('laws', () => {
 
   law('a source of ours is not left off for an entry that does not need it so', (given, decision) => {
     if (given.place.state === 'finished') return
-    if (!given.sourceIsOurs || given.sourceNeedsPerson || isCommitted(given.place)) return
+    if (!given.sourceStop || given.sourceNeedsPerson || isCommitted(given.place)) return
     if (given.job?.state === 'open' || given.intent) return
     const working = given.job?.state === 'failed' || given.job?.state === 'canceled'
     if (!working) expect(decision).toMatchObject({ do: 'start', job: 'withdraw-entry' })
@@ -195,7 +195,7 @@ describe('laws', () => {
 
   law('who failed is not tried again before the pause is over', (given, decision) => {
     const early = given.tries > 0 && now < given.since + pauseMs(given.tries)
-    if (!early || given.job || given.sourceIsOurs || isCommitted(given.place)) return
+    if (!early || given.job || given.sourceStop || isCommitted(given.place)) return
     if (given.place.state !== 'conflict') expect(decision.do).not.toBe('start')
   })
 })
@@ -244,7 +244,7 @@ describe('after a job that failed', () => {
       place: at('error/final'),
       job: failed('withdraw-entry', 'environment'),
       tries: 1,
-      sourceIsOurs: true,
+      sourceStop: off,
       since: now,
     })
     expect(decideEntry(given)).toMatchObject({ do: 'rest', reason: said, lookAt: now + 15_000 })
@@ -370,7 +370,7 @@ describe('an entry that is idle', () => {
     ],
     [
       'has the whole copy',
-      { place: at('idle/complete'), sourceIsOurs: true },
+      { place: at('idle/complete'), sourceStop: off },
       { do: 'start', job: 'cutover-instance', event: 'post-begin' },
     ],
     [
@@ -386,7 +386,7 @@ describe('an entry that is idle', () => {
 test('what was found stale at the verification is copied again at once', () => {
   const place = at('final-import/final')
   const verified: EntryJob = { kind: 'final-verify', state: 'succeeded', error: null }
-  expect(decideEntry(facts({ place, job: verified, sourceIsOurs: true }))).toMatchObject({
+  expect(decideEntry(facts({ place, job: verified, sourceStop: off }))).toMatchObject({
     do: 'start',
     job: 'cutover-instance',
     event: null,

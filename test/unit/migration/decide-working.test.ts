@@ -6,7 +6,7 @@ import {
 } from '../../../src/domain/migration/entry/decide-entry.ts'
 import type { WindowAnswer } from '../../../src/domain/migration/schedule/windows.ts'
 import { utcText } from '../../../src/domain/utc-text.ts'
-import { facts as anyFacts, at, night, now } from './entry-facts.ts'
+import { facts as anyFacts, at, night, now, off, shuttingDown } from './entry-facts.ts'
 
 const facts = (changes: Partial<EntryFacts>): EntryFacts =>
   anyFacts({ place: at('idle/final'), hasTarget: true, ...changes })
@@ -41,8 +41,21 @@ describe('while a job is at it', () => {
     ['idle/complete', 'running', { do: 'start', job: 'cutover-instance' }],
     ['conflict/complete', 'running', { do: 'rest' }],
   ] as const)('nor without a job, nor with the next one just sent: %s, %s', (place, batchState, expected) => {
-    const given = facts({ place: at(place), batchState, sourceIsOurs: true, windowEndsAt: now + 700 })
+    const given = facts({ place: at(place), batchState, sourceStop: off, windowEndsAt: now + 700 })
     expect(decideEntry(given)).toMatchObject({ ...expected, lookAt: now + 700 })
+  })
+
+  test.each([
+    ['final-import/final', 'cutover-instance', 'forced off at'],
+    ['idle/final', 'withdraw-entry', 'waited for until'],
+  ] as const)('a guest that is given time to shut down is the reason: %s', (place, kind, text) => {
+    const waits = facts({ place: at(place), job: open(kind), sourceStop: shuttingDown })
+    expect(decideEntry(waits).reason).toMatchObject({
+      code: 'guest-shutting-down',
+      message: expect.stringContaining(text),
+    })
+    const seen = facts({ place: at(place), job: open(kind), sourceStop: off })
+    expect(decideEntry(seen).reason.code).not.toBe('guest-shutting-down')
   })
 
   test('in a stopped batch nothing is, and why it waits and what ends that is told', () => {

@@ -6,6 +6,7 @@ import {
   downBefore,
   downOf,
   downText,
+  downTimes,
   type NamedDown,
 } from '../../../src/domain/migration/batch/downtime.ts'
 import { entryStages, entryStates, isCommitted } from '../../../src/domain/migration/entry/entry.ts'
@@ -17,7 +18,7 @@ const facts = (changes: Partial<DownFacts> = {}): DownFacts => ({
   now: at + 600_000,
   place: { state: 'final-import', stage: 'final' },
   reason: 'working',
-  stoppedAt: at,
+  stop: { askedAt: at - 60_000, offAt: at, guestUntil: at + 240_000 },
   batchState: 'running',
   wanted: false,
   withdrawFailed: null,
@@ -46,11 +47,11 @@ describe('a source that is off on our account', () => {
       null,
       'It stays off until a person resolves or cancels the entry',
     ],
-    [{ window: null }, null, 'It is off until its target takes over; no window ends that.'],
+    [{ window: null }, null, 'It stays off until its target takes over; no window ends that.'],
     [
       { window: { name: 'open', endsAt: null } },
       null,
-      'It is off until its target takes over; no window ends that.',
+      'It stays off until its target takes over; no window ends that.',
     ],
     [
       { window: null, batchState: 'stopped' },
@@ -106,8 +107,41 @@ describe('a source that is off on our account', () => {
     )
   })
 
+  describe('that still runs, because its guest is given time', () => {
+    const stop = { askedAt: at, offAt: null, guestUntil: at + 300_000 }
+
+    test('is not called off: since when it is asked, and when it is forced, is said', () => {
+      const down = downOf(facts({ stop }))
+      expect(down).toMatchObject({
+        since: at,
+        shutdown: { askedAt: at, until: at + 300_000, end: 'forced' },
+        until: at + hour,
+      })
+      expect(down && downTimes(down)).toBe(
+        'asked to shut down at 2026-11-19 12:00 UTC, still running, forced off at 2026-11-19 12:05 UTC',
+      )
+      expect(down?.because).toMatch(/^Once it is off: Its target takes over/)
+    })
+
+    test('is given up at the end of its time when the entry has let go of it', () => {
+      const down = downOf(facts({ stop, place: { state: 'idle', stage: 'final' } }))
+      expect(down).toMatchObject({ shutdown: { end: 'given-up' }, until: null })
+      expect(down && downTimes(down)).toContain('still running, given up at 2026-11-19 12:05 UTC')
+      expect(down?.because).toBe('When it goes off, also later, it is started again.')
+    })
+
+    test('is off from when it was seen off, and of an older version since it was asked', () => {
+      const seen = downOf(facts({ stop: { ...stop, offAt: at + 20_000 } }))
+      expect(seen).toMatchObject({ since: at + 20_000, shutdown: null })
+      expect(downOf(facts({ stop: { ...stop, guestUntil: null } }))).toMatchObject({
+        since: at,
+        shutdown: null,
+      })
+    })
+  })
+
   test('is no longer down when it was not switched off by us, or is on again', () => {
-    expect(downOf(facts({ stoppedAt: null }))).toBeNull()
+    expect(downOf(facts({ stop: null }))).toBeNull()
   })
 })
 
@@ -115,26 +149,40 @@ describe('the sentence that a person reads before and after a verb', () => {
   const one = (name: string, until: number | null = at + hour): NamedDown => ({
     name,
     since: at,
+    shutdown: null,
     until,
     because: 'x',
   })
 
   test('names who is off, since when and until when, and counts the rest', () => {
-    expect(downText({ count: 0, entries: [] })).toBe('')
-    expect(downText({ count: 1, entries: [one('web-1')] })).toBe(
+    expect(downText({ count: 0, shuttingDown: 0, entries: [] })).toBe('')
+    expect(downText({ count: 1, shuttingDown: 0, entries: [one('web-1')] })).toBe(
       '1 machine is off for its migration: web-1 (since 2026-11-19 12:00 UTC, until 2026-11-19 13:00 UTC at the latest).',
     )
     const many = ['a', 'b', 'c', 'd', 'e', 'f'].map((name) => one(name, null))
-    const text = downText({ count: 23, entries: many })
+    const text = downText({ count: 23, shuttingDown: 0, entries: many })
     expect(text).toMatch(
       /^23 machines are off for their migration: a \(since 2026-11-19 12:00 UTC, no end is set\), b /,
     )
     expect(text).toMatch(/e \([^)]*\) and 18 more\.$/)
   })
 
+  test('counts those that still run apart', () => {
+    const runs: NamedDown = {
+      ...one('b'),
+      shutdown: { askedAt: at, until: at + 300_000, end: 'forced' },
+    }
+    expect(downText({ count: 1, shuttingDown: 1, entries: [runs] })).toBe(
+      '1 machine still runs that was asked to shut down for its migration: b (asked to shut down at 2026-11-19 12:00 UTC, still running, forced off at 2026-11-19 12:05 UTC).',
+    )
+    expect(downText({ count: 2, shuttingDown: 1, entries: [one('a'), runs] })).toMatch(
+      /^1 machine is off for its migration, and 1 machine still runs that was asked to shut down for its migration: a \(since [^)]*\) and b \(asked /,
+    )
+  })
+
   test('says what the verb makes of them, and nothing where nobody is off', () => {
     expect(downBefore('stop', { count: 0, message: '' })).toBe('')
-    const two = { count: 2, message: downText({ count: 2, entries: [one('a'), one('b')] }) }
+    const two = { count: 2, message: downText({ count: 2, shuttingDown: 0, entries: [one('a'), one('b')] }) }
     expect(downBefore('stop', two)).toMatch(/^2 machines are off .* each stays off until its window ends/)
     expect(downBefore('reset', two)).toContain('Each is switched on again, once its copy is proved off.')
     expect(downBefore('cancel', { ...two, count: 1 })).toContain('It is switched on again')

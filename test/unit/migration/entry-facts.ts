@@ -1,6 +1,7 @@
 import { reachablePlaces } from '../../../src/domain/migration/batch/describe-table.ts'
 import type { EntryFacts } from '../../../src/domain/migration/entry/decide-entry.ts'
 import type { EntryPlace } from '../../../src/domain/migration/entry/entry.ts'
+import type { SourceStop } from '../../../src/domain/migration/entry/source-stop.ts'
 import type { Window } from '../../../src/domain/migration/schedule/windows.ts'
 
 export const now = 1_000_000_000
@@ -14,6 +15,10 @@ export const night: Window = {
 }
 export const said = { code: 'said', message: 'What it says of itself.' }
 
+/** A source of ours that is off, and another whose guest takes its time. */
+export const off: SourceStop = { askedAt: now - 60_000, offAt: now - 30_000, guestUntil: now + 240_000 }
+export const shuttingDown: SourceStop = { ...off, offAt: null }
+
 /** An entry about which nothing is special but what is said. */
 export const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
   now,
@@ -23,7 +28,7 @@ export const facts = (changes: Partial<EntryFacts> = {}): EntryFacts => ({
   intent: null,
   batchState: 'running',
   blocks: [],
-  sourceIsOurs: false,
+  sourceStop: null,
   sourceNeedsPerson: false,
   hasTarget: false,
   tracked: true,

@@ -4,13 +4,27 @@ import type { EntryLine } from '../../../../db/queries/entries/list-entries.ts'
 import { type DownFilter, listDown } from '../../../../db/queries/sites/list-down.ts'
 import { awayText } from '../../../domain/inventory/connectivity.ts'
 import type { BatchState } from '../../../domain/migration/batch/batch-table.ts'
-import { type Down, downOf, downText } from '../../../domain/migration/batch/downtime.ts'
+import { type Down, downHead, downOf, downText, downTimes } from '../../../domain/migration/batch/downtime.ts'
 import type { EntryPlace } from '../../../domain/migration/entry/entry.ts'
+import { sourceStopOf } from '../../../domain/migration/entry/source-stop.ts'
 import { moment, momentOrNull } from '../../http/route.ts'
 import { timestamp } from '../../wire/schemas.ts'
 
 const downShape = {
-  since: timestamp.openapi({ description: 'When it was asked to go off.' }),
+  since: timestamp.openapi({
+    description: 'When it was seen off; while it still runs (`shutdown`): when it was asked to shut down.',
+  }),
+  shutdown: z
+    .object({
+      asked_at: timestamp,
+      until: timestamp.openapi({ description: 'The end of the time that its guest is given.' }),
+      end: z.enum(['forced', 'given-up']).openapi({
+        description: 'What is done then if it still runs: its plug is pulled, or it is left running.',
+      }),
+    })
+    .nullable()
+    .openapi({ description: 'It was asked to shut down and still runs; null: it is off.' }),
+  times: z.string().openapi({ description: 'All these times in words.' }),
   until: timestamp.nullable().openapi({
     description:
       'When it is on again at the latest, here or at its target; null: nothing that has a time does that.',
@@ -24,7 +38,9 @@ export type DownView = z.infer<typeof downSchema>
 
 export const downListSchema = z
   .object({
-    count: z.int(),
+    count: z.int().openapi({ description: 'Machines that are off, or were asked to shut down.' }),
+    shutting_down: z.int().openapi({ description: 'So many of them still run.' }),
+    head: z.string().openapi({ description: 'How many are off, and how many are about to be.' }),
     message: z.string().openapi({ description: 'Who is off, since when, until when; empty: nobody.' }),
     entries: z
       .array(z.object({ id: z.uuid(), instance: z.string(), ...downShape }))
@@ -38,7 +54,7 @@ const downOfLine = (row: EntryLine): Down | null =>
     now: row.now.getTime(),
     place: { state: row.state, stage: row.stage } as EntryPlace,
     reason: row.reason,
-    stoppedAt: row.sourceStoppedAt?.getTime() ?? null,
+    stop: sourceStopOf(row),
     batchState: row.batchState as BatchState,
     wanted: row.intent !== null,
     withdrawFailed: row.jobKind === 'withdraw-entry' ? (row.jobError?.message ?? null) : null,
@@ -55,10 +71,16 @@ export const awayOf = (row: EntryLine) =>
     message: awayText({ ...site, since: Date.parse(site.since), message: site.message ?? '' }),
   }))
 
-const viewMoments = ({ since, until, because }: Down): z.infer<typeof downSchema> => ({
-  since: moment(new Date(since)),
-  until: momentOrNull(until === null ? null : new Date(until)),
-  because,
+const viewMoments = (down: Down): z.infer<typeof downSchema> => ({
+  since: moment(new Date(down.since)),
+  shutdown: down.shutdown && {
+    asked_at: moment(new Date(down.shutdown.askedAt)),
+    until: moment(new Date(down.shutdown.until)),
+    end: down.shutdown.end,
+  },
+  times: downTimes(down),
+  until: momentOrNull(down.until === null ? null : new Date(down.until)),
+  because: down.because,
 })
 
 /** Since when the source of an entry is off on our account, and until when; null: it is not. */
@@ -72,14 +94,16 @@ const downMax = 20
 
 /** Who is off because of us: how many, the first of them, and all that in a sentence. */
 export const readDown = async (db: Queryable, filter: DownFilter): Promise<DownListView> => {
-  const { count, rows } = await listDown(db, filter, downMax)
+  const { count, shuttingDown, rows } = await listDown(db, filter, downMax)
   const seen = rows.flatMap((row) => {
     const down = downOfLine(row)
     return down ? [{ id: row.id, name: row.name, down }] : []
   })
   return {
     count,
-    message: downText({ count, entries: seen.map(({ name, down }) => ({ name, ...down })) }),
+    shutting_down: shuttingDown,
+    head: count === 0 ? '' : downHead(count, shuttingDown),
+    message: downText({ count, shuttingDown, entries: seen.map(({ name, down }) => ({ name, ...down })) }),
     entries: seen.map(({ id, name, down }) => ({ id, instance: name, ...viewMoments(down) })),
   }
 }

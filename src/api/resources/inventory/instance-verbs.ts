@@ -123,7 +123,7 @@ const requireActionable = async (
       errors: [refused.message, ...reasons].map((message) => ({ field: '', message })),
     })
   if (reasons.length > 0)
-    throw problem('instance-not-actionable', `Nothing was started: ${reasons.join('; ')}.`, {
+    throw problem('instance-not-actionable', `Nothing was asked of it: ${reasons.join('; ')}.`, {
       errors: reasons.map((message) => ({ field: '', message })),
     })
 }

@@ -27,6 +27,7 @@ import {
 import { deleteLimit } from '../../../../db/queries/tokens/limits.ts'
 import { whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import { type SiteRole, siteLimits } from '../../../domain/inventory/site-settings.ts'
+import { many } from '../../../domain/sentence.ts'
 import { cancelInTransaction } from '../../../ledger/jobs/cancel.ts'
 import { requireForgettingConfirmed } from '../../../migration/entry/forget-finished.ts'
 import type { ApiDeps } from '../../http/env.ts'
@@ -141,11 +142,14 @@ const requireNoEntries = async (tx: Tx, site: SiteLine): Promise<void> => {
   if (entries.count > 0)
     throw problem(
       'site-in-use',
-      `${entries.count} entries that are not finished need it: ${listed(entries)}. Let them finish, or reset or remove their batches.`,
+      `${many(entries.count, 'entry that is not finished needs', 'entries that are not finished need')} it: ${listed(entries)}. Wait until they are done, or reset or remove their batches.`,
     )
   const debts = await findDebtsOn(tx, site.name)
   if (debts.count > 0)
-    throw problem('site-in-use', `${debts.count} effects are still to be undone there: ${listed(debts)}.`)
+    throw problem(
+      'site-in-use',
+      `${many(debts.count, 'effect is', 'effects are')} still to be undone there: ${listed(debts)}.`,
+    )
 }
 
 /** The look comes after the locks: nothing can be asked of what is removed in between. */

@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../../db/client.ts'
 import { type JudgedEntry, listEntriesForFilter } from '../../../../db/queries/entries/entries-for-filter.ts'
 import { chooseForVerb, type VerbChoice } from '../../../../db/queries/entries/entries-for-verb.ts'
+import { many } from '../../../domain/sentence.ts'
 import { DroverError } from '../../../errors.ts'
 import { actOnEntry } from '../../../migration/entry/entry-verbs.ts'
 import type { ApiDeps } from '../../http/env.ts'
@@ -132,7 +133,7 @@ const chooseByFilter = async (
   if (outcome.next !== null)
     throw problem(
       'filter-too-wide',
-      `The filter was asked of ${outcome.scanned} entries, and there are more than the time of one request is for.`,
+      `The filter was asked of ${many(outcome.scanned, 'entry', 'entries')}, and there are more than the time of one request is for.`,
       { field: 'filter' },
     )
   return { matched: outcome.matched, ids, scanned: scanFields(outcome) }
@@ -147,7 +148,7 @@ const choose = async (deps: ApiDeps, tx: Tx, { filter, ...asked }: Asked): Promi
 
 const requireCount = ({ matched }: Chosen, confirmed: number): void => {
   if (matched === confirmed) return
-  const fit = matched === 1 ? '1 entry fits' : `${matched} entries fit`
+  const fit = many(matched, 'entry fits', 'entries fit')
   throw problem('count-differs', `${fit}, and you confirmed ${confirmed}.`)
 }
 

@@ -63,7 +63,7 @@ const summaryShape = {
   certificate_id: z.uuid().nullable(),
   down: downSchema.nullable().openapi({
     description:
-      'Since when its source is off for the migration, and until when; null: it is not off because of us.',
+      'Since when its source is off for the migration, or asked to shut down for it, and until when; null: neither, because of us.',
   }),
   created_at: timestamp,
   finished_at: timestamp.nullable(),
@@ -120,7 +120,10 @@ export const entrySchema = z
     away: z
       .array(z.object({ role: z.string(), name: z.string(), since: timestamp, message: z.string() }))
       .openapi({ description: 'The platforms on its way that do not answer, and since when.' }),
-    source_stopped_at: timestamp.nullable(),
+    source_stopped_at: timestamp
+      .nullable()
+      .openapi({ description: 'When it was asked to go off; null: it was not, or it runs again.' }),
+    source_off_at: timestamp.nullable().openapi({ description: 'When it was seen off after that.' }),
     synced_at: timestamp.nullable(),
     retries: z.int(),
     effects: z.object({ open: z.int(), debts: z.int() }),

@@ -6,6 +6,7 @@ import {
   chooseMachines as readChosen,
 } from '../../../../db/queries/machines/choose-machines.ts'
 import { listMachines, type MachineLine } from '../../../../db/queries/machines/list-machines.ts'
+import { many } from '../../../domain/sentence.ts'
 import {
   type AskedOperation,
   askOperation,
@@ -121,7 +122,7 @@ const chooseAll = async (deps: ApiDeps, body: Body, slices: Slices | undefined):
   if (outcome.next !== null)
     throw problem(
       'filter-too-wide',
-      `The filter was asked of ${outcome.scanned} machines, and there are more than the time of one request is for.`,
+      `The filter was asked of ${many(outcome.scanned, 'machine')}, and there are more than the time of one request is for.`,
       {
         field: 'filter',
         remedy: 'Say the target or the host beside the filter, so that it is asked of fewer.',
@@ -132,7 +133,7 @@ const chooseAll = async (deps: ApiDeps, body: Body, slices: Slices | undefined):
 
 const requireCount = ({ matched, chosen }: Chosen, confirmed: number | undefined): void => {
   if (matched === confirmed) return
-  const fit = matched === 1 ? '1 machine fits' : `${matched} machines fit`
+  const fit = many(matched, 'machine fits', 'machines fit')
   const said = confirmed === undefined ? 'you confirmed no number' : `you confirmed ${confirmed}`
   throw problem('count-differs', `${fit}, and ${said}.`, {
     field: 'confirm_count',

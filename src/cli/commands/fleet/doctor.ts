@@ -1,8 +1,10 @@
 import { version } from '../../../config/config.ts'
 import { connectivityStates, isAway, sealBrokenCode } from '../../../domain/inventory/connectivity.ts'
+import { many } from '../../../domain/sentence.ts'
 import { ApiRefusal, type Client, type Json, Unreachable } from '../../kit/client.ts'
 import { type Command, exitCodes } from '../../kit/command.ts'
 import type { Connection } from '../../kit/connection.ts'
+import { nobodyDown } from '../../kit/down.ts'
 import { itemsOf, pathOf } from '../../kit/rows.ts'
 
 type Verdict = 'ok' | 'warn' | 'fail'
@@ -20,7 +22,7 @@ const clockToleranceMs = 2_000
 const doctor: Command = {
   name: 'doctor',
   summary: 'Check this machine, the API, your token, readiness, clocks and versions',
-  covers: ['GET /v1/unopened-secrets'],
+  covers: ['GET /v1/unopened-secrets', 'GET /v1/down'],
   run: async ({ client, output }) => {
     const findings = await examine(client)
     const worst = findings.some((finding) => finding.verdict === 'fail')
@@ -107,7 +109,7 @@ export const checkVersions = (workers: readonly Json[]): Finding => {
     }
   const versions = [...new Set(live.map((worker) => String(worker.version)))].sort()
   const silent = workers.filter((worker) => worker.live !== true && worker.stopped_at === null).length
-  const text = `${live.length} processes alive, ${workersAlive} of them workers; versions: ${versions.join(', ')}`
+  const text = `${many(live.length, 'process', 'processes')} alive, ${many(workersAlive, 'worker')} among them; versions: ${versions.join(', ')}`
   if (silent > 0)
     return {
       check: 'fleet',
@@ -195,6 +197,7 @@ const checkFleet = async (client: Client, { tokenFrom }: Connection): Promise<Fi
       checkVersions(workers),
       ...checkSecrets((await client.get('/v1/unopened-secrets')) as unknown as UnopenedSecrets),
       ...(await checkSites(client)),
+      downFinding(await client.get('/v1/down')),
       ...(await headFindings(client)),
     ]
   } catch (error) {
@@ -210,6 +213,13 @@ const checkFleet = async (client: Client, { tokenFrom }: Connection): Promise<Fi
     if (!(error instanceof ApiRefusal) && !(error instanceof Unreachable)) throw error
     return [{ check: 'fleet', verdict: 'fail', text: error.message, remedy: error.remedy }]
   }
+}
+
+/** Who is off because of a migration, and what brings each back. */
+export const downFinding = (down: Json): Finding => {
+  if (!down.count) return { check: 'off', verdict: 'ok', text: nobodyDown }
+  const back = (down.entries as readonly Json[]).map(({ instance, because }) => `${instance}: ${because}`)
+  return { check: 'off', verdict: 'warn', text: String(down.message), remedy: back.join(' ') }
 }
 
 /** Nobody reads more of them at once. */

@@ -13,7 +13,7 @@ import {
   text,
   UsageError,
 } from '../../kit/command.ts'
-import { fields, type Output, since, when } from '../../kit/output.ts'
+import { field, fields, type Output, since, when } from '../../kit/output.ts'
 import { codeOf, list, pathOf } from '../../kit/rows.ts'
 import { errorLines, untilEnded, waitOption } from '../../kit/wait.ts'
 import { effectColumns } from './effects.ts'
@@ -29,13 +29,17 @@ const noteOf = (job: Json): unknown => {
   return job.state === 'failed' ? error?.message : ''
 }
 
+const subjectOf = (job: Json): string => {
+  const { type, id } = job.subject as Json
+  return `${type}/${id}`
+}
+
 const printJob = (output: Output, job: Json): void => {
-  const subject = job.subject as Json
   output.fields([
     ['id', job.id],
     ['kind', job.kind],
     ['state', job.state],
-    ['subject', `${subject?.type}/${subject?.id}`],
+    ['subject', subjectOf(job)],
     ['lane', `${job.lane}, priority ${job.priority}`],
     ['created', `${job.created_at} by ${job.created_by}`],
     ['started', job.started_at],
@@ -163,7 +167,9 @@ export const jobCommands: readonly Command[] = [
       'created-before': text('time', 'such as 2026-11-18T15:00:00Z'),
     },
     columns: [
-      ...fields('id', 'kind', 'state', 'lane'),
+      ...fields('id', 'kind', 'state'),
+      { title: 'subject', value: subjectOf },
+      field('lane'),
       since('created_at', 'created'),
       { title: 'note', value: noteOf },
     ],

@@ -1,3 +1,4 @@
+import { many } from '../../../domain/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, type Command, flag, given, number, numberOf, type Options } from '../../kit/command.ts'
 import { progressBar } from '../../kit/output.ts'
@@ -26,7 +27,9 @@ const selfTest: Command = {
     const { lane, jobs } = accepted
     if (values.wait) return await follow(call, String(lane), numberOf(values, 'failing') ?? 0)
     output.show(accepted, () =>
-      output.line(`${jobs} jobs are committed: drover self-test show ${lane} --wait`),
+      output.line(
+        `${many(Number(jobs), 'job is', 'jobs are')} committed: drover self-test show ${lane} --wait`,
+      ),
     )
   },
 }

@@ -1,4 +1,5 @@
 import { downBefore } from '../../../domain/migration/batch/downtime.ts'
+import { many } from '../../../domain/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'
@@ -65,7 +66,9 @@ export const reset: Command = {
       }),
     )
     call.output.show(answer, () => {
-      call.output.line(`The batch ${call.args[0]} is defined again; ${answer.entries} entries go.`)
+      call.output.line(
+        `The batch ${call.args[0]} is defined again; ${many(Number(answer.entries), 'entry goes', 'entries go')}.`,
+      )
       sayDown(call, (answer.batch as Json).down, 'reset')
     })
   },

@@ -1,4 +1,5 @@
 import { planStandings } from '../../../domain/migration/batch/plan-document.ts'
+import { many } from '../../../domain/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,
@@ -91,7 +92,8 @@ const showPlan = async (call: Call, name: string, id: string): Promise<number> =
     output.table(itemColumns, items, 'No instance fits.')
   })
   const left = Number(plan.items_left_out ?? 0)
-  if (left > 0) output.note(`${left} instances are counted in the plan, but not kept one by one.`)
+  if (left > 0)
+    output.note(`${many(left, 'instance is', 'instances are')} counted in the plan, but not kept one by one.`)
   if (cursor !== undefined)
     output.note(`There is more: drover batches plan-show ${name} ${id} --all, or --cursor ${cursor}.`)
   return exitCodes.ok

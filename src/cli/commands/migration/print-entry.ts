@@ -69,15 +69,15 @@ export const printEntry = (output: Output, entry: Json): void => {
     ['batch', entry.batch],
     ['way', `${entry.source} to ${entry.target ?? 'nowhere yet'}`],
     ['state', `${entry.state}, stage ${entry.stage}`],
-    ...when(entry.down as Json | null, ({ since, until, because }) => [
-      ['source off', `since ${since}, ${until === null ? 'no end is set' : `until ${until} at the latest`}`],
-      ['off because', because],
+    ...when(entry.down as Json | null, ({ shutdown, times, because }) => [
+      [shutdown ? 'source' : 'source off', times],
+      [shutdown ? 'then' : 'off because', because],
     ]),
     ['since', entry.since],
     ...whyLines(entry),
     ['window', window ? `${window.name}${window.held ? '' : ' (would get it)'}` : ''],
     ...workLines(entry),
-    ...when(entry.state === 'finished' ? entry.source_stopped_at : null, (at) => [
+    ...when(entry.state === 'finished' ? (entry.source_off_at ?? entry.source_stopped_at) : null, (at) => [
       ['source off', `since ${at}, for good: its target took over`],
     ]),
     ...placeLines(entry),

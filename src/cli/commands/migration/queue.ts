@@ -1,4 +1,5 @@
 import { entryStates } from '../../../domain/migration/entry/entry.ts'
+import { many } from '../../../domain/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,
@@ -97,7 +98,7 @@ const doMany = async (call: Call, verb: Verb): Promise<number> => {
   output.live('')
   const refused = items.filter(({ outcome }) => outcome === 'refused')
   output.show({ ...answer, matched: count, items }, () => {
-    output.line(`${items.length - refused.length} of ${count} entries: ${verb}.`)
+    output.line(`${items.length - refused.length} of ${many(count, 'entry', 'entries')}: ${verb}.`)
     for (const { id, message } of refused) output.line(`${id}: ${message}`)
   })
   return codeOf(refused.length === 0)
@@ -111,7 +112,7 @@ const askMany = async (
   try {
     return await call.client.post(`/v1/queue/:${verb}`, body)
   } catch (error) {
-    if (done > 0) call.output.note(`${verb} was done to ${done} entries before this:`)
+    if (done > 0) call.output.note(`${verb} was done to ${many(done, 'entry', 'entries')} before this:`)
     throw error
   }
 }

@@ -72,7 +72,7 @@ const totalsHtml = (
   )}</ul>
 ${more === null ? '' : html`<p><strong>These are not all:</strong> the fleet is too large to be looked through in the time of one request.</p>`}
 ${totals.migrated === 0 ? '' : html`<p>${many(totals.migrated, 'machine')} beside these ${totals.migrated === 1 ? 'was' : 'were'} <a href="/instances?show=migrated">migrated</a>.</p>`}
-<p class="dim">From what was read ${ago(synced.oldest, nowMs)} at the earliest${synced.never > 0 ? `; ${synced.never} sources were never read` : ''}.</p>`
+<p class="dim">From what was read ${ago(synced.oldest, nowMs)} at the earliest${synced.never > 0 ? `; ${many(synced.never, 'source was', 'sources were')} never read` : ''}.</p>`
 }
 
 const severityLooks = { critical: 'blocked', warning: 'wary', info: 'unknown' } as const

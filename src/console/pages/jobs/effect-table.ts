@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import type { EffectView } from '../../../api/resources/jobs/effect-view.ts'
+import { many } from '../../../domain/sentence.ts'
 import { ago, badge, type Html, jobLink, table } from '../../kit/view.ts'
 
 /** Effects as a table; a debt can be waived where the reader may. */
@@ -31,7 +32,7 @@ const standing = (effect: EffectView, nowMs: number): Html => {
   if (effect.state !== 'debt')
     return html`${effect.external_id === null ? '' : html`<code>${effect.external_id}</code>`}`
   const error = effect.error as { message?: unknown } | null
-  return html`${String(error?.message ?? 'to be undone')}; ${effect.attempts} tries, next ${ago(effect.next_try_at, nowMs)}`
+  return html`${String(error?.message ?? 'to be undone')}; ${many(effect.attempts, 'try', 'tries')}, next ${ago(effect.next_try_at, nowMs)}`
 }
 
 const waiveForm = (

@@ -1,5 +1,7 @@
 import { html } from 'hono/html'
 import type { JobSummary } from '../../../api/resources/jobs/job-view.ts'
+import { many } from '../../../domain/sentence.ts'
+import { visible } from '../../kit/shown.ts'
 import { ago, badge, type Html, jobLink, jobProgress, table } from '../../kit/view.ts'
 
 /** Jobs as a table. The last column says what matters in their state. */
@@ -11,11 +13,12 @@ export const jobTable = (options: {
 }): Html =>
   table({
     label: options.label,
-    head: ['Job', 'Kind', 'State', 'Lane', 'Created', 'How it is'],
+    head: ['Job', 'Kind', 'State', 'Subject', 'Lane', 'Created', 'How it is'],
     empty: options.empty,
     rows: options.jobs.map(
       (job) => html`<tr data-key="${job.id}">
 <td>${jobLink(job.id)}</td><td>${job.kind}</td><td>${badge(job.state)}</td>
+<td class="long">${visible(`${job.subject.type}/${job.subject.id}`)}</td>
 <td class="long"><a href="/jobs?lane=${encodeURIComponent(job.lane)}">${job.lane}</a></td>
 <td class="nowrap">${ago(job.created_at, options.nowMs)}</td><td>${standing(job, options.nowMs)}</td></tr>`,
     ),
@@ -31,7 +34,7 @@ const standing = (job: JobSummary, nowMs: number): Html => {
       return html`${String(job.error?.message ?? 'no reason was recorded')}`
     case 'ready':
       return job.attempt > 0
-        ? html`tried ${job.attempt} times`
+        ? html`tried ${many(job.attempt, 'time')}`
         : html`<span class="dim">not started yet</span>`
     case 'succeeded':
     case 'canceled':

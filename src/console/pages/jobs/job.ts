@@ -5,6 +5,7 @@ import type { JobView } from '../../../api/resources/jobs/job-view.ts'
 import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import { isTerminal } from '../../../domain/job/state.ts'
+import { many } from '../../../domain/sentence.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import {
   ago,
@@ -71,7 +72,7 @@ const stateSentence = (job: JobView, nowMs: number): Html => {
     case 'running':
       return html`since ${ago(job.started_at, nowMs)}${tries}, on worker <code>${shortId(job.worker_id ?? '')}</code>`
     case 'ready':
-      return html`to start${job.attempt > 0 ? `, after ${job.attempt} tries` : ''}`
+      return html`to start${job.attempt > 0 ? `, after ${many(job.attempt, 'try', 'tries')}` : ''}`
     case 'waiting':
       return html``
     case 'succeeded':

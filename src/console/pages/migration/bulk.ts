@@ -3,7 +3,6 @@ import { problem } from '../../../api/wire/problem.ts'
 import { many } from '../../../domain/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { downBeforeHtml, downListHtml } from '../../kit/down-shown.ts'
-import { emptyForm, type FormState, problemBox } from '../../kit/form.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { visible } from '../../kit/shown.ts'
 import { type Html, shortId } from '../../kit/view.ts'
@@ -37,33 +36,30 @@ export interface BulkAnswer {
 }
 
 /** Shows which entries a verb is about, and how many, before a person says that all of them are meant. */
-export const bulkPage =
-  (sent: FormState = emptyForm) =>
-  async (context: PageContext): Promise<Page> => {
-    const { screens, query, nowMs } = context
-    const verb = bulkVerbOf(context.params.verb)
-    const choice = choiceOf(query)
-    const words = choiceWords(choice)
-    if (words === '') throw problem('validation-failed', 'Say which entries are meant.', { field: 'batch' })
-    const meant = { ...(choice as Readonly<Record<string, string>>), verb }
-    const { matched, down, items } = await screens.chosenEntries(meant, shownMax)
-    const [text, meaning] = bulkTexts[verb]
-    const back = withQuery('/queue', { ...choice })
-    return {
-      title: `${text}: ${words}`,
-      intro: html`${problemBox(sent)}
-${
-  matched === 0
-    ? html`<p class="empty">No entry fits any more. <a href="${back}">Back to the queue</a></p>`
-    : html`<p><strong>${many(matched, 'entry', 'entries')}</strong> ${matched === 1 ? 'fits' : 'fit'}: ${words}. ${meaning}</p>
+export const bulkPage = async (context: PageContext): Promise<Page> => {
+  const { screens, query, nowMs } = context
+  const verb = bulkVerbOf(context.params.verb)
+  const choice = choiceOf(query)
+  const words = choiceWords(choice)
+  if (words === '') throw problem('validation-failed', 'Say which entries are meant.', { field: 'batch' })
+  const meant = { ...(choice as Readonly<Record<string, string>>), verb }
+  const { matched, down, items } = await screens.chosenEntries(meant, shownMax)
+  const [text, meaning] = bulkTexts[verb]
+  const back = withQuery('/queue', { ...choice })
+  return {
+    title: `${text}: ${words}`,
+    intro: html`${
+      matched === 0
+        ? html`<p class="empty">No entry fits any more. <a href="${back}">Back to the queue</a></p>`
+        : html`<p><strong>${many(matched, 'entry', 'entries')}</strong> ${matched === 1 ? 'fits' : 'fit'}: ${words}. ${meaning}</p>
 ${verb === 'cancel' ? downBeforeHtml('cancel', down) : downListHtml(down, nowMs)}
 ${entryTable({ label: 'The entries that are meant', entries: items, nowMs, empty: '', ofOneBatch: false })}
 ${matched > items.length ? html`<p class="more"><a href="${back}">And ${matched - items.length} more</a></p>` : ''}
 ${confirmForm(verb, choice, matched)}`
-}`,
-      parts: [],
-    }
+    }`,
+    parts: [],
   }
+}
 
 const confirmForm = (verb: BulkVerb, choice: EntryChoice, count: number): Html =>
   html`<form class="form" method="post" action="${bulkAddress(verb, choice)}">

@@ -78,7 +78,8 @@ const factsHtml = (certificate: CertificateDocument, nowMs: number): Html =>
       'On the target',
       html`${outside(certificate.target.machine_name)} (<code>${visible(certificate.target.machine)}</code>)`,
     ],
-    ['Source switched off', ago(certificate.source_stopped_at, nowMs)],
+    ['Source asked to go off', ago(certificate.source_stopped_at, nowMs)],
+    ['Source seen off', ago(certificate.source_off_at ?? null, nowMs)],
     [
       'Signed with',
       html`<a href="/signing-keys#key-${certificate.key_id}"><code>${certificate.key_id}</code></a>`,

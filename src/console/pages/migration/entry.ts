@@ -43,7 +43,7 @@ export const entryPage = async (context: PageContext): Promise<Page> => {
   )
   return {
     title: `${visible(entry.name)} in ${entry.batch}`,
-    announce: `It is ${entry.state}.${entry.down === null ? '' : ' Its source is off.'} ${entry.state === 'finished' ? '' : visible(entry.message)}`,
+    announce: `It is ${entry.state}.${entry.down === null ? '' : ` Its source ${entry.down.shutdown ? 'was asked to shut down and still runs' : 'is off'}.`} ${entry.state === 'finished' ? '' : visible(entry.message)}`,
     wakesOn: (event) => event.subject.id === entry.id || event.subject.id === entry.batch,
     parts: [
       { id: 'state', html: stateHtml(context, entry) },
@@ -158,7 +158,8 @@ const factsHtml = (entry: EntryDetailSeen, nowMs: number): Html => html`${defini
   ['Stage of its copy', entry.stage],
   ['At the end', entry.running ? 'the target runs' : 'the target is off'],
   ['Window', windowText(entry, nowMs)],
-  ['Source switched off', entry.source_stopped_at === null ? 'no' : ago(entry.source_stopped_at, nowMs)],
+  ['Source asked to go off', entry.source_stopped_at === null ? 'no' : ago(entry.source_stopped_at, nowMs)],
+  ['Source seen off', entry.source_off_at === null ? 'no' : ago(entry.source_off_at, nowMs)],
   ['Last copy', ago(entry.synced_at, nowMs)],
   ['Left outside', `${many(entry.effects.open, 'effect')} under way, ${many(entry.effects.debts, 'debt')}`],
 ])}

@@ -2,7 +2,6 @@ import { html } from 'hono/html'
 import type { OperationReason } from '../../../domain/operation/kinds/reasons.ts'
 import { operationReasons } from '../../../domain/operation/kinds/reasons.ts'
 import { many } from '../../../domain/sentence.ts'
-import { emptyForm, type FormState, refusalBox } from '../../kit/form.ts'
 import { linkedText, operationIdLink } from '../../kit/operation-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { outside } from '../../kit/shown.ts'
@@ -44,25 +43,23 @@ const shownMost = 50
 const kindOf = (query: URLSearchParams): string => query.get('kind') ?? ''
 
 /** What would become of each, and how many these are, before a person says that all of them are meant. */
-export const machineBulkPage =
-  (sent: FormState = emptyForm) =>
-  async ({ ask, query }: PageContext): Promise<Page> => {
-    const { kind, force, text } = bulkVariantOf(kindOf(query))
-    const choice = machineChoiceOf(query)
-    const onConflict = query.get('on_conflict') === 'queue' ? 'queue' : 'supersede'
-    const body = { ...choiceBody(choice), kind, force, on_conflict: onConflict, dry_run: true }
-    const found = await ask<BulkOperations>('POST /v1/operations/:bulk', { body })
-    return {
-      title: `${text}: ${choiceText(choice)}`,
-      intro: html`${refusalBox(sent)}${
-        found.matched === 0
-          ? html`<p class="empty">No machine fits any more. <a href="${listAddress(choice)}">Back to the machines</a></p>`
-          : html`<p><strong>${many(found.matched, 'machine')}</strong> ${found.matched === 1 ? 'is' : 'are'} meant. ${found.left > 0 ? `Of the first ${found.items.length}` : 'Of these'}, as it is now: ${wouldText(found)}.</p>
+export const machineBulkPage = async ({ ask, query }: PageContext): Promise<Page> => {
+  const { kind, force, text } = bulkVariantOf(kindOf(query))
+  const choice = machineChoiceOf(query)
+  const onConflict = query.get('on_conflict') === 'queue' ? 'queue' : 'supersede'
+  const body = { ...choiceBody(choice), kind, force, on_conflict: onConflict, dry_run: true }
+  const found = await ask<BulkOperations>('POST /v1/operations/:bulk', { body })
+  return {
+    title: `${text}: ${choiceText(choice)}`,
+    intro: html`${
+      found.matched === 0
+        ? html`<p class="empty">No machine fits any more. <a href="${listAddress(choice)}">Back to the machines</a></p>`
+        : html`<p><strong>${many(found.matched, 'machine')}</strong> ${found.matched === 1 ? 'is' : 'are'} meant. ${found.left > 0 ? `Of the first ${found.items.length}` : 'Of these'}, as it is now: ${wouldText(found)}.</p>
 ${outcomeTable(found, 'What would become of each')}${confirmForm(query, choice, { found, text, force })}`
-      }`,
-      parts: [],
-    }
+    }`,
+    parts: [],
   }
+}
 
 const wouldText = (found: BulkOperations): string =>
   [

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OperationView } from '../../../api/resources/operation/operation-view.ts'
 import { runPolicies } from '../../../domain/operation/kinds/applicability.ts'
-import { emptyForm, type FormState, refusalBox, selectField } from '../../kit/form.ts'
+import { emptyForm, selectField } from '../../kit/form.ts'
 import { type MachineSeen, originText, phaseBadge, phaseLook, policyTexts } from '../../kit/machine-shown.ts'
 import { operationLink, progressHtml, slotsHtml, whyHtml } from '../../kit/operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
@@ -21,50 +21,47 @@ const endedStates = 'completed,failed,canceled,superseded'
 const endedMost = 25
 
 /** One machine of a target: what it does, what is at it and behind that, what was, and what can be asked of it. */
-export const machinePage =
-  (sent: FormState = emptyForm) =>
-  async (context: PageContext): Promise<Page> => {
-    const { ask, params, query, nowMs, path } = context
-    const machine = await ask<MachineSeen>(`GET /v1/machines/${encodeURIComponent(params.id ?? '')}`)
-    const cursor = query.get('cursor')
-    const [open, ended] = await Promise.all([
-      ask<Operations>(`GET /v1/operations?machine=${machine.id}&state=${openStates}&limit=50`),
-      ask<Operations>(
-        `GET /v1/operations?machine=${machine.id}&state=${endedStates}&limit=${endedMost}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
-      ),
-    ])
-    const active = open.items.find(({ state }) => state !== 'queued')
-    const full = active && (await ask<OperationView>(`GET /v1/operations/${active.id}`))
-    const known = new Set([machine.id, ...open.items.map(({ id }) => id)])
-    const back = mayOperate(context) ? path : undefined
-    const shown = { nowMs, ofOneMachine: true, back } as const
-    return {
-      title: visible(machine.name || machine.ref),
-      intro: refusalBox(sent),
-      announce: `It is ${machine.phase}.${full === undefined ? '' : ` ${full.kind} is ${full.state}.`}`,
-      wakesOn: (event) =>
-        known.has(event.subject.id) ||
-        event.detail?.machine === machine.id ||
-        // Others of the same target are of no matter here, and there may be thousands.
-        (event.subject.type === 'target' && event.subject.id === machine.target),
-      parts: [
-        { id: 'state', html: stateHtml(context, machine, full) },
-        { id: 'queue', title: 'Queue', html: queueHtml(open.items, shown) },
-        {
-          id: 'history',
-          title: 'What was asked of it',
-          html: html`${endedOperations({
-            ...shown,
-            operations: ended.items,
-            label: 'Ended operations',
-            empty: 'Nothing has ended yet.',
-          })}${pager(path, query, ended.next_cursor, onwards)}`,
-        },
-        { id: 'policy', title: 'Run policy', html: policyHtml(context, machine, sent) },
-        { id: 'facts', title: 'Facts', html: factsHtml(machine, nowMs) },
-      ],
-    }
+export const machinePage = async (context: PageContext): Promise<Page> => {
+  const { ask, params, query, nowMs, path } = context
+  const machine = await ask<MachineSeen>(`GET /v1/machines/${encodeURIComponent(params.id ?? '')}`)
+  const cursor = query.get('cursor')
+  const [open, ended] = await Promise.all([
+    ask<Operations>(`GET /v1/operations?machine=${machine.id}&state=${openStates}&limit=50`),
+    ask<Operations>(
+      `GET /v1/operations?machine=${machine.id}&state=${endedStates}&limit=${endedMost}${cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`}`,
+    ),
+  ])
+  const active = open.items.find(({ state }) => state !== 'queued')
+  const full = active && (await ask<OperationView>(`GET /v1/operations/${active.id}`))
+  const known = new Set([machine.id, ...open.items.map(({ id }) => id)])
+  const back = mayOperate(context) ? path : undefined
+  const shown = { nowMs, ofOneMachine: true, back } as const
+  return {
+    title: visible(machine.name || machine.ref),
+    announce: `It is ${machine.phase}.${full === undefined ? '' : ` ${full.kind} is ${full.state}.`}`,
+    wakesOn: (event) =>
+      known.has(event.subject.id) ||
+      event.detail?.machine === machine.id ||
+      // Others of the same target are of no matter here, and there may be thousands.
+      (event.subject.type === 'target' && event.subject.id === machine.target),
+    parts: [
+      { id: 'state', html: stateHtml(context, machine, full) },
+      { id: 'queue', title: 'Queue', html: queueHtml(open.items, shown) },
+      {
+        id: 'history',
+        title: 'What was asked of it',
+        html: html`${endedOperations({
+          ...shown,
+          operations: ended.items,
+          label: 'Ended operations',
+          empty: 'Nothing has ended yet.',
+        })}${pager(path, query, ended.next_cursor, onwards)}`,
+      },
+      { id: 'policy', title: 'Run policy', html: policyHtml(context, machine) },
+      { id: 'facts', title: 'Facts', html: factsHtml(machine, nowMs) },
+    ],
   }
+}
 
 const stateHtml = (context: PageContext, machine: MachineSeen, active: OperationView | undefined): Html => {
   const { nowMs } = context
@@ -97,12 +94,12 @@ const queueHtml = (open: readonly OperationView[], shown: Shown): Html =>
     empty: 'Nothing waits for its turn.',
   })
 
-const policyHtml = (context: PageContext, machine: MachineSeen, sent: FormState): Html => {
+const policyHtml = (context: PageContext, machine: MachineSeen): Html => {
   if (!mayOperate(context) || machine.gone_at !== null)
     return html`<p>${policyTexts[machine.run_policy]}.</p>`
   return html`<form method="post" action="/machines/${machine.id}" class="form">
 <input type="hidden" name="version" value="${machine.version}">
-${selectField(sent, {
+${selectField(emptyForm, {
   name: 'run_policy',
   label: 'Who decides whether it runs',
   value: machine.run_policy,

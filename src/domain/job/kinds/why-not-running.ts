@@ -1,3 +1,4 @@
+import { many } from '../../sentence.ts'
 import type { JobState } from '../state.ts'
 import { findKind } from './registry.ts'
 
@@ -114,14 +115,14 @@ export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
       detail:
         fleet.serving === 0
           ? `No living worker runs ${job.kind} jobs.`
-          : `${fleet.serving} workers run ${job.kind} jobs, but none knows payload version ${job.payloadVersion}.`,
+          : `${many(fleet.serving, 'worker runs', 'workers run')} ${job.kind} jobs, but none knows payload version ${job.payloadVersion}.`,
       since: dueSince,
       until: job.deadline,
       endsWhen: fleet.serving === 0 ? 'A worker starts.' : 'A worker of the newer version starts.',
     }
   return {
     reason: 'worker-slot',
-    detail: `${fleet.running} ${job.kind} jobs run on ${fleet.able} workers with ${fleet.slots} slots in all.${share(job, fleet)}`,
+    detail: `${many(fleet.running, `${job.kind} job runs`, `${job.kind} jobs run`)} on ${many(fleet.able, 'worker')} with ${many(fleet.slots, 'slot')} in all.${share(job, fleet)}`,
     since: dueSince,
     until: job.deadline,
     endsWhen: 'A slot is free and its turn has come: priority first, then a fair share for each lane.',

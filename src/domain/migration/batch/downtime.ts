@@ -1,5 +1,13 @@
+import { many } from '../../sentence.ts'
 import { utcText } from '../../utc-text.ts'
 import { type EntryPlace, isCommitted } from '../entry/entry.ts'
+import {
+  afterGivingUp,
+  type GuestShutdown,
+  guestShutdown,
+  type SourceStop,
+  shutdownTimes,
+} from '../entry/source-stop.ts'
 import type { BatchState } from './batch-table.ts'
 
 /** All that says how long a source stays off that we have switched off. */
@@ -8,8 +16,8 @@ export interface DownFacts {
   readonly place: EntryPlace
   /** The code of the entry's reason. */
   readonly reason: string
-  /** When the source was asked to go off; null: it was not, or it runs again. */
-  readonly stoppedAt: number | null
+  /** What was asked of the source; null: nothing, or it runs again. */
+  readonly stop: SourceStop | null
   readonly batchState: BatchState
   /** A person wants it given up; its job lets go first. */
   readonly wanted: boolean
@@ -21,9 +29,12 @@ export interface DownFacts {
   readonly away: readonly string[]
 }
 
-/** A machine that is off because of us. */
+/** A machine that is off because of us, or about to be. */
 export interface Down {
+  /** When it was seen off; of one that still runs: when it was asked to shut down. */
   readonly since: number
+  /** It still runs: its guest is given time. Null: it is off. */
+  readonly shutdown: GuestShutdown | null
   /** When it is on again at the latest, here or at its target; null: nothing that has a time brings it back. */
   readonly until: number | null
   /** What keeps it off, and what brings it back. */
@@ -31,14 +42,21 @@ export interface Down {
 }
 
 /**
- * Since when a source is off for its migration, until when, and what brings it back; null: it is not off because of us.
+ * Since when a source is off for its migration, until when, and what brings it back; null: it is not off because of us,
+ * and was not asked to go off.
  * One whose entry has finished is off for good: its target runs in its stead.
  */
 export const downOf = (facts: DownFacts): Down | null => {
-  const { stoppedAt, place, away } = facts
-  if (stoppedAt === null || place.state === 'finished') return null
-  const { until, because } = whatBringsBack(facts)
-  return { since: stoppedAt, until, because: [...away, because].join(' ') }
+  const { stop, place, away } = facts
+  if (stop === null || place.state === 'finished') return null
+  const shutdown = guestShutdown(stop, place)
+  const { until, because } = shutdown?.end === 'given-up' ? open(afterGivingUp) : whatBringsBack(facts)
+  return {
+    since: stop.offAt ?? stop.askedAt,
+    shutdown,
+    until,
+    because: [...away, ...(shutdown?.end === 'forced' ? ['Once it is off:'] : []), because].join(' '),
+  }
 }
 
 type Return = Pick<Down, 'until' | 'because'>
@@ -68,7 +86,7 @@ const whileCommitted = (facts: DownFacts): Return => {
     return { until: window.endsAt, because: untilWindow(facts, window.name) }
   if (conflict) return open('It stays off until a person resolves or cancels the entry; no window ends that.')
   return facts.batchState === 'running'
-    ? open('It is off until its target takes over; no window ends that.')
+    ? open('It stays off until its target takes over; no window ends that.')
     : open(`Its batch is ${stands(facts)}: it stays off until that is started, or the entry is cancelled.`)
 }
 
@@ -86,26 +104,45 @@ export interface NamedDown extends Down {
   readonly name: string
 }
 
-/** Machines that are off because of us: how many, and the first of them. */
+/** Machines that are off because of us, or about to be: how many, and the first of them. */
 export interface DownList {
   readonly count: number
+  /** So many of them still run: their guests are given time to shut down. */
+  readonly shuttingDown: number
   readonly entries: readonly NamedDown[]
 }
 
 const namedMax = 5
 
 /** Who is off, since when and until when, in a sentence; empty: nobody is. */
-export const downText = ({ count, entries }: DownList): string => {
+export const downText = ({ count, shuttingDown, entries }: DownList): string => {
   if (count === 0) return ''
   const named = entries.slice(0, namedMax)
   const rest = count - named.length
   const list = [...named.map(oneOf), ...(rest > 0 ? [`${rest} more`] : [])]
   const last = list.length > 1 ? ` and ${list.pop()}` : ''
-  return `${count} ${count === 1 ? 'machine is' : 'machines are'} off for ${count === 1 ? 'its' : 'their'} migration: ${list.join(', ')}${last}.`
+  return `${downHead(count, shuttingDown)}: ${list.join(', ')}${last}.`
 }
 
-const oneOf = ({ name, since, until }: NamedDown): string =>
-  `${name} (since ${utcText(since)}, ${until === null ? 'no end is set' : `until ${utcText(until)} at the latest`})`
+/** How many are off, and how many of them are only about to be. */
+export const downHead = (count: number, shuttingDown: number): string => {
+  const off = count - shuttingDown
+  const isOff = many(off, 'machine is off for its migration', 'machines are off for their migration')
+  const runs = many(
+    shuttingDown,
+    'machine still runs that was asked to shut down for its migration',
+    'machines still run that were asked to shut down for their migration',
+  )
+  return [...(off > 0 ? [isOff] : []), ...(shuttingDown > 0 ? [runs] : [])].join(', and ')
+}
+
+/** Since when one is off and until when; of one that still runs: what was asked of it, and what ends that. */
+export const downTimes = ({ since, shutdown, until }: Omit<Down, 'because'>): string =>
+  shutdown
+    ? shutdownTimes(shutdown)
+    : `since ${utcText(since)}, ${until === null ? 'no end is set' : `until ${utcText(until)} at the latest`}`
+
+const oneOf = (down: NamedDown): string => `${down.name} (${downTimes(down)})`
 
 /** What a person's verb makes of machines that are off. */
 export type DownVerb = 'stop' | 'reset' | 'cancel'

@@ -18,6 +18,7 @@ import {
 } from './entry-facts.ts'
 import type { EntryEvent } from './entry-rule.ts'
 import { applyEntryEvent } from './entry-table.ts'
+import { guestShutdown, shutdownText } from './source-stop.ts'
 
 export { type EntryDecision, type EntryFacts, type EntryJob, pauseMs } from './entry-facts.ts'
 
@@ -71,11 +72,17 @@ const waitsFor = ({ away = [] }: EntryFacts, why: Reason): Reason => {
   return first ? reason(first.code, away.map(({ message }) => message).join(' ')) : why
 }
 
+/** What the job at it waits for: a guest that takes its time is said before what the job is. */
+const jobWaitsFor = (facts: EntryFacts, why: Reason): Reason => {
+  const shutdown = guestShutdown(facts.sourceStop, facts.place)
+  return waitsFor(facts, shutdown ? reason('guest-shutting-down', shutdownText(shutdown)) : why)
+}
+
 /** Nobody is at it, and nothing has just gone wrong. */
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
     if (facts.windowOver) return setBack(facts, 'window-ended', 'Its window is over.')
-  } else if (facts.sourceIsOurs && !facts.sourceNeedsPerson && place.state !== 'finished') {
+  } else if (facts.sourceStop && !facts.sourceNeedsPerson && place.state !== 'finished') {
     // However it came here, but for the end that it is off for: a source that we switched off does not stay off for an entry that does not need it so.
     return withdraw(facts, facts.tries, 'The source is switched on again.')
   }
@@ -89,7 +96,7 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   if (job.kind === 'withdraw-entry')
     return rest(
       facts,
-      lasting(facts, waitsFor(facts, reason('cleaning-up', 'What it left outside is being put right.'))),
+      lasting(facts, jobWaitsFor(facts, reason('cleaning-up', 'What it left outside is being put right.'))),
     )
   if (intent) {
     const answer = applyEntryEvent(place, intent.verb, { force: intent.force })
@@ -113,7 +120,7 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
       reason: reason('window-open', 'Its window is open: the cutover copies the rest.'),
     }
   const why =
-    facts.batchState === 'running' ? waitsFor(facts, reason('working', 'A job is at it.')) : stopped(facts)
+    facts.batchState === 'running' ? jobWaitsFor(facts, reason('working', 'A job is at it.')) : stopped(facts)
   return rest(facts, why, facts.now + workingLookMs)
 }
 
@@ -129,12 +136,14 @@ const isBeforeCutover = ({ state, stage }: EntryFacts['place']): boolean =>
   state === 'idle' && stage !== 'complete'
 
 /** What a job that let go, or is about to, waits for. */
-const stopped = ({ place, windowEndsAt }: EntryFacts): Reason => {
+const stopped = ({ place, windowEndsAt, sourceStop }: EntryFacts): Reason => {
   const goesOn =
     'Its batch is stopped: its job lets go at its next safe point, and goes on when the batch is started.'
   if (!isCommitted(place)) return reason('batch-stopped', goesOn)
   const until = windowEndsAt === null ? '' : ` or its window ends, at ${utcText(windowEndsAt)}`
-  return reason('batch-stopped', `${goesOn} Its source stays off until then${until}.`)
+  const shutdown = guestShutdown(sourceStop, place)
+  const source = shutdown ? `${shutdownText(shutdown)} It then stays off` : 'Its source stays off'
+  return reason('batch-stopped', `${goesOn} ${source} until the batch goes on${until}.`)
 }
 
 /** The limit on first copies never holds back one whose window is open. */
@@ -258,7 +267,12 @@ const onward = (facts: EntryFacts): EntryDecision => {
     case 'background-import':
       return apply('sync-put-off', reason('job-lost', 'Its job is gone.'))
     case 'final-import':
-      return start(facts, 'cutover-instance', null, 'The source is off: the rest is copied.')
+      return start(
+        facts,
+        'cutover-instance',
+        null,
+        'The source is switched off, where it still runs, and the rest is copied.',
+      )
     case 'post-import':
       return setBack(facts, 'job-lost', 'Its job is gone.')
     case 'conflict':

@@ -1,6 +1,7 @@
 import type { WindowAnswer } from '../schedule/windows.ts'
 import type { EntryPlace } from './entry.ts'
 import type { EntryEvent } from './entry-rule.ts'
+import type { SourceStop } from './source-stop.ts'
 
 /** Why an entry waits: a code for programs, a sentence for people. */
 export interface Reason {
@@ -50,8 +51,8 @@ export interface EntryFacts {
   readonly blocks: readonly Reason[]
   /** The platforms on its way that do not answer; none given: all do. */
   readonly away?: readonly Reason[]
-  /** We switched the source off, and nobody has switched it on again yet. */
-  readonly sourceIsOurs: boolean
+  /** We asked the source to go off, and nobody has switched it on again yet; null: we have not. */
+  readonly sourceStop: SourceStop | null
   /** It is in `error` by `identity-changed`: whether the source is started is for a person to say (cancel, reset, retry). */
   readonly sourceNeedsPerson: boolean
   readonly hasTarget: boolean

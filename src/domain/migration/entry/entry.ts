@@ -7,7 +7,7 @@ export const entryMeanings = {
   creating: { says: 'Its machine is being defined on the target.' },
   'background-import': { says: 'Its disks are copied while the source runs.' },
   idle: { says: 'It rests until the next copy, or until its cutover.' },
-  'final-import': { says: 'Its source is off, and the rest is copied.' },
+  'final-import': { says: 'Its source is switched off, and the rest is copied.' },
   'post-import': { says: 'The copy is fitted to its new home.' },
   'worker-done': { says: 'The copy is ready and is being verified.' },
   finished: { says: 'It is migrated.', terminal: true },

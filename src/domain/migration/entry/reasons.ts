@@ -116,6 +116,7 @@ const ofTheWay = {
   copying: itsJob,
   'cutting-over': itsJob,
   fitting: itsJob,
+  'guest-shutting-down': facts('The source is seen off, or the time of its guest is over.'),
   'cleaning-up': facts('What it left outside is put right.'),
   placed: goesOn,
   created: goesOn,
