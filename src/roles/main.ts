@@ -7,6 +7,7 @@ import type { RunningRole } from '../process/health.ts'
 import { createLog } from '../process/log.ts'
 import { listenForStop, type StopRequest } from '../process/stop-request.ts'
 import type { ChildMessage } from '../supervisor/child-message.ts'
+import { readRoleWords } from './role-words.ts'
 
 /** Loaded one by one: a worker starts without the API's code, and the other way round. */
 const roles: Readonly<Record<string, () => Promise<(config: Config) => Promise<RunningRole>>>> = {
@@ -55,7 +56,8 @@ export const main = async (args: readonly string[], given = takeSecrets()): Prom
 }
 
 const run = async (command: string, more: readonly string[], given: NodeJS.ProcessEnv): Promise<number> => {
-  if (command === 'help' || command === '--help' || command === '-h') {
+  const words = readRoleWords(command, more)
+  if (['help', '--help', '-h'].includes(command) || words.help) {
     new Terminal(process.stdout).lines(usage)
     return 0
   }
@@ -64,14 +66,20 @@ const run = async (command: string, more: readonly string[], given: NodeJS.Proce
     new Terminal(process.stderr).lines(`drover: there is no "${printable(command)}".\n\n${usage}`)
     return 2
   }
+  if (words.unknown !== undefined) {
+    const what = printable(words.unknown)
+    new Terminal(process.stderr).lines(
+      `drover ${command}: it does not know "${what}". Nothing was started.\n\n${usage}`,
+    )
+    return 2
+  }
   const config = readConfig(given)
-  const lostKey = more.includes('--lost-key')
   if (command === 'migrate') {
     return await migrate(config, needDatabase(config, command))
   }
   if (command === 'rekey') {
     const { runRekey } = await import('../sealing/prepare-seals.ts')
-    return await runRekey(needDatabase(config, command), config, { lost: lostKey, say })
+    return await runRekey(needDatabase(config, command), config, { lost: words.lostKey, say })
   }
   if (command === 'repair-seals') {
     const { runRepair } = await import('../sealing/prepare-seals.ts')
@@ -80,18 +88,8 @@ const run = async (command: string, more: readonly string[], given: NodeJS.Proce
   const stop = listenForStop()
   if (role) return await runRole({ name: command, load: role, config, stop })
   const { runUp } = await import('./up.ts')
-  const keyOptions = {
-    lostKey,
-    noRekey: more.includes('--no-rekey'),
-    repairSeals: wordsAfter(more, '--repair-seals'),
-  }
-  return await runUp({ config, env: given, stop, ...keyOptions })
-}
-
-/** What is said behind a word, which then is the last of its kind; undefined without it. */
-const wordsAfter = (words: readonly string[], word: string): readonly string[] | undefined => {
-  const at = words.indexOf(word)
-  return at < 0 ? undefined : words.slice(at + 1)
+  const { lostKey, noRekey, repairSeals } = words
+  return await runUp({ config, env: given, stop, lostKey, noRekey, repairSeals })
 }
 
 const say = (text: string): void => {

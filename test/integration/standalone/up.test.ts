@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
@@ -182,6 +182,22 @@ test('a port that is taken ends the start with one clear line and nothing left',
   expect(await settles(up.exited, { what: 'the end', withinMs: stopMs })).toMatchObject({ code: 1 })
   expect(up.output).not.toMatch(/^ +at /m)
   expect(processesOf(dataDir)).toEqual([])
+})
+
+test('asked for help or with a word that it does not know, nothing starts', async () => {
+  const ended = async (...words: string[]) => {
+    const dataDir = await freshDataDir()
+    const started = await startUp(dataDir, {}, words)
+    const { code } = await settles(started.exited, { what: 'the end', withinMs: startMs })
+    return { code, output: started.output, began: existsSync(dataDir) }
+  }
+  const usage = expect.stringContaining('everything on this machine')
+  expect(await ended('--help')).toEqual({ code: 0, output: usage, began: false })
+  expect(await ended('--no-rekeys')).toEqual({
+    code: 2,
+    output: expect.stringContaining('drover up: it does not know "--no-rekeys". Nothing was started.'),
+    began: false,
+  })
 })
 
 test('a role apart needs a database, and a wrong setting is named, without a stack', async () => {
