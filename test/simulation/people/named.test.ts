@@ -177,6 +177,20 @@ test.each([
   },
 )
 
+test('a reset whose source locks us out is tried again until it is done, and told once', async () => {
+  const world = await begin()
+  await world.take(later)
+  await untilIdle(world, 2)
+  const reset = { do: 'batch', verb: 'reset', at: 0 } as const
+  for (const step of [{ do: 'trouble', at: 0, mode: 'locks-out' } as const, reset, rounds])
+    await world.take(step)
+  expect(await db`select from job where kind = 'withdraw-entry' and state = 'failed'`).not.toHaveLength(0)
+  await live(world, [])
+  expect(await entriesOfEast()).toEqual([])
+  expect(await db`select from event where type = 'entry.reset'`).toHaveLength(1)
+  expect(await judgeRest(world)).toEqual([])
+})
+
 test('a last top-up is made shortly before a window opens, and none so near that the window would wait for it', async () => {
   const world = await begin()
   const topUps = async () => (await db`select from job where kind = 'import-instance'`).length
