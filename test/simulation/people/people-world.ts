@@ -38,7 +38,7 @@ export class PeopleWorld {
   /** How many processes have ended at each job, of those who search. */
   readonly #ended = new Map<string, number>()
 
-  constructor({ db, ask, beginnings, lived }: Theatre, { shared }: Pick<Setting, 'shared'>) {
+  constructor({ db, ask, beginnings, cpu, lived }: Theatre, { shared }: Pick<Setting, 'shared'>) {
     this.db = db
     this.#beginnings = beginnings
     this.#outside = emptyOutside()
@@ -51,7 +51,7 @@ export class PeopleWorld {
       lived(life)
       this.#lives.push(life)
     }
-    this.#staff = new Staff({ db, sealer, slots, lived: heard, placeOf: (site) => this.placeOf(site) })
+    this.#staff = new Staff({ db, sealer, cpu, slots, lived: heard, placeOf: (site) => this.placeOf(site) })
   }
 
   placeOf({ endpoint }: Pick<SiteRow, 'endpoint'>): Place {

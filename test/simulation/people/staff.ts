@@ -11,11 +11,10 @@ import type { Handler } from '../../../src/ledger/job.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import type { Platform } from '../../../src/platforms/ports/ports.ts'
 import type { Sealer } from '../../../src/seal/seal.ts'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
+import type { CpuPool } from '../../../workers/cpu-pool.ts'
 import { createHandlers } from '../../../workers/handlers/registry.ts'
 import { LeaseKeeper } from '../../../workers/lease-keeper.ts'
 import { Runner } from '../../../workers/runner.ts'
-import { atEnd } from '../../support/cleanup.ts'
 import { quietLog } from '../../support/events.ts'
 import { expire, leaseMs } from '../../support/ledger.ts'
 import { Dead, type Fate, Life, liveAs, mortalDb } from '../operation/life.ts'
@@ -38,6 +37,7 @@ interface Turn {
 export interface StaffOptions {
   readonly db: Db
   readonly sealer: Sealer
+  readonly cpu: CpuPool
   readonly placeOf: (site: SiteRow) => Place
   /** Of each kind: what one process runs at once. */
   readonly slots: number
@@ -52,7 +52,6 @@ const workerId = uuidv7()
 /** A worker's real runner and handlers with all it does, turn by turn, and the real relay with a bell in memory. */
 export class Staff {
   readonly #options: StaffOptions
-  readonly #cpu = new CpuPool()
   /** One for the whole story: how many slots there are is read once. */
   readonly #relay: Relay
   readonly #bell = {
@@ -65,7 +64,6 @@ export class Staff {
     this.#options = options
     const { clock } = new Life(noFate)
     this.#relay = new Relay({ db: options.db, bell: this.#bell, clock, log: quietLog, silentMs })
-    atEnd(() => this.#cpu.close())
   }
 
   get halted(): number {
@@ -215,10 +213,10 @@ export class Staff {
   }
 
   #handlers(db: Db, hand: Hand) {
-    const { placeOf, sealer } = this.#options
+    const { placeOf, sealer, cpu } = this.#options
     const usePlatform = <Result>(site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
       work(platformOf(placeOf(site), hand))
-    const { handlers, undoers } = createHandlers({ world: db, cpu: this.#cpu, sealer })
+    const { handlers, undoers } = createHandlers({ world: db, cpu, sealer })
     const known = [...handlers].map(([kind, handler]): [string, Handler] => [
       kind,
       {
