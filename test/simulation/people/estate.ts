@@ -112,7 +112,9 @@ export class Estate {
     machine.uuid = `59000000-0000-4000-8000-${String(number).padStart(12, '0')}`
     machine.boot = this.next('boot')
     machine.goesDown = null
-    machine.disks = new Map([[diskKey, { bytes: Buffer.alloc(diskBytes, 0xf0 + number), version: 1 }]])
+    // No version that its place knew of the other's disk says anything of this disk.
+    const disk = { bytes: Buffer.alloc(diskBytes, 0xf0 + number), version: 1_000_000 * number }
+    machine.disks = new Map([[diskKey, disk]])
     machine.snapshots.clear()
   }
 
