@@ -24,6 +24,9 @@ export interface TestDatabase {
   readonly db: Db
 }
 
+/** On a machine with much to do a connection, or a statement, may take longer than is right in production. */
+const patience = { connectMs: 60_000, statementMs: 60_000 }
+
 /**
  * A fresh database: migrated, as a copy of the run's template, or empty. Call it at the top of a file
  * (`const database = await createDatabase()`) or inside a test. It is dropped at the end; a connection that
@@ -38,7 +41,7 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}
     strategy file_copy`
   const url = databaseUrl(server, name)
-  const db = openDb({ url, max: 6, applicationName: 'drover-test' })
+  const db = openDb({ url, max: 6, applicationName: 'drover-test', ...patience })
   atEnd(async () => {
     await db.end({ timeout: 5 })
     const leaks = await leftConnections(admin, name)

@@ -73,7 +73,7 @@ export const moveEntry = async (
   const answer = applyEntryEvent(from, step.event, step.force === undefined ? {} : { force: step.force })
   if (!answer.allowed) throw refusedStep(entry, step.event, answer.why)
   const { rule, to } = answer
-  if (!isBlockedAsBefore(entry, step)) await tellOf(tx, entry, { from, to, step })
+  if (!isToldAlready(entry, step)) await tellOf(tx, entry, { from, to, step })
   const withdrawal = withdrawalOf(entry, rule, step)
   if (!to && !withdrawal) {
     await thawInstance(tx, entry.instanceId)
@@ -123,6 +123,13 @@ const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
     JSON.stringify(reasons.map(({ code, message }) => [code, String(message).replace(/ \d+(?=[ .,])/g, '')]))
   return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
 }
+
+/** A reset whose withdrawal failed is carried out once more, and was told when it began. */
+const isResetOnceMore = ({ intent }: EntryAtWork, event: EntryEvent): boolean =>
+  event === 'reset' && intent?.verb === 'reset' && intent.begun === true
+
+const isToldAlready = (entry: EntryAtWork, step: EntryStep): boolean =>
+  isBlockedAsBefore(entry, step) || isResetOnceMore(entry, step.event)
 
 /** A request ends when it is carried out. Steps of a job leave it in place. */
 const requestAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChange => {
@@ -244,7 +251,7 @@ const send = async (
   withdrawal: Withdrawal,
 ): Promise<string> => {
   const tokens = await entryDependsOn(tx, entry)
-  const anew = !(entry.intent?.verb === 'reset' && entry.intent.begun === true)
+  const anew = !isResetOnceMore(entry, 'reset')
   return sendJob(tx, batch, entry, { kind: 'withdraw-entry', payload: { ...withdrawal }, tokens, anew })
 }
 

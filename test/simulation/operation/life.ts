@@ -4,12 +4,15 @@ import type { Clock } from '../../../src/clock.ts'
 import { hearCrashPoints } from '../../../src/crash-point.ts'
 import { leaseMs } from '../../support/ledger.ts'
 
+/** In the middle of a job of that kind. */
+export const atJob = (kind: string): string => `at ${kind}`
+
 /** What every line of a process that was killed comes to. */
 export class Dead extends Error {
   override readonly name = 'Dead'
 }
 
-/** Which points of processes somebody has died or frozen at: what is sought is another. */
+/** Which points of processes somebody has died or frozen at, and with a job of which kind: what is sought is another. */
 export interface Search {
   readonly for: 'death' | 'freeze'
   readonly met: Set<string>
@@ -39,6 +42,8 @@ export class Life {
   #passes = 0
   #steps = 0
   #dead = false
+  /** The kind of the job that it is in the middle of. */
+  #kind: string | null = null
   #freezesAfter: number | null
   #stood = false
   readonly #diesAfter: number | null
@@ -65,6 +70,11 @@ export class Life {
     return this.#steps
   }
 
+  /** Its handler of that kind has begun. */
+  takeUp(kind: string): void {
+    this.#kind = kind
+  }
+
   /** A point at which it may die. */
   pass(point?: string): void {
     this.#passes += 1
@@ -78,7 +88,7 @@ export class Life {
   /** A point at which it may freeze, too. */
   async rest(point?: string): Promise<void> {
     this.pass(point)
-    const sought = point !== undefined && this.#search?.for === 'freeze' && !this.#stood && this.#finds(point)
+    const sought = this.#search?.for === 'freeze' && !this.#stood && this.#finds(point)
     const due = this.#freezesAfter !== null && this.#passes > this.#freezesAfter
     if (!sought && !due) return
     this.#freezesAfter = null
@@ -104,10 +114,15 @@ export class Life {
     this.#dead = true
   }
 
-  #finds(point: string): boolean {
-    if (!this.#search || this.#search.met.has(point)) return false
-    this.#search.met.add(point)
-    return true
+  #finds(point: string | undefined): boolean {
+    const { met } = this.#search ?? { met: new Set<string>() }
+    const here = [
+      ...(point === undefined ? [] : [point]),
+      ...(this.#kind === null ? [] : [atJob(this.#kind)]),
+    ]
+    const found = here.filter((one) => !met.has(one))
+    for (const one of found) met.add(one)
+    return found.length > 0
   }
 
   async #sleep(ms: number, signal?: AbortSignal): Promise<void> {

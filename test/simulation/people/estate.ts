@@ -24,7 +24,7 @@ export interface EstateMachine {
   memory: number
   description: string
   attributes: Readonly<Record<string, string>>
-  readonly disks: Map<string, EstateDisk>
+  disks: Map<string, EstateDisk>
   /** Of a copy that has run: what was on its disks when it ran first after it was written. */
   copied: ReadonlyMap<string, Buffer> | null
   readonly snapshots: Map<
@@ -64,6 +64,8 @@ export class Estate {
   readonly stale: string[] = []
   /** Moments in which two machines of one identity ran. */
   readonly doubled: string[] = []
+  /** Of machines that are no more, because another stands in their place: what they had last. */
+  readonly replaced = new Map<string, EstateMachine>()
   #moment = 0
 
   put(place: string, number: number, given: NewSource): EstateMachine {
@@ -101,6 +103,19 @@ export class Estate {
 
   find(place: string, ref: string): EstateMachine | undefined {
     return this.machines.get(`${place}/${ref}`)
+  }
+
+  /** Another machine stands there from now on: by the same id of the place, with a UUID and bytes of its own. */
+  replace(machine: EstateMachine): void {
+    this.replaced.set(machine.uuid, { ...machine })
+    const number = this.replaced.size
+    machine.uuid = `59000000-0000-4000-8000-${String(number).padStart(12, '0')}`
+    machine.boot = this.next('boot')
+    machine.goesDown = null
+    // No version that its place knew of the other's disk says anything of this disk.
+    const disk = { bytes: Buffer.alloc(diskBytes, 0xf0 + number), version: 1_000_000 * number }
+    machine.disks = new Map([[diskKey, disk]])
+    machine.snapshots.clear()
   }
 
   machine(place: string, ref: string): EstateMachine {
@@ -150,11 +165,12 @@ export class Estate {
       this.stale.push(`${tell(machine)} was started with other bytes than ${tell(source)} has`)
   }
 
-  /** The machine that a copy of ours was made of. */
+  /** The machine that a copy of ours was made of, as it is or was last. */
   sourceOf(copy: EstateMachine): EstateMachine | undefined {
-    return [...this.machines.values()].find(
+    const source = [...this.machines.values()].find(
       ({ uuid, owner }) => uuid === copy.uuid && owner['drover.entry'] === undefined,
     )
+    return source ?? this.replaced.get(copy.uuid)
   }
 
   /** All of it as it is now; nobody is at work on it. */
@@ -167,6 +183,7 @@ export class Estate {
         snapshots: new Map(machine.snapshots),
       })
     copy.power.push(...this.power)
+    for (const [uuid, machine] of this.replaced) copy.replaced.set(uuid, machine)
     copy.#moment = this.#moment
     return copy
   }

@@ -75,6 +75,7 @@ export class Hand {
   async #reach(place: Place, call: Call): Promise<void> {
     while (place.mode === 'hangs') await this.#hang(place, call.signal)
     if (place.mode === 'away') throw problem('platform-unreachable', 'unknown')
+    if (place.mode === 'locks-out') throw problem('platform-authentication', 'refused')
   }
 
   #hang(place: Place, signal: AbortSignal): Promise<void> {

@@ -53,6 +53,8 @@ export const judgeLosses = async ({ db, estate }: PeopleWorld): Promise<string[]
   const lost: string[] = []
   for (const [uuid, { place, ref }] of ran) {
     const family = [...estate.machines.values()].filter((machine) => machine.uuid === uuid)
+    // It was not lost here: somebody has put another in its place.
+    if (estate.replaced.has(uuid)) continue
     if (family.some(({ power }) => power === 'on')) continue
     if (await isByPerson(db, estate, uuid)) continue
     if (await isTold(db, { place, ref })) continue

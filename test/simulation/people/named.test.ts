@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest'
 import { createDatabase } from '../../support/postgres.ts'
-import { judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
+import { judgeBytes, judgeDoubles, judgeLosses, judgeOthers, judgeRest } from './judge.ts'
 import { PeopleWorld } from './people-world.ts'
 import type { Step } from './steps.ts'
 import { openTheatre } from './theatre.ts'
@@ -127,6 +127,86 @@ test.each(['fault-after-done', 'answer-lost', 'takes-long'] as const)(
     expect(await db`select from entry where state <> 'finished'`).toEqual([])
   },
 )
+
+const entriesOfEast = () => db<{ state: string; reason: string }[]>`
+  select e.state, e.reason from entry e join batch b on b.id = e.batch_id where b.name = 'wave-east'`
+/** Nothing cuts over before it opens. */
+const later = { do: 'window', becomes: 'later' } as const
+const open = { do: 'window', becomes: 'open' } as const
+
+test('a machine in whose place another stands is not migrated, and no copy starts with bytes of the other', async () => {
+  const world = await begin()
+  await world.take(later)
+  await untilIdle(world, 2)
+  await live(world, [{ do: 'replace', at: 0 }, open, finished])
+  expect(world.estate.replaced.size).toBe(1)
+  expect(await entriesOfEast()).toEqual([{ state: 'error', reason: 'identity-changed' }])
+  expect(await judgeBytes(world)).toEqual([])
+  expect(await judgeRest(world)).toEqual([])
+})
+
+test('an entry whose script places it elsewhere while it waits asks a person, and goes on when it is placed as before', async () => {
+  const world = await begin()
+  await world.take(later)
+  await untilIdle(world, 2)
+  await live(world, [{ do: 'place', pool: 'ds-2', at: 0 }, open, finished])
+  expect(await entriesOfEast()).toEqual([{ state: 'conflict', reason: 'placement-changed' }])
+  expect(await judgeRest(world)).toEqual([])
+  await live(world, [{ do: 'place', pool: 'ds-1', at: 0 }, { do: 'entry', verb: 'resolve', at: 0 }, finished])
+  expect(await entriesOfEast()).toMatchObject([{ state: 'finished' }])
+  expect(await judgeBytes(world)).toEqual([])
+})
+
+test.each([
+  { place: 0, what: 'source' },
+  { place: 2, what: 'target' },
+])(
+  'an entry whose $what locks us out asks a person, and goes on from where it was when we are let in',
+  async ({ place }) => {
+    const world = await begin()
+    await world.take(later)
+    await untilIdle(world, 2)
+    for (const step of [{ do: 'trouble', at: place, mode: 'locks-out' }, open, finished] as const)
+      await world.take(step)
+    expect(await entriesOfEast()).toEqual([{ state: 'error', reason: 'platform-authentication' }])
+    await live(world, [])
+    const retries = [0, 1].map((at) => ({ do: 'entry', verb: 'retry', at }) as const)
+    await live(world, [...retries, finished])
+    expect(await entriesOfEast()).toMatchObject([{ state: 'finished' }])
+    expect(await judgeRest(world)).toEqual([])
+  },
+)
+
+test('a reset whose source locks us out is tried again until it is done, and told once', async () => {
+  const world = await begin()
+  await world.take(later)
+  await untilIdle(world, 2)
+  const reset = { do: 'batch', verb: 'reset', at: 0 } as const
+  for (const step of [{ do: 'trouble', at: 0, mode: 'locks-out' } as const, reset, rounds])
+    await world.take(step)
+  expect(await db`select from job where kind = 'withdraw-entry' and state = 'failed'`).not.toHaveLength(0)
+  await live(world, [])
+  expect(await entriesOfEast()).toEqual([])
+  expect(await db`select from event where type = 'entry.reset'`).toHaveLength(1)
+  expect(await judgeRest(world)).toEqual([])
+})
+
+test('a last top-up is made shortly before a window opens, and none so near that the window would wait for it', async () => {
+  const world = await begin()
+  const topUps = async () => (await db`select from job where kind = 'import-instance'`).length
+  await world.take(later)
+  await untilIdle(world, 2)
+  await world.take(rounds)
+  const before = await topUps()
+  for (const step of [{ do: 'window', becomes: 'near' } as const, rounds]) await world.take(step)
+  expect(await topUps()).toBe(before)
+  // The last moment for one is half a minute long.
+  for (let tries = 0; tries < 20 && (await topUps()) === before; tries += 1)
+    for (const step of [{ do: 'window', becomes: 'soon' }, { do: 'pass' }] as const) await world.take(step)
+  expect(await topUps()).toBeGreaterThan(before)
+  await live(world, [open, finished])
+  expect(await db`select from entry where state <> 'finished'`).toEqual([])
+})
 
 /** A machine of the west is switched off before the start of its batch is carried out; the bell of that start is the second. */
 const offBefore = [

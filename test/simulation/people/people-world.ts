@@ -1,22 +1,16 @@
 import type { Db } from '../../../db/client.ts'
 import { unringAll } from '../../../db/queries/bell/unring-all.ts'
-import { wakeTimedOutWaits } from '../../../db/queries/leases/wake-timed-out-waits.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
-import { sweepDebts } from '../../../src/ledger/conductor/sweeps.ts'
-import { readmitAll } from '../../../src/ledger/jobs/admission.ts'
-import { failBatches, finishBatches } from '../../../src/migration/batch/end-batches.ts'
-import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import { sealer } from '../../api/setup.ts'
-import { lookNow } from '../../support/drive-entry.ts'
 import { makeSite } from '../../support/inventory.ts'
-import { strictLog } from '../../support/strict-log.ts'
 import type { Fate, Life, Search } from '../operation/life.ts'
 import type { Estate } from './estate.ts'
 import { type NewBatch, People } from './people.ts'
 import type { Place } from './place.ts'
 import { Staff } from './staff.ts'
-import { type Beginning, type Setting, type Step, type WindowState, windowMinutes } from './steps.ts'
+import type { Beginning, Setting, Step } from './steps.ts'
 import { copyOf, emptyOutside, type Outside, type Theatre, traceOf } from './theatre.ts'
+import { passTime, setWindows } from './time.ts'
 
 /** The places of all sites, in the order of their names. */
 const sitesInOrder = ['cloud', 'cloud-2', 'east', 'east', 'west'] as const
@@ -44,7 +38,7 @@ export class PeopleWorld {
   /** How many processes have ended at each job, of those who search. */
   readonly #ended = new Map<string, number>()
 
-  constructor({ db, ask, beginnings, lived }: Theatre, { shared }: Pick<Setting, 'shared'>) {
+  constructor({ db, ask, beginnings, cpu, lived }: Theatre, { shared }: Pick<Setting, 'shared'>) {
     this.db = db
     this.#beginnings = beginnings
     this.#outside = emptyOutside()
@@ -57,7 +51,7 @@ export class PeopleWorld {
       lived(life)
       this.#lives.push(life)
     }
-    this.#staff = new Staff({ db, sealer, slots, lived: heard, placeOf: (site) => this.placeOf(site) })
+    this.#staff = new Staff({ db, sealer, cpu, slots, lived: heard, placeOf: (site) => this.placeOf(site) })
   }
 
   placeOf({ endpoint }: Pick<SiteRow, 'endpoint'>): Place {
@@ -145,6 +139,14 @@ export class PeopleWorld {
         if (machine) this.estate.write(machine)
         return
       }
+      case 'replace': {
+        const sources = [...this.estate.machines.values()].filter(
+          ({ owner }) => owner['drover.entry'] === undefined,
+        )
+        const machine = sources[step.at % Math.max(1, sources.length)]
+        if (machine) this.estate.replace(machine)
+        return
+      }
       case 'time-out':
         return this.#staff.timeOut(step.at)
       case 'thaw':
@@ -159,13 +161,17 @@ export class PeopleWorld {
       case 'conduct':
         return this.#staff.conduct(step.fate)
       case 'window':
-        return this.setWindows(step.becomes)
+        return setWindows(this.db, step.becomes)
       case 'batch':
       case 'entry':
       case 'power':
       case 'operate':
       case 'start-all':
       case 'policy':
+      case 'place':
+      case 'plan':
+      case 'self-test':
+      case 'track':
       case 'sync':
       case 'check':
       case 'job':
@@ -180,29 +186,9 @@ export class PeopleWorld {
     return this.#lives.reduce((sum, { steps }) => sum + steps, this.#deeds)
   }
 
-  /** Moments of the database's clock: windows are moved, as nobody can move the clock. */
-  async setWindows(becomes: WindowState): Promise<void> {
-    const [starts, ends] = windowMinutes[becomes]
-    await this.db`
-      update batch_window set starts_at = now() + ${starts}::int * interval '1 minute',
-        ends_at = now() + ${ends}::int * interval '1 minute'`
-    await this.db`update entry set look_at = now() - interval '1 second'`
-  }
-
   /** Time passes: waits are over, debts are due, and the conductor has looked at everything. */
   async pass(): Promise<void> {
-    const { db } = this
-    await db`update job set run_after = now() - interval '1 second' where state = 'ready'`
-    await db`update job set wait_until = now() - interval '1 second' where state = 'waiting'`
-    await wakeTimedOutWaits(db, 500)
-    await db`update effect set next_try_at = now() - interval '1 second' where state = 'debt'`
-    await sweepDebts(db)
-    await readmitAll(db)
-    await db`update machine set policy_next_at = now() - interval '1 second'`
-    await tickOperations(db, strictLog)
-    await lookNow({ db })
-    await failBatches(db)
-    await finishBatches(db)
+    await passTime(this.db)
     await this.#staff.heed()
   }
 
@@ -211,9 +197,9 @@ export class PeopleWorld {
     await this.pass()
     // What asks for another turn at once has it, but not for ever.
     for (let turns = 0; turns < turnsMost; turns += 1) {
-      const [ring] = await this.#staff.ring()
-      if (!ring) break
-      await this.#staff.work(ring, noFate)
+      const rings = await this.#staff.ring()
+      if (rings.length === 0) break
+      for (const ring of rings) await this.#staff.work(ring, noFate)
     }
     for (const place of this.places) if (place.mode !== 'hangs') place.comeAbout()
   }
@@ -242,7 +228,7 @@ export class PeopleWorld {
   async carryOn(hung: string): Promise<void> {
     for (const place of this.places)
       Object.assign(place, { mode: place.name === hung ? 'hangs' : 'well', slip: null })
-    await this.setWindows('open')
+    await setWindows(this.db, 'open')
     await this.#staff.heed()
     await this.#look(hung)
     await this.#untilQuiet(hangingRounds)
@@ -251,7 +237,7 @@ export class PeopleWorld {
   /** All is well outside, and the windows are over: everybody works until what is off is on again. */
   async close(): Promise<void> {
     for (const place of this.places) Object.assign(place, { mode: 'well', slip: null })
-    await this.setWindows('over')
+    await setWindows(this.db, 'over')
     await this.#staff.heed()
     await this.#look()
     await this.#untilQuiet(hangingRounds)
@@ -262,7 +248,7 @@ export class PeopleWorld {
     for (const place of this.places) Object.assign(place, { mode: 'well', slip: null })
     // A guest that did not hear does what it was asked for at last.
     for (const machine of this.estate.machines.values()) machine.guest = 'obeys'
-    await this.setWindows('open')
+    await setWindows(this.db, 'open')
     await this.#staff.heed()
     await this.#look()
     await this.#untilQuiet(settlingRounds)
@@ -272,15 +258,15 @@ export class PeopleWorld {
     await this.#staff.leave()
   }
 
-  /** Rounds until nothing changes any more. */
+  /** Rounds until nothing changes any more: each lets all waits end, so one without a change is like any later one. */
   async #untilQuiet(most: number): Promise<void> {
     let before = ''
-    for (let [round, quiet] = [0, 0]; round < most && quiet < 2; round += 1) {
+    for (let round = 0; round < most; round += 1) {
       await this.#staff.thaw(true)
       await this.#staff.lose()
       await this.round()
       const now = `${await traceOf(this.db)} ${this.estate.power.length} ${this.#staff.halted}`
-      quiet = now === before ? quiet + 1 : 0
+      if (now === before) return
       before = now
     }
   }

@@ -29,6 +29,9 @@ export type Deed =
   /** Whoever finds machines off after an outage starts all of them. */
   | { readonly do: 'start-all'; readonly raw: boolean }
   | { readonly do: 'policy'; readonly policy: 'manual' | 'always-on' | 'always-off'; readonly at: number }
+  /** Their batch is given a script that places what is in it elsewhere, or where it was. */
+  | { readonly do: 'place'; readonly pool: 'ds-1' | 'ds-2'; readonly at: number }
+  | { readonly do: 'plan' | 'self-test' | 'track'; readonly at: number }
   | { readonly do: 'sync' | 'check'; readonly at: number }
   | { readonly do: 'job'; readonly verb: 'cancel' | 'retry'; readonly at: number }
   | { readonly do: 'waive'; readonly what: 'rule' | 'effect'; readonly at: number }
@@ -99,6 +102,21 @@ export class People {
         const job = await this.#pick('job', deed.at, `where kind <> 'settle-debt'`)
         return this.#say('POST', `/jobs/${job}/:${deed.verb}`, {})
       }
+      case 'place':
+        return this.#place(this.#batches[deed.at % this.#batches.length] as NewBatch, deed.pool)
+      case 'plan': {
+        const batch = this.#batches[deed.at % this.#batches.length] as NewBatch
+        return this.#say('POST', `/batches/${batch.name}/:plan`, {})
+      }
+      case 'track': {
+        const instance = await this.#pick('instance', deed.at)
+        return this.#say('POST', `/instances/${instance}/:reset-background-import`, {})
+      }
+      case 'self-test':
+        return this.#say('POST', '/jobs', {
+          ...{ kind: 'self-test', payload: { outcome: 'fail-once' } },
+          subject: { type: 'self-test', id: 'story' },
+        })
       case 'waive':
         return this.#waive(deed.what, deed.at)
     }
@@ -108,6 +126,20 @@ export class People {
     if (verb === 'define') return this.#say('POST', '/batches', settingsOf(batch))
     if (verb === 'delete') return this.#say('DELETE', `/batches/${batch.name}`)
     return this.#say('POST', `/batches/${batch.name}/:${verb}`, verb === 'reset' ? sure : undefined)
+  }
+
+  /** All settings as they are, but for the script. */
+  async #place(batch: NewBatch, pool: string): Promise<void> {
+    const path = `/batches/${batch.name}`
+    const { status, body } = await this.#ask('GET', `/v1${path}`)
+    if (status !== 200) return
+    const { held: _, ...window } = (body.migration_windows as { held: number }[])[0] ?? { held: 0 }
+    const settings = settingsOf(batch)
+    const placement_scriptlet = `function placement(instance) {
+      for (const disk of instance.disks) setPool(disk.key, '${pool}')
+    }`
+    const config = { ...settings.config, placement_scriptlet }
+    await this.#say('PUT', path, { ...settings, migration_windows: [window], config }, [422])
   }
 
   async #entry(verb: Extract<Deed, { do: 'entry' }>['verb'], at: number): Promise<void> {
@@ -160,7 +192,8 @@ export class People {
     return rows[at % Math.max(1, rows.length)]?.id ?? '00000000-0000-4000-8000-000000000000'
   }
 
-  async #say(method: string, path: string, json?: unknown): Promise<void> {
+  /** `refusals`: what may be answered beside the usual. */
+  async #say(method: string, path: string, json?: unknown, refusals: readonly number[] = []): Promise<void> {
     const { status, body } = await this.#ask(method, `/v1${path}`, {
       headers: { 'if-match': '*' },
       ...(json === undefined ? {} : { json }),
@@ -174,7 +207,7 @@ export class People {
         ? this.#say(method, `${path}${path.includes('?') ? '&' : '?'}confirm_finished=${confirm_finished}`)
         : this.#say(method, path, { ...(json as object), confirm_finished })
     }
-    if (status >= 500 || status === 400 || status === 422)
+    if (status >= 500 || ([400, 422].includes(status) && !refusals.includes(status)))
       throw new Error(
         `${method} ${path} ${JSON.stringify(json)} was answered ${status}: ${JSON.stringify(body)}`,
       )

@@ -232,6 +232,7 @@ const inventoryOf = (place: Place, hand: Hand): InventoryPort => {
       { type: 'network', facts: { ...networkFacts, name: network } },
       { type: 'host', facts: hostFacts },
       { type: 'storage', facts: storageFacts },
+      { type: 'storage', facts: { ...storageFacts, ref: 'ds-2', name: 'ds-2' } },
       { type: 'project', facts: { ref: 'default', name: 'default', limits: {}, used: {} } },
     ]
     yield await hand.look(place, call, () => [

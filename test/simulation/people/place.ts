@@ -4,8 +4,11 @@ import type { TaskTrace } from '../../../src/platforms/ports/task.ts'
 import { problem } from '../operation/cloud-things.ts'
 import type { Estate, EstateMachine } from './estate.ts'
 
-/** `hangs`: whoever asks waits, for as long as it does. `refuses`: it is looked at, and starts nothing. */
-export type Mode = 'well' | 'away' | 'hangs' | 'refuses'
+/**
+ * `hangs`: whoever asks waits, for as long as it does. `refuses`: it is looked at, and starts nothing. `locks-out`: it
+ * answers, and lets nobody in.
+ */
+export type Mode = 'well' | 'away' | 'hangs' | 'refuses' | 'locks-out'
 /** What goes wrong with the next call that changes something. */
 export type Slip = 'answer-lost' | 'fault-after-done' | 'takes-long'
 

@@ -4,18 +4,17 @@ import { unringAll } from '../../../db/queries/bell/unring-all.ts'
 import { beatWorker } from '../../../db/queries/fleet/workers.ts'
 import { promoteHeldJobs } from '../../../db/queries/tokens/promote-held-jobs.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
-import { systemClock } from '../../../src/clock.ts'
 import type { Bell, Ring } from '../../../src/ledger/bell/bell.ts'
 import { Relay } from '../../../src/ledger/bell/relay.ts'
 import { sweepLeases } from '../../../src/ledger/conductor/sweeps.ts'
+import type { Handler } from '../../../src/ledger/job.ts'
 import { tickOperations } from '../../../src/operation/upkeep/ticks.ts'
 import type { Platform } from '../../../src/platforms/ports/ports.ts'
 import type { Sealer } from '../../../src/seal/seal.ts'
-import { CpuPool } from '../../../workers/cpu-pool.ts'
+import type { CpuPool } from '../../../workers/cpu-pool.ts'
 import { createHandlers } from '../../../workers/handlers/registry.ts'
 import { LeaseKeeper } from '../../../workers/lease-keeper.ts'
 import { Runner } from '../../../workers/runner.ts'
-import { atEnd } from '../../support/cleanup.ts'
 import { quietLog } from '../../support/events.ts'
 import { expire, leaseMs } from '../../support/ledger.ts'
 import { Dead, type Fate, Life, liveAs, mortalDb } from '../operation/life.ts'
@@ -38,6 +37,7 @@ interface Turn {
 export interface StaffOptions {
   readonly db: Db
   readonly sealer: Sealer
+  readonly cpu: CpuPool
   readonly placeOf: (site: SiteRow) => Place
   /** Of each kind: what one process runs at once. */
   readonly slots: number
@@ -52,13 +52,18 @@ const workerId = uuidv7()
 /** A worker's real runner and handlers with all it does, turn by turn, and the real relay with a bell in memory. */
 export class Staff {
   readonly #options: StaffOptions
-  readonly #cpu = new CpuPool()
+  /** One for the whole story: how many slots there are is read once. */
+  readonly #relay: Relay
+  readonly #bell = {
+    ring: async (rings: readonly Ring[]) => void this.#rung.push(...rings),
+  } as unknown as Bell
   #rung: Ring[] = []
   #halted: Turn[] = []
 
   constructor(options: StaffOptions) {
     this.#options = options
-    atEnd(() => this.#cpu.close())
+    const { clock } = new Life(noFate)
+    this.#relay = new Relay({ db: options.db, bell: this.#bell, clock, log: quietLog, silentMs })
   }
 
   get halted(): number {
@@ -84,8 +89,7 @@ export class Staff {
   async ring(): Promise<readonly Ring[]> {
     const { db } = this.#options
     await promoteHeldJobs(db, 100)
-    const bell = { ring: async (rings: readonly Ring[]) => void this.#rung.push(...rings) } as unknown as Bell
-    await new Relay({ db, bell, clock: systemClock, log: quietLog, silentMs }).runOnce()
+    await this.#relay.runOnce()
     const busy = (kind: string) => this.#halted.filter((turn) => turn.kind === kind).length
     // In the order in which a store gives them out.
     const free = new Map<string, number>()
@@ -100,11 +104,10 @@ export class Staff {
   async conduct(fate: Fate): Promise<void> {
     const life = new Life(mortal(fate))
     const db = mortalDb(this.#options.db, life)
-    const bell = { ring: async (rings: readonly Ring[]) => void this.#rung.push(...rings) } as unknown as Bell
     const work = async () => {
       await sweepLeases(db)
       await tickOperations(db, quietLog)
-      await new Relay({ db, bell, clock: life.clock, log: quietLog, silentMs }).runOnce()
+      await new Relay({ db, bell: this.#bell, clock: life.clock, log: quietLog, silentMs }).runOnce()
     }
     await liveAs(life, work).catch(ifDead)
     this.#options.lived(life)
@@ -210,10 +213,21 @@ export class Staff {
   }
 
   #handlers(db: Db, hand: Hand) {
-    const { placeOf, sealer } = this.#options
+    const { placeOf, sealer, cpu } = this.#options
     const usePlatform = <Result>(site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
       work(platformOf(placeOf(site), hand))
-    return { ...createHandlers({ world: db, cpu: this.#cpu, sealer }), usePlatform }
+    const { handlers, undoers } = createHandlers({ world: db, cpu, sealer })
+    const known = [...handlers].map(([kind, handler]): [string, Handler] => [
+      kind,
+      {
+        ...handler,
+        run: (ctx) => {
+          hand.life.takeUp(kind)
+          return handler.run(ctx)
+        },
+      },
+    ])
+    return { handlers: new Map(known), undoers, usePlatform }
   }
 }
 

@@ -12,6 +12,8 @@ export type Step =
   | { readonly do: 'trouble'; readonly at: number; readonly mode: Mode }
   | { readonly do: 'slip'; readonly at: number; readonly slip: Slip }
   | { readonly do: 'come' | 'write' | 'time-out'; readonly at: number }
+  /** Another machine stands in the place of one of a source, under its id. */
+  | { readonly do: 'replace'; readonly at: number }
   | { readonly do: 'thaw'; readonly heard: boolean }
   /** `expire`: who asked for operations has waited long enough. */
   | { readonly do: 'lose' | 'pass' | 'expire' }
@@ -20,8 +22,8 @@ export type Step =
   /** The windows of all batches, as if time had passed. */
   | { readonly do: 'window'; readonly becomes: WindowState }
 
-/** `over`: long ago. */
-export type WindowState = 'open' | 'later' | 'closing' | 'over'
+/** `soon`: the last top-ups are due. `near`: too near for another. `over`: long ago. */
+export type WindowState = 'open' | 'later' | 'soon' | 'near' | 'closing' | 'over'
 
 /** Which machines there are at each of the two sources, and where their batches lead. */
 export interface Setting {
@@ -44,6 +46,8 @@ export type Chapter = 0 | 1 | 2 | 3
 export const windowMinutes: Readonly<Record<WindowState, readonly [number, number]>> = {
   open: [-600, 6_000],
   later: [600, 6_000],
+  soon: [10.4, 6_000],
+  near: [5, 6_000],
   closing: [-600, 1],
   over: [-600, -10],
 }

@@ -73,6 +73,10 @@ const deed: fc.Arbitrary<Step> = fc.oneof(
   },
   {
     weight: 1,
+    arbitrary: fc.record({ do: fc.constant('place'), pool: fc.constantFrom('ds-2', 'ds-2', 'ds-1'), at }),
+  },
+  {
+    weight: 1,
     arbitrary: fc.record({ do: fc.constant('waive'), what: fc.constantFrom('rule', 'effect'), at }),
   },
 ) as fc.Arbitrary<Step>
@@ -86,7 +90,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('trouble'),
       at,
-      mode: fc.constantFrom('well', 'well', 'away', 'hangs', 'refuses'),
+      mode: fc.constantFrom('well', 'well', 'away', 'hangs', 'refuses', 'locks-out'),
     }),
   },
   {
@@ -98,6 +102,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     }),
   },
   { weight: 3, arbitrary: fc.record({ do: fc.constantFrom('come', 'write', 'time-out'), at }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('replace'), at }) },
   { weight: 1, arbitrary: fc.record({ do: fc.constant('thaw'), heard: fc.boolean() }) },
   {
     weight: 3,
@@ -108,7 +113,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
     weight: 2,
     arbitrary: fc.record({
       do: fc.constant('window'),
-      becomes: fc.constantFrom('open', 'open', 'later', 'closing', 'over'),
+      becomes: fc.constantFrom('open', 'open', 'later', 'soon', 'near', 'closing', 'over'),
     }),
   },
 ) as fc.Arbitrary<Step>

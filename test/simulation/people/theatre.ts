@@ -1,5 +1,7 @@
 import type { Db } from '../../../db/client.ts'
+import { CpuPool } from '../../../workers/cpu-pool.ts'
 import type { Client } from '../../api/setup.ts'
+import { atEnd } from '../../support/cleanup.ts'
 import type { Life } from '../operation/life.ts'
 import { Beginnings } from './beginnings.ts'
 import { Estate } from './estate.ts'
@@ -18,12 +20,16 @@ export interface Theatre {
   readonly db: Db
   readonly ask: Client
   readonly beginnings: Beginnings<Outside>
+  /** Threads take longer to start than a story: all stories have the same. */
+  readonly cpu: CpuPool
   readonly lived: (life: Life) => void
 }
 
-export const openTheatre = (db: Db, lived: Theatre['lived'] = () => undefined): Theatre => ({
-  ...{ db, lived, ask: openApi(db), beginnings: new Beginnings(db) },
-})
+export const openTheatre = (db: Db, lived: Theatre['lived'] = () => undefined): Theatre => {
+  const cpu = new CpuPool()
+  atEnd(() => cpu.close())
+  return { db, lived, cpu, ask: openApi(db), beginnings: new Beginnings(db) }
+}
 
 /** Places at which there is nothing yet. */
 export const emptyOutside = (): Outside => {
