@@ -5,7 +5,7 @@ import { limits } from '../src/config/config.ts'
 import { crashPoint } from '../src/crash-point.ts'
 import { sealBrokenCode } from '../src/domain/inventory/connectivity.ts'
 import { decideRetry, pauseForPassword } from '../src/domain/job/retry.ts'
-import { many } from '../src/domain/sentence.ts'
+import { many } from '../src/domain/text/sentence.ts'
 import { asDroverError, DroverError, FencedError, recordError } from '../src/errors.ts'
 import {
   CancelRequest,

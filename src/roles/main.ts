@@ -62,15 +62,13 @@ const run = async (command: string, more: readonly string[], given: NodeJS.Proce
     return 0
   }
   const role = Object.hasOwn(roles, command) ? roles[command] : undefined
-  if (!role && !['up', 'migrate', 'rekey', 'repair-seals'].includes(command)) {
-    new Terminal(process.stderr).lines(`drover: there is no "${printable(command)}".\n\n${usage}`)
-    return 2
-  }
-  if (words.unknown !== undefined) {
-    const what = printable(words.unknown)
-    new Terminal(process.stderr).lines(
-      `drover ${command}: it does not know "${what}". Nothing was started.\n\n${usage}`,
-    )
+  const misspelt =
+    role || ['up', 'migrate', 'rekey', 'repair-seals'].includes(command)
+      ? words.unknown &&
+        `drover ${command}: it does not know "${printable(words.unknown)}". Nothing was started.`
+      : `drover: there is no "${printable(command)}".`
+  if (misspelt) {
+    new Terminal(process.stderr).lines(`${misspelt}\n\n${usage}`)
     return 2
   }
   const config = readConfig(given)

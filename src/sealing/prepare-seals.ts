@@ -1,7 +1,7 @@
 import { openDb } from '../../db/client.ts'
 import { systemClock } from '../clock.ts'
 import { type Config, limits, requireSecretKey } from '../config/config.ts'
-import { many } from '../domain/sentence.ts'
+import { many } from '../domain/text/sentence.ts'
 import { repairLines } from '../ledger/seals/repair-lines.ts'
 import { repairSeals } from '../ledger/seals/repair-seals.ts'
 import { createSealer } from '../seal/seal.ts'

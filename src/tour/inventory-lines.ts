@@ -1,5 +1,5 @@
 import { alignedLines } from '../cli/kit/output.ts'
-import { many } from '../domain/sentence.ts'
+import { many } from '../domain/text/sentence.ts'
 import { droverCommand } from './drover-command.ts'
 import type { SiteSeen } from './sites.ts'
 

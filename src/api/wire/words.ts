@@ -1,5 +1,5 @@
 import { z } from '@hono/zod-openapi'
-import { many } from '../../domain/sentence.ts'
+import { many } from '../../domain/text/sentence.ts'
 
 /** The kinds of values, as people say them. */
 const kinds: Readonly<Record<string, string>> = {

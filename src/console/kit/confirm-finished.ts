@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import { whatStays } from '../../domain/migration/entry/reasons.ts'
-import { many } from '../../domain/sentence.ts'
+import { many } from '../../domain/text/sentence.ts'
 import { type Fields, textOf } from './form-request.ts'
 import type { Html } from './view.ts'
 

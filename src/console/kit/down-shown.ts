@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
 import type { DownListView, DownView } from '../../api/resources/fleet/down-view.ts'
 import { type DownVerb, downBefore } from '../../domain/migration/batch/downtime.ts'
-import { many } from '../../domain/sentence.ts'
-import { utcText } from '../../domain/utc-text.ts'
+import { many } from '../../domain/text/sentence.ts'
+import { utcText } from '../../domain/text/utc-text.ts'
 import { outside, visible } from './shown.ts'
 import { ago, type Html } from './view.ts'
 

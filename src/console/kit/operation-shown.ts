@@ -2,7 +2,7 @@ import { html } from 'hono/html'
 import type { OperationView } from '../../api/resources/operation/operation-view.ts'
 import { variantText } from '../../domain/operation/kinds/kinds.ts'
 import { isActive } from '../../domain/operation/kinds/state.ts'
-import { many } from '../../domain/sentence.ts'
+import { many } from '../../domain/text/sentence.ts'
 import { outside, visible } from './shown.ts'
 import { type Html, shortId } from './view.ts'
 

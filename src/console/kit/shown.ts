@@ -41,3 +41,9 @@ export const connectionBadge = (state: string): Html => {
   const [word, look] = connectionWords[state] ?? [state, 'unknown']
   return html`<span class="badge is-${look}">${word}</span>`
 }
+
+/** The site that something belongs to, as a link. */
+export const siteLink = ({ source, target }: { source: string | null; target: string | null }): Html => {
+  const [path, name] = source === null ? ['targets', target ?? ''] : ['sources', source]
+  return html`<a href="/${path}/${encodeURIComponent(name)}">${name}</a>`
+}

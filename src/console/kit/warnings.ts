@@ -6,7 +6,7 @@ import {
   isAway,
   sealBrokenCode,
 } from '../../domain/inventory/connectivity.ts'
-import { asSentence, many } from '../../domain/sentence.ts'
+import { asSentence, many } from '../../domain/text/sentence.ts'
 import { visible } from './shown.ts'
 
 export interface Warning {

@@ -1,4 +1,4 @@
-import { utcText } from '../utc-text.ts'
+import { utcText } from '../text/utc-text.ts'
 
 /** What stands between us and a platform, as far as the last try told. */
 export const connectivityStates = [

@@ -1,4 +1,4 @@
-import { many } from '../sentence.ts'
+import { many } from '../text/sentence.ts'
 
 /** What is forgotten with a source or target, beside the migrations that have finished. */
 export interface Forgotten {

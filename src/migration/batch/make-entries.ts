@@ -17,7 +17,7 @@ import { type CompiledFilter, compileFilter } from '../../domain/filter/compile-
 import { instanceView } from '../../domain/filter/view.ts'
 import { applyOverrides, type EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import { type InstanceStanding, startEntry } from '../../domain/migration/batch/start-batch.ts'
-import { many } from '../../domain/sentence.ts'
+import { many } from '../../domain/text/sentence.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import { enqueue } from '../../ledger/jobs/enqueue.ts'
 import { jobOfEntry } from '../entry/apply-entry.ts'

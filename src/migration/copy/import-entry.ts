@@ -3,7 +3,7 @@ import type { EntryAtWork, EntryChange } from '../../../db/queries/entries/entry
 import { writeEntry } from '../../../db/queries/entries/entry-rows.ts'
 import { copiedInAll, toppedUp } from '../../domain/migration/schedule/progress-pace.ts'
 import { latestTopUp } from '../../domain/migration/schedule/top-up.ts'
-import { utcText } from '../../domain/utc-text.ts'
+import { utcText } from '../../domain/text/utc-text.ts'
 import {
   actorOf,
   type DomainChange,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { listEntryDisks } from '../../../db/queries/copies/entry-disks.ts'
 import { lockEntryOfJob } from '../../../db/queries/entries/entry-rows.ts'
-import { durationMs } from '../../domain/duration.ts'
+import { durationMs } from '../../domain/text/duration.ts'
 import { DroverError } from '../../errors.ts'
 import { type PowerTask, powerMachine } from '../../inventory/power/power-machine.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'

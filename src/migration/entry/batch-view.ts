@@ -1,7 +1,6 @@
 import type { Queryable } from '../../../db/client.ts'
 import { findBatchById, listWindows } from '../../../db/queries/batches/batch-rows.ts'
 import type { BatchRow, WindowRow } from '../../../db/schema/migration.ts'
-import { durationMs } from '../../domain/duration.ts'
 import { type CompiledFilter, compileFilter } from '../../domain/filter/compile-filter.ts'
 import type { FilterView } from '../../domain/filter/view.ts'
 import {
@@ -14,6 +13,7 @@ import {
   batchProbes,
 } from '../../domain/migration/batch/batch-settings.ts'
 import type { Constraint, Window } from '../../domain/migration/schedule/windows.ts'
+import { durationMs } from '../../domain/text/duration.ts'
 
 /** A batch as those who decide about its entries see it. */
 export interface BatchView {

@@ -4,7 +4,6 @@ import {
   type EntrySurroundings,
   readEntrySurroundings,
 } from '../../../db/queries/entries/entry-surroundings.ts'
-import { durationMs } from '../../domain/duration.ts'
 import { instanceView } from '../../domain/filter/view.ts'
 import { type AwaySite, awayText, isAway } from '../../domain/inventory/connectivity.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
@@ -22,6 +21,7 @@ import {
   hasEnded,
   type WindowAnswer,
 } from '../../domain/migration/schedule/windows.ts'
+import { durationMs } from '../../domain/text/duration.ts'
 import { placeOf } from './apply-entry.ts'
 import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'

@@ -1,5 +1,4 @@
 import { z } from 'zod'
-import { durationMs } from '../../domain/duration.ts'
 import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import { cleanInstance } from '../../domain/inventory/normalise.ts'
 import { type Baseline, readBaseline } from '../../domain/migration/verify/baseline.ts'
@@ -11,6 +10,7 @@ import {
   mayStillComeUp,
   type VerifyCheck,
 } from '../../domain/migration/verify/verify-guest.ts'
+import { durationMs } from '../../domain/text/duration.ts'
 import { DroverError } from '../../errors.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import { isUnsupported } from '../../platforms/ports/platform-error.ts'

@@ -15,7 +15,8 @@ test('what was typed stands in the form that was sent, and in no other one', () 
       .replace('name="name" value="old"', () => 'name="name" value="&quot;&gt;&lt;b&gt;$&amp;"')
       .replace('value="a" selected', 'value="a"')
       .replace('value="b"', 'value="b" selected')
-      .replace('name="why">', () => 'name="why">&lt;/textarea&gt;$1') + `<p>between</p>${other}`,
+      .replace('name="why">', () => 'name="why">&lt;/textarea&gt;$1')
+      .concat(`<p>between</p>${other}`),
   )
   expect(keepTyped(sent, '/machines/2', typed)).toBe(sent)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { many } from '../../../src/domain/sentence.ts'
+import { many } from '../../../src/domain/text/sentence.ts'
 import { startApi } from '../../support/stub-api.ts'
 
 test('one is not many', () => {

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { decideEntry, type EntryJob } from '../../../src/domain/migration/entry/decide-entry.ts'
 import { applyEntryEvent } from '../../../src/domain/migration/entry/entry-table.ts'
-import { utcText } from '../../../src/domain/utc-text.ts'
+import { utcText } from '../../../src/domain/text/utc-text.ts'
 import { at, facts, now } from './entry-facts.ts'
 
 const failed: EntryJob = {

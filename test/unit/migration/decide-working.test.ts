@@ -5,7 +5,7 @@ import {
   type EntryJob,
 } from '../../../src/domain/migration/entry/decide-entry.ts'
 import type { WindowAnswer } from '../../../src/domain/migration/schedule/windows.ts'
-import { utcText } from '../../../src/domain/utc-text.ts'
+import { utcText } from '../../../src/domain/text/utc-text.ts'
 import { facts as anyFacts, at, night, now, off, shuttingDown } from './entry-facts.ts'
 
 const facts = (changes: Partial<EntryFacts>): EntryFacts =>

@@ -27,7 +27,7 @@ import {
 import { deleteLimit } from '../../../../db/queries/tokens/limits.ts'
 import { whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import { type SiteRole, siteLimits } from '../../../domain/inventory/site-settings.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { cancelInTransaction } from '../../../ledger/jobs/cancel.ts'
 import { requireForgettingConfirmed } from '../../../migration/entry/forget-finished.ts'
 import type { ApiDeps } from '../../http/env.ts'

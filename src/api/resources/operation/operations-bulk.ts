@@ -6,7 +6,7 @@ import {
   chooseMachines as readChosen,
 } from '../../../../db/queries/machines/choose-machines.ts'
 import { listMachines, type MachineLine } from '../../../../db/queries/machines/list-machines.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import {
   type AskedOperation,
   askOperation,

@@ -1,6 +1,6 @@
 import { version } from '../../../config/config.ts'
 import { connectivityStates, isAway, sealBrokenCode } from '../../../domain/inventory/connectivity.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { ApiRefusal, type Client, type Json, Unreachable } from '../../kit/client.ts'
 import { type Command, exitCodes } from '../../kit/command.ts'
 import type { Connection } from '../../kit/connection.ts'

@@ -1,4 +1,4 @@
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, type Command, flag, given, number, numberOf, type Options } from '../../kit/command.ts'
 import { progressBar } from '../../kit/output.ts'

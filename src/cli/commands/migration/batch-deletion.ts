@@ -1,5 +1,5 @@
 import { downBefore } from '../../../domain/migration/batch/downtime.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, flag } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, confirmOptions } from '../../kit/confirm.ts'

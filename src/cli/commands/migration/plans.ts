@@ -1,5 +1,5 @@
 import { planStandings } from '../../../domain/migration/batch/plan-document.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

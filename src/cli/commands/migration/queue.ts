@@ -1,5 +1,5 @@
 import { entryStates } from '../../../domain/migration/entry/entry.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,

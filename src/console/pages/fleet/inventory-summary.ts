@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Overview, ReadinessCounts, WatchedSite } from '../../../api/screens/overview.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import type { Html } from '../../kit/view.ts'
 
 const isConnected = ({ connectivity }: WatchedSite): boolean => connectivity === 'ok'

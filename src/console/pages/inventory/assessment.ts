@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { viewRules } from '../../../api/resources/inventory/rules.ts'
 import { ApiError } from '../../../api/wire/problem.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { ago, type Html, table } from '../../kit/view.ts'

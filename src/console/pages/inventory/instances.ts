@@ -3,7 +3,7 @@ import type { InstanceSummary } from '../../../api/resources/inventory/instance-
 import { ApiError } from '../../../api/wire/problem.ts'
 import { findRule, rules } from '../../../domain/inventory/rules/catalogue.ts'
 import { readinesses } from '../../../domain/inventory/rules/evaluate.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { emptyText, pager } from '../../kit/pager.ts'

@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { SiteView } from '../../../api/resources/inventory/site-view.ts'
 import type { SiteRole } from '../../../domain/inventory/site-settings.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { mayAdminister, type Page, type PageContext } from '../../kit/page.ts'
 import { pager } from '../../kit/pager.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { EffectView } from '../../../api/resources/jobs/effect-view.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { ago, badge, type Html, jobLink, table } from '../../kit/view.ts'
 
 /** Effects as a table; a debt can be waived where the reader may. */

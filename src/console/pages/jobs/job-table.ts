@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { JobSummary } from '../../../api/resources/jobs/job-view.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { visible } from '../../kit/shown.ts'
 import { ago, badge, type Html, jobLink, jobProgress, table } from '../../kit/view.ts'
 

@@ -5,7 +5,7 @@ import type { JobView } from '../../../api/resources/jobs/job-view.ts'
 import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import { isTerminal } from '../../../domain/job/state.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import {
   ago,

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import { batchConfig } from '../../../domain/migration/batch/batch-settings.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { forgetsFinished } from '../../kit/confirm-finished.ts'
 import { emptyForm, type FormState, inputField, problemBox, selectField, textField } from '../../kit/form.ts'
 import type { Page, PageContext } from '../../kit/page.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import type { Member } from '../../../api/resources/migration/batch-instances.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { stateBadge } from '../../kit/entry-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'

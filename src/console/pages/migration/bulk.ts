@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import { problem } from '../../../api/wire/problem.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { downBeforeHtml, downListHtml } from '../../kit/down-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'

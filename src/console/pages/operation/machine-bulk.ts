@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import type { OperationReason } from '../../../domain/operation/kinds/reasons.ts'
 import { operationReasons } from '../../../domain/operation/kinds/reasons.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { linkedText, operationIdLink } from '../../kit/operation-shown.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { outside } from '../../kit/shown.ts'

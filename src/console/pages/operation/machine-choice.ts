@@ -1,7 +1,7 @@
 import { html } from 'hono/html'
 import { problem } from '../../../api/wire/problem.ts'
 import type { OperationKind, OperationVariant } from '../../../domain/operation/kinds/kinds.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'

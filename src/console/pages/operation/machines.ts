@@ -3,7 +3,7 @@ import type { OperationView } from '../../../api/resources/operation/operation-v
 import { ApiError } from '../../../api/wire/problem.ts'
 import { runPolicies } from '../../../domain/operation/kinds/applicability.ts'
 import { machinePhases } from '../../../domain/operation/kinds/phase.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { type MachineSeen, machineNameLink, phaseBadge } from '../../kit/machine-shown.ts'
 import { isAboutOperations, operationLink, progressHtml, whyHtml } from '../../kit/operation-shown.ts'

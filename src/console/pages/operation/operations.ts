@@ -3,7 +3,7 @@ import type { OperationView } from '../../../api/resources/operation/operation-v
 import { ApiError } from '../../../api/wire/problem.ts'
 import { operationCauses, operationKinds } from '../../../domain/operation/kinds/kinds.ts'
 import { endedStates, hasEnded, operationStates } from '../../../domain/operation/kinds/state.ts'
-import { many } from '../../../domain/sentence.ts'
+import { many } from '../../../domain/text/sentence.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { isAboutOperations } from '../../kit/operation-shown.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'

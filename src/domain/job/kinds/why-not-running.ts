@@ -1,4 +1,4 @@
-import { many } from '../../sentence.ts'
+import { many } from '../../text/sentence.ts'
 import type { JobState } from '../state.ts'
 import { findKind } from './registry.ts'
 

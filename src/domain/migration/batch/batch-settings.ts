@@ -1,7 +1,7 @@
 import { z } from 'zod'
-import { durationMs, durationSchema } from '../../duration.ts'
 import { nicTypes, vlanIdSchema, vlanProblem } from '../../inventory/overrides.ts'
 import { nameSchema } from '../../job/kind.ts'
+import { durationMs, durationSchema } from '../../text/duration.ts'
 
 /** Everything a person says about a batch, under the names of the API. What is stored is what is shown. */
 

@@ -1,4 +1,4 @@
-import { utcText } from '../../utc-text.ts'
+import { utcText } from '../../text/utc-text.ts'
 import type { EntryPlace } from '../entry/entry.ts'
 import { applyEntryEvent, type EntryRule, type EntryVerb, entryVerbs } from '../entry/entry-table.ts'
 import type { WindowAnswer } from '../schedule/windows.ts'

@@ -1,5 +1,5 @@
-import { many } from '../../sentence.ts'
-import { utcText } from '../../utc-text.ts'
+import { many } from '../../text/sentence.ts'
+import { utcText } from '../../text/utc-text.ts'
 import { type EntryPlace, isCommitted } from '../entry/entry.ts'
 import {
   afterGivingUp,

@@ -1,4 +1,4 @@
-import { utcText } from '../../utc-text.ts'
+import { utcText } from '../../text/utc-text.ts'
 import { endsSoon } from '../schedule/top-up.ts'
 import { decideIdle } from './decide-idle.ts'
 import { hasEnded, isCommitted } from './entry.ts'

@@ -1,4 +1,4 @@
-import { utcText } from '../../utc-text.ts'
+import { utcText } from '../../text/utc-text.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 
 /** How far the power-off of a source has come that an entry asked for. */
