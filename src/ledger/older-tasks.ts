@@ -29,9 +29,11 @@ const olderNames: Readonly<Record<string, (effect: Named) => OlderNames | undefi
   'target-machine': ({ name, jobId }) =>
     name.startsWith('machine of ') ? byTry(`${jobId}/target-machine`) : undefined,
   'source-snapshot': ({ name }) => (name.startsWith('drover-') ? byTry(name) : undefined),
-  // By the epoch of the turn; the effect carries that of the last.
+  // By the epoch of the turn; the effect carries that of the last. Then, for a while, by the job alone.
   'target-fit': ({ name, jobId, epoch }) =>
-    name === `${jobId}/fit` ? { ...byTry(name), from: 1, to: epoch, gaps: true } : undefined,
+    name === `${jobId}/fit`
+      ? { nameOf: (n) => (n === 0 ? name : `${name}/${n}`), from: 0, to: epoch, gaps: true }
+      : undefined,
 }
 
 /** The tasks of an effect that an older version began, in their order; undefined: this version began it. */
@@ -55,15 +57,13 @@ export const findOlderTasks = async (
   return names
 }
 
-/** The open effect of this job that an earlier turn, perhaps of an older version, has intended under that name. */
-export const findOlderEffect = async (
+/** The open effects of that kind that earlier turns of this job, perhaps of an older version, have intended. */
+export const findEarlierEffects = async (
   { db, job }: Pick<TaskContext, 'db' | 'job'>,
-  { kind, name }: { readonly kind: string; readonly name: string },
-): Promise<EffectRow | undefined> =>
-  // In its first turn nobody else can have begun it.
-  job.leaseEpoch <= 1
-    ? undefined
-    : (await findOpenEffects(db, job.id)).find((one) => one.kind === kind && one.name === name)
+  kind: string,
+): Promise<EffectRow[]> =>
+  // In its first turn nobody else can have begun one.
+  job.leaseEpoch <= 1 ? [] : (await findOpenEffects(db, job.id)).filter((one) => one.kind === kind)
 
 const callMs = 30_000
 
@@ -80,8 +80,9 @@ export const findOlderBegun = async (
   ctx: TaskContext,
   { kind, older, tasks, machine }: PlatformTask,
 ): Promise<OlderBegun | undefined> => {
-  const effect = older === undefined ? undefined : await findOlderEffect(ctx, { kind, name: older })
-  if (older === undefined || !effect) return undefined
+  if (older === undefined) return undefined
+  const effect = (await findEarlierEffects(ctx, kind)).find(({ name }) => name === older)
+  if (!effect) return undefined
   const call = { signal: ctx.signal, timeoutMs: callMs, name: older }
   const names = (await findOlderTasks(tasks, call, { effect, machine })) ?? []
   // Its tries were numbered from 0 on: the number after the newest is nobody's yet.

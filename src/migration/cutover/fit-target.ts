@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto'
+import { taskName } from '../../domain/job/task-step.ts'
 import { DroverError } from '../../errors.ts'
 import { awaitTaskOf } from '../../ledger/ended-task.ts'
-import { findOlderEffect } from '../../ledger/older-tasks.ts'
+import { findEarlierEffects } from '../../ledger/older-tasks.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
 import { readTask } from '../../ledger/task-record.ts'
 import type { MachineChange, NewNic } from '../../platforms/ports/machines.ts'
@@ -26,9 +27,11 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
   if (readTask(ctx, part)?.ended) return
   const call = callOf(task, `${ctx.job.id}/fit`, taskMs)
   await requireOwn(platform, call, { entryId: entry.id, machineRef: ref })
-  const older = await findOlderEffect(ctx, { kind: targetFitKind, name: `${ctx.job.id}/fit` })
-  // It may be of another record, and would undo this one: it comes to its end first.
-  if (older) await awaitTaskOf(machines, call, { effect: older, machine: ref, verb: 'reconfigure' })
+  for (const effect of await findEarlierEffects(ctx, targetFitKind)) {
+    if (effect.name.startsWith(taskName(ctx.job.id, part, 0))) continue
+    // It may be of another record, and would undo this one: it comes to its end first.
+    await awaitTaskOf(machines, call, { effect, machine: ref, verb: 'reconfigure' })
+  }
   await finishTask(ctx, {
     part,
     kind: targetFitKind,

@@ -82,13 +82,16 @@ const move = async (
       tasks: port,
       machine: machine.ref,
       turnMs: 0,
-      begin: (call) =>
-        port
+      begin: (call) => {
+        // From here on it may be elsewhere.
+        seen = undefined
+        return port
           .move(call, machine.ref, { host: plan.to.ref, force: operation.force })
           .catch((error: unknown) => {
             if (error instanceof PlatformError && error.failure === 'refused') refusal = error
             throw error
-          }),
+          })
+      },
       // Where it runs tells, also of a task that failed after the machine had gone over, or was lost.
       made: async () => {
         seen = await requirePower(performance)

@@ -121,11 +121,16 @@ test('a fit that has ended asks its target for nothing, not even whose the machi
   expect(asked).toEqual(['owner'])
 })
 
-test('a fit that an older version began comes to its end before another one is asked for', async () => {
+test.each([
+  ['that an older version named by its turn', 'job/fit', 'job/fit/2'],
+  ['that an older version named by its job alone', 'job/fit', 'job/fit'],
+  ['that failed once before under that name', 'job/fit/1', 'job/fit/1'],
+  ['to another record', 'job/fit-0123456789abcdef', 'job/fit-0123456789abcdef'],
+])('a fit %s comes to its end before this one is asked for', async (_, effect, name) => {
   const told: string[] = []
   const { ctx } = jobOf(new Set())
-  const older = { kind: 'target-fit', name: 'job/fit', jobId: 'job', epoch: 2, externalId: null }
-  Object.assign(ctx, { job: { id: 'job', leaseEpoch: 3 }, db: async () => [older] })
+  const earlier = { kind: 'target-fit', name: effect, jobId: 'job', epoch: 2, externalId: null }
+  Object.assign(ctx, { job: { id: 'job', leaseEpoch: 3 }, db: async () => [earlier] })
   const states = ['running', 'running', 'succeeded']
   const status = async () => {
     const state = states.shift() ?? 'succeeded'
@@ -134,9 +139,9 @@ test('a fit that an older version began comes to its end before another one is a
   }
   const machines = {
     owner: async () => ({ found: true, value: { 'drover.entry': 'e1' } }),
-    findTask: async (_: unknown, { name }: { readonly name: string }) =>
-      name === 'job/fit/2' || told.includes('asked')
-        ? { found: true, value: name === 'job/fit/2' ? { ...handle, status } : handle }
+    findTask: async (_: unknown, trace: { readonly name: string }) =>
+      trace.name === name || told.includes('asked')
+        ? { found: true, value: trace.name === name ? { ...handle, status } : handle }
         : { found: false },
     reconfigure: async () => {
       told.push('asked')
