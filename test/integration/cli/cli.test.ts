@@ -205,6 +205,7 @@ test('doctor finds nothing wrong with a fleet that works', async () => {
     'token',
     'fleet',
     'sites',
+    'off',
   ])
   expect(report.ok).toBe(true)
   expect(await run(['doctor'], { token: 'not-a-good-token-at-all' })).toMatchObject({ code: 3 })
