@@ -183,7 +183,7 @@ test('who is to decide whether a machine runs is changed by one at a time', asyn
   const machine = take()
   const path = `/machines/${machine.id}`
   const page = await signedIn(browser, fleet, path)
-  const late = await signedIn(browser, fleet, path, { expected: /422/ })
+  const late = await signedIn(browser, fleet, path, { expected: /412/ })
   await page.getByLabel('Who decides whether it runs').selectOption('always-on')
   await page.getByRole('button', { name: 'Save' }).click()
   await page.getByText('Saved.').waitFor()
