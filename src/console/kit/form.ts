@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
 import { ApiError, type FieldError } from '../../api/wire/problem.ts'
+import { saidBeside } from '../../domain/sentence.ts'
 import { DroverError } from '../../errors.ts'
 import { visible } from './shown.ts'
 import type { Html } from './view.ts'
@@ -45,14 +46,13 @@ export const problemBox = ({ problem, errors }: FormState): Html =>
       }</p>${errors.length > 0 ? '' : html`<p>${problem.remedy}</p>`}</div>`
 
 /** The same where no field could say what was wrong: the refusal, all that is listed with it, and its remedy. */
-export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was changed.'): Html =>
-  problem === undefined
-    ? html``
-    : html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
-        errors.every(({ message }) => problem.message.includes(message))
-          ? ''
-          : html`<ul>${errors.map(({ field, message }) => html`<li>${field}: ${visible(message)}</li>`)}</ul>`
-      }<p>${visible(problem.remedy)}</p></div>`
+export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was changed.'): Html => {
+  if (problem === undefined) return html``
+  const beside = saidBeside(problem.message, errors)
+  return html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
+    beside.length === 0 ? '' : html`<ul>${beside.map((line) => html`<li>${visible(line)}</li>`)}</ul>`
+  }<p>${visible(problem.remedy)}</p></div>`
+}
 
 interface FieldOptions {
   /** The API's name of it, by which it is told that it is wrong. */
