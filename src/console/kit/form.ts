@@ -1,5 +1,5 @@
 import { html } from 'hono/html'
-import { ApiError, type FieldError } from '../../api/wire/problem.ts'
+import { ApiError, type FieldError, toApiError } from '../../api/wire/problem.ts'
 import { saidBeside } from '../../domain/sentence.ts'
 import { DroverError } from '../../errors.ts'
 import { visible } from './shown.ts'
@@ -19,18 +19,23 @@ export const emptyForm: FormState = { values: {}, errors: [] }
 const mendable = [409, 412, 422] as const
 type Mendable = (typeof mendable)[number]
 
+/** The database's own refusals, such as of a name that is taken, are the API's as well. */
+const asTold = (thrown: unknown) => (thrown instanceof DroverError ? thrown : toApiError(thrown))
+
 /** What the answer to a refusal has as its status; what a person cannot mend is thrown on. */
-export const statusOf = (error: unknown): Mendable => {
+export const statusOf = (thrown: unknown): Mendable => {
+  const error = asTold(thrown)
   const status = error instanceof ApiError ? error.status : error instanceof DroverError ? 422 : 500
   const known = mendable.find((one) => one === status)
-  if (known === undefined) throw error
+  if (known === undefined) throw thrown
   return known
 }
 
 /** The form again with what the API said; what is not the form's fault is thrown on. */
-export const refusedForm = (error: unknown, values: Readonly<Record<string, string>>): FormState => {
-  statusOf(error)
-  if (!(error instanceof DroverError)) throw error
+export const refusedForm = (thrown: unknown, values: Readonly<Record<string, string>>): FormState => {
+  statusOf(thrown)
+  const error = asTold(thrown)
+  if (!(error instanceof DroverError)) throw thrown
   const listed = error instanceof ApiError ? error.errors : undefined
   const errors = listed ?? (error.field ? [{ field: error.field, message: error.message }] : [])
   const { message, remedy } = error
