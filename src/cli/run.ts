@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { version } from '../config/config.ts'
+import { saidBeside } from '../domain/sentence.ts'
 import { Terminal } from '../print/terminal.ts'
 import { commands, roles } from './commands.ts'
 import { ApiRefusal, Client, Unreachable } from './kit/client.ts'
@@ -173,7 +174,7 @@ const explain = (thrown: unknown, options: Options = {}): { lines: string[]; cod
     return { lines: [thrown.message, thrown.remedy], code: exitCodes.unreachable }
   if (thrown instanceof ApiRefusal) {
     const { message, errors } = asTyped(thrown, options)
-    const fields = errors.length > 1 ? errors.map(({ field, message }) => `  ${field}: ${message}`) : []
+    const fields = saidBeside(message, errors).map((line) => `  ${line}`)
     // A wrong filter is shown with a caret below the mistake: its blanks count.
     const [said = '', ...drawn] = thrown.code === 'filter-invalid' ? message.split('\n') : [message]
     const lines = [`${said} (${thrown.code})`, ...drawn, ...fields, thrown.remedy]

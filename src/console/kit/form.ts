@@ -1,5 +1,6 @@
 import { html } from 'hono/html'
-import { ApiError, type FieldError } from '../../api/wire/problem.ts'
+import { ApiError, type FieldError, toApiError } from '../../api/wire/problem.ts'
+import { saidBeside } from '../../domain/sentence.ts'
 import { DroverError } from '../../errors.ts'
 import { visible } from './shown.ts'
 import type { Html } from './view.ts'
@@ -18,18 +19,23 @@ export const emptyForm: FormState = { values: {}, errors: [] }
 const mendable = [409, 412, 422] as const
 type Mendable = (typeof mendable)[number]
 
+/** The database's own refusals, such as of a name that is taken, are the API's as well. */
+const asTold = (thrown: unknown) => (thrown instanceof DroverError ? thrown : toApiError(thrown))
+
 /** What the answer to a refusal has as its status; what a person cannot mend is thrown on. */
-export const statusOf = (error: unknown): Mendable => {
+export const statusOf = (thrown: unknown): Mendable => {
+  const error = asTold(thrown)
   const status = error instanceof ApiError ? error.status : error instanceof DroverError ? 422 : 500
   const known = mendable.find((one) => one === status)
-  if (known === undefined) throw error
+  if (known === undefined) throw thrown
   return known
 }
 
 /** The form again with what the API said; what is not the form's fault is thrown on. */
-export const refusedForm = (error: unknown, values: Readonly<Record<string, string>>): FormState => {
-  statusOf(error)
-  if (!(error instanceof DroverError)) throw error
+export const refusedForm = (thrown: unknown, values: Readonly<Record<string, string>>): FormState => {
+  statusOf(thrown)
+  const error = asTold(thrown)
+  if (!(error instanceof DroverError)) throw thrown
   const listed = error instanceof ApiError ? error.errors : undefined
   const errors = listed ?? (error.field ? [{ field: error.field, message: error.message }] : [])
   const { message, remedy } = error
@@ -45,14 +51,13 @@ export const problemBox = ({ problem, errors }: FormState): Html =>
       }</p>${errors.length > 0 ? '' : html`<p>${problem.remedy}</p>`}</div>`
 
 /** The same where no field could say what was wrong: the refusal, all that is listed with it, and its remedy. */
-export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was changed.'): Html =>
-  problem === undefined
-    ? html``
-    : html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
-        errors.every(({ message }) => problem.message.includes(message))
-          ? ''
-          : html`<ul>${errors.map(({ field, message }) => html`<li>${field}: ${visible(message)}</li>`)}</ul>`
-      }<p>${visible(problem.remedy)}</p></div>`
+export const refusalBox = ({ problem, errors }: FormState, lead = 'Nothing was changed.'): Html => {
+  if (problem === undefined) return html``
+  const beside = saidBeside(problem.message, errors)
+  return html`<div class="problem" role="alert"><p><strong>${lead}</strong> ${visible(problem.message)}</p>${
+    beside.length === 0 ? '' : html`<ul>${beside.map((line) => html`<li>${visible(line)}</li>`)}</ul>`
+  }<p>${visible(problem.remedy)}</p></div>`
+}
 
 interface FieldOptions {
   /** The API's name of it, by which it is told that it is wrong. */

@@ -27,7 +27,7 @@ export const keepTyped = (page: string, action: string, values: Values): string 
   })
 
 /** What the page says of what it looked at, and not of which form it is. */
-const looks = new Set(['back', 'version', 'count'])
+const looks = new Set(['back', 'version', 'count', 'finished'])
 
 const sendsUnseen = (form: string, values: Values): boolean =>
   (form.match(inputs) ?? [])

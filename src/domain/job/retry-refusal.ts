@@ -10,7 +10,7 @@ const refusals = {
   },
   'entry-moved-on': {
     message: 'Its entry has gone on without the job, or is gone.',
-    remedy: 'Try the entry again: it sends the job that it needs now.',
+    remedy: 'Look at the entry: it says where it is, and what can be done with it.',
   },
   'site-absent': {
     message: 'The source or target that it is about was removed.',

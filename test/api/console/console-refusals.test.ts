@@ -53,6 +53,26 @@ test('a power change that is refused leaves the page of the machine where it is'
   expect(text).toContain(`data-live="/instances/${id}"`)
 })
 
+test('a name that is taken leaves the form where it is, with what was typed', async () => {
+  await addSite(db, 'oslo', { role: 'target' })
+  const { text: form } = await look('/add-batch')
+  const sent = {
+    ...Object.fromEntries(
+      [...form.matchAll(/<input [^>]*?name="([^"]+)"[^>]*? value="([^"]*)"/g)].map(([, name, value]) => [
+        name,
+        value,
+      ]),
+    ),
+    ...{ name: 'wave-1', include_expression: 'name == "web-1"', 'defaults.placement.target': 'oslo' },
+  }
+  expect((await press('/add-batch', sent)).status).toBe(303)
+  const { status, text } = await press('/add-batch', sent)
+  expect(status).toBe(422)
+  expect(text).toContain('<h1>Define a batch</h1>')
+  expect(text).toContain('name == &quot;web-1&quot;')
+  expect(text).toContain('Something else has this name already.')
+})
+
 test('a subject that is none is said above the jobs, and stays in its field', async () => {
   const { status, text } = await look('/jobs?subject=nonsense')
   expect(status).toBe(200)

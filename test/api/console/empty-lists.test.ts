@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
 import { createConsole } from '../../../src/console/console.ts'
 import { createDatabase } from '../../support/postgres.ts'
+import { addFleet, restEntries, startBatch } from '../migration/batch-rows.ts'
 import { clientOf, depsOver } from '../setup.ts'
 
 const { db } = await createDatabase()
@@ -32,3 +33,17 @@ test.each([
       expect((await call('GET', whole)).text).toContain(none)
   },
 )
+
+test('a batch whose source was removed does not say that it has not started', async () => {
+  await addFleet(db, ['web-1'])
+  await startBatch(db, call, { include_expression: 'true' })
+  await restEntries(db)
+  await db`update entry set state = 'finished', stage = 'complete'`
+  await db`update instance set frozen_by = null`
+  expect(
+    (await call('DELETE', '/v1/sources/paris?confirm_finished=1', { headers: { 'if-match': '*' } })).status,
+  ).toBe(204)
+  const { text } = await call('GET', '/batches/wave-1')
+  expect(text).toContain('went with their source')
+  expect(text).not.toContain('before it starts')
+})

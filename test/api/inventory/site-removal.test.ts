@@ -48,6 +48,9 @@ test('a source is not removed while an entry that was canceled may still owe it 
   expect((await call('POST', `/v1/queue/${id}/:cancel`, { json: {} })).status).toBeLessThan(300)
   await db`update instance set frozen_by = null`
   await expectNeeded('sources/paris', 'web-1 in wave-1 (canceled)')
+  // Nothing is left to wait for: its end is that it is removed.
+  const { body } = await remove('sources/paris')
+  expect(body.remedy).toContain('remove them from the queue')
 })
 
 test('neither is removed while something of an entry is still to be undone there, and both are when all is over', async () => {

@@ -88,6 +88,14 @@ test.each(Object.entries(cases))(
   },
 )
 
+test('what to do instead of a retry is nothing that the entry would refuse', async () => {
+  const { id } = await cases['entry-moved-on']()
+  await db`update entry set state = 'conflict'`
+  const [entry] = (await call('GET', '/v1/queue')).body.items
+  expect((await call('POST', `/v1/queue/${entry?.id}/:retry`, { json: {} })).status).toBe(409)
+  expect((await refusalsOf(id))?.remedy).not.toMatch(/\btry\b/i)
+})
+
 test('the failed job of an operation that has ended is not offered to be retried', async () => {
   const targetId = await addSite(db, 'oslo', { role: 'target' })
   const machine = await addMachine(db, { targetId })

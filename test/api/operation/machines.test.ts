@@ -247,7 +247,7 @@ describe('a target that is removed', () => {
     await addOperation(id, { kind: 'stop', state })
     const { status, body } = await remove()
     expect([status, body.code]).toEqual([409, 'site-in-use'])
-    expect(body.detail).toContain(`1 operations on its machines have not ended: stop of web-1 (${state}).`)
+    expect(body.detail).toContain(`1 operation on its machines has not ended: stop of web-1 (${state}).`)
     expect(await list()).toEqual(['web-1'])
   })
 })

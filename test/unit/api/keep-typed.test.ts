@@ -26,3 +26,9 @@ test('neither a tick nor a secret is set, and a choice that there is not stays a
   expect(page).not.toMatch(/checked|s3/)
   expect(page).toContain('<option value="a" selected>')
 })
+
+test('what was typed is kept where another number of finished migrations is to be confirmed by now', () => {
+  const asks = (finished: number) =>
+    `<form action="/a"><input type="hidden" name="finished" value="${finished}"><textarea name="why"></textarea></form>`
+  expect(keepTyped(asks(3), '/a', { finished: '2', why: 'old' })).toContain('name="why">old<')
+})

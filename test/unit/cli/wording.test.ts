@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { many } from '../../../src/domain/text/sentence.ts'
+import { many, saidBeside } from '../../../src/domain/text/sentence.ts'
 import { startApi } from '../../support/stub-api.ts'
 
 test('one is not many', () => {
@@ -62,4 +62,24 @@ test('a refusal names the option that was typed, and not the field that the API 
   expect(stderr).toContain('  --deadline: must be 1 or more')
   expect(stderr).toContain('  machine: is not known')
   expect(stderr).not.toContain('params.')
+})
+
+test('reasons without a field are lines of their own, and none is said twice', async () => {
+  const errors = ['It runs at oslo.', 'the batch wave-1 holds it'].map((message) => ({ field: '', message }))
+  const { run } = await startApi(
+    () => ({ detail: 'It runs at oslo.', code: 'vm-would-run-twice', remedy: 'Wait for that.', errors }),
+    409,
+  )
+  const { stderr } = await run('restart', 'web-1', '--yes')
+  expect(stderr.split('\n').slice(0, 3)).toEqual([
+    'It runs at oslo. (vm-would-run-twice)',
+    '  the batch wave-1 holds it',
+    'Wait for that.',
+  ])
+})
+
+test('what is listed with a refusal is not dropped because another field is wrong in the same words', () => {
+  const errors = ['kind', 'name'].map((field) => ({ field, message: 'Required' }))
+  expect(saidBeside('kind: Required. And 1 more.', errors)).toEqual(['name: Required'])
+  expect(saidBeside('Required', errors.slice(0, 1))).toEqual([])
 })

@@ -115,7 +115,7 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
   if (frozen.count > 0)
     throw problem(
       'site-in-use',
-      `${frozen.count} of its instances are held by running batches: ${frozen.by.join(', ')}.`,
+      `${many(frozen.count, 'of its instances is', 'of its instances are')} held by a running batch: ${frozen.by.join(', ')}.`,
     )
   await requireNoEntries(tx, site)
   await requireNoOperations(tx, site)
@@ -142,7 +142,11 @@ const requireNoEntries = async (tx: Tx, site: SiteLine): Promise<void> => {
   if (entries.count > 0)
     throw problem(
       'site-in-use',
-      `${many(entries.count, 'entry that is not finished needs', 'entries that are not finished need')} it: ${listed(entries)}. Wait until they are done, or reset or remove their batches.`,
+      `${many(entries.count, 'entry that is not finished needs', 'entries that are not finished need')} it: ${listed(entries)}.`,
+      {
+        remedy:
+          'Let them finish, or remove them from the queue, each with its copy. The reset of a batch removes all of its entries.',
+      },
     )
   const debts = await findDebtsOn(tx, site.name)
   if (debts.count > 0)
@@ -159,7 +163,7 @@ const requireNoOperations = async (tx: Tx, site: SiteLine): Promise<void> => {
   if (operations.count > 0)
     throw problem(
       'site-in-use',
-      `${operations.count} operations on its machines have not ended: ${listed(operations)}. Wait for them, or cancel them.`,
+      `${many(operations.count, 'operation on its machines has', 'operations on its machines have')} not ended: ${listed(operations)}.`,
     )
 }
 

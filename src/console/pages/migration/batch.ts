@@ -108,7 +108,11 @@ const entriesHtml = (
     label: 'Entries',
     entries: items,
     nowMs,
-    empty: 'There is none before it starts.',
+    // The counts stay when the machines go with their source.
+    empty:
+      entriesOf(batch.entries) === 0
+        ? 'There is none before it starts.'
+        : 'What was known of its machines went with their source. Certificates stay.',
     ofOneBatch: true,
   })}${next === null ? '' : html`<p class="more">The first ${items.length} of ${entriesOf(batch.entries)}. <a href="/queue?batch=${batch.name}">All of them</a></p>`}
 <p><a class="action" href="/batches/${batch.name}/instances">Which machines belong to it, which do not, and why</a></p>`
