@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util'
 import { version } from '../config/config.ts'
-import { saidBeside } from '../domain/sentence.ts'
+import { saidBeside } from '../domain/text/sentence.ts'
 import { Terminal } from '../print/terminal.ts'
 import { commands, roles } from './commands.ts'
 import { ApiRefusal, Client, Unreachable } from './kit/client.ts'

@@ -1,6 +1,6 @@
 import { html } from 'hono/html'
 import { ApiError, type FieldError, toApiError } from '../../api/wire/problem.ts'
-import { saidBeside } from '../../domain/sentence.ts'
+import { saidBeside } from '../../domain/text/sentence.ts'
 import { DroverError } from '../../errors.ts'
 import { visible } from './shown.ts'
 import type { Html } from './view.ts'
