@@ -96,7 +96,7 @@ test('the keyboard alone takes an entry off the list, and not by a slip', async 
 })
 
 test('many are cancelled at once, and only as many as were seen', async () => {
-  const page = await signedIn(browser, fleet, '/batches/moved', { expected: /422/ })
+  const page = await signedIn(browser, fleet, '/batches/moved', { expected: /409/ })
   await page.locator('#needy').getByRole('link', { name: 'Cancel all' }).click()
   await page.waitForURL(`**${confirmPage}`)
   await page.getByText('12 entries').first().waitFor()

@@ -1,8 +1,8 @@
-import type { RetryRefusal } from '../../../src/domain/job/retry-refusal.ts'
+import type { RetryFacts } from '../../../src/domain/job/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'
-import { retryRefusal } from './redrive-job.ts'
+import { retryFacts } from './redrive-job.ts'
 
 export type JobDetail = Omit<
   JobRow,
@@ -12,7 +12,7 @@ export type JobDetail = Omit<
   readonly notDue: boolean
   readonly openEffects: number
   readonly debts: number
-  readonly retryRefusal: RetryRefusal | null
+  readonly retryFacts: RetryFacts | null
 }
 
 /** One job with all that a person may ask of it. The idempotency key stays inside: it may say who its owner is. */
@@ -25,7 +25,7 @@ export const getJob = async (db: Queryable, id: string): Promise<JobDetail | und
       created_at, started_at, finished_at,
       (select count(*)::int from effect e where e.job_id = job.id and e.state in ('intended', 'done')) as open_effects,
       (select count(*)::int from effect e where e.job_id = job.id and e.state = 'debt') as debts,
-      ${retryRefusal(db)} as retry_refusal
+      ${retryFacts(db)} as retry_facts
     from job where id = ${id}::uuid`
   return job
 }

@@ -1,8 +1,8 @@
-import type { RetryRefusal } from '../../../src/domain/job/retry-refusal.ts'
+import type { RetryFacts } from '../../../src/domain/job/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'
-import { retryRefusal } from './redrive-job.ts'
+import { retryFacts } from './redrive-job.ts'
 
 export interface JobFilter {
   readonly state?: JobState | undefined
@@ -17,7 +17,7 @@ export type JobLine = Pick<
   JobRow,
   | ('id' | 'kind' | 'subjectType' | 'subjectId' | 'priority' | 'lane' | 'attempt' | 'generation')
   | ('waitReason' | 'progress' | 'error' | 'createdBy' | 'createdAt' | 'startedAt' | 'finishedAt')
-> & { readonly state: JobState; readonly retryRefusal: RetryRefusal | null }
+> & { readonly state: JobState; readonly retryFacts: RetryFacts | null }
 
 /**
  * Jobs, the newest first. The id is the sort key: it grows with time and never changes. A job's lane, subject and,
@@ -30,7 +30,7 @@ export const listJobs = async (
   page: { before: string | undefined; limit: number },
 ): Promise<JobLine[]> => db<JobLine[]>`
   select id, kind, subject_type, subject_id, state, priority, lane, attempt, generation, wait_reason, progress,
-    error, created_by, created_at, started_at, finished_at, ${retryRefusal(db)} as retry_refusal
+    error, created_by, created_at, started_at, finished_at, ${retryFacts(db)} as retry_facts
   from ${source(db, filter, page.before)}
   where ${inState(db, filter.state)}
     and ${filter.kind === undefined ? db`true` : db`kind = ${filter.kind}`}

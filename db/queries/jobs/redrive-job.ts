@@ -1,26 +1,35 @@
-import type { RetryRefusal } from '../../../src/domain/job/retry-refusal.ts'
+import {
+  neededBy,
+  type RetryFacts,
+  type RetryRefusal,
+  refuseRetry,
+  runAgain,
+} from '../../../src/domain/job/retry-refusal.ts'
 import { endedStates } from '../../../src/domain/operation/kinds/state.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
 
-/** A column: why running the row of `job` again could only fail; null where it has not failed, or may succeed. */
-export const retryRefusal = (db: Queryable) => db`
-  case when state in ('failed', 'canceled') then case
-    when exists (select from effect f where f.job_id = job.id and f.state = 'debt') then 'job-in-debt'
-    when exists (select from operation o where o.job_id = job.id and o.state = any(${endedStates as string[]}::text[]))
-      then 'operation-ended'
-    when kind in ('place-instance', 'import-instance', 'cutover-instance', 'final-verify')
-      and not exists (select from entry e where e.job_id = job.id) then 'entry-moved-on'
-    when kind in ('sync-source', 'sync-target', 'check-connection')
-      and not exists (select from site s where s.role = job.subject_type and s.name = job.subject_id) then 'site-absent'
-    when kind in ('power-instance', 'track-instance') and not exists (
-      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) then 'instance-absent'
-  end end`
+const neededHere = (db: Queryable, need: keyof typeof neededBy) =>
+  db`kind = any(${[...neededBy[need]]}::text[])`
+
+/** A column: what decides whether the row of `job` can be run again; null where nobody asks. */
+export const retryFacts = (db: Queryable) => db`
+  case when state = any(${runAgain as string[]}::text[]) then jsonb_build_object(
+    'in_debt', exists (select from effect f where f.job_id = job.id and f.state = 'debt'),
+    'operation_ended', exists (
+      select from operation o where o.job_id = job.id and o.state = any(${endedStates as string[]}::text[])),
+    'has_entry', case when ${neededHere(db, 'entry')}
+      then exists (select from entry e where e.job_id = job.id) else false end,
+    'has_site', case when ${neededHere(db, 'site')}
+      then exists (select from site s where s.role = job.subject_type and s.name = job.subject_id) else false end,
+    'has_instance', case when ${neededHere(db, 'instance')} then exists (
+      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) else false end
+  ) end`
 
 export const findRetryRefusal = async (db: Queryable, jobId: string): Promise<RetryRefusal | null> => {
-  const [row] = await db<{ refusal: RetryRefusal | null }[]>`
-    select ${retryRefusal(db)} as refusal from job where id = ${jobId}::uuid`
-  return row?.refusal ?? null
+  const [row] = await db<{ kind: string; facts: RetryFacts | null }[]>`
+    select kind, ${retryFacts(db)} as facts from job where id = ${jobId}::uuid`
+  return row ? refuseRetry(row.kind, row.facts) : null
 }
 
 /**

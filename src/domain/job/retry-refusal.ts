@@ -1,3 +1,5 @@
+import type { JobState } from './state.ts'
+
 /** Why an ended job is not run again: nothing would come of it. */
 const refusals = {
   'job-in-debt': {
@@ -23,5 +25,35 @@ const refusals = {
 } as const
 
 export type RetryRefusal = keyof typeof refusals
+
+/** What has failed or was canceled may be run again; the other states say by themselves that it is not. */
+export const runAgain: readonly JobState[] = ['failed', 'canceled']
+
+/** What a job of these kinds is nothing without. */
+export const neededBy: Readonly<Record<'entry' | 'site' | 'instance', readonly string[]>> = {
+  entry: ['place-instance', 'import-instance', 'cutover-instance', 'final-verify'],
+  site: ['sync-source', 'sync-target', 'check-connection'],
+  instance: ['power-instance', 'track-instance'],
+}
+
+/** Of a job in one of these states. What a job of its kind does not need counts as absent. */
+export interface RetryFacts {
+  readonly in_debt: boolean
+  readonly operation_ended: boolean
+  readonly has_entry: boolean
+  readonly has_site: boolean
+  readonly has_instance: boolean
+}
+
+/** Why running a job again could only fail; null when it may succeed, or nobody can ask for it. */
+export const refuseRetry = (kind: string, facts: RetryFacts | null): RetryRefusal | null => {
+  if (facts === null) return null
+  if (facts.in_debt) return 'job-in-debt'
+  if (facts.operation_ended) return 'operation-ended'
+  if (neededBy.entry.includes(kind) && !facts.has_entry) return 'entry-moved-on'
+  if (neededBy.site.includes(kind) && !facts.has_site) return 'site-absent'
+  if (neededBy.instance.includes(kind) && !facts.has_instance) return 'instance-absent'
+  return null
+}
 
 export const explainRetryRefusal = (code: RetryRefusal) => ({ code, ...refusals[code] })

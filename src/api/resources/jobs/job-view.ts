@@ -12,7 +12,7 @@ import {
   type Wait,
   type WaitBound,
 } from '../../../domain/job/kinds/why-not-running.ts'
-import { explainRetryRefusal } from '../../../domain/job/retry-refusal.ts'
+import { explainRetryRefusal, refuseRetry } from '../../../domain/job/retry-refusal.ts'
 import { entryWaitBound } from '../../../domain/migration/entry/wait-bound.ts'
 import { moment } from '../../http/route.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from '../../wire/schemas.ts'
@@ -104,10 +104,15 @@ type JobError = z.infer<typeof errorSchema>
 export type JobSummary = z.infer<typeof jobSummarySchema>
 export type JobView = z.infer<typeof jobSchema>
 
+const retryRefusalOf = (job: JobLine) => {
+  const refusal = refuseRetry(job.kind, job.retryFacts)
+  return refusal && explainRetryRefusal(refusal)
+}
+
 const summaryOf = (job: JobLine) => ({
   subject: { type: job.subjectType, id: job.subjectId },
   error: job.error as JobError | null,
-  retry_refusal: job.retryRefusal && explainRetryRefusal(job.retryRefusal),
+  retry_refusal: retryRefusalOf(job),
 })
 
 export const viewJobSummary = (job: JobLine) => toWire(jobSummarySchema, job, summaryOf(job))
