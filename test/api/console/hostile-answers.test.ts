@@ -2,6 +2,7 @@ import { expect, onTestFinished, test } from 'vitest'
 import { createApi } from '../../../src/api/app.ts'
 import { createConsole } from '../../../src/console/console.ts'
 import { printable } from '../../../src/print/printable.mjs'
+import { untilReadable } from '../../support/events.ts'
 import { rowWord } from '../../support/hostile-rows.ts'
 import { readHtml } from '../../support/html-elements.ts'
 import { createDatabase } from '../../support/postgres.ts'
@@ -15,6 +16,7 @@ const limits = { requestsPerSecond: 10_000, requestsBurst: 10_000 }
 const made = depsOver(db, { limits })
 const call = clientOf({ ...made, console: createConsole(made) })
 await makeHostileFleet(db, call)
+await untilReadable(db)
 
 const steering = /[^\P{Cc}\n]|[\p{Cf}\p{Zl}\p{Zp}]/u
 const marker = printable('photo\u202egpj.exe')

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createConsole } from '../../../src/console/console.ts'
-import { quietLog } from '../../support/events.ts'
+import { quietLog, untilReadable } from '../../support/events.ts'
 import { hostileWords, plainLine } from '../../support/hostile-words.ts'
 import {
   hostFacts,
@@ -127,6 +127,7 @@ test('every page that shows words of a platform shows them as words', async () =
 
 test('answers of the API with words of a platform are JSON that a terminal may show', async () => {
   const [row] = await instancesOf(db, 'odd-source')
+  await untilReadable(db)
   for (const path of [
     '/v1/instances?limit=100',
     `/v1/instances/${row?.id}`,

@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { beforeEach, describe, expect, test } from 'vitest'
 import { createLog } from '../../../src/process/log.ts'
+import { untilReadable } from '../../support/events.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { sampleInstance, sampleNetwork, sampleNic } from '../../unit/inventory/samples.ts'
 import { clientOf, depsOver } from '../setup.ts'
@@ -276,6 +277,7 @@ describe('secrets', () => {
     await ask('POST', '/v1/sources', { ...site, name: 'x', password: plantedPassword.repeat(100) })
     await ask('PATCH', '/v1/sources/paris', { password: plantedPassword })
     await ask('PATCH', '/v1/sources/paris', { password: plantedPassword, settings: { x: 1 } })
+    await untilReadable(db)
     for (const path of [
       '/v1/sources',
       '/v1/sources/paris',

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from 'vitest'
 import { settings } from '../../../src/domain/settings.ts'
 import { webhookKey } from '../../../src/ledger/events/webhook-signature.ts'
 import { webhookSecretPlace, webhookUrlPlace } from '../../../src/seal/seal-places.ts'
+import { untilReadable } from '../../support/events.ts'
 import { createDatabase } from '../../support/postgres.ts'
 import { clientOf, depsOver, sealer, tester } from '../setup.ts'
 
@@ -118,6 +119,7 @@ describe('webhooks', () => {
       json: { url: url('/2') },
       headers: { 'if-match': '*' },
     })
+    await untilReadable(db)
     const shown = [made, changed, await call('GET', '/v1/webhooks'), await call('GET', '/v1/events')]
     const rows = await db<{ row: string }[]>`
       select row_to_json(w)::text as row from webhook w union all select row_to_json(e)::text from event e

@@ -298,9 +298,9 @@ await onEachBell('the relay', (bell) => {
       expect(length).toBeLessThanOrEqual(7)
       return length
     }
-    // A bell that was on its way to a worker when that went quiet is given back, and rung again.
-    await until(async () => (await look()) === 7, { what: 'seven bells to be out' })
-    expect(await look()).toBe(7)
+    // A bell that was on its way to a worker when that went quiet is given back, and rung again: until then a look
+    // may find six.
+    await until(async () => (await look()) === 7 && (await look()) === 7, { what: 'seven bells to stay out' })
   })
 
   test('rings for nobody when no worker lives, and the silent are counted as lost', async () => {
