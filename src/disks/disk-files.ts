@@ -122,9 +122,13 @@ export class DiskFiles {
 
   #missing(): ImageRefusal {
     const gone = this.#filed.find(({ disk }) => !this.#seen.has(disk))
-    return new ImageRefusal('image-file-missing', `The archive ends without ${gone?.file.href ?? 'a disk'}.`, {
-      position: this.#files.position,
-    })
+    return new ImageRefusal(
+      'image-file-missing',
+      `The archive ends without ${gone?.file.href ?? 'a disk'}.`,
+      {
+        position: this.#files.position,
+      },
+    )
   }
 }
 

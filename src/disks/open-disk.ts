@@ -19,14 +19,16 @@ export const openDisk = (
 const openRaw = (reader: ByteReader, capacity: number | null): Promise<DiskContent> => {
   if (capacity === null)
     throw reader.refuse('image-descriptor-invalid', 'The descriptor does not say how large a raw disk is.')
-  return Promise.resolve({ format: 'raw', capacity, pieces: () => plainPieces(reader) })
+  return Promise.resolve({ format: 'raw', capacity, pieces: () => plainPieces(reader, capacity) })
 }
 
-async function* plainPieces(reader: ByteReader): AsyncGenerator<DiskPiece, void> {
+async function* plainPieces(reader: ByteReader, capacity: number): AsyncGenerator<DiskPiece, void> {
   for (;;) {
     const offset = reader.position
     const bytes = await reader.some(pieceBytes)
     if (!bytes) return
+    if (reader.position > capacity)
+      throw reader.refuse('image-disk-too-large', `The file has more than the ${capacity} bytes of its disk.`)
     yield { offset, bytes }
   }
 }

@@ -121,7 +121,12 @@ export class XmlStream {
     }
     const kept = this.#limits.attributes ? localAttributes(attributes) : undefined
     this.#stack.push({
-      name: localName(name), xsiType, refType, attributes: kept, children: noChildren, text: '',
+      name: localName(name),
+      xsiType,
+      refType,
+      attributes: kept,
+      children: noChildren,
+      text: '',
     })
   }
 

@@ -41,9 +41,13 @@ const checkFeatures = async (reader: ByteReader): Promise<void> => {
     throw reader.refuse('image-disk-foreign-file', 'The qcow2 file keeps its data in another file.')
   if ((bits & feature.corrupt) !== 0n)
     throw reader.refuse('image-disk-invalid', 'The qcow2 file says that it is damaged.')
-  const packing = (bits & feature.compression) === 0n || headerBytes <= longHeader ? 0 : await packingOf(reader)
+  const packing =
+    (bits & feature.compression) === 0n || headerBytes <= longHeader ? 0 : await packingOf(reader)
   if ((bits & ~(feature.dirty | feature.compression)) !== 0n || packing !== 0)
-    throw reader.refuse('image-disk-unsupported', `The qcow2 file has features (${bits}) that cannot be read.`)
+    throw reader.refuse(
+      'image-disk-unsupported',
+      `The qcow2 file has features (${bits}) that cannot be read.`,
+    )
 }
 
 const packingOf = async (reader: ByteReader): Promise<number> =>

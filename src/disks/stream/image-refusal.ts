@@ -3,7 +3,8 @@ import { storableLine } from '../../storable.ts'
 
 const anew = 'Make the image anew, or get it again from whoever makes it.'
 const again = 'Get the archive again: it was damaged or cut off on its way.'
-const convert = 'Convert the disk to a streamOptimized VMDK (ovftool, qemu-img convert -O vmdk) and pack it anew.'
+const convert =
+  'Convert the disk to a streamOptimized VMDK (ovftool, qemu-img convert -O vmdk) and pack it anew.'
 const trust = 'Do not use this archive: ask whoever made it. Nothing of it was kept.'
 
 /** Why an archive is not imported, and what a person can do. Each code is one reason. */
@@ -59,7 +60,11 @@ export class ImageRefusal extends DroverError {
   constructor(
     code: ImageRefusalCode,
     message: string,
-    { cause, detail, ...place }: Partial<RefusalPlace> & { cause?: unknown; detail?: Record<string, unknown> },
+    {
+      cause,
+      detail,
+      ...place
+    }: Partial<RefusalPlace> & { cause?: unknown; detail?: Record<string, unknown> },
   ) {
     const { entry = '', position = null } = place
     super(

@@ -1,5 +1,5 @@
-import { createGunzip, inflate, inflateRaw } from 'node:zlib'
 import { pipeline, Readable } from 'node:stream'
+import { createGunzip, inflate, inflateRaw } from 'node:zlib'
 import { pieceBytes } from './pieces.ts'
 
 /** Enough to keep both cores busy while the next bytes are read, and little to hold. */
@@ -50,6 +50,8 @@ export async function* gunzipped(
   try {
     yield* gunzip as AsyncIterable<Buffer>
   } catch (error) {
-    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_') ? refuse(error) : error
+    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+      ? refuse(error)
+      : error
   }
 }

@@ -7,8 +7,7 @@ const longestName = 1_024
  */
 export const entryName = (text: string): string | undefined => {
   const name = text.replace(/^(\.\/+)+/, '')
-  if (name === '' || name.length > longestName || /[\p{Cc}\\]|^\/|^[a-z]:/iu.test(name))
-    return undefined
+  if (name === '' || name.length > longestName || /[\p{Cc}\\]|^\/|^[a-z]:/iu.test(name)) return undefined
   const parts = name.replace(/\/$/, '').split('/')
   return parts.some((part) => part === '' || part === '.' || part === '..') ? undefined : parts.join('/')
 }

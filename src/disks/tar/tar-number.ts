@@ -3,7 +3,10 @@ export const tarNumber = (field: Buffer): number | undefined =>
   ((field[0] ?? 0) & 0x80) === 0 ? octal(field) : base256(field)
 
 const octal = (field: Buffer): number | undefined => {
-  const text = field.toString('latin1').replace(/^ +/, '').replace(/[ \0]+$/, '')
+  const text = field
+    .toString('latin1')
+    .replace(/^ +/, '')
+    .replace(/[ \0]+$/, '')
   if (text === '') return 0
   return /^[0-7]+$/.test(text) ? Number.parseInt(text, 8) : undefined
 }

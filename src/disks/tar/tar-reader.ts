@@ -158,9 +158,12 @@ export class TarReader {
 
   async #end(): Promise<void> {
     const { position } = this.#reader
-    for (let piece = await this.#reader.some(pieceBytes); piece; piece = await this.#reader.some(pieceBytes)) {
-      if (!isZero(piece))
-        throw this.#refuse('image-trailing-data', 'The archive goes on behind its end.')
+    for (
+      let piece = await this.#reader.some(pieceBytes);
+      piece;
+      piece = await this.#reader.some(pieceBytes)
+    ) {
+      if (!isZero(piece)) throw this.#refuse('image-trailing-data', 'The archive goes on behind its end.')
       if (this.#reader.position - position > paddingMost)
         throw this.#refuse('image-trailing-data', 'The archive is followed by too many zeros.')
     }

@@ -11,7 +11,10 @@ export const openVmdk = async (reader: ByteReader): Promise<DiskContent> => {
   const sector = await reader.peek(sectorBytes)
   const start = sector.toString('latin1', 0, 22)
   if (/^#? ?Disk DescriptorFile/i.test(start))
-    throw reader.refuse('image-disk-foreign-file', 'The VMDK is a mere descriptor: its content is in other files.')
+    throw reader.refuse(
+      'image-disk-foreign-file',
+      'The VMDK is a mere descriptor: its content is in other files.',
+    )
   if (start.startsWith('COWD')) throw reader.refuse('image-delta-disk', 'The VMDK is a redo log.')
   const header = readVmdkHeader(await reader.read(sectorBytes, 'the header of the VMDK'), reader)
   const { isCompressed, hasMarkers, directory } = header

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto'
-import { Readable } from 'node:stream'
+import type { Readable } from 'node:stream'
 import { gzipSync } from 'node:zlib'
+import type { ArchiveEnd } from '../../../src/disks/archive-files.ts'
+import { type DiskPassage, type OvaOptions, openOva } from '../../../src/disks/open-ova.ts'
 import { type TarFile, tarOf } from './tar.ts'
 import { streamOptimized } from './vmdk.ts'
 
@@ -130,4 +132,22 @@ export const collected = async (stream: Readable): Promise<Buffer> => {
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
   return Buffer.concat(pieces)
+}
+
+export interface ReadOva {
+  readonly disks: readonly Buffer[]
+  readonly capacities: readonly number[]
+  readonly end: ArchiveEnd
+}
+
+/** All of an archive, as an importer would take it. */
+export const readOva = async (
+  bytes: Buffer,
+  as: DiskPassage = 'raw',
+  { pieceBytes, ...options }: OvaOptions & { readonly pieceBytes?: number } = {},
+): Promise<ReadOva> => {
+  const ova = await openOva(inPieces(bytes, pieceBytes), options)
+  const disks: Buffer[] = []
+  for (const disk of ova.disks) disks.push(await collected(await disk.open(as)))
+  return { disks, capacities: ova.disks.map(({ capacity }) => capacity), end: await ova.finish() }
 }

@@ -67,10 +67,14 @@ export const qcow2 = (content: Buffer, over: Qcow2Options = {}): Buffer => {
       if (from >= content.length) break
       if (bytes.every((byte) => byte === 0)) {
         // Zeros are said so in version 3, by turns with what was never written.
-        if (options.version === 3 && index % 2 === 0) (tables[entry] as Buffer).writeBigUInt64BE(1n, index * 8)
+        if (options.version === 3 && index % 2 === 0)
+          (tables[entry] as Buffer).writeBigUInt64BE(1n, index * 8)
         continue
       }
-      ;(tables[entry] as Buffer).writeBigUInt64BE(write(bytes, options, put, () => at), index * 8)
+      ;(tables[entry] as Buffer).writeBigUInt64BE(
+        write(bytes, options, put, () => at),
+        index * 8,
+      )
     }
     if (options.dataFirst) place(entry)
   }
