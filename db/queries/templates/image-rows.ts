@@ -6,18 +6,20 @@ import type { ImageRow } from '../../schema/template.ts'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** By its id, deleted or not; or by the name of one that lives. */
-const called = (db: Queryable, idOrName: string) =>
-  uuid.test(idOrName) ? db`id = ${idOrName}::uuid` : db`name = ${idOrName} and deleted_at is null`
+/** A condition: the image `i` has this id, deleted or not; or it lives and has this name. */
+export const imageCalled = (db: Queryable, idOrName: string) =>
+  uuid.test(idOrName) ? db`i.id = ${idOrName}::uuid` : db`i.name = ${idOrName} and i.deleted_at is null`
 
 export const findImage = async (db: Queryable, idOrName: string): Promise<ImageRow | undefined> => {
-  const [row] = await db<ImageRow[]>`select * from image where ${called(db, idOrName)}`
+  const [row] = await db<ImageRow[]>`select i.* from image i where ${imageCalled(db, idOrName)}`
   return row
 }
 
 /** Locked until the transaction ends: who refers to it, and who removes it, take turns. */
 export const lockImage = async (tx: Tx, idOrName: string): Promise<ImageRow | undefined> => {
-  const [row] = await tx<ImageRow[]>`select * from image where ${called(tx, idOrName)} for no key update`
+  const [row] = await tx<
+    ImageRow[]
+  >`select i.* from image i where ${imageCalled(tx, idOrName)} for no key update`
   return row
 }
 

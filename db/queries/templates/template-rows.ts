@@ -115,3 +115,52 @@ export const noteTemplate = async (
     update template set reason = ${note.reason}, message = ${storableText(note.message)}, updated_at = now()
     where id = ${id}::uuid`
 }
+
+type Place = { readonly [Part in keyof TemplatePlace]?: string | undefined }
+
+export interface TemplateSettings extends Place {
+  readonly keepVersions?: number | undefined
+  readonly graceSeconds?: number | undefined
+  readonly allowDowngrade?: boolean | undefined
+}
+
+/** What a person says of it; what is not given stays. The caller holds its lock. */
+export const writeTemplateSettings = async (
+  tx: Tx,
+  id: string,
+  said: TemplateSettings,
+): Promise<TemplateRow> => {
+  const [row] = await tx<TemplateRow[]>`
+    update template set keep_versions = coalesce(${said.keepVersions ?? null}::int, keep_versions),
+      grace_seconds = coalesce(${said.graceSeconds ?? null}::int, grace_seconds),
+      allow_downgrade = coalesce(${said.allowDowngrade ?? null}::boolean, allow_downgrade),
+      project = coalesce(${said.project ?? null}, project), pool = coalesce(${said.pool ?? null}, pool),
+      host = coalesce(${said.host ?? null}, host), network = coalesce(${said.network ?? null}, network),
+      version = version + 1, updated_at = now()
+    where id = ${id}::uuid returning *`
+  if (!row) throw new Error('A template vanished while its row was locked.')
+  return row
+}
+
+/** Forgets it: its name and its place are free. */
+export const forgetTemplateRow = async (tx: Tx, template: TemplateRow, actor: string): Promise<void> => {
+  await tx`
+    with gone as (
+      update template set deleted_at = now(), version = version + 1, updated_at = now()
+      where id = ${template.id}::uuid returning *
+    )
+    insert into event (type, subject_type, subject_id, actor, from_state, detail)
+    select 'template.deleted', 'template', id, ${actor}, state, jsonb_build_object('name', name) from gone`
+}
+
+/** Whether objects of a forgotten template are still being removed where this one is to be. */
+export const isPlaceBeingCleared = async (
+  db: Queryable,
+  at: Pick<TemplateRow, 'targetId' | 'folder' | 'production'>,
+): Promise<boolean> => {
+  const rows = await db`
+    select from image_replica r join template t on t.id = r.template_id
+    where t.target_id = ${at.targetId}::uuid and t.folder = ${at.folder} and t.production = ${at.production}
+      and r.state = 'removing' limit 1`
+  return rows.length === 1
+}

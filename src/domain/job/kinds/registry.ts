@@ -8,6 +8,7 @@ import { operateMachine } from './operate-machine.ts'
 import { placeInstance } from './place-instance.ts'
 import { planBatch } from './plan-batch.ts'
 import { powerInstance } from './power-instance.ts'
+import { removeReplica } from './remove-replica.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
 import { startBatch } from './start-batch.ts'
@@ -34,6 +35,7 @@ export const jobKinds: readonly JobKind[] = [
   finalVerify,
   importOva,
   swapTemplate,
+  removeReplica,
   selfTest,
   settleDebt,
 ]
