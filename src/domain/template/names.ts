@@ -34,6 +34,8 @@ export const shelfName = ({ imageId, folder }: { imageId: string; folder: string
 /** A name that could be one of ours: no template is called so. */
 export const isReservedName = (name: string): boolean => /^drv-(tmp|old|img)-/.test(name)
 
+export const isShelfName = (name: string): boolean => name.startsWith('drv-img-')
+
 const shortHash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 12)
 
 const imageTag = 'drover.image'

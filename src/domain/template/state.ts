@@ -3,12 +3,12 @@ import { defineTable, type Move } from '../table/state-table.ts'
 const states = {
   absent: { says: 'Nothing is under its name on the platform, as far as Drover knows.', starts: true },
   swapping: { says: 'A job makes the name point at the wanted image.' },
-  live: { says: 'The name points at the wanted image.' },
+  live: { says: 'The name points at the image of its live version.' },
   conflict: { says: 'Something that is not ours is in the way: a person decides.' },
 } as const
 export type TemplateState = keyof typeof states
 
-const events = ['swap', 'finish', 'refuse', 'lose'] as const
+const events = ['swap', 'finish', 'keep', 'refuse', 'lose'] as const
 export type TemplateEvent = (typeof events)[number]
 
 const moves: readonly Move<TemplateState, TemplateEvent>[] = [
@@ -25,6 +25,13 @@ const moves: readonly Move<TemplateState, TemplateEvent>[] = [
     to: 'live',
     cause: 'worker',
     says: 'The name points at the wanted image.',
+  },
+  {
+    event: 'keep',
+    from: ['swapping'],
+    to: 'live',
+    cause: 'worker',
+    says: 'The swap was given up. The name points at what it did before.',
   },
   {
     event: 'refuse',

@@ -7,10 +7,10 @@
  */
 
 /**
- * `stranger`: not ours. `partial`: ours, cut short. `owed`: the same, and it could not be removed, which is a debt.
- * `wanted`: ours, whole, of the image that is wanted. `other`: ours, whole, of another image.
+ * `stranger`: not ours. `partial`: ours, cut short. `wanted`: ours, whole, of the image that is wanted. `other`: ours,
+ * whole, of another image.
  */
-export const productionSights = ['absent', 'stranger', 'partial', 'owed', 'wanted', 'other'] as const
+export const productionSights = ['absent', 'stranger', 'partial', 'wanted', 'other'] as const
 export const oldSights = productionSights
 /** `begun`: cut short, and the import of this very job goes on with it. */
 export const tempSights = [...productionSights, 'begun'] as const
@@ -46,7 +46,6 @@ export type SwapStep =
   | 'discard-temp'
   | 'discard-old'
   | 'wait-for-image'
-  | 'wait-for-removal'
   | 'done'
   | 'refuse'
   | 'conflict'
@@ -66,7 +65,6 @@ export const swapSteps: Readonly<Record<SwapStep, string>> = {
   'discard-temp': 'Remove what an import left under the temporary name, which is not whole.',
   'discard-old': 'Remove our object under the old name, which is not whole.',
   'wait-for-image': 'Wait until the image is imported.',
-  'wait-for-removal': 'Wait until an object of ours can be removed: it is a debt.',
   done: 'The name points at the wanted image, and nothing is left over.',
   refuse: 'End: what was asked for cannot be done. The template is as it was.',
   conflict: 'End: an object that is not ours has one of the names. It is named and not touched.',
@@ -101,7 +99,6 @@ const cutShort = ['partial', 'begun'] as const
 /** Read from above; the first row that fits holds. */
 export const swapTable: readonly SwapRow[] = [
   { when: { production: ['stranger'] }, step: 'conflict' },
-  { when: { production: ['owed'] }, step: 'wait-for-removal' },
   { when: { production: ['partial'] }, step: 'discard-production' },
   // The name comes first, whatever was asked for: forward when the new object is whole, else back.
   { when: { production: ['absent'], temp: ['wanted'], promotion: ['open'] }, step: 'promote' },
@@ -123,8 +120,6 @@ export const swapTable: readonly SwapRow[] = [
   { when: { inputs: ['waits'] }, step: 'wait-for-image' },
   { when: { temp: ['stranger'] }, step: 'conflict' },
   { when: { production: ['other'], old: ['stranger'] }, step: 'conflict' },
-  { when: { temp: ['owed'] }, step: 'wait-for-removal' },
-  { when: { production: ['other'], old: ['owed'] }, step: 'wait-for-removal' },
   { when: { old: ['partial'] }, step: 'discard-old' },
   { when: { old: whole }, step: 'shelve-old' },
   { when: { temp: ['partial'] }, step: 'discard-temp' },

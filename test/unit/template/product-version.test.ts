@@ -1,5 +1,4 @@
 import { expect, test } from 'vitest'
-import { isHotLoop } from '../../../src/domain/template/hot-loop.ts'
 import { compareVersions, isDowngrade } from '../../../src/domain/template/product-version.ts'
 
 test.each([
@@ -37,13 +36,4 @@ test('what is no version, or is of another product, is no downgrade', () => {
   expect(isDowngrade(newer, newer)).toBe(false)
   expect(isDowngrade(newer, { product: 'Debian', version: '1' })).toBe(false)
   expect(isDowngrade(newer, { product: 'RHEL', version: 'unknown' })).toBe(false)
-})
-
-test('the same image is not asked for a fourth time after three failures in a row', () => {
-  const failed = { imageId: 'a', failed: true }
-  expect(isHotLoop('a', [failed, failed, failed])).toBe(true)
-  expect(isHotLoop('a', [failed, failed])).toBe(false)
-  expect(isHotLoop('b', [failed, failed, failed])).toBe(false)
-  expect(isHotLoop('a', [failed, { imageId: 'b', failed: true }, failed])).toBe(false)
-  expect(isHotLoop('a', [{ imageId: 'a', failed: false }, failed, failed])).toBe(false)
 })

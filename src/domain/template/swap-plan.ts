@@ -29,14 +29,7 @@ export const afterStep = (seen: SwapSeen, step: SwapStep): SwapSeen => {
   }
 }
 
-const ends: readonly SwapStep[] = [
-  'done',
-  'refuse',
-  'conflict',
-  'give-up',
-  'wait-for-image',
-  'wait-for-removal',
-]
+const ends: readonly SwapStep[] = ['done', 'refuse', 'conflict', 'give-up', 'wait-for-image']
 
 export const endsTurn = (step: SwapStep): boolean => ends.includes(step)
 
