@@ -75,6 +75,12 @@ export const tables: Readonly<Record<string, Grants>> = {
   'public.host': { api: 'select, delete', conductor: read, worker: 'select, insert, update' },
   'public.instance': { api: 'select, update, delete', conductor: 'select, update', worker: all },
   'public.instance_identity': { api: all, conductor: all, worker: all },
+  'public.image': { api: 'select, insert, update', conductor: read, worker: 'select, update' },
+  'public.image_replica': {
+    api: 'select, insert, update',
+    conductor: read,
+    worker: 'select, insert, update',
+  },
   'public.inventory_stage': { conductor: 'select, delete', worker: all },
   'public.job': {
     api: `${decideJobs}, ${enqueueJobs}`,
@@ -112,6 +118,12 @@ export const tables: Readonly<Record<string, Grants>> = {
     worker: `select, ${siteNotes}`,
   },
   'public.storage': { api: 'select, delete', conductor: read, worker: 'select, insert, update' },
+  'public.template': { api: 'select, insert, update', conductor: read, worker: 'select, update' },
+  'public.template_version': {
+    api: 'select, insert, update',
+    conductor: read,
+    worker: 'select, insert, update',
+  },
   'public.token_hold': { api: all, conductor: all, worker: all },
   'public.waiver': { api: 'select, insert, delete', conductor: read, worker: read },
   'public.warning': { api: all, conductor: all, worker: all },

@@ -300,6 +300,52 @@ create table public.host (
   constraint host_pkey PRIMARY KEY (id)
 );
 
+create table public.image (
+  id uuid not null,
+  name text not null,
+  source jsonb not null,
+  expected_digest text,
+  digest text,
+  size_bytes bigint,
+  verified text,
+  require_manifest boolean not null default false,
+  state text not null default 'importing'::text,
+  facts jsonb,
+  ovf text,
+  error jsonb,
+  job_id uuid,
+  version integer not null default 1,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  deleted_at timestamp(3) with time zone,
+  constraint image_deleted CHECK (((state = 'deleted'::text) = (deleted_at IS NOT NULL))),
+  constraint image_digests CHECK (((COALESCE(digest, ''::text) ~ '^([0-9a-f]{64})?$'::text) AND (COALESCE(expected_digest, ''::text) ~ '^([0-9a-f]{64})?$'::text))),
+  constraint image_pkey PRIMARY KEY (id),
+  constraint image_ready CHECK (((state <> 'ready'::text) OR ((digest IS NOT NULL) AND (facts IS NOT NULL)))),
+  constraint image_state CHECK ((state = ANY (ARRAY['importing'::text, 'ready'::text, 'failed'::text, 'deleted'::text]))),
+  constraint image_verified CHECK ((verified = ANY (ARRAY['signature'::text, 'manifest'::text, 'none'::text])))
+);
+
+create table public.image_replica (
+  id uuid not null,
+  image_id uuid not null,
+  target_id uuid not null,
+  folder text not null default ''::text,
+  project text not null default ''::text,
+  pool text not null default ''::text,
+  host text not null default ''::text,
+  network text not null default ''::text,
+  ref text,
+  state text not null default 'importing'::text,
+  template_id uuid,
+  created_at timestamp(3) with time zone not null default now(),
+  gone_at timestamp(3) with time zone,
+  constraint image_replica_gone CHECK (((state = 'gone'::text) = (gone_at IS NOT NULL))),
+  constraint image_replica_pkey PRIMARY KEY (id),
+  constraint image_replica_ready CHECK (((state <> 'ready'::text) OR (ref IS NOT NULL))),
+  constraint image_replica_state CHECK ((state = ANY (ARRAY['importing'::text, 'ready'::text, 'removing'::text, 'gone'::text])))
+);
+
 create table public.instance (
   id uuid not null,
   site_id uuid not null,
@@ -670,6 +716,58 @@ create table public.storage (
   constraint storage_pkey PRIMARY KEY (id)
 );
 
+create table public.template (
+  id uuid not null,
+  name text not null,
+  target_id uuid not null,
+  folder text not null default ''::text,
+  production text not null,
+  project text not null default ''::text,
+  pool text not null default ''::text,
+  host text not null default ''::text,
+  network text not null default ''::text,
+  image_id uuid not null,
+  version_live integer,
+  version_wanted integer not null,
+  keep_versions integer not null default 2,
+  grace_seconds integer not null default 600,
+  allow_downgrade boolean not null default false,
+  state text not null,
+  reason text not null,
+  message text not null,
+  error jsonb,
+  job_id uuid,
+  version integer not null default 1,
+  created_by text not null,
+  created_at timestamp(3) with time zone not null default now(),
+  updated_at timestamp(3) with time zone not null default now(),
+  deleted_at timestamp(3) with time zone,
+  constraint template_pkey PRIMARY KEY (id),
+  constraint template_production CHECK (((char_length(production) >= 1) AND (char_length(production) <= 80))),
+  constraint template_settings CHECK ((((keep_versions >= 0) AND (keep_versions <= 20)) AND ((grace_seconds >= 0) AND (grace_seconds <= 604800)))),
+  constraint template_state CHECK ((state = ANY (ARRAY['absent'::text, 'swapping'::text, 'live'::text, 'conflict'::text])))
+);
+
+create table public.template_version (
+  template_id uuid not null,
+  number integer not null,
+  image_id uuid not null,
+  replica_id uuid,
+  state text not null default 'wanted'::text,
+  cause text not null,
+  by text not null,
+  asked_at timestamp(3) with time zone not null default now(),
+  live_at timestamp(3) with time zone,
+  retired_at timestamp(3) with time zone,
+  swap_ms bigint,
+  gap_ms bigint,
+  error jsonb,
+  constraint template_version_cause CHECK ((cause = ANY (ARRAY['create'::text, 'update'::text, 'rollback'::text]))),
+  constraint template_version_number CHECK ((number > 0)),
+  constraint template_version_state CHECK ((state = ANY (ARRAY['wanted'::text, 'live'::text, 'kept'::text, 'gone'::text, 'withdrawn'::text]))),
+  constraint template_version_template_id_number_pk PRIMARY KEY (template_id, number)
+);
+
 create table public.token_hold (
   token text not null,
   job_id uuid not null,
@@ -821,6 +919,18 @@ CREATE INDEX host_name ON public.host USING btree (site_id, name, id);
 
 CREATE UNIQUE INDEX host_ref ON public.host USING btree (site_id, ref) WHERE (gone_at IS NULL);
 
+CREATE INDEX image_digest ON public.image USING btree (digest) WHERE (digest IS NOT NULL);
+
+CREATE UNIQUE INDEX image_name ON public.image USING btree (name) WHERE (deleted_at IS NULL);
+
+CREATE INDEX image_replica_image ON public.image_replica USING btree (image_id);
+
+CREATE UNIQUE INDEX image_replica_ref ON public.image_replica USING btree (target_id, ref) WHERE ((ref IS NOT NULL) AND (state <> 'gone'::text));
+
+CREATE UNIQUE INDEX image_replica_shelf ON public.image_replica USING btree (image_id, target_id, folder) WHERE ((template_id IS NULL) AND (state = 'ready'::text));
+
+CREATE INDEX image_replica_template ON public.image_replica USING btree (template_id) WHERE (template_id IS NOT NULL);
+
 CREATE INDEX instance_attention ON public.instance USING btree (site_id) WHERE ((ignored IS NOT NULL) OR (problem IS NOT NULL) OR (notes <> '[]'::jsonb));
 
 CREATE INDEX instance_changed ON public.instance USING btree (site_id, revision);
@@ -922,6 +1032,20 @@ CREATE INDEX site_next_check ON public.site USING btree (next_check_at);
 CREATE INDEX site_next_sync ON public.site USING btree (next_sync_at);
 
 CREATE UNIQUE INDEX storage_ref ON public.storage USING btree (site_id, ref) WHERE (gone_at IS NULL);
+
+CREATE INDEX template_image ON public.template USING btree (image_id) WHERE (deleted_at IS NULL);
+
+CREATE INDEX template_job ON public.template USING btree (job_id) WHERE (job_id IS NOT NULL);
+
+CREATE UNIQUE INDEX template_name ON public.template USING btree (name) WHERE (deleted_at IS NULL);
+
+CREATE UNIQUE INDEX template_place ON public.template USING btree (target_id, folder, production) WHERE (deleted_at IS NULL);
+
+CREATE INDEX template_version_image ON public.template_version USING btree (image_id);
+
+CREATE UNIQUE INDEX template_version_live ON public.template_version USING btree (template_id) WHERE (state = 'live'::text);
+
+CREATE UNIQUE INDEX template_version_wanted ON public.template_version USING btree (template_id) WHERE (state = 'wanted'::text);
 
 CREATE INDEX token_hold_job ON public.token_hold USING btree (job_id);
 

@@ -40,6 +40,9 @@ import { machines } from './resources/operation/machines.ts'
 import { operationCreate } from './resources/operation/operation-create.ts'
 import { operations } from './resources/operation/operations.ts'
 import { operationsBulk } from './resources/operation/operations-bulk.ts'
+import { images } from './resources/template/images.ts'
+import { templateVerbs } from './resources/template/template-verbs.ts'
+import { templates } from './resources/template/templates.ts'
 
 /** Everything under `/v1`: the API mounts it for programs, the console asks it in its own process. */
 export const resources = [
@@ -90,4 +93,7 @@ export const resources = [
   operations,
   operationCreate,
   operationsBulk,
+  images,
+  templates,
+  templateVerbs,
 ]

@@ -23,7 +23,11 @@ export const retryFacts = (db: Queryable) => db`
     'has_site', case when ${neededHere(db, 'site')}
       then exists (select from site s where s.role = job.subject_type and s.name = job.subject_id) else false end,
     'has_instance', case when ${neededHere(db, 'instance')} then exists (
-      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) else false end
+      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) else false end,
+    'has_template', case when ${neededHere(db, 'template')} then exists (
+      select from template t where t.job_id = job.id and t.deleted_at is null) else false end,
+    'has_image', case when ${neededHere(db, 'image')} then exists (
+      select from image i where i.id = (job.payload ->> 'image_id')::uuid and i.state <> 'deleted') else false end
   ) end`
 
 export const findRetryRefusal = async (db: Queryable, jobId: string): Promise<RetryRefusal | null> => {

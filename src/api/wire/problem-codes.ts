@@ -1,6 +1,7 @@
 import type { ErrorClass } from '../../domain/job/retry.ts'
 import { operationReasons } from '../../domain/operation/kinds/reasons.ts'
 import { facts, type ProblemFacts, type ProblemStatus } from './problem-facts.ts'
+import { templateProblems } from './template-problems.ts'
 
 /**
  * Every code that the API answers with by itself. The one table that decides a status: `docs/errors.md` shows
@@ -141,6 +142,7 @@ export const problemCodes = {
     'The batch was changed since it was planned',
     'Plan it again, and approve that plan.',
   ),
+  ...templateProblems,
   'machine-unknown': facts(404, 'No such machine', 'Look at the list of machines.'),
   'machine-ambiguous': facts(409, 'Several machines have this name', 'Give the id; `errors` lists them.'),
   'machine-gone': facts(409, operationReasons['machine-gone'].title, operationReasons['machine-gone'].remedy),

@@ -167,13 +167,25 @@ const sqlState = (thrown: unknown): string | undefined =>
   thrown instanceof Error && 'code' in thrown && typeof thrown.code === 'string' ? thrown.code : undefined
 
 /** Unique indexes over a name that a person chooses. */
-const nameIndexes = new Set(['access_token_name', 'webhook_name', 'site_name', 'batch_name'])
+const nameIndexes = new Set([
+  'access_token_name',
+  'webhook_name',
+  'site_name',
+  'batch_name',
+  'image_name',
+  'template_name',
+])
 
 /** SQLSTATEs that are the request's doing, or that pass by themselves. */
 const fromSql = (thrown: unknown): ApiError | undefined => {
   const state = sqlState(thrown)
   if (nameIndexes.has(violatedConstraint(thrown) ?? ''))
     return problem('name-taken', 'Something else has this name already.', { field: 'name', cause: thrown })
+  if (violatedConstraint(thrown) === 'template_place')
+    return problem('template-place-taken', 'Another template has this name in this folder of the target.', {
+      field: 'production',
+      cause: thrown,
+    })
   if (violatedConstraint(thrown) === 'waiver_place')
     return problem('waiver-exists', 'The rule is waived there already.', { field: 'rule', cause: thrown })
   if (state === '22021' || state === '22P05')

@@ -18,6 +18,14 @@ const refusals = {
     message: 'The source or target that it is about was removed.',
     remedy: 'Nothing is left to be done for it.',
   },
+  'template-moved-on': {
+    message: 'Its template has gone on without the job, or is forgotten.',
+    remedy: 'Ask the template for what is wanted: `:recover` sends a new job.',
+  },
+  'image-absent': {
+    message: 'Its image is deleted.',
+    remedy: 'Import the image anew.',
+  },
   'instance-absent': {
     message: 'Its source has no machine for its instance any more.',
     remedy: 'Sync the source, then look for the instance.',
@@ -30,10 +38,14 @@ export type RetryRefusal = keyof typeof refusals
 export const runAgain: readonly JobState[] = ['failed', 'canceled']
 
 /** What a job of these kinds is nothing without. */
-export const neededBy: Readonly<Record<'entry' | 'site' | 'instance', readonly string[]>> = {
+export const neededBy: Readonly<
+  Record<'entry' | 'site' | 'instance' | 'template' | 'image', readonly string[]>
+> = {
   entry: ['place-instance', 'import-instance', 'cutover-instance', 'final-verify'],
   site: ['sync-source', 'sync-target', 'check-connection'],
   instance: ['power-instance', 'track-instance'],
+  template: ['swap-template'],
+  image: ['import-ova'],
 }
 
 /** Of a job in one of these states. What a job of its kind does not need counts as absent. */
@@ -43,6 +55,8 @@ export interface RetryFacts {
   readonly has_entry: boolean
   readonly has_site: boolean
   readonly has_instance: boolean
+  readonly has_template: boolean
+  readonly has_image: boolean
 }
 
 /** Why running a job again could only fail; null when it may succeed, or nobody can ask for it. */
@@ -53,6 +67,8 @@ export const refuseRetry = (kind: string, facts: RetryFacts | null): RetryRefusa
   if (neededBy.entry.includes(kind) && !facts.has_entry) return 'entry-moved-on'
   if (neededBy.site.includes(kind) && !facts.has_site) return 'site-absent'
   if (neededBy.instance.includes(kind) && !facts.has_instance) return 'instance-absent'
+  if (neededBy.template.includes(kind) && !facts.has_template) return 'template-moved-on'
+  if (neededBy.image.includes(kind) && !facts.has_image) return 'image-absent'
   return null
 }
 

@@ -18,7 +18,7 @@ import { moment } from '../../http/route.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from '../../wire/schemas.ts'
 import { toWire } from '../../wire/wire.ts'
 
-const errorSchema = z
+export const errorSchema = z
   .object({
     code: z.string(),
     class: z.string(),

@@ -3,13 +3,16 @@ import { checkConnection } from './check-connection.ts'
 import { cutoverInstance } from './cutover-instance.ts'
 import { finalVerify } from './final-verify.ts'
 import { importInstance } from './import-instance.ts'
+import { importOva } from './import-ova.ts'
 import { operateMachine } from './operate-machine.ts'
 import { placeInstance } from './place-instance.ts'
 import { planBatch } from './plan-batch.ts'
 import { powerInstance } from './power-instance.ts'
+import { removeReplica } from './remove-replica.ts'
 import { selfTest } from './self-test.ts'
 import { settleDebt } from './settle-debt.ts'
 import { startBatch } from './start-batch.ts'
+import { swapTemplate } from './swap-template.ts'
 import { syncSource } from './sync-source.ts'
 import { syncTarget } from './sync-target.ts'
 import { trackInstance } from './track-instance.ts'
@@ -30,6 +33,9 @@ export const jobKinds: readonly JobKind[] = [
   withdrawEntry,
   operateMachine,
   finalVerify,
+  importOva,
+  swapTemplate,
+  removeReplica,
   selfTest,
   settleDebt,
 ]

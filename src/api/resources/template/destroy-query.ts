@@ -1,0 +1,16 @@
+import { z } from '@hono/zod-openapi'
+
+/** What has to be said before something on a platform is destroyed with what is deleted here. */
+export const destroyQuery = z.object({
+  destroy: z.enum(['true', 'false']).default('false').openapi({
+    description: 'Also destroy what it has on targets. Otherwise that stays, and Drover forgets it.',
+  }),
+  confirm_destroy: z.coerce.number().int().min(0).optional().openapi({
+    type: 'integer',
+    description: 'How many objects you know to be destroyed; refused when it is another number.',
+  }),
+})
+
+export const removalSchema = z
+  .object({ jobs: z.array(z.uuid()).openapi({ description: 'A job for each object that is destroyed.' }) })
+  .openapi('TemplateRemoval')

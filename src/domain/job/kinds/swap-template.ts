@@ -1,0 +1,12 @@
+import { z } from 'zod'
+import { defineKind } from '../kind.ts'
+
+/** Makes a template point at the image that is wanted; which, is in the template's own row. */
+export const swapTemplate = defineKind({
+  kind: 'swap-template',
+  title: 'Swap a template',
+  version: 1,
+  concurrency: 8,
+  sharesSlots: true,
+  payload: z.strictObject({ template_id: z.uuid() }),
+})

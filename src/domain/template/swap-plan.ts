@@ -1,0 +1,51 @@
+import { decideSwap, type SwapSeen, type SwapStep, swapSteps } from './swap-step.ts'
+
+/** What is there after a step that went well. */
+export const afterStep = (seen: SwapSeen, step: SwapStep): SwapSeen => {
+  switch (step) {
+    case 'validate':
+      return { ...seen, inputs: 'good' }
+    case 'stage':
+    case 'import':
+      return { ...seen, temp: 'wanted', shelf: step === 'stage' ? 'absent' : seen.shelf }
+    case 'retire':
+      return { ...seen, production: 'absent', old: seen.production }
+    case 'promote':
+      return { ...seen, production: 'wanted', temp: 'absent' }
+    case 'restore':
+      return { ...seen, production: seen.old, old: 'absent' }
+    case 'shelve-temp':
+      return { ...seen, temp: 'absent', shelf: seen.temp === 'wanted' ? 'there' : seen.shelf }
+    case 'shelve-old':
+      return { ...seen, old: 'absent', shelf: seen.old === 'wanted' ? 'there' : seen.shelf }
+    case 'discard-production':
+      return { ...seen, production: 'absent' }
+    case 'discard-temp':
+      return { ...seen, temp: 'absent' }
+    case 'discard-old':
+      return { ...seen, old: 'absent' }
+    default:
+      return seen
+  }
+}
+
+const ends: readonly SwapStep[] = ['done', 'refuse', 'conflict', 'give-up', 'wait-for-image']
+
+export const endsTurn = (step: SwapStep): boolean => ends.includes(step)
+
+/** More than any plan has. */
+const longest = 20
+
+/** The steps that a swap would take if each went well, its end with them. */
+export const planSwap = (seen: SwapSeen): readonly SwapStep[] => {
+  const steps: SwapStep[] = []
+  for (let now = seen; steps.length < longest; now = afterStep(now, steps.at(-1) ?? 'done')) {
+    const step = decideSwap(now)
+    steps.push(step)
+    if (endsTurn(step)) return steps
+  }
+  throw new Error('The table of swaps goes in a circle.')
+}
+
+/** The same as sentences for people. */
+export const sayPlan = (seen: SwapSeen): readonly string[] => planSwap(seen).map((step) => swapSteps[step])

@@ -1,0 +1,9 @@
+/**
+ * `wanted`: asked for and not live yet. `kept`: it was live, and its replica is on the shelf. `gone`: it was live, and its
+ * replica is removed. `withdrawn`: it never came to be live.
+ */
+export const versionStates = ['wanted', 'live', 'kept', 'gone', 'withdrawn'] as const
+export type VersionState = (typeof versionStates)[number]
+
+export const versionCauses = ['create', 'update', 'rollback'] as const
+export type VersionCause = (typeof versionCauses)[number]

@@ -1,0 +1,93 @@
+import type { Tx } from '../../../db/client.ts'
+import { settleEffect } from '../../../db/queries/effects/effects.ts'
+import { dropBegunReplicas } from '../../../db/queries/templates/swap-rows.ts'
+import { lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
+import { swapTemplate as kind } from '../../domain/job/kinds/swap-template.ts'
+import { DroverError, type RecordedError } from '../../errors.ts'
+import { actorOf, type Done, done, type JobContext } from '../../ledger/job.ts'
+import { enqueue } from '../../ledger/jobs/enqueue.ts'
+import type { TemplateFacts } from '../../platforms/ports/templates.ts'
+import { storableJson } from '../../storable.ts'
+import type { Look } from './look.ts'
+import { oweSurplus } from './removal.ts'
+import type { SwapTurn } from './swap-task.ts'
+import type { SwapWork } from './swap-work.ts'
+
+interface Owed {
+  readonly effectId: string
+  readonly error: RecordedError
+}
+
+const debtMs = 30_000
+
+/** The name points at what is wanted. What is not kept any more is owed, and so is what could not be cleared away. */
+export const endSwap = (
+  { ctx, work }: SwapTurn,
+  { look, owed }: { readonly look: Look; readonly owed?: Owed },
+): Done => {
+  const { template, version, image } = work
+  const actor = actorOf(ctx)
+  const result = {
+    version: version.number,
+    image: image.name,
+    ref: look.found.production?.ref ?? null,
+    strangers: look.strangers.map(({ ref, name }) => ({ ref, name })),
+    left_over: owed?.error.message ?? null,
+  }
+  return done(result, {
+    lock: async (tx) => void (await lockTemplateById(tx, template.id)),
+    change: async (tx) => {
+      await dropBegunReplicas(tx, { templateId: template.id, except: null })
+      await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
+      if (owed) {
+        const error = storableJson(owed.error)
+        await settleEffect(tx, { id: owed.effectId, actor, outcome: 'debt', error, delayMs: debtMs })
+      }
+      await followUp(tx, ctx, work)
+    },
+  })
+}
+
+/** Another version was asked for at the last moment, when this job still counted as the one that sees to it. */
+const followUp = async (tx: Tx, ctx: JobContext, { template, version }: SwapWork): Promise<void> => {
+  const now = await lockTemplateById(tx, template.id)
+  if (!now || now.deletedAt !== null || now.versionWanted === version.number) return
+  const { subjectType: type, subjectId: id, tokens, lane, priority } = ctx.job
+  const actor = actorOf(ctx)
+  const [sent] = await enqueue(tx, [
+    {
+      kind: kind.kind,
+      payload: { template_id: template.id },
+      subject: { type, id },
+      ...(lane === null ? {} : { lane }),
+      ...{ priority, tokens, createdBy: actor },
+    },
+  ])
+  if (!sent) throw new Error('A job was sent but not stored.')
+  const message = `Version ${now.versionWanted} is wanted.`
+  await moveTemplate(tx, now, { event: 'swap', reason: 'asked', message, actor, jobId: sent.id })
+}
+
+/** A stranger has a name of ours. */
+export const nameTaken = (
+  { template, target }: SwapWork,
+  strangers: readonly TemplateFacts[],
+): DroverError => {
+  const named = strangers.map(({ name, ref }) => `"${name}" (${ref})`)
+  return new DroverError({
+    code: 'template-name-taken',
+    class: 'conflict',
+    message: `In the folder "${template.folder}" of ${target.name}, ${named.join(' and ')} ${named.length === 1 ? 'is' : 'are'} not ours: ${template.name} cannot be swapped.`,
+    remedy: 'Rename or move what is not ours, then recover the template.',
+    detail: { strangers: strangers.map(({ ref, name }) => ({ ref, name })) },
+  })
+}
+
+/** The platform has said no to the new object's name; what was there before is back, if it was there. */
+export const givenUp = ({ template, target }: SwapWork, refused: RecordedError | null): DroverError =>
+  new DroverError({
+    code: refused?.code ?? 'template-not-promoted',
+    class: refused?.class ?? 'transient',
+    message: `${target.name} does not give the new object the name "${template.production}": ${refused?.message ?? 'it does not say why'}`,
+    remedy: refused?.remedy ?? 'See the tasks of the platform, then recover the template.',
+  })

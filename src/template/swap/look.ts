@@ -1,0 +1,95 @@
+import type { Queryable } from '../../../db/client.ts'
+import { findReplicasByRef } from '../../../db/queries/templates/swap-rows.ts'
+import type { ImageReplicaRow } from '../../../db/schema/template.ts'
+import { isShelfName, ownedImage } from '../../domain/template/names.ts'
+import type { SwapRole, SwapSeen } from '../../domain/template/swap-step.ts'
+import type { JobCall } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
+import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
+import type { SwapWork } from './swap-work.ts'
+
+/** What one look at the folder of a template has found. A look that fails throws. */
+export interface Look {
+  readonly seen: Pick<SwapSeen, 'production' | 'temp' | 'old' | 'shelf'>
+  readonly found: Readonly<Partial<Record<SwapRole | 'shelf', TemplateFacts>>>
+  /** All in the folder, of whomever. */
+  readonly all: readonly TemplateFacts[]
+  /** Ours and whole, wherever they are in the folder. */
+  readonly ours: readonly TemplateFacts[]
+  readonly rows: ReadonlyMap<string, ImageReplicaRow>
+  /** Under our names, and not ours. */
+  readonly strangers: readonly TemplateFacts[]
+}
+
+interface Looking {
+  readonly db: Queryable
+  readonly call: JobCall
+  readonly templates: TemplatesPort
+  readonly work: SwapWork
+  /** The image that the import of this very job has begun to bring in. */
+  readonly importing: string | null
+}
+
+const roles = ['production', 'temp', 'old'] as const satisfies readonly SwapRole[]
+
+/** One look-up sees all the names, so that no name is missed because it is on its way to another. */
+export const lookAtFolder = async ({ db, call, templates, work, importing }: Looking): Promise<Look> => {
+  const { template, names, installation, version } = work
+  const listed = await again(call, () => templates.templates(call, template.folder))
+  // An empty folder is the platform's own choice, and some list all that they have for it.
+  const all = listed.filter(({ folder }) => template.folder === '' || folder === template.folder)
+  const imageOf = ({ owner }: TemplateFacts) => ownedImage(owner, installation)
+  const named = (role: SwapRole) => all.filter(({ name }) => name === names[role])
+  const ours = all.filter((object) => object.complete && imageOf(object) !== undefined)
+  const rows = await rowsOf(db, template.targetId, ours)
+  const isFree = ({ ref, name }: TemplateFacts) => {
+    const row = rows.get(ref)
+    const taken = row !== undefined && row.templateId !== null && row.templateId !== template.id
+    return isShelfName(name) && row?.state !== 'removing' && !taken
+  }
+  const shelf = ours.find((object) => imageOf(object) === version.imageId && isFree(object))
+  const sight = (role: SwapRole) => {
+    const [object, another] = named(role)
+    if (!object) return 'absent'
+    const image = imageOf(object)
+    // Two of one name: nobody can tell which of them is meant.
+    if (image === undefined || another) return 'stranger'
+    if (!object.complete) return 'partial'
+    return image === version.imageId ? 'wanted' : 'other'
+  }
+  const temp = sight('temp')
+  const [begun] = named('temp')
+  const isBegun = importing === version.imageId && begun !== undefined && imageOf(begun) === importing
+  return {
+    seen: {
+      production: sight('production'),
+      temp: temp === 'partial' && isBegun ? 'begun' : temp,
+      old: sight('old'),
+      shelf: shelf ? 'there' : 'absent',
+    },
+    found: { ...onlyFound(named), ...(shelf ? { shelf } : {}) },
+    all,
+    ours,
+    rows,
+    strangers: roles.flatMap((role) => (sight(role) === 'stranger' ? named(role) : [])),
+  }
+}
+
+const onlyFound = (named: (role: SwapRole) => readonly TemplateFacts[]) =>
+  Object.fromEntries(
+    roles.flatMap((role) =>
+      named(role)
+        .slice(0, 1)
+        .map((object) => [role, object]),
+    ),
+  )
+
+const rowsOf = async (
+  db: Queryable,
+  targetId: string,
+  objects: readonly TemplateFacts[],
+): Promise<ReadonlyMap<string, ImageReplicaRow>> => {
+  const refs = objects.map(({ ref }) => ref)
+  const rows = await findReplicasByRef(db, { targetId, refs })
+  return new Map(rows.map((row) => [row.ref ?? '', row]))
+}

@@ -1,0 +1,127 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Tx } from '../../../db/client.ts'
+import { writeReplica } from '../../../db/queries/templates/replica-rows.ts'
+import {
+  findBegunReplica,
+  findReplicasByRef,
+  recordFoundReplica,
+  shelveReplica,
+} from '../../../db/queries/templates/swap-rows.ts'
+import { lockTemplateById, moveTemplate, noteTemplate } from '../../../db/queries/templates/template-rows.ts'
+import { makeVersionLive, retireVersion } from '../../../db/queries/templates/template-versions.ts'
+import type { TemplateRow } from '../../../db/schema/template.ts'
+import { isShelfName, ownedImage } from '../../domain/template/names.ts'
+import { type SwapStep, swapSteps } from '../../domain/template/swap-step.ts'
+import type { TemplateFacts } from '../../platforms/ports/templates.ts'
+import type { Look } from './look.ts'
+import { oweReplica } from './removal.ts'
+import { observeSwap } from './swap-metrics.ts'
+import type { SwapRecord } from './swap-record.ts'
+import type { SwapWork } from './swap-work.ts'
+
+interface Recorded {
+  readonly work: SwapWork
+  readonly look: Look
+  readonly record: SwapRecord
+  readonly jobId: string
+  readonly actor: string
+  readonly now: number
+}
+
+/** Writes down what was seen: rows follow the platform, so a crash between a step and its record costs nothing. */
+export const recordLook = async (tx: Tx, seen: Recorded): Promise<void> => {
+  const template = await lockTemplateById(tx, seen.work.template.id)
+  if (!template) return
+  await recordReplicas(tx, seen)
+  if (seen.look.seen.production !== 'wanted') return
+  // A newer version was asked for since: then this one is no longer what is wanted.
+  if (template.versionWanted === seen.work.version.number) await recordLive(tx, template, seen)
+}
+
+const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Recorded): Promise<void> => {
+  const { template, installation } = work
+  for (const object of look.ours) {
+    const row = look.rows.get(object.ref)
+    const holder = isAtTemplate(object, work) ? template.id : null
+    if (!row) {
+      if (holder !== null)
+        await recordFound(tx, { work, object, importing: record.importing?.replica ?? null, installation })
+      continue
+    }
+    if (row.state !== 'ready') continue
+    if (holder !== null && row.templateId !== holder) await writeReplica(tx, row.id, { templateId: holder })
+    const isBack = row.templateId === template.id && isShelfName(object.name)
+    // What a pending task is about to take from the shelf stays claimed.
+    if (isBack && record.task?.ref !== object.ref && !(await shelveReplica(tx, row.id))) {
+      await writeReplica(tx, row.id, { state: 'removing', templateId: null })
+      await oweReplica(tx, row, { work, jobId, actor })
+    }
+  }
+}
+
+const isAtTemplate = ({ name }: TemplateFacts, { names }: SwapWork): boolean =>
+  Object.values(names).includes(name)
+
+/** An import that ended while nobody could record it, or an object whose row is lost. */
+const recordFound = async (
+  tx: Tx,
+  found: {
+    readonly work: SwapWork
+    readonly object: TemplateFacts
+    readonly importing: string | null
+    readonly installation: string
+  },
+): Promise<void> => {
+  const { work, object, importing, installation } = found
+  const { id: templateId, targetId, folder } = work.template
+  const { ref, owner } = object
+  const imageId = ownedImage(owner, installation) ?? ''
+  const begun = importing === null ? undefined : await findBegunReplica(tx, { id: importing, templateId })
+  if (begun?.imageId === imageId && object.name === work.names.temp)
+    await writeReplica(tx, begun.id, { state: 'ready', ref })
+  else await recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })
+}
+
+const recordLive = async (
+  tx: Tx,
+  template: TemplateRow,
+  { work, look, record, actor, now }: Recorded,
+): Promise<void> => {
+  const { version, target, image } = work
+  if (template.versionLive === version.number && template.state === 'live') return
+  if (template.versionLive !== version.number) {
+    const of = (number: number) => ({ templateId: template.id, number })
+    if (template.versionLive !== null) await retireVersion(tx, of(template.versionLive), 'kept')
+    const refs = [look.found.production?.ref ?? '']
+    const [replica] = await findReplicasByRef(tx, { targetId: target.id, refs })
+    if (!replica) throw new Error(`The production of ${template.name} has no row.`)
+    const swapMs = record.begun === null ? 0 : Math.max(0, now - record.begun.at)
+    await makeVersionLive(tx, of(version.number), { replicaId: replica.id, swapMs, gapMs: record.gap_ms })
+    observeSwap({ swapMs, gapMs: record.gap_ms })
+  }
+  await moveTemplate(tx, await inSwap(tx, template, actor), {
+    event: 'finish',
+    reason: 'live',
+    message: `Version ${version.number} is live: ${image.name}.`,
+    actor,
+    versionLive: version.number,
+  })
+}
+
+/** A template that its job looks at is being swapped, whoever sent the job. */
+export const inSwap = async (tx: Tx, template: TemplateRow, actor: string): Promise<TemplateRow> =>
+  template.state === 'swapping'
+    ? template
+    : moveTemplate(tx, template, {
+        event: 'swap',
+        reason: 'swapping',
+        message: 'The names are looked at, and put right where they have to be.',
+        actor,
+      })
+
+/** The step that is under way, for people. */
+export const noteStep = async (tx: Tx, templateId: string, step: SwapStep): Promise<void> => {
+  const template = await lockTemplateById(tx, templateId)
+  if (template?.state === 'swapping' && template.reason !== step)
+    await noteTemplate(tx, templateId, { reason: step, message: swapSteps[step] })
+}

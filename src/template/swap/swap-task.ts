@@ -1,0 +1,157 @@
+import { z } from 'zod'
+import { ownedImage, shelfName } from '../../domain/template/names.ts'
+import { decideSwap, type SwapTaskStep, swapTarget } from '../../domain/template/swap-step.ts'
+import { awaitTaskOf } from '../../ledger/ended-task.ts'
+import { callBy, type JobCall, type JobContext, type Undoer } from '../../ledger/job.ts'
+import { runTask, type TaskEnd } from '../../ledger/platform-task.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
+import type { TaskVerb } from '../../platforms/ports/task.ts'
+import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
+import { type Look, lookAtFolder } from './look.ts'
+import { type PendingTask, readSwap, type SwapRecord, withSwap, writeSwap } from './swap-record.ts'
+import { loadSwap, type SwapWork } from './swap-work.ts'
+import { templatesOf } from './templates-of.ts'
+
+/** Effects of this kind are tasks of a platform that a swap has asked for: an undo waits for their end, and no more. */
+export const taskKind = 'template-task'
+
+/** How long one turn watches a task. */
+const turnMs = 20_000
+
+export interface SwapTurn {
+  readonly ctx: JobContext
+  readonly templates: TemplatesPort
+  readonly work: SwapWork
+}
+
+export const lookAgain = (
+  { ctx, templates, work }: SwapTurn,
+  call: JobCall = callBy(ctx, 'look', 30_000),
+): Promise<Look> => {
+  const importing = readSwap(ctx).importing?.image ?? null
+  return lookAtFolder({ db: ctx.db, call, templates, work, importing })
+}
+
+/** The task of a step, by what was seen. */
+export const taskOfStep = (
+  step: SwapTaskStep,
+  look: Look,
+  of: { readonly work: SwapWork; readonly inputs: PendingTask['inputs'] },
+): PendingTask => {
+  const object = look.found[swapTarget[step]]
+  if (!object) throw new Error(`There is nothing for the step ${step}.`)
+  const { work, inputs } = of
+  return {
+    step,
+    ref: object.ref,
+    to: newName(step, object, { look, work }),
+    version: work.version.number,
+    inputs,
+  }
+}
+
+const newName = (
+  step: SwapTaskStep,
+  object: TemplateFacts,
+  { look, work }: { readonly look: Look; readonly work: SwapWork },
+): string | null => {
+  switch (step) {
+    case 'stage':
+      return work.names.temp
+    case 'retire':
+      return work.names.old
+    case 'promote':
+    case 'restore':
+      return work.names.production
+    case 'shelve-temp':
+    case 'shelve-old':
+      return freeShelfName(object, look, work)
+    default:
+      return null
+  }
+}
+
+/** The name of its image on the shelf; where another object has that, a name that is its own. */
+const freeShelfName = (
+  { ref, owner }: TemplateFacts,
+  look: Look,
+  { template: { folder }, installation }: SwapWork,
+): string => {
+  const imageId = ownedImage(owner, installation) ?? ''
+  const name = shelfName({ imageId, folder })
+  const isTaken = look.all.some((other) => other.name === name && other.ref !== ref)
+  return isTaken ? shelfName({ imageId: `${imageId}/${ref}`, folder }) : name
+}
+
+/** Goes on with the task that is recorded, as far as one turn can. Its end is recorded with it. */
+export const runSwapTask = (turn: SwapTurn, task: PendingTask): Promise<TaskEnd> => {
+  const { ctx, templates, work } = turn
+  const { round } = readSwap(ctx)
+  const verb: TaskVerb = task.to === null ? 'destroy' : 'rename'
+  return runTask(ctx, {
+    part: `${round}-${task.step}`,
+    kind: taskKind,
+    undo: { target_id: work.target.id, ref: task.ref, verb },
+    platform: work.target.name,
+    tasks: templates,
+    machine: task.ref,
+    verb,
+    turnMs,
+    checkpoint: withSwap(ctx, { task, ...gapBegins(ctx, task) }),
+    record: {
+      read: () => ({ failed: 0, ended: false, result: null }),
+      // A task that failed is over, too: what is there is looked at before anything is asked for again.
+      write: ({ ended }) =>
+        writeSwap(ctx, { task: null, round: round + 1, ...(ended ? afterTask(ctx, task) : {}) }),
+    },
+    begin: async (call) => {
+      if (!(await isStillNext(turn, task, call))) return undefined
+      // The look takes its time.
+      ctx.confirm()
+      return task.to === null
+        ? templates.destroyTemplate(call, task.ref)
+        : templates.renameTemplate(call, task.ref, task.to)
+    },
+    made: async (call) => {
+      const found = await again(call, () => templates.template(call, task.ref))
+      const isDone = task.to === null ? !found.found : found.found && found.value.name === task.to
+      return isDone ? { found: true, value: null } : { found: false }
+    },
+  })
+}
+
+/** Since before it was asked for: the gap that is told is never shorter than the real gap. */
+const gapBegins = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> =>
+  step === 'retire' ? { gap_from: readSwap(ctx).gap_from ?? ctx.clock.now() } : {}
+
+const afterTask = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> => {
+  const { gap_from: from, gap_ms: before } = readSwap(ctx)
+  if (step === 'discard-temp' || step === 'shelve-temp') return { importing: null }
+  if ((step !== 'promote' && step !== 'restore') || from === null) return {}
+  return { gap_from: null, gap_ms: before + Math.max(0, ctx.clock.now() - from) }
+}
+
+/** Decides once more, right before the call: a task is asked for only by what is there at that moment. */
+const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Promise<boolean> => {
+  const work = await loadSwap(turn.ctx.db, turn.work.template.id)
+  if (work?.version.number !== task.version) return false
+  const look = await lookAgain({ ...turn, work }, call)
+  const { refused } = readSwap(turn.ctx)
+  const step = decideSwap({
+    ...look.seen,
+    inputs: task.inputs,
+    promotion: refused === null ? 'open' : 'refused',
+  })
+  return step === task.step && look.found[swapTarget[task.step]]?.ref === task.ref
+}
+
+const undoSchema = z.object({ target_id: z.string(), ref: z.string(), verb: z.enum(['rename', 'destroy']) })
+
+/** A task is not taken back: when it is over, the undo of the swap itself puts the names right. */
+export const undoSwapTask: Undoer = async (undoing) => {
+  const { target_id: targetId, ref: machine, verb } = undoSchema.parse(undoing.effect.undo)
+  const call = callBy(undoing, `${undoing.effect.id}/undo`, 30_000)
+  await templatesOf(undoing, targetId, (templates) =>
+    awaitTaskOf(templates, call, { effect: undoing.effect, machine, verb }),
+  )
+}

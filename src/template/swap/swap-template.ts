@@ -1,0 +1,208 @@
+import { noteTemplateTrouble } from '../../../db/queries/templates/swap-rows.ts'
+import { lockTemplateById } from '../../../db/queries/templates/template-rows.ts'
+import { endsTurn } from '../../domain/template/swap-plan.ts'
+import {
+  decideSwap,
+  isTaskStep,
+  type SwapSeen,
+  type SwapStep,
+  swapSteps,
+} from '../../domain/template/swap-step.ts'
+import { DroverError, FencedError, recordError } from '../../errors.ts'
+import { requireTrusted } from '../../inventory/connection/connectivity.ts'
+import { actorOf, done, type JobContext, type Outcome, waitFor } from '../../ledger/job.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import { endSwap, givenUp, nameTaken } from './end-swap.ts'
+import { findLiveImage, importToTemp } from './import-to-temp.ts'
+import type { Look } from './look.ts'
+import { inSwap, noteStep, recordLook } from './record.ts'
+import { readSwap, writeSwap } from './swap-record.ts'
+import { lookAgain, type SwapTurn, taskOfStep } from './swap-task.ts'
+import { type ImportImage, loadSwap, type SwapWork } from './swap-work.ts'
+import { claimShelf, endTask } from './take-step.ts'
+import { type Validated, validateSwap } from './validate.ts'
+
+/** The effect of the swap as a whole: undone, the names are put right, whatever was under way. */
+export const swapKind = 'template-swap'
+
+/** More steps than any swap takes: a platform that says yes and does nothing is asked again later. */
+const mostSteps = 40
+const imageWaitMs = 15_000
+const gapWaitMs = 2_000
+
+/**
+ * One turn of a swap: looks at the folder, asks the table what is next, does that, and looks again. It says nothing of
+ * how it came here, so a job that died anywhere goes on as if it had not.
+ */
+export const swapTemplate = async (
+  ctx: JobContext,
+  templateId: string,
+  importImage: ImportImage,
+): Promise<Outcome> => {
+  const work = await loadSwap(ctx.db, templateId)
+  if (!work) return done({ ended: 'no-template' })
+  requireTrusted(work.target)
+  return ctx.usePlatform(work.target, async (platform) => {
+    const templates = portOf(platform, 'templates')
+    try {
+      const effectId = await begin(ctx, work)
+      return await takeSteps({ ctx, templates, work }, { importImage, effectId })
+    } catch (error) {
+      return afterTrouble(ctx, work, error)
+    }
+  })
+}
+
+/** From here on an end of the job, of whatever kind, puts the names right. */
+const begin = async (ctx: JobContext, { template, version, target }: SwapWork): Promise<string> => {
+  const { id } = await ctx.effect({
+    kind: swapKind,
+    platform: target.name,
+    name: `${ctx.job.id}/swap`,
+    undo: { template_id: template.id },
+    observe: async () => ({ found: true }),
+    act: async () => undefined,
+  })
+  if (template.state === 'live' && template.versionLive === version.number) return id
+  await ctx.lateFencedTransaction(async (tx) => {
+    const locked = await lockTemplateById(tx, template.id)
+    if (locked) await inSwap(tx, locked, actorOf(ctx))
+  })
+  return id
+}
+
+interface Means {
+  readonly importImage: ImportImage
+  readonly effectId: string
+}
+
+const takeSteps = async (begun: SwapTurn, means: Means): Promise<Outcome> => {
+  const { ctx } = begun
+  let checked: { readonly version: number; readonly result: Validated } | undefined
+  for (let steps = 0; steps < mostSteps; steps += 1) {
+    ctx.safePoint()
+    const work = (await loadSwap(ctx.db, begun.work.template.id)) ?? begun.work
+    const turn = { ...begun, work }
+    const { task, refused } = readSwap(ctx)
+    if (task) {
+      const wait = await endTask(turn, task)
+      if (wait) return wait
+      continue
+    }
+    const look = await lookAgain(turn)
+    const validated = checked?.version === work.version.number ? checked.result : undefined
+    const seen: SwapSeen = {
+      ...look.seen,
+      inputs: validated?.inputs ?? 'unseen',
+      promotion: refused === null ? 'open' : 'refused',
+    }
+    const step = decideSwap(seen)
+    await writeDown(turn, look, step)
+    if (step === 'validate') checked = { version: work.version.number, result: await validate(turn) }
+    else if (endsTurn(step)) return endTurn(turn, { look, step, validated, ...means })
+    else {
+      const outcome = await act(turn, { look, step, seen, ...means })
+      if (outcome) return outcome
+    }
+  }
+  throw restless(begun.work)
+}
+
+const writeDown = (turn: SwapTurn, look: Look, step: SwapStep): Promise<void> => {
+  const { ctx, work } = turn
+  const seen = {
+    work,
+    look,
+    record: readSwap(ctx),
+    jobId: ctx.job.id,
+    actor: actorOf(ctx),
+    now: ctx.clock.now(),
+  }
+  return ctx.lateFencedTransaction(async (tx) => {
+    await recordLook(tx, seen)
+    await noteStep(tx, work.template.id, step)
+  })
+}
+
+const validate = async ({ ctx, work }: SwapTurn): Promise<Validated> => {
+  const validated = validateSwap(work, await findLiveImage(ctx.db, work))
+  const { number } = work.version
+  if (validated.inputs === 'good' && readSwap(ctx).begun?.version !== number)
+    await writeSwap(ctx, { begun: { version: number, at: ctx.clock.now() }, gap_ms: 0, refused: null })
+  return validated
+}
+
+interface Acting extends Means {
+  readonly look: Look
+  readonly step: SwapStep
+}
+
+const act = async (
+  turn: SwapTurn,
+  { look, step, seen, importImage, effectId }: Acting & { readonly seen: SwapSeen },
+): Promise<Outcome | undefined> => {
+  if (step === 'import') return void (await importToTemp(turn, importImage))
+  if (!isTaskStep(step)) throw new Error(`Nothing is to be done for ${step}.`)
+  if (step === 'stage' && !(await claimShelf(turn, look))) return undefined
+  const task = taskOfStep(step, look, { work: turn.work, inputs: seen.inputs })
+  if (look.seen.production !== 'wanted') return endTask(turn, task)
+  try {
+    return await endTask(turn, task)
+  } catch (error) {
+    // The name points at what is wanted: what cannot be cleared away is owed, and the swap has succeeded all the same.
+    if (!isTrouble(turn.ctx, error)) throw error
+    await writeSwap(turn.ctx, { task: null, round: readSwap(turn.ctx).round + 1 })
+    return endSwap(turn, { look, owed: { effectId, error: recordError(error) } })
+  }
+}
+
+const endTurn = async (
+  turn: SwapTurn,
+  { look, step, validated }: Acting & { readonly validated: Validated | undefined },
+): Promise<Outcome> => {
+  const { ctx, work } = turn
+  switch (step) {
+    case 'done':
+      return endSwap(turn, { look })
+    case 'wait-for-image':
+      return waitFor({
+        reason: 'image-imports',
+        detail: `Waits for the end of the import of ${work.image.name}.`,
+        forMs: imageWaitMs,
+      })
+    case 'conflict':
+      throw nameTaken(work, look.strangers)
+    case 'give-up': {
+      const { refused } = readSwap(ctx)
+      await writeSwap(ctx, { refused: null })
+      throw givenUp(work, refused)
+    }
+    default:
+      throw validated?.inputs === 'refused' ? validated.error : new Error(`${swapSteps[step]} is no end.`)
+  }
+}
+
+/** What a try of the job fails with; not the end of its lease, nor of its process. */
+const isTrouble = (ctx: JobContext, error: unknown): error is DroverError =>
+  error instanceof DroverError && !(error instanceof FencedError) && !ctx.signal.aborted
+
+/** While the name points at nothing, the job looks again soon, and no budget is charged for it. */
+const afterTrouble = async (ctx: JobContext, { template }: SwapWork, error: unknown): Promise<Outcome> => {
+  if (!isTrouble(ctx, error)) throw error
+  await ctx.lateFencedTransaction((tx) => noteTemplateTrouble(tx, template.id, recordError(error)))
+  const passes = error.class === 'transient' || error.class === 'environment'
+  if (!passes || readSwap(ctx).gap_from === null) throw error
+  return waitFor({
+    reason: 'name-unresolved',
+    detail: `${template.production} points at nothing until the platform answers: ${error.message}`,
+    forMs: gapWaitMs,
+  })
+}
+
+const restless = ({ template }: SwapWork): DroverError =>
+  new DroverError({
+    code: 'template-restless',
+    class: 'transient',
+    message: `The objects of ${template.name} change, or do not change when they are to: ${mostSteps} steps led nowhere.`,
+    remedy: 'It is tried again. If this repeats, look who else works in the folder on the platform.',
+  })

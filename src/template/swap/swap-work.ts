@@ -1,0 +1,76 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Queryable } from '../../../db/client.ts'
+import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { findImage } from '../../../db/queries/templates/image-rows.ts'
+import { findTemplateById } from '../../../db/queries/templates/template-rows.ts'
+import { findVersion } from '../../../db/queries/templates/template-versions.ts'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type {
+  ImageReplicaRow,
+  ImageRow,
+  TemplateRow,
+  TemplateVersionRow,
+} from '../../../db/schema/template.ts'
+import type { ImageFacts, Verification } from '../../domain/template/image.ts'
+import { type TemplateNames, templateNames } from '../../domain/template/names.ts'
+import { DroverError } from '../../errors.ts'
+import type { JobContext } from '../../ledger/job.ts'
+
+/** A template with the version that is wanted of it, as one look at the rows has them. */
+export interface SwapWork {
+  readonly template: TemplateRow
+  readonly version: TemplateVersionRow
+  readonly image: ImageRow
+  readonly target: SiteRow
+  readonly names: TemplateNames
+  /** Ours carry it. */
+  readonly installation: string
+}
+
+/** Undefined: there is no such template. One that was forgotten meanwhile is recovered all the same. */
+export const loadSwap = async (db: Queryable, templateId: string): Promise<SwapWork | undefined> => {
+  const template = await findTemplateById(db, templateId)
+  if (!template) return undefined
+  const version = await findVersion(db, templateId, template.versionWanted)
+  const image = version && (await findImage(db, version.imageId))
+  if (!version || !image)
+    throw new Error(`Version ${template.versionWanted} of ${template.name} has no image.`)
+  const target = await loadSiteById(db, template.targetId)
+  if (!target) throw targetUnknown(template)
+  const installation = await ensureLedgerFact(db, 'installation-id', uuidv7())
+  return { template, version, image, target, names: templateNames(template), installation }
+}
+
+const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>
+  new DroverError({
+    code: 'target-unknown',
+    class: 'conflict',
+    message: `The target ${targetId} of the template ${name} is not known any more: what is there cannot be told.`,
+    remedy: 'Add the target again, or look there and forget the template.',
+    detail: { target_id: targetId },
+  })
+
+/** What was read of an archive while it was imported. */
+export interface ImageRead {
+  readonly digest: string
+  readonly sizeBytes: number
+  readonly verified: Verification
+  readonly facts: ImageFacts
+  readonly ovf: string
+}
+
+/**
+ * Brings an image in under a name, as an effect of the job. When it resolves, or the platform calls the object complete,
+ * the content was proven; what is not complete and ours goes with the effect's undo. Asked for again in the same job with
+ * the same replica, it goes on.
+ */
+export type ImportImage = (
+  ctx: JobContext,
+  asked: {
+    readonly image: ImageRow
+    readonly replica: ImageReplicaRow
+    readonly target: SiteRow
+    readonly templateName: string
+  },
+) => Promise<{ readonly ref: string; readonly read: ImageRead }>

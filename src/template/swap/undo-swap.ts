@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import type { Tx } from '../../../db/client.ts'
+import { dropBegunReplicas, hasOpenTask, isAnotherAt } from '../../../db/queries/templates/swap-rows.ts'
+import { lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
+import type { TemplateEvent } from '../../domain/template/state.ts'
+import { decideSwap, isTaskStep, type SwapSeen } from '../../domain/template/swap-step.ts'
+import { DroverError } from '../../errors.ts'
+import { awaitTasks } from '../../ledger/ended-task.ts'
+import { callBy, type JobCall, type UndoContext, type Undoer } from '../../ledger/job.ts'
+import { saidNo } from '../../platforms/ports/platform-error.ts'
+import type { TemplatesPort } from '../../platforms/ports/templates.ts'
+import { type Look, lookAtFolder } from './look.ts'
+import { recordLook } from './record.ts'
+import { freshSwap, type PendingTask } from './swap-record.ts'
+import { taskKind, taskOfStep } from './swap-task.ts'
+import { loadSwap, type SwapWork } from './swap-work.ts'
+import { templatesOf } from './templates-of.ts'
+
+const undoSchema = z.object({ template_id: z.string() })
+const callMs = 30_000
+const mostSteps = 20
+
+/**
+ * A swap has ended without success: the names are put right by the same table, as far as that goes without what was asked
+ * for. So a cancelled job leaves a name that resolves, and nothing beside it. Another job that is at the template does it.
+ */
+export const undoSwap: Undoer = async (undoing) => {
+  const { effect, db } = undoing
+  const { template_id: templateId } = undoSchema.parse(effect.undo)
+  const { jobId } = effect
+  if (await isAnotherAt(db, { templateId, jobId })) return
+  // What is there may be about to change.
+  if (await hasOpenTask(db, { jobId, kind: taskKind })) throw taskUnderWay(effect.platform)
+  const work = await loadSwap(db, templateId)
+  if (!work) return
+  await templatesOf(undoing, work.target.id, (templates) => putRight(undoing, templates, work))
+}
+
+const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: SwapWork): Promise<void> => {
+  const { effect, db, clock, fenced } = undoing
+  const base = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
+  let promotion: SwapSeen['promotion'] = 'open'
+  for (let steps = 0; steps < mostSteps; steps += 1) {
+    const look = await lookAtFolder({ db, call: base, templates, work, importing: null })
+    const step = decideSwap({ ...look.seen, inputs: 'refused', promotion })
+    const actor = `job/${effect.jobId}`
+    const seen = { work, look, record: freshSwap, jobId: effect.jobId, actor, now: clock.now() }
+    await fenced((tx) => recordLook(tx, seen))
+    if (!isTaskStep(step)) {
+      await fenced((tx) => settleTemplate(tx, work, look, actor))
+      return
+    }
+    const task = taskOfStep(step, look, { work, inputs: 'refused' })
+    const call = { ...base, name: `${base.name}/${steps}-${step}/${task.ref}` }
+    await doTask(templates, call, task).catch((error: unknown) => {
+      if (step !== 'promote' || !saidNo(error)) throw error
+      promotion = 'refused'
+    })
+  }
+  throw taskUnderWay(effect.platform)
+}
+
+const doTask = async (templates: TemplatesPort, call: JobCall, { ref, to }: PendingTask): Promise<void> => {
+  await awaitTasks(templates, call, {
+    machine: ref,
+    verb: to === null ? 'destroy' : 'rename',
+    begun: [{ name: call.name, taskId: null }],
+  })
+  call.confirm()
+  const handle =
+    to === null ? await templates.destroyTemplate(call, ref) : await templates.renameTemplate(call, ref, to)
+  await handle.wait(call)
+}
+
+const settleTemplate = async (
+  tx: Tx,
+  { template: { id } }: SwapWork,
+  { seen }: Look,
+  actor: string,
+): Promise<void> => {
+  const template = await lockTemplateById(tx, id)
+  await dropBegunReplicas(tx, { templateId: id, except: null })
+  if (template?.state !== 'swapping') return
+  const { error } = template
+  const event: TemplateEvent =
+    seen.production === 'stranger' || error?.class === 'conflict'
+      ? 'refuse'
+      : seen.production === 'absent'
+        ? 'lose'
+        : 'keep'
+  await moveTemplate(tx, template, {
+    event,
+    reason: error?.code ?? 'given-up',
+    message: error?.message ?? 'The swap was given up before it was done.',
+    actor,
+    error,
+  })
+}
+
+const taskUnderWay = (platform: string): DroverError =>
+  new DroverError({
+    code: 'task-under-way',
+    class: 'transient',
+    message: `A task of the swap may still be at work on ${platform}: the names are put right when it is over.`,
+    remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
+  })
