@@ -25,6 +25,7 @@ export const openTemplates = (
   connection: Connection,
   machines: Pick<MachinesPort, 'rename' | 'destroy'>,
 ): TemplatesPort => ({
+  imageFormats: ['vmdk-stream'],
   templates: async (call, folder) => {
     const ref = await findFolder(session, call, folder)
     const path = await folderPath(session, call, ref)
