@@ -68,3 +68,16 @@ export const writeReplica = async (
     where id = ${id}::uuid and state <> 'gone' returning *`
   return row
 }
+
+/** Its object was destroyed. */
+export const endReplica = async (tx: Tx, replica: ImageReplicaRow, actor: string): Promise<void> => {
+  await tx`
+    with gone as (
+      update image_replica set state = 'gone', gone_at = now() where id = ${replica.id}::uuid and state <> 'gone'
+      returning *
+    )
+    insert into event (type, subject_type, subject_id, actor, from_state, to_state, detail)
+    select 'image.copy-destroyed', 'image', image_id, ${actor}, ${replica.state}, state,
+      jsonb_build_object('replica', id, 'ref', ref, 'target', (select name from site where id = target_id))
+    from gone`
+}

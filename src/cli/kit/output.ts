@@ -192,8 +192,22 @@ export const bar = (done: number, total: number, width: number): string => {
 }
 
 /** `[##########··········]  40/100  12.3/s  ETA 5 s` */
-export const progressBar = (done: number, total: number, elapsedMs: number): string => {
+export const progressBar = (
+  done: number,
+  total: number,
+  elapsedMs: number,
+  amountText: (amount: number) => string = String,
+): string => {
   const rate = elapsedMs > 0 ? (done / elapsedMs) * 1_000 : 0
   const eta = rate > 0 && done < total ? `  ETA ${spanText(((total - done) / rate) * 1_000)}` : ''
-  return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${done}/${total}  ${rate.toFixed(1)}/s${eta}`
+  const pace = amountText === String ? rate.toFixed(1) : amountText(rate)
+  return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${amountText(done)}/${amountText(total)}  ${pace}/s${eta}`
+}
+
+/** `1.5 GiB` */
+export const bytesText = (bytes: number): string => {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
+  const at = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
+  const amount = bytes / 1_024 ** at
+  return `${at === 0 ? Math.round(amount) : amount.toFixed(1)} ${units[at]}`
 }

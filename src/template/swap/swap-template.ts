@@ -1,6 +1,6 @@
 import { noteTemplateTrouble } from '../../../db/queries/templates/swap-rows.ts'
 import { lockTemplateById } from '../../../db/queries/templates/template-rows.ts'
-import { endsTurn } from '../../domain/template/swap-plan.ts'
+import { endsTurn } from '../../domain/template/plan-swap.ts'
 import {
   decideSwap,
   isTaskStep,

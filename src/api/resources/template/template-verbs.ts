@@ -96,11 +96,24 @@ const plan = defineRoute({
   path: '/templates/{name}/:verb{:plan}',
   role: 'operator',
   tag: templateTag,
-  summary: 'The steps that an update would take',
+  summary: 'The steps that an update or a rollback would take',
   description: 'By what Drover knows: the platform is not asked, and nothing is changed.',
   request: {
     params: templateParams,
-    body: jsonBody(z.strictObject({ image: imageField }).openapi('TemplatePlanAsk')),
+    body: jsonBody(
+      z
+        .strictObject({
+          image: imageField
+            .optional()
+            .openapi({ description: 'Of an update; without it a rollback is planned.' }),
+          version: z.int().min(1).optional().openapi({ description: 'Of a rollback.' }),
+        })
+        .refine(({ image, version }) => image === undefined || version === undefined, {
+          path: ['version'],
+          message: 'is for a rollback, which has no image',
+        })
+        .openapi('TemplatePlanAsk'),
+    ),
   },
   responses: { 200: json(planSchema, 'The steps') },
 })
@@ -156,7 +169,8 @@ export const templateVerbs = (deps: ApiDeps) =>
       return c.json(await doVerb(c, deps, (tx) => recoverTemplate(tx, ask)), 202)
     })
     .openapi(plan, async (c) => {
-      const ask = { ...c.req.valid('param'), ...c.req.valid('json') }
+      const { image, version } = c.req.valid('json')
+      const ask = { ...c.req.valid('param'), image, version }
       const answer = await once(c, deps, async (tx) => ({
         status: 200 as const,
         body: viewPlan(await planUpdate(tx, ask)),
