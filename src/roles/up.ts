@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import { openDb } from '../../db/client.ts'
 import { ensureAdminToken, type PresetState, wayInAdvice } from '../api/access/tokens.ts'
 import { systemClock } from '../clock.ts'
@@ -93,6 +94,7 @@ class Run {
         token: tokens.local,
         databaseUrl,
         workers: config.workers,
+        imageDir: config.images.dir === undefined ? ownImageDir(this.#options.dataDir) : undefined,
         terminal,
         signal: stop.signal,
       })
@@ -245,11 +247,15 @@ const childEnvironment = (
     DROVER_SECRET_KEY: secretKeyOf(config, chosen.dataDir),
     ...(config.oldSecretKeys.length === 0 ? {} : { DROVER_SECRET_KEYS_OLD: config.oldSecretKeys.join(',') }),
     DROVER_DATA_DIR: chosen.dataDir,
+    DROVER_IMAGE_DIR: config.images.dir ?? ownImageDir(chosen.dataDir),
     DROVER_SOCKET: chosen.socket,
     // Several roles on one machine cannot share a port for their health.
     DROVER_HEALTH_PORT: '0',
   }
 }
+
+/** Where archives lie that are imported as files, unless a person has set another folder. */
+const ownImageDir = (dataDir: string): string => join(dataDir, 'images')
 
 const urlHost = (host: string): string => {
   if (host === '0.0.0.0' || host === '::') return 'localhost'

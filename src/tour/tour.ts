@@ -5,6 +5,7 @@ import type { LabHome } from '../standalone/lab-home.ts'
 import type { LabStart } from '../supervisor/fleet-of-roles.ts'
 import type { ClientFor } from './fleet-clients.ts'
 import { type AssessmentSeen, type HostSeen, inventoryLines } from './inventory-lines.ts'
+import { showTemplate } from './show-template.ts'
 import { showWave } from './show-wave.ts'
 import {
   type AsAdmin,
@@ -30,6 +31,8 @@ export interface TourOptions {
   readonly token: string
   readonly databaseUrl: string
   readonly workers: number
+  /** The folder that workers import archives from; undefined: a person has set another one. */
+  readonly imageDir: string | undefined
   readonly terminal: Terminal
   readonly signal: AbortSignal
 }
@@ -67,7 +70,9 @@ const show = async (options: TourOptions): Promise<void> => {
   terminal.line()
   for (const line of inventoryLines(await readInventory(client, address))) terminal.line(line)
   terminal.line()
-  if (usable && world === 'small') await showWave({ client, lab, signal, terminal, address })
+  if (!usable || world !== 'small') return
+  await showWave({ client, lab, signal, terminal, address })
+  await showTemplate({ client, terminal, signal, address, imageDir: options.imageDir })
 }
 
 /** Does not wait any longer when told to stop. */
