@@ -1,4 +1,4 @@
-import { compareVersions } from './compare-versions.ts'
+import { compareVersions } from './product-version.ts'
 import type { ImageFacts, ImageState } from './image.ts'
 import type { VersionState } from './version.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { afterStep, endsTurn, planSwap, sayPlan } from '../../../src/domain/template/swap-plan.ts'
+import { afterStep, endsTurn, planSwap, sayPlan } from '../../../src/domain/template/plan-swap.ts'
 import {
   decideSwap,
   inputSights,
