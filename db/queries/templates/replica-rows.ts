@@ -26,19 +26,6 @@ export const findReplica = async (db: Queryable, id: string): Promise<ImageRepli
   return row
 }
 
-/** All of an image that are not gone, in the order in which they were made. */
-export const listReplicas = async (db: Queryable, imageId: string): Promise<ImageReplicaRow[]> => db<
-  ImageReplicaRow[]
->`
-  select * from image_replica where image_id = ${imageId}::uuid and state <> 'gone' order by id`
-
-/** All that a template has under its own names. */
-export const listReplicasOfTemplate = async (
-  db: Queryable,
-  templateId: string,
-): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
-  select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
-
 /** The replica of an image on the shelf of a folder, when it is whole. */
 export const findShelfReplica = async (
   db: Queryable,

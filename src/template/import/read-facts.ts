@@ -1,6 +1,6 @@
+import type { ImageRow } from '../../../db/schema/template.ts'
 import type { ArchiveEnd } from '../../disks/archive-files.ts'
 import type { Ova } from '../../disks/open-ova.ts'
-import type { ImageRow } from '../../../db/schema/template.ts'
 import type { ImageFacts } from '../../domain/template/image.ts'
 import type { ImageRead } from '../swap/swap-work.ts'
 

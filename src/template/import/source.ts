@@ -30,7 +30,8 @@ export const readBytes = 1024 ** 2
 const remedies = {
   'image-source-unreachable':
     'It is tried again. When it stays so, look at the server of the archive and at the network to it.',
-  'image-source-refused': 'Correct the address of the image, or see that the archive is there and may be read.',
+  'image-source-refused':
+    'Correct the address of the image, or see that the archive is there and may be read.',
   'image-source-changed': 'Nothing to do: it is read anew from its start.',
 } as const
 

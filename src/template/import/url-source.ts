@@ -67,7 +67,7 @@ const find = async (source: UrlSource, opening: Opening): Promise<Found> => {
     http.close()
     if (!isRedirect(answer.status)) throw refusedStatus(url, answer.status)
     const next = answer.headers.location ?? ''
-    if (!URL.canParse(next, url)) throw refused(`${url.host} leads to no address`)
+    if (!URL.canParse(next, url.href)) throw refused(`${url.host} leads to no address`)
     url = new URL(next, url)
     if (first.protocol === 'https:' && url.protocol !== 'https:')
       throw refused(`${first.host} leads to an address without TLS`)

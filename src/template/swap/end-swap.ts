@@ -1,11 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
-import { settleEffect } from '../../../db/queries/effects/effects.ts'
-import { dropBegunReplicas } from '../../../db/queries/templates/swap-rows.ts'
-import { lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
-import { swapTemplate as kind } from '../../domain/job/kinds/swap-template.ts'
 import { DroverError, type RecordedError } from '../../errors.ts'
-import { actorOf, type Done, done, type JobContext } from '../../ledger/job.ts'
-import { enqueue } from '../../ledger/jobs/enqueue.ts'
+import { actorOf, type Done, done } from '../../ledger/job.ts'
 import type { TemplateFacts } from '../../platforms/ports/templates.ts'
 import { storableJson } from '../../storable.ts'
 import type { Look } from './look.ts'
@@ -25,7 +20,7 @@ export const endSwap = (
   { ctx, work }: SwapTurn,
   { look, owed }: { readonly look: Look; readonly owed?: Owed },
 ): Done => {
-  const { template, version, image } = work
+  const { rows, template, version, image } = work
   const actor = actorOf(ctx)
   const result = {
     version: version.number,
@@ -35,37 +30,30 @@ export const endSwap = (
     left_over: owed?.error.message ?? null,
   }
   return done(result, {
-    lock: async (tx) => void (await lockTemplateById(tx, template.id)),
+    lock: async (tx) => void (await rows.lockTemplateById(tx, template.id)),
     change: async (tx) => {
-      await dropBegunReplicas(tx, { templateId: template.id, except: null })
+      await rows.dropBegunReplicas(tx, { templateId: template.id, except: null })
       await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
       if (owed) {
         const error = storableJson(owed.error)
-        await settleEffect(tx, { id: owed.effectId, actor, outcome: 'debt', error, delayMs: debtMs })
+        await rows.settleEffect(tx, { id: owed.effectId, actor, outcome: 'debt', error, delayMs: debtMs })
       }
-      await followUp(tx, ctx, work)
+      await followUp(tx, actor, work)
     },
   })
 }
 
 /** Another version was asked for at the last moment, when this job still counted as the one that sees to it. */
-const followUp = async (tx: Tx, ctx: JobContext, { template, version }: SwapWork): Promise<void> => {
-  const now = await lockTemplateById(tx, template.id)
+const followUp = async (
+  tx: Tx,
+  actor: string,
+  { rows, template, version, target }: SwapWork,
+): Promise<void> => {
+  const now = await rows.lockTemplateById(tx, template.id)
   if (!now || now.deletedAt !== null || now.versionWanted === version.number) return
-  const { subjectType: type, subjectId: id, tokens, lane, priority } = ctx.job
-  const actor = actorOf(ctx)
-  const [sent] = await enqueue(tx, [
-    {
-      kind: kind.kind,
-      payload: { template_id: template.id },
-      subject: { type, id },
-      ...(lane === null ? {} : { lane }),
-      ...{ priority, tokens, createdBy: actor },
-    },
-  ])
-  if (!sent) throw new Error('A job was sent but not stored.')
+  const jobId = await rows.sendSwap(tx, { templateId: template.id, target: target.name, by: actor })
   const message = `Version ${now.versionWanted} is wanted.`
-  await moveTemplate(tx, now, { event: 'swap', reason: 'asked', message, actor, jobId: sent.id })
+  await rows.moveTemplate(tx, now, { event: 'swap', reason: 'asked', message, actor, jobId })
 }
 
 /** A stranger has a name of ours. */

@@ -1,9 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../../../db/client.ts'
-import { findImage } from '../../../db/queries/templates/image-rows.ts'
-import { insertReplica, writeReplica } from '../../../db/queries/templates/replica-rows.ts'
-import { dropBegunReplicas, findBegunReplica } from '../../../db/queries/templates/swap-rows.ts'
-import { findVersion } from '../../../db/queries/templates/template-versions.ts'
 import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
 import { readSwap, writeSwap } from './swap-record.ts'
 import type { SwapTurn } from './swap-task.ts'
@@ -12,33 +8,36 @@ import type { ImportImage, SwapWork } from './swap-work.ts'
 /** Brings the wanted image in under the temporary name; an import that was cut short is gone on with. */
 export const importToTemp = async (turn: SwapTurn, importImage: ImportImage): Promise<void> => {
   const { ctx, work } = turn
-  const { image, target, names } = work
+  const { rows, image, target, names } = work
   const replica = (await begunReplica(turn)) ?? (await newReplica(turn))
   const { ref } = await importImage(ctx, { image, replica, target, templateName: names.temp })
-  await ctx.lateFencedTransaction((tx) => writeReplica(tx, replica.id, { state: 'ready', ref }))
+  await ctx.lateFencedTransaction((tx) => rows.writeReplica(tx, replica.id, { state: 'ready', ref }))
 }
 
 const begunReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow | undefined> => {
   const { importing } = readSwap(ctx)
   if (importing?.image !== work.image.id) return undefined
-  return findBegunReplica(ctx.db, { id: importing.replica, templateId: work.template.id })
+  return work.rows.findBegunReplica(ctx.db, { id: importing.replica, templateId: work.template.id })
 }
 
 const newReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow> => {
-  const { template, image } = work
+  const { rows, template, image } = work
   const { targetId, folder, project, pool, host, network, id: templateId } = template
   const replica = await ctx.lateFencedTransaction(async (tx) => {
-    await dropBegunReplicas(tx, { templateId, except: null })
+    await rows.dropBegunReplicas(tx, { templateId, except: null })
     const place = { targetId, folder, project, pool, host, network }
-    return insertReplica(tx, { id: uuidv7(), imageId: image.id, templateId, ...place })
+    return rows.insertReplica(tx, { id: uuidv7(), imageId: image.id, templateId, ...place })
   })
   await writeSwap(ctx, { importing: { replica: replica.id, image: image.id } })
   return replica
 }
 
 /** What the name points at now, as far as Drover knows. */
-export const findLiveImage = async (db: Queryable, { template }: SwapWork): Promise<ImageRow | undefined> => {
+export const findLiveImage = async (
+  db: Queryable,
+  { rows, template }: SwapWork,
+): Promise<ImageRow | undefined> => {
   if (template.versionLive === null) return undefined
-  const live = await findVersion(db, template.id, template.versionLive)
-  return live && findImage(db, live.imageId)
+  const live = await rows.findVersion(db, template.id, template.versionLive)
+  return live && rows.findImage(db, live.imageId)
 }

@@ -1,5 +1,4 @@
 import type { Queryable } from '../../../db/client.ts'
-import { findReplicasByRef } from '../../../db/queries/templates/swap-rows.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
 import { isShelfName, ownedImage } from '../../domain/template/names.ts'
 import type { SwapRole, SwapSeen } from '../../domain/template/swap-step.ts'
@@ -16,7 +15,7 @@ export interface Look {
   readonly all: readonly TemplateFacts[]
   /** Ours and whole, wherever they are in the folder. */
   readonly ours: readonly TemplateFacts[]
-  readonly rows: ReadonlyMap<string, ImageReplicaRow>
+  readonly replicas: ReadonlyMap<string, ImageReplicaRow>
   /** Under our names, and not ours. */
   readonly strangers: readonly TemplateFacts[]
 }
@@ -41,9 +40,9 @@ export const lookAtFolder = async ({ db, call, templates, work, importing }: Loo
   const imageOf = ({ owner }: TemplateFacts) => ownedImage(owner, installation)
   const named = (role: SwapRole) => all.filter(({ name }) => name === names[role])
   const ours = all.filter((object) => object.complete && imageOf(object) !== undefined)
-  const rows = await rowsOf(db, template.targetId, ours)
+  const replicas = await replicasOf(db, work, ours)
   const isFree = ({ ref, name }: TemplateFacts) => {
-    const row = rows.get(ref)
+    const row = replicas.get(ref)
     const taken = row !== undefined && row.templateId !== null && row.templateId !== template.id
     return isShelfName(name) && row?.state !== 'removing' && !taken
   }
@@ -70,7 +69,7 @@ export const lookAtFolder = async ({ db, call, templates, work, importing }: Loo
     found: { ...onlyFound(named), ...(shelf ? { shelf } : {}) },
     all,
     ours,
-    rows,
+    replicas,
     strangers: roles.flatMap((role) => (sight(role) === 'stranger' ? named(role) : [])),
   }
 }
@@ -84,12 +83,11 @@ const onlyFound = (named: (role: SwapRole) => readonly TemplateFacts[]) =>
     ),
   )
 
-const rowsOf = async (
+const replicasOf = async (
   db: Queryable,
-  targetId: string,
+  { rows, template: { targetId } }: SwapWork,
   objects: readonly TemplateFacts[],
 ): Promise<ReadonlyMap<string, ImageReplicaRow>> => {
-  const refs = objects.map(({ ref }) => ref)
-  const rows = await findReplicasByRef(db, { targetId, refs })
-  return new Map(rows.map((row) => [row.ref ?? '', row]))
+  const found = await rows.findReplicasByRef(db, { targetId, refs: objects.map(({ ref }) => ref) })
+  return new Map(found.map((row) => [row.ref ?? '', row]))
 }

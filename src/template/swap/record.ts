@@ -1,14 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../../db/client.ts'
-import { writeReplica } from '../../../db/queries/templates/replica-rows.ts'
-import {
-  findBegunReplica,
-  findReplicasByRef,
-  recordFoundReplica,
-  shelveReplica,
-} from '../../../db/queries/templates/swap-rows.ts'
-import { lockTemplateById, moveTemplate, noteTemplate } from '../../../db/queries/templates/template-rows.ts'
-import { makeVersionLive, retireVersion } from '../../../db/queries/templates/template-versions.ts'
 import type { TemplateRow } from '../../../db/schema/template.ts'
 import { isShelfName, ownedImage } from '../../domain/template/names.ts'
 import { type SwapStep, swapSteps } from '../../domain/template/swap-step.ts'
@@ -30,7 +21,7 @@ interface Recorded {
 
 /** Writes down what was seen: rows follow the platform, so a crash between a step and its record costs nothing. */
 export const recordLook = async (tx: Tx, seen: Recorded): Promise<void> => {
-  const template = await lockTemplateById(tx, seen.work.template.id)
+  const template = await seen.work.rows.lockTemplateById(tx, seen.work.template.id)
   if (!template) return
   await recordReplicas(tx, seen)
   if (seen.look.seen.production !== 'wanted') return
@@ -39,9 +30,9 @@ export const recordLook = async (tx: Tx, seen: Recorded): Promise<void> => {
 }
 
 const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Recorded): Promise<void> => {
-  const { template, installation } = work
+  const { rows, template, installation } = work
   for (const object of look.ours) {
-    const row = look.rows.get(object.ref)
+    const row = look.replicas.get(object.ref)
     const holder = isAtTemplate(object, work) ? template.id : null
     if (!row) {
       if (holder !== null)
@@ -49,11 +40,12 @@ const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Reco
       continue
     }
     if (row.state !== 'ready') continue
-    if (holder !== null && row.templateId !== holder) await writeReplica(tx, row.id, { templateId: holder })
+    if (holder !== null && row.templateId !== holder)
+      await rows.writeReplica(tx, row.id, { templateId: holder })
     const isBack = row.templateId === template.id && isShelfName(object.name)
     // What a pending task is about to take from the shelf stays claimed.
-    if (isBack && record.task?.ref !== object.ref && !(await shelveReplica(tx, row.id))) {
-      await writeReplica(tx, row.id, { state: 'removing', templateId: null })
+    if (isBack && record.task?.ref !== object.ref && !(await rows.shelveReplica(tx, row.id))) {
+      await rows.writeReplica(tx, row.id, { state: 'removing', templateId: null })
       await oweReplica(tx, row, { work, jobId, actor })
     }
   }
@@ -73,13 +65,15 @@ const recordFound = async (
   },
 ): Promise<void> => {
   const { work, object, importing, installation } = found
+  const { rows } = work
   const { id: templateId, targetId, folder } = work.template
   const { ref, owner } = object
   const imageId = ownedImage(owner, installation) ?? ''
-  const begun = importing === null ? undefined : await findBegunReplica(tx, { id: importing, templateId })
+  const begun =
+    importing === null ? undefined : await rows.findBegunReplica(tx, { id: importing, templateId })
   if (begun?.imageId === imageId && object.name === work.names.temp)
-    await writeReplica(tx, begun.id, { state: 'ready', ref })
-  else await recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })
+    await rows.writeReplica(tx, begun.id, { state: 'ready', ref })
+  else await rows.recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })
 }
 
 const recordLive = async (
@@ -87,19 +81,23 @@ const recordLive = async (
   template: TemplateRow,
   { work, look, record, actor, now }: Recorded,
 ): Promise<void> => {
-  const { version, target, image } = work
+  const { rows, version, target, image } = work
   if (template.versionLive === version.number && template.state === 'live') return
   if (template.versionLive !== version.number) {
     const of = (number: number) => ({ templateId: template.id, number })
-    if (template.versionLive !== null) await retireVersion(tx, of(template.versionLive), 'kept')
+    if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive), 'kept')
     const refs = [look.found.production?.ref ?? '']
-    const [replica] = await findReplicasByRef(tx, { targetId: target.id, refs })
+    const [replica] = await rows.findReplicasByRef(tx, { targetId: target.id, refs })
     if (!replica) throw new Error(`The production of ${template.name} has no row.`)
     const swapMs = record.begun === null ? 0 : Math.max(0, now - record.begun.at)
-    await makeVersionLive(tx, of(version.number), { replicaId: replica.id, swapMs, gapMs: record.gap_ms })
+    await rows.makeVersionLive(tx, of(version.number), {
+      replicaId: replica.id,
+      swapMs,
+      gapMs: record.gap_ms,
+    })
     observeSwap({ swapMs, gapMs: record.gap_ms })
   }
-  await moveTemplate(tx, await inSwap(tx, template, actor), {
+  await rows.moveTemplate(tx, await inSwap(tx, work, template, actor), {
     event: 'finish',
     reason: 'live',
     message: `Version ${version.number} is live: ${image.name}.`,
@@ -109,10 +107,15 @@ const recordLive = async (
 }
 
 /** A template that its job looks at is being swapped, whoever sent the job. */
-export const inSwap = async (tx: Tx, template: TemplateRow, actor: string): Promise<TemplateRow> =>
+export const inSwap = async (
+  tx: Tx,
+  { rows }: SwapWork,
+  template: TemplateRow,
+  actor: string,
+): Promise<TemplateRow> =>
   template.state === 'swapping'
     ? template
-    : moveTemplate(tx, template, {
+    : rows.moveTemplate(tx, template, {
         event: 'swap',
         reason: 'swapping',
         message: 'The names are looked at, and put right where they have to be.',
@@ -120,8 +123,12 @@ export const inSwap = async (tx: Tx, template: TemplateRow, actor: string): Prom
       })
 
 /** The step that is under way, for people. */
-export const noteStep = async (tx: Tx, templateId: string, step: SwapStep): Promise<void> => {
-  const template = await lockTemplateById(tx, templateId)
+export const noteStep = async (
+  tx: Tx,
+  { rows, template: { id } }: SwapWork,
+  step: SwapStep,
+): Promise<void> => {
+  const template = await rows.lockTemplateById(tx, id)
   if (template?.state === 'swapping' && template.reason !== step)
-    await noteTemplate(tx, templateId, { reason: step, message: swapSteps[step] })
+    await rows.noteTemplate(tx, id, { reason: step, message: swapSteps[step] })
 }

@@ -1,13 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
-import { findReplica } from '../../../db/queries/templates/replica-rows.ts'
-import {
-  beginRemoval,
-  endRemoval,
-  findSurplusReplicas,
-  oweRemoval,
-} from '../../../db/queries/templates/swap-rows.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
 import { isShelfName, ownedImage } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
@@ -15,6 +8,7 @@ import { awaitTasks } from '../../ledger/ended-task.ts'
 import { callBy, type Undoer } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
+import type { SwapRows } from './swap-rows.ts'
 import type { SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
 
@@ -32,7 +26,7 @@ interface Owing {
 
 /** Owes the removal of what is on the shelf and not kept. */
 export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, actor }: Owing): Promise<void> =>
-  oweRemoval(tx, {
+  work.rows.oweRemoval(tx, {
     id: uuidv7(),
     jobId,
     kind: removalKind,
@@ -51,7 +45,7 @@ export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, acto
 
 /** What the template does not keep any more. Says how many. */
 export const oweSurplus = async (tx: Tx, owing: Owing): Promise<number> => {
-  const surplus = await findSurplusReplicas(tx, owing.work.template.id)
+  const surplus = await owing.work.rows.findSurplusReplicas(tx, owing.work.template.id)
   for (const replica of surplus) await oweReplica(tx, replica, owing)
   return surplus.length
 }
@@ -60,36 +54,39 @@ const undoSchema = z.object({ replica_id: z.string(), installation: z.string() }
 const callMs = 50_000
 
 /** By its recorded ref and our tag, on the shelf alone: what a template has again by now stays. */
-export const undoRemoval: Undoer = async (undoing) => {
-  const { db, effect, fenced, confirm } = undoing
-  const { replica_id: id, installation } = undoSchema.parse(effect.undo)
-  const replica = await findReplica(db, id)
-  if (!replica || replica.state === 'gone' || replica.ref === null) return
-  const { ref, targetId } = replica
-  let isOwed = false
-  await fenced(async (tx) => {
-    isOwed = await beginRemoval(tx, id)
-  })
-  if (!isOwed) return
-  await templatesOf(undoing, targetId, async (templates) => {
-    const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
-    // A rename that is still under way would give it a name of a template after we have looked.
-    await awaitTasks(templates, call, { machine: ref, begun: [{ name: call.name, taskId: null }] })
-    const found = await again(call, () => templates.template(call, ref))
-    if (found.found) {
-      const { name, owner } = found.value
-      if (ownedImage(owner, installation) !== replica.imageId || !isShelfName(name)) throw notOurs(ref, name)
-      confirm()
-      await templates
-        .destroyTemplate(call, ref)
-        .then((task) => task.wait(call))
-        .catch((error: unknown) => {
-          if (!isAbsent(error)) throw error
-        })
-    }
-    await fenced((tx) => endRemoval(tx, id))
-  })
-}
+export const undoRemoval =
+  (rows: SwapRows): Undoer =>
+  async (undoing) => {
+    const { db, effect, fenced, confirm } = undoing
+    const { replica_id: id, installation } = undoSchema.parse(effect.undo)
+    const replica = await rows.findReplica(db, id)
+    if (!replica || replica.state === 'gone' || replica.ref === null) return
+    const { ref, targetId } = replica
+    let isOwed = false
+    await fenced(async (tx) => {
+      isOwed = await rows.beginRemoval(tx, id)
+    })
+    if (!isOwed) return
+    await templatesOf(rows, undoing, targetId, async (templates) => {
+      const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
+      // A rename that is still under way would give it a name of a template after we have looked.
+      await awaitTasks(templates, call, { machine: ref, begun: [{ name: call.name, taskId: null }] })
+      const found = await again(call, () => templates.template(call, ref))
+      if (found.found) {
+        const { name, owner } = found.value
+        if (ownedImage(owner, installation) !== replica.imageId || !isShelfName(name))
+          throw notOurs(ref, name)
+        confirm()
+        await templates
+          .destroyTemplate(call, ref)
+          .then((task) => task.wait(call))
+          .catch((error: unknown) => {
+            if (!isAbsent(error)) throw error
+          })
+      }
+      await fenced((tx) => rows.endRemoval(tx, id))
+    })
+  }
 
 const notOurs = (ref: string, name: string): DroverError =>
   new DroverError({

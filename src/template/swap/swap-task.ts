@@ -9,6 +9,7 @@ import type { TaskVerb } from '../../platforms/ports/task.ts'
 import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
 import { type Look, lookAtFolder } from './look.ts'
 import { type PendingTask, readSwap, type SwapRecord, withSwap, writeSwap } from './swap-record.ts'
+import type { SwapRows } from './swap-rows.ts'
 import { loadSwap, type SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
 
@@ -133,7 +134,7 @@ const afterTask = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> 
 
 /** Decides once more, right before the call: a task is asked for only by what is there at that moment. */
 const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Promise<boolean> => {
-  const work = await loadSwap(turn.ctx.db, turn.work.template.id)
+  const work = await loadSwap(turn.work.rows, turn.ctx.db, turn.work.template.id)
   if (work?.version.number !== task.version) return false
   const look = await lookAgain({ ...turn, work }, call)
   const { refused } = readSwap(turn.ctx)
@@ -148,10 +149,12 @@ const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Pr
 const undoSchema = z.object({ target_id: z.string(), ref: z.string(), verb: z.enum(['rename', 'destroy']) })
 
 /** A task is not taken back: when it is over, the undo of the swap itself puts the names right. */
-export const undoSwapTask: Undoer = async (undoing) => {
-  const { target_id: targetId, ref: machine, verb } = undoSchema.parse(undoing.effect.undo)
-  const call = callBy(undoing, `${undoing.effect.id}/undo`, 30_000)
-  await templatesOf(undoing, targetId, (templates) =>
-    awaitTaskOf(templates, call, { effect: undoing.effect, machine, verb }),
-  )
-}
+export const undoSwapTask =
+  (rows: SwapRows): Undoer =>
+  async (undoing) => {
+    const { target_id: targetId, ref: machine, verb } = undoSchema.parse(undoing.effect.undo)
+    const call = callBy(undoing, `${undoing.effect.id}/undo`, 30_000)
+    await templatesOf(rows, undoing, targetId, (templates) =>
+      awaitTaskOf(templates, call, { effect: undoing.effect, machine, verb }),
+    )
+  }

@@ -1,5 +1,3 @@
-import { noteTemplateTrouble } from '../../../db/queries/templates/swap-rows.ts'
-import { lockTemplateById } from '../../../db/queries/templates/template-rows.ts'
 import { endsTurn } from '../../domain/template/plan-swap.ts'
 import {
   decideSwap,
@@ -8,7 +6,7 @@ import {
   type SwapStep,
   swapSteps,
 } from '../../domain/template/swap-step.ts'
-import { DroverError, FencedError, recordError } from '../../errors.ts'
+import { DroverError, FencedError, type RecordedError, recordError } from '../../errors.ts'
 import { requireTrusted } from '../../inventory/connection/connectivity.ts'
 import { actorOf, done, type JobContext, type Outcome, waitFor } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
@@ -17,6 +15,7 @@ import { findLiveImage, importToTemp } from './import-to-temp.ts'
 import type { Look } from './look.ts'
 import { inSwap, noteStep, recordLook } from './record.ts'
 import { readSwap, writeSwap } from './swap-record.ts'
+import type { SwapRows } from './swap-rows.ts'
 import { lookAgain, type SwapTurn, taskOfStep } from './swap-task.ts'
 import { type ImportImage, loadSwap, type SwapWork } from './swap-work.ts'
 import { claimShelf, endTask } from './take-step.ts'
@@ -37,9 +36,9 @@ const gapWaitMs = 2_000
 export const swapTemplate = async (
   ctx: JobContext,
   templateId: string,
-  importImage: ImportImage,
+  { importImage, rows }: SwapMeans,
 ): Promise<Outcome> => {
-  const work = await loadSwap(ctx.db, templateId)
+  const work = await loadSwap(rows, ctx.db, templateId)
   if (!work) return done({ ended: 'no-template' })
   requireTrusted(work.target)
   return ctx.usePlatform(work.target, async (platform) => {
@@ -53,8 +52,14 @@ export const swapTemplate = async (
   })
 }
 
+export interface SwapMeans {
+  readonly importImage: ImportImage
+  readonly rows: SwapRows
+}
+
 /** From here on an end of the job, of whatever kind, puts the names right. */
-const begin = async (ctx: JobContext, { template, version, target }: SwapWork): Promise<string> => {
+const begin = async (ctx: JobContext, work: SwapWork): Promise<string> => {
+  const { rows, template, version, target } = work
   const { id } = await ctx.effect({
     kind: swapKind,
     platform: target.name,
@@ -65,8 +70,8 @@ const begin = async (ctx: JobContext, { template, version, target }: SwapWork): 
   })
   if (template.state === 'live' && template.versionLive === version.number) return id
   await ctx.lateFencedTransaction(async (tx) => {
-    const locked = await lockTemplateById(tx, template.id)
-    if (locked) await inSwap(tx, locked, actorOf(ctx))
+    const locked = await rows.lockTemplateById(tx, template.id)
+    if (locked) await inSwap(tx, work, locked, actorOf(ctx))
   })
   return id
 }
@@ -81,7 +86,7 @@ const takeSteps = async (begun: SwapTurn, means: Means): Promise<Outcome> => {
   let checked: { readonly version: number; readonly result: Validated } | undefined
   for (let steps = 0; steps < mostSteps; steps += 1) {
     ctx.safePoint()
-    const work = (await loadSwap(ctx.db, begun.work.template.id)) ?? begun.work
+    const work = (await loadSwap(begun.work.rows, ctx.db, begun.work.template.id)) ?? begun.work
     const turn = { ...begun, work }
     const { task, refused } = readSwap(ctx)
     if (task) {
@@ -120,7 +125,7 @@ const writeDown = (turn: SwapTurn, look: Look, step: SwapStep): Promise<void> =>
   }
   return ctx.lateFencedTransaction(async (tx) => {
     await recordLook(tx, seen)
-    await noteStep(tx, work.template.id, step)
+    await noteStep(tx, work, step)
   })
 }
 
@@ -187,9 +192,14 @@ const isTrouble = (ctx: JobContext, error: unknown): error is DroverError =>
   error instanceof DroverError && !(error instanceof FencedError) && !ctx.signal.aborted
 
 /** While the name points at nothing, the job looks again soon, and no budget is charged for it. */
-const afterTrouble = async (ctx: JobContext, { template }: SwapWork, error: unknown): Promise<Outcome> => {
-  if (!isTrouble(ctx, error)) throw error
-  await ctx.lateFencedTransaction((tx) => noteTemplateTrouble(tx, template.id, recordError(error)))
+const afterTrouble = async (
+  ctx: JobContext,
+  { rows, template }: SwapWork,
+  thrown: unknown,
+): Promise<Outcome> => {
+  if (!isTrouble(ctx, thrown)) throw thrown
+  const error = withRefusal(thrown, readSwap(ctx).refused)
+  await ctx.lateFencedTransaction((tx) => rows.noteTemplateTrouble(tx, template.id, recordError(error)))
   const passes = error.class === 'transient' || error.class === 'environment'
   if (!passes || readSwap(ctx).gap_from === null) throw error
   return waitFor({
@@ -198,6 +208,15 @@ const afterTrouble = async (ctx: JobContext, { template }: SwapWork, error: unkn
     forMs: gapWaitMs,
   })
 }
+
+/** A way back that fails, too, hides nothing of what went wrong before. */
+const withRefusal = (error: DroverError, refused: RecordedError | null): DroverError =>
+  refused === null || refused.message === error.message
+    ? error
+    : new DroverError(
+        { ...recordError(error), message: `${error.message} Before that: ${refused.message}` },
+        { cause: error },
+      )
 
 const restless = ({ template }: SwapWork): DroverError =>
   new DroverError({

@@ -1,10 +1,4 @@
-import { v7 as uuidv7 } from 'uuid'
 import type { Queryable } from '../../../db/client.ts'
-import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
-import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
-import { findImage } from '../../../db/queries/templates/image-rows.ts'
-import { findTemplateById } from '../../../db/queries/templates/template-rows.ts'
-import { findVersion } from '../../../db/queries/templates/template-versions.ts'
 import type { SiteRow } from '../../../db/schema/inventory.ts'
 import type {
   ImageReplicaRow,
@@ -16,9 +10,11 @@ import type { ImageFacts, Verification } from '../../domain/template/image.ts'
 import { type TemplateNames, templateNames } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobContext } from '../../ledger/job.ts'
+import type { SwapRows } from './swap-rows.ts'
 
 /** A template with the version that is wanted of it, as one look at the rows has them. */
 export interface SwapWork {
+  readonly rows: SwapRows
   readonly template: TemplateRow
   readonly version: TemplateVersionRow
   readonly image: ImageRow
@@ -29,17 +25,21 @@ export interface SwapWork {
 }
 
 /** Undefined: there is no such template. One that was forgotten meanwhile is recovered all the same. */
-export const loadSwap = async (db: Queryable, templateId: string): Promise<SwapWork | undefined> => {
-  const template = await findTemplateById(db, templateId)
+export const loadSwap = async (
+  rows: SwapRows,
+  db: Queryable,
+  templateId: string,
+): Promise<SwapWork | undefined> => {
+  const template = await rows.findTemplateById(db, templateId)
   if (!template) return undefined
-  const version = await findVersion(db, templateId, template.versionWanted)
-  const image = version && (await findImage(db, version.imageId))
+  const version = await rows.findVersion(db, templateId, template.versionWanted)
+  const image = version && (await rows.findImage(db, version.imageId))
   if (!version || !image)
     throw new Error(`Version ${template.versionWanted} of ${template.name} has no image.`)
-  const target = await loadSiteById(db, template.targetId)
+  const target = await rows.loadSiteById(db, template.targetId)
   if (!target) throw targetUnknown(template)
-  const installation = await ensureLedgerFact(db, 'installation-id', uuidv7())
-  return { template, version, image, target, names: templateNames(template), installation }
+  const installation = await rows.installationId(db)
+  return { rows, template, version, image, target, names: templateNames(template), installation }
 }
 
 const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>

@@ -1,5 +1,4 @@
 import { v7 as uuidv7 } from 'uuid'
-import { claimShelfReplica, recordFoundReplica } from '../../../db/queries/templates/swap-rows.ts'
 import { swapSteps } from '../../domain/template/swap-step.ts'
 import { asDroverError, recordError } from '../../errors.ts'
 import { type Wait, waitFor } from '../../ledger/job.ts'
@@ -34,14 +33,14 @@ const refusal = async ({ ctx }: SwapTurn, task: PendingTask, error: unknown): Pr
 }
 
 /** Takes the image on the shelf for this template, before it is renamed. False: another has taken it, look again. */
-export const claimShelf = ({ ctx, work }: SwapTurn, { found, rows }: Look): Promise<boolean> => {
+export const claimShelf = ({ ctx, work }: SwapTurn, { found, replicas }: Look): Promise<boolean> => {
   const { id: templateId, targetId, folder } = work.template
   const ref = found.shelf?.ref ?? ''
-  const row = rows.get(ref)
+  const row = replicas.get(ref)
   return ctx.lateFencedTransaction(async (tx) => {
-    if (row) return claimShelfReplica(tx, { id: row.id, templateId })
+    if (row) return work.rows.claimShelfReplica(tx, { id: row.id, templateId })
     const { imageId } = work.version
-    await recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })
+    await work.rows.recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })
     return true
   })
 }

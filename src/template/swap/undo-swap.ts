@@ -1,10 +1,8 @@
 import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
-import { dropBegunReplicas, hasOpenTask, isAnotherAt } from '../../../db/queries/templates/swap-rows.ts'
-import { lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
 import type { TemplateEvent } from '../../domain/template/state.ts'
 import { decideSwap, isTaskStep, type SwapSeen } from '../../domain/template/swap-step.ts'
-import { DroverError } from '../../errors.ts'
+import { asDroverError, DroverError, type RecordedError } from '../../errors.ts'
 import { awaitTasks } from '../../ledger/ended-task.ts'
 import { callBy, type JobCall, type UndoContext, type Undoer } from '../../ledger/job.ts'
 import { saidNo } from '../../platforms/ports/platform-error.ts'
@@ -12,6 +10,7 @@ import type { TemplatesPort } from '../../platforms/ports/templates.ts'
 import { type Look, lookAtFolder } from './look.ts'
 import { recordLook } from './record.ts'
 import { freshSwap, type PendingTask } from './swap-record.ts'
+import type { SwapRows } from './swap-rows.ts'
 import { taskKind, taskOfStep } from './swap-task.ts'
 import { loadSwap, type SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
@@ -24,17 +23,26 @@ const mostSteps = 20
  * A swap has ended without success: the names are put right by the same table, as far as that goes without what was asked
  * for. So a cancelled job leaves a name that resolves, and nothing beside it. Another job that is at the template does it.
  */
-export const undoSwap: Undoer = async (undoing) => {
-  const { effect, db } = undoing
-  const { template_id: templateId } = undoSchema.parse(effect.undo)
-  const { jobId } = effect
-  if (await isAnotherAt(db, { templateId, jobId })) return
-  // What is there may be about to change.
-  if (await hasOpenTask(db, { jobId, kind: taskKind })) throw taskUnderWay(effect.platform)
-  const work = await loadSwap(db, templateId)
-  if (!work) return
-  await templatesOf(undoing, work.target.id, (templates) => putRight(undoing, templates, work))
-}
+export const undoSwap =
+  (rows: SwapRows): Undoer =>
+  async (undoing) => {
+    const { effect, db } = undoing
+    const { template_id: templateId } = undoSchema.parse(effect.undo)
+    const { jobId } = effect
+    if (await rows.isAnotherAt(db, { templateId, jobId })) return
+    // What is there may be about to change.
+    if (await rows.hasOpenTask(db, { jobId, kind: taskKind })) throw taskUnderWay(effect.platform)
+    const work = await loadSwap(rows, db, templateId)
+    if (!work) return
+    await templatesOf(rows, undoing, work.target.id, (templates) =>
+      putRight(undoing, templates, work).catch(async (error: unknown) => {
+        // A person has to look, and is told so; until then it is tried again.
+        if (asDroverError(error).class === 'conflict')
+          await undoing.fenced((tx) => settleTemplate(tx, work, { event: 'refuse', actor: `job/${jobId}` }))
+        throw error
+      }),
+    )
+  }
 
 const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: SwapWork): Promise<void> => {
   const { effect, db, clock, fenced } = undoing
@@ -47,7 +55,7 @@ const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: Sw
     const seen = { work, look, record: freshSwap, jobId: effect.jobId, actor, now: clock.now() }
     await fenced((tx) => recordLook(tx, seen))
     if (!isTaskStep(step)) {
-      await fenced((tx) => settleTemplate(tx, work, look, actor))
+      await fenced((tx) => settleTemplate(tx, work, { look, actor }))
       return
     }
     const task = taskOfStep(step, look, { work, inputs: 'refused' })
@@ -72,24 +80,26 @@ const doTask = async (templates: TemplatesPort, call: JobCall, { ref, to }: Pend
   await handle.wait(call)
 }
 
+/** What the template is when its swap was given up. */
+const eventOf = ({ seen }: Look, error: RecordedError | null): TemplateEvent => {
+  if (seen.production === 'stranger' || error?.class === 'conflict') return 'refuse'
+  return seen.production === 'absent' ? 'lose' : 'keep'
+}
+
 const settleTemplate = async (
   tx: Tx,
-  { template: { id } }: SwapWork,
-  { seen }: Look,
-  actor: string,
+  { rows, template: { id } }: SwapWork,
+  {
+    actor,
+    ...by
+  }: { readonly actor: string } & ({ readonly look: Look } | { readonly event: TemplateEvent }),
 ): Promise<void> => {
-  const template = await lockTemplateById(tx, id)
-  await dropBegunReplicas(tx, { templateId: id, except: null })
+  const template = await rows.lockTemplateById(tx, id)
+  await rows.dropBegunReplicas(tx, { templateId: id, except: null })
   if (template?.state !== 'swapping') return
   const { error } = template
-  const event: TemplateEvent =
-    seen.production === 'stranger' || error?.class === 'conflict'
-      ? 'refuse'
-      : seen.production === 'absent'
-        ? 'lose'
-        : 'keep'
-  await moveTemplate(tx, template, {
-    event,
+  await rows.moveTemplate(tx, template, {
+    event: 'event' in by ? by.event : eventOf(by.look, error),
     reason: error?.code ?? 'given-up',
     message: error?.message ?? 'The swap was given up before it was done.',
     actor,

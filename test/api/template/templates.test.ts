@@ -102,7 +102,7 @@ describe('a template', () => {
     ['too many versions', { keep_versions: 21 }, 'keep_versions'],
     ['a grace of a month', { grace_seconds: 2_592_000 }, 'grace_seconds'],
     ['a field that is not known', { soon: true }, 'soon'],
-  ] as const)('with %s is refused, and the field is named', async (_, change, field) => {
+  ] as const)('is not made with %s, and the field is named', async (_, change, field) => {
     const { status, body, text } = await askTemplate(call, change)
     expect([status, body.code, body.errors?.[0]?.field], text).toEqual([422, 'validation-failed', field])
   })

@@ -8,6 +8,7 @@ import { createSealer } from '../../../src/seal/seal.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
 import { createHandlers } from '../../../workers/handlers/registry.ts'
 
+const noImages = { dir: undefined, allowPrivate: false }
 const id = '0197a000-0000-7000-8000-000000000001'
 
 type Payload = Record<string, unknown>
@@ -99,6 +100,21 @@ const samples: Record<string, Sample> = {
     filled: { outcome: 'succeed', steps: 0, step_ms: 0, burn_ms: 0, effects: 0 },
     refused: { steps: { steps: 1_001 }, step_ms: { step_ms: 0.5 }, outcome: { outcome: 'explode' } },
   },
+  'import-ova': {
+    least: { image_id: id, replica_id: id },
+    filled: { image_id: id, replica_id: id },
+    refused: { image_id: { image_id: 'x', replica_id: id }, replica_id: { image_id: id } },
+  },
+  'swap-template': {
+    least: { template_id: id },
+    filled: { template_id: id },
+    refused: { template_id: { template_id: 'x' } },
+  },
+  'remove-replica': {
+    least: { replica_id: id },
+    filled: { replica_id: id },
+    refused: { replica_id: { replica_id: 'x' } },
+  },
   'settle-debt': {
     least: { effect_id: id },
     filled: { effect_id: id },
@@ -116,7 +132,12 @@ test('every kind has a handler, and every handler a kind', async () => {
   const cpu = new CpuPool()
   onTestFinished(() => cpu.close())
   // Nothing is run: the parts of the handlers are never asked.
-  const { handlers } = createHandlers({ sealer: createSealer('0'.repeat(64)), world: null as never, cpu })
+  const { handlers } = createHandlers({
+    sealer: createSealer('0'.repeat(64)),
+    world: null as never,
+    cpu,
+    images: noImages,
+  })
   expect([...handlers.keys()].sort()).toEqual(jobKinds.map(({ kind }) => kind).sort())
 })
 

@@ -8,5 +8,7 @@ export const swapTemplate = defineKind({
   version: 1,
   concurrency: 8,
   sharesSlots: true,
+  // What a platform holds locked (an import that was cut short, a clone) is free within minutes.
+  retry: { transientMax: 20, capMs: 30_000, environmentCapMs: 60_000 },
   payload: z.strictObject({ template_id: z.uuid() }),
 })

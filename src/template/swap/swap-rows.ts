@@ -1,0 +1,32 @@
+import { v7 as uuidv7 } from 'uuid'
+import type { Queryable } from '../../../db/client.ts'
+import { settleEffect } from '../../../db/queries/effects/effects.ts'
+import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { findImage } from '../../../db/queries/templates/image-rows.ts'
+import { findReplica, insertReplica, writeReplica } from '../../../db/queries/templates/replica-rows.ts'
+import * as swap from '../../../db/queries/templates/swap-rows.ts'
+import {
+  findTemplateById,
+  lockTemplateById,
+  moveTemplate,
+  noteTemplate,
+} from '../../../db/queries/templates/template-rows.ts'
+import {
+  findVersion,
+  makeVersionLive,
+  retireVersion,
+} from '../../../db/queries/templates/template-versions.ts'
+import { sendSwap } from '../ask/template-jobs.ts'
+
+/** All that a swap reads and writes in Postgres. It is handed in, so that a simulation tells thousands of swaps without one. */
+export const postgresRows = {
+  ...swap,
+  ...{ findTemplateById, lockTemplateById, moveTemplate, noteTemplate },
+  ...{ findVersion, makeVersionLive, retireVersion },
+  ...{ findReplica, insertReplica, writeReplica },
+  ...{ findImage, loadSiteById, settleEffect, sendSwap },
+  installationId: (db: Queryable): Promise<string> => ensureLedgerFact(db, 'installation-id', uuidv7()),
+}
+
+export type SwapRows = typeof postgresRows
