@@ -80,7 +80,7 @@ export const moveEntry = async (
     await deleteEntry(tx, entry.id)
     return undefined
   }
-  // A reset with something to withdraw first removes the entry afterwards.
+  // With something to withdraw, a reset takes the entry away after the withdrawal.
   const place = to ?? rule.leavesAs ?? from
   const jobId = withdrawal ? await send(tx, batch, entry, withdrawal) : (step.jobId ?? null)
   await writeEntry(tx, {
@@ -117,10 +117,7 @@ const reasonsOf = ({ change, reason }: EntryStep): readonly Readonly<Record<stri
   return given.length > 0 ? given : [{ ...reason }]
 }
 
-/**
- * Blocked entries are looked at again and again: an unchanged block, or one whose free bytes alone differ, is not
- * reported again.
- */
+/** An unchanged block, or one with another number of free bytes alone, is not reported again. */
 const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
   const told = (reasons: readonly Readonly<Record<string, unknown>>[]) =>
     JSON.stringify(reasons.map(({ code, message }) => [code, String(message).replace(/ \d+(?=[ .,])/g, '')]))
@@ -158,8 +155,7 @@ const followRecord = async (
   const instance = await findInstanceById(tx, entry.instanceId)
   if (!instance) return {}
   const again = event === 'retry'
-  // A retry or a resolve adopts what has changed since, and reports what does not fit. An unblocked entry was placed
-  // with the current record.
+  // A retry or a resolve adopts changes and reports what does not fit. An unblocked entry has the current record.
   const known = event === 'unblock' ? instance.facts : await adoptPending(tx, instance)
   const facts = applyOverrides(known, instance.overrides)
   // The entry ends with the power state from the start of its batch: by now the source may be off because of Drover.
@@ -194,10 +190,7 @@ const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Wit
   return source === 'keep' && target === 'keep' ? undefined : { source, target }
 }
 
-/**
- * A person has decided that the source is to run, whatever machine it is now: by a cancel, a reset or an answer to the
- * question.
- */
+/** A person has decided that the source is to run, by a cancel, a reset or an answer to the question. */
 const personDecided = (entry: EntryAtWork, { event }: EntryStep): boolean =>
   event === 'cancel' || event === 'reset' || (entry.state === 'error' && entry.reason.startsWith('identity-'))
 

@@ -19,7 +19,7 @@ export interface DownFacts {
   /** The request to the source; null: none, or the source runs again. */
   readonly stop: SourceStop | null
   readonly batchState: BatchState
-  /** A person has cancelled or reset the entry; its job stops first. */
+  /** A cancel or a reset by a person is pending; its job stops first. */
   readonly wanted: boolean
   /** The last failure of its withdrawal; null: none. */
   readonly withdrawFailed: string | null
