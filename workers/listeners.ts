@@ -17,13 +17,13 @@ export interface ListenersOptions {
 }
 
 const lookMs = 1_500
-/** Bells hang for this long, we have hands free and heard nothing all the while: then we are deaf. */
+/** When bells are waiting, slots are free and nothing was heard for this long, the listener counts as deaf. */
 const deafAfterMs = 3_000
 const rebuildPauseMs = 8_000
 
 /**
- * One BullMQ worker per kind. A listener can go deaf without an error (a connection that is half open, a
- * store's schema that was dropped): when bells hang although hands are free, it is built anew.
+ * One BullMQ worker per kind. A listener can stop hearing without an error (a half-open connection, a dropped schema
+ * of the store): when bells wait although slots are free, it is rebuilt.
  */
 export class Listeners implements Service {
   readonly name = 'listeners'
@@ -56,7 +56,7 @@ export class Listeners implements Service {
     this.#watch.start()
   }
 
-  /** How many of each kind run at once from now on; what runs goes on. */
+  /** Changes how many jobs of each kind run at once; running jobs go on. */
   setSlots(slots: ReadonlyMap<string, number>): void {
     this.#slots = slots
     for (const [kind, listener] of this.#listeners) listener.setSlots(slots.get(kind) ?? 1)
@@ -84,7 +84,7 @@ export class Listeners implements Service {
   }
 
   async #follow(kind: string, bell: HeardBell): Promise<void> {
-    // It was on its way when we went quiet. Somebody else has to hear it, and soon.
+    // The bell was on its way when the listener stopped. Another worker must hear it soon.
     if (this.#quiet) {
       await unringJobs(this.#options.db, [bell.id], 0)
       return
@@ -109,7 +109,7 @@ export class Listeners implements Service {
       this.#rebuiltAt.set(kind, now)
       const deaf = this.#listeners.get(kind)
       await this.#open(kind)
-      // Its jobs go on; only its ear is closed. Closing may hang on the very connection that is broken.
+      // Its jobs go on; only the listener is closed. Closing may hang on the broken connection.
       void deaf
         ?.quiet()
         .then(() => deaf.close())

@@ -9,8 +9,9 @@ class SiteSealBroken extends DroverError {
 }
 
 /**
- * The stored password of a site does not open. Work with the site waits as for one that does not answer, but no number of
- * tries ends that (`pauseForPassword`): a person does, with the site, and not with each entry whose source is off meanwhile.
+ * The stored password of a site cannot be opened. Work with the site waits as for a site that does not answer, but no
+ * number of tries ends the wait (`pauseForPassword`): a person does, at the site, not at each entry whose source is
+ * off meanwhile.
  */
 export const siteSealBroken = (
   { role, name }: { readonly role: string; readonly name: string },

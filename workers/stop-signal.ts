@@ -1,6 +1,6 @@
 /**
- * An abort that costs nothing until somebody listens. Two real signals a job were seven microseconds of it;
- * most jobs end without anybody asking for one.
+ * An abort signal that costs nothing until somebody listens. Two real signals per job took seven microseconds; most
+ * jobs end without asking for one.
  */
 export class StopSignal {
   #reason: Error | undefined

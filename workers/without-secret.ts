@@ -5,8 +5,8 @@ import { type PlatformCode, PlatformError } from '../src/platforms/ports/platfor
 const shortest = 4
 
 /**
- * The error with a secret cut out of everything it says, should a platform have sent it back to us. An error that
- * does not hold it is the same object. The cause is dropped with it: a stack says what the message says.
+ * The error with a secret cut out of all its text, in case a platform has sent it back. An error without the secret is
+ * returned unchanged. The cause is dropped too: its stack repeats the message.
  */
 export const withoutSecret = (thrown: unknown, secrets: readonly string[]): unknown => {
   const spellings = [...new Set(secrets.filter((secret) => secret.length >= shortest).flatMap(spellingsOf))]
@@ -25,7 +25,7 @@ export const withoutSecret = (thrown: unknown, secrets: readonly string[]): unkn
   return new PlatformError({ ...facts, code: thrown.code as PlatformCode, failure: thrown.failure })
 }
 
-/** How a secret may look in a URL, in JSON, in XML or in a header. */
+/** The spellings of a secret in a URL, in JSON, in XML or in a header. */
 const spellingsOf = (secret: string): string[] => [
   secret,
   encodeURIComponent(secret),

@@ -8,7 +8,7 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 const countOf = (value: unknown): number => (typeof value === 'number' ? value : 0)
 const times = (count: number): string => (count === 1 ? 'once' : `${count} times`)
 
-/** Why an event was, for a list that people read: its reason, or what it says of who came in, went or failed to. */
+/** The reason of an event for a list that people read, or its facts for sign-ins and sign-outs. */
 export const eventWords = ({ type, reason, detail }: ShownEvent): string => {
   const facts = (detail ?? {}) as Readonly<Record<string, unknown>>
   if (type === 'session.started') return `signed in from ${textOf(facts.peer)}`

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { jobKinds } from './job/kinds/registry.ts'
 
-/** Something that a person may change while the fleet runs. Readers look again within seconds. */
+/** A setting that a person may change while the fleet runs. Readers notice within seconds. */
 export interface Setting {
   readonly name: string
   readonly title: string
@@ -23,14 +23,14 @@ const whole = (
 })
 
 /**
- * The days below which no event is pruned, unless DROVER_EVENTS_KEPT_DAYS_MIN says otherwise. It stands outside the
- * database, so that whoever can write the setting there cannot have young events removed.
+ * The minimum age at which events are pruned, unless DROVER_EVENTS_KEPT_DAYS_MIN says otherwise. It is set outside the
+ * database, so that nobody with write access to the settings can have recent events removed.
  */
 export const eventsKeptDaysMin = 30
 
 const concurrencyName = (kind: string): string => `concurrency-${kind}`
 
-/** Every setting there is. What is not stored has its default. */
+/** Every setting. A setting that is not stored has its default. */
 export const settings: readonly Setting[] = [
   whole('retention-jobs-days', 'How long ended jobs are kept', {
     unit: 'days',
@@ -85,7 +85,7 @@ export const settings: readonly Setting[] = [
     whole(concurrencyName(kind.kind), `${kind.title}: jobs at once in one worker process`, {
       unit: 'jobs',
       default: kind.concurrency,
-      // To stop a kind altogether, pause it: that shows why nothing runs.
+      // To stop a kind altogether, pause it: a pause shows why nothing runs.
       min: 1,
       max: 1_000,
     }),
@@ -97,8 +97,8 @@ const byName = new Map(settings.map((setting) => [setting.name, setting]))
 export const findSetting = (name: string): Setting | undefined => byName.get(name)
 
 /**
- * The value in force, given what is stored under names. A stored value that no longer fits (an older version's,
- * or one written by hand) counts as not set.
+ * The value in force. A stored value that no longer fits (from an older version, or written by hand) counts as not
+ * set.
  */
 export const settingValue = (stored: ReadonlyMap<string, unknown>, name: string): number => {
   const setting = byName.get(name)

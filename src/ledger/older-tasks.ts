@@ -4,15 +4,15 @@ import type { Call } from '../platforms/ports/call.ts'
 import type { TasksOf } from '../platforms/ports/task.ts'
 import type { PlatformTask, TaskContext } from './platform-task.ts'
 
-/** Of a task: what finds it at its platform. */
+/** What finds a task at its platform. */
 type Named = Pick<EffectRow, 'kind' | 'name' | 'jobId' | 'epoch'>
 
 interface OlderNames {
   readonly nameOf: (n: number) => string
-  /** Of the first and the last number that may have been used. */
+  /** The first and the last number that may have been used. */
   readonly from: number
   readonly to: number
-  /** Not every number was used. Else there is none behind the first that the platform does not know. */
+  /** Numbers may be missing. Otherwise none follows the first that the platform does not know. */
   readonly gaps?: true
 }
 
@@ -21,22 +21,22 @@ const triesMost = 1_000
 const byTry = (start: string): OlderNames => ({ nameOf: (n) => `${start}/${n}`, from: 0, to: triesMost - 1 })
 
 /**
- * The one place that knows how versions before the one policy for names (`taskName`) called the tasks of an effect, by
- * effect kind: one effect stood for all tries then, and every try had a number. Jobs and debts outlive an upgrade.
- * What was called `<job>/<part>` then is called so now.
+ * The only place that knows how versions before `taskName` named the tasks of an effect, by effect kind: one effect
+ * stood for all tries then, and every try had a number. Jobs and debts outlive an upgrade. Names of the form
+ * `<job>/<part>` are unchanged.
  */
 const olderNames: Readonly<Record<string, (effect: Named) => OlderNames | undefined>> = {
   'target-machine': ({ name, jobId }) =>
     name.startsWith('machine of ') ? byTry(`${jobId}/target-machine`) : undefined,
   'source-snapshot': ({ name }) => (name.startsWith('drover-') ? byTry(name) : undefined),
-  // By the epoch of the turn; the effect carries that of the last. Then, for a while, by the job alone.
+  // Named by the epoch of the turn; the effect carries that of the last. Later, for a while, by the job alone.
   'target-fit': ({ name, jobId, epoch }) =>
     name === `${jobId}/fit`
       ? { nameOf: (n) => (n === 0 ? name : `${name}/${n}`), from: 0, to: epoch, gaps: true }
       : undefined,
 }
 
-/** The tasks of an effect that an older version began, in their order; undefined: this version began it. */
+/** The tasks of an effect that an older version began, in order; undefined: this version began it. */
 export const findOlderTasks = async (
   tasks: TasksOf,
   call: Call,
@@ -51,7 +51,7 @@ export const findOlderTasks = async (
     if (!found.found && older.gaps) continue
     if (!found.found) break
     names.push(name)
-    // Known by its machine alone: every further name would find the same.
+    // Known only by its machine: every further name would find the same task.
     if (found.value.byMachine) break
   }
   return names
@@ -62,7 +62,7 @@ export const findEarlierEffects = async (
   { db, job }: Pick<TaskContext, 'db' | 'job'>,
   kind: string,
 ): Promise<EffectRow[]> =>
-  // In its first turn nobody else can have begun one.
+  // In the first turn there cannot be any.
   job.leaseEpoch <= 1 ? [] : (await findOpenEffects(db, job.id)).filter((one) => one.kind === kind)
 
 const callMs = 30_000
@@ -70,12 +70,12 @@ const callMs = 30_000
 /** A task under its older name. */
 interface OlderBegun {
   readonly effect: string
-  /** Of its newest call. */
+  /** The name of its latest call. */
   readonly name: string
   readonly failed: number
 }
 
-/** What an older version began for this job and did not bring to its end: it is gone on with under its own name. */
+/** What an older version began for this job and did not finish: it continues under its own name. */
 export const findOlderBegun = async (
   ctx: TaskContext,
   { kind, older, tasks, machine }: PlatformTask,
@@ -85,6 +85,6 @@ export const findOlderBegun = async (
   if (!effect) return undefined
   const call = { signal: ctx.signal, timeoutMs: callMs, name: older }
   const names = (await findOlderTasks(tasks, call, { effect, machine })) ?? []
-  // Its tries were numbered from 0 on: the number after the newest is nobody's yet.
+  // Its tries were numbered from 0 on: the number after the latest is unused.
   return { effect: older, name: names.at(-1) ?? older, failed: Math.max(0, names.length - 1) }
 }

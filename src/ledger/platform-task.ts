@@ -9,69 +9,69 @@ import { inCheckpoint, type TaskProgress, type TaskRecord } from './task-record.
 import { anothers, failsAlways, forgotten, takesLong } from './task-troubles.ts'
 
 /**
- * One durable task: work that a platform does by itself once it was asked, begun once over all turns of a job, found
- * again after a crash, followed to its end, and told from somebody else's.
+ * One durable task: work that a platform does by itself after a request. It is requested once over all turns of a job,
+ * found again after a crash, followed to its end, and told from other clients' tasks.
  *
- * A subject is written as a list of such tasks. For each say what `begin` asks of the platform, how `made` tells from the
- * thing itself that it is done (platforms forget their tasks), and under which effect kind it is undone. Then a turn of
- * the job is:
+ * A subject is written as a list of such tasks. Each says what `begin` asks of the platform, how `made` tells from the
+ * result itself that it is done (platforms forget their tasks), and under which effect kind it is undone. A turn of the
+ * job is then:
  *
  *     const imported = await runTask(ctx, { part: 'import', ... })
  *     if (imported.type !== 'ended') return waitFor(...)
  *     const renamed = await runTask(ctx, { part: 'rename', ... })
  *
- * Each turn runs the list from above: what has ended is read from the checkpoint and costs no call. What is decided
- * between two tasks goes into the checkpoint before the next one begins. The undoer of the effect kind calls
- * `resultOfTask` (ended-task.ts) first: it waits until our task is over, and only then there is something to undo.
+ * Each turn runs the list from the top: an ended task is read from the checkpoint and costs no call. A decision between
+ * two tasks goes into the checkpoint before the next one begins. The undoer of the effect kind first calls
+ * `resultOfTask` (ended-task.ts), which waits until our task has ended.
  *
- * What is next is decided by the table in src/domain/job/task-step.ts; this file looks, acts and records.
+ * The table in src/domain/job/task-step.ts decides the next step; this file looks, acts and records.
  */
 export interface PlatformTask<Status extends TaskStatus = TaskStatus> {
   /** Tells it from the other tasks of the job; part of its name. */
   readonly part: string
   /** Names the undoer. */
   readonly kind: string
-  /** What the undoer needs to know; null: nothing is left to be undone. */
+  /** The data of the undoer; null: nothing is left to undo. */
   readonly undo: Readonly<Record<string, unknown>> | null
-  /** The source or target, by its name. */
+  /** The name of the source or target. */
   readonly platform: string
   readonly tasks: TasksOf<Status>
-  /** What it works on; not given where the task makes it. */
+  /** The machine that it works on; not given when the task makes the machine. */
   readonly machine?: string
   readonly verb?: TaskVerb
-  /** Asks the platform, with the lease held. Undefined: there was nothing to ask for, the machine is not as it was. */
+  /** Asks the platform, with the lease held. Undefined: nothing was requested, because the machine has changed. */
   readonly begin: (call: JobCall) => Promise<TaskHandle | undefined>
-  /** Whether it is done, and what it made, as the thing itself tells. A look that fails throws. */
+  /** Whether the task is done, and its result, as the thing itself shows. A failed look throws. */
   readonly made: (call: JobCall) => Promise<Found<string | null>>
-  /** Whether a call that got no answer is sent again in the same turn: the platform tells by its name that it is the same. */
+  /** Whether an unanswered call is repeated in the same turn: the platform recognises it by its name. */
   readonly sentAgain?: boolean
-  /** `never`: done again it would undo what has happened since. Not given: `anew`. */
+  /** `never`: a repetition would undo later changes. Not given: `anew`. */
   readonly repeat?: TaskSeen['repeat']
-  /** So many tasks may fail. Not given: as many as the job has tries. */
+  /** The most tasks that may fail. Not given: as many as the job has tries. */
   readonly most?: number
   /** How long one turn waits for it; 0: it only looks. */
   readonly turnMs?: number
   /** Where it is recorded; not given: in the checkpoint, under its part. */
   readonly record?: TaskRecord
-  /** What the job has to know as soon as the platform may have been asked: committed with the intent. */
+  /** What the job must know once the platform may have been asked: committed with the intent. */
   readonly checkpoint?: Record<string, unknown>
-  /** How versions before this one called its effect; see older-tasks.ts. */
+  /** How older versions named its effect; see older-tasks.ts. */
   readonly older?: string
-  /** Told of a task that failed before it is counted: throws what no further try mends. */
+  /** Called with the error of a failed task before it is counted: throws what no retry can mend. */
   readonly onFailure?: (error: Error) => void
-  /** Called whenever it is certain that nothing has come of it so far. */
+  /** Called whenever it is certain that the task has changed nothing so far. */
   readonly onNothing?: () => Promise<void>
 }
 
 export type TaskEnd<Status extends TaskStatus = TaskStatus> =
-  /** `byWord`: the very task that was asked for says so; else it is seen from what is there. */
+  /** `byWord`: the requested task itself says so; otherwise its result shows it. */
   | { readonly type: 'ended'; readonly result: string | null; readonly byWord: boolean }
   | { readonly type: 'working'; readonly status: Status | null }
-  /** It failed, which is counted. */
+  /** It failed, and is counted. */
   | { readonly type: 'failed'; readonly error: Error }
-  /** The platform does not know it any more and nothing has come of it: it is asked for again. */
+  /** The platform no longer knows it and it had no result: it is requested again. */
   | { readonly type: 'lost' }
-  /** The same of what is never repeated. */
+  /** The same for a task that is never repeated. */
   | { readonly type: 'unknown'; readonly taskId: string | null }
 
 /** What a task needs of its job. */
@@ -87,8 +87,8 @@ const shortTurnMs = 2_500
 const mostTasks = 1_000
 
 /**
- * Has it done once over all turns, as far as one turn can: asks, records, waits a little. A crash between any two lines
- * is gone on from. A task that failed is counted, and the next turn begins it under the next name.
+ * Runs a task once over all turns, as far as one turn can: asks, records, waits a little. Safe to continue after a
+ * crash between any two lines. A failed task is counted, and the next turn begins it under the next name.
  */
 export const runTask = async <Status extends TaskStatus>(
   ctx: TaskContext,
@@ -107,8 +107,8 @@ export const runTask = async <Status extends TaskStatus>(
 }
 
 /**
- * The same to its end, for what is short or must not be left half done: `turnMs` is how long it may take. Returns what it
- * made.
+ * Runs a task to its end, for short tasks and those that must not be left half done: `turnMs` is how long it may take.
+ * Returns its result.
  */
 export const finishTask = async (
   ctx: TaskContext,
@@ -129,7 +129,7 @@ interface At<Status extends TaskStatus = TaskStatus> {
   readonly task: PlatformTask<Status>
   readonly record: TaskRecord
   readonly progress: TaskProgress
-  /** Of the call; the platform knows its task by it. */
+  /** The name of the call, by which the platform knows its task. */
   readonly name: string
   readonly effect: string
 }
@@ -170,12 +170,12 @@ const ask = async <Status extends TaskStatus>(at: At<Status>): Promise<string | 
 }
 
 /**
- * Only the holder of the lease sends it, each time: by then the next holder may have undone what it made. A refusal after
- * a lost answer says nothing of the call that was lost.
+ * Only the holder of the lease sends it, each time: another holder may have undone what it made. A refusal after a
+ * lost answer says nothing about the lost call.
  */
 const send = async <Status extends TaskStatus>(at: At<Status>): Promise<TaskHandle | undefined> => {
   const { ctx, task } = at
-  // Once sent it is heard to its end, whoever calls the job off: else nobody knows what is about to be.
+  // Once sent, its answer is awaited even after a cancel: otherwise nobody knows what is about to happen.
   const call = { ...callOf(at), signal: new AbortController().signal }
   let lost: unknown
   const once = () =>
@@ -214,12 +214,12 @@ const follow = async <Status extends TaskStatus>(
 
 interface Decided<Status extends TaskStatus> {
   readonly step: TaskStep
-  /** The platform's task, ours or not; its status only where it is ours. */
+  /** The platform's task, ours or not; its status only if it is ours. */
   readonly handle?: TaskHandle
   readonly status?: TaskStatus
-  /** The same while it is at work. */
+  /** The same while it runs. */
   readonly working?: Status
-  /** What is there, when that decided. */
+  /** The existing result, when that decided. */
   readonly result?: string | null
 }
 
@@ -282,7 +282,7 @@ const lookAtTask = async <Status extends TaskStatus>(
 
 const doneStatus = { state: 'succeeded', percent: 100, error: null } as const
 
-/** What it made; undefined: its watching ended, which says nothing of the task itself. */
+/** The result; undefined: the wait ended, which says nothing about the task itself. */
 const awaitTask = async (handle: TaskHandle, call: Call): Promise<string | null | undefined> => {
   try {
     return await handle.wait(call)

@@ -1,15 +1,15 @@
 import { z } from 'zod'
 import type { JobContext } from './job.ts'
 
-/** How far it has come, kept over all turns. */
+/** The progress of a task, kept over all turns. */
 export interface TaskProgress {
-  /** Tasks that failed: each is begun anew under another name. */
+  /** Failed tasks: each retry has a new name. */
   readonly failed: number
   readonly ended: boolean
   readonly result: string | null
 }
 
-/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks in that. */
+/** Where a task is recorded. A subject with a record of its own keeps the number of failed tasks there. */
 export interface TaskRecord {
   readonly read: () => TaskProgress
   readonly write: (progress: TaskProgress) => Promise<void>
@@ -18,14 +18,14 @@ export interface TaskRecord {
 type Recording = Pick<JobContext, 'checkpoint' | 'checkpointed'>
 
 const fresh: TaskProgress = { failed: 0, ended: false, result: null }
-/** Also of jobs that an older version began. */
+/** Also for jobs that an older version began. */
 const storedProgress = z.looseObject({
   failed: z.number(),
   ended: z.boolean().default(false),
   result: z.string().nullable().default(null),
 })
 
-/** The record of a task in the checkpoint; undefined: none was written. */
+/** The record of a task in the checkpoint; undefined: none. */
 export const readTask = ({ checkpointed }: Recording, part: string): TaskProgress | undefined =>
   storedProgress.safeParse(checkpointed?.[part]).data
 
@@ -34,10 +34,7 @@ export const inCheckpoint = (ctx: Recording, part: string): TaskRecord => ({
   write: (progress) => ctx.checkpoint({ ...ctx.checkpointed, [part]: progress }),
 })
 
-/**
- * The same of what is not asked about once it is there, because the subject records what it made: only failures are
- * kept, and the end costs no write.
- */
+/** The same for tasks whose result the subject records itself: only failures are kept, and the end costs no write. */
 export const failuresInCheckpoint = (ctx: Recording, part: string): TaskRecord => {
   const { read, write } = inCheckpoint(ctx, part)
   return {
@@ -48,7 +45,7 @@ export const failuresInCheckpoint = (ctx: Recording, part: string): TaskRecord =
   }
 }
 
-/** What it had made is gone, or is not what was asked for: the next turn has it made anew, under the next name. */
+/** The result is gone, or is not what was requested: the next turn makes it again, under the next name. */
 export const makeAnew = async (ctx: Recording, part: string): Promise<void> => {
   const record = inCheckpoint(ctx, part)
   await record.write({ ...record.read(), ...fresh, failed: record.read().failed + 1 })

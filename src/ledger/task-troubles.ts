@@ -2,10 +2,10 @@ import { DroverError } from '../errors.ts'
 import { PlatformError } from '../platforms/ports/platform-error.ts'
 import type { TaskHandle } from '../platforms/ports/task.ts'
 
-/** What is told of a task of a platform that is not simply done, of a job of whatever subject. */
+/** What is reported about a task that is not simply done, for jobs of every subject. */
 interface Asked {
   readonly part: string
-  /** The source or target, by its name. */
+  /** The name of the source or target. */
   readonly platform: string
   readonly machine?: string
 }
@@ -16,7 +16,7 @@ const whereOf = ({ platform, machine }: Asked): string =>
 export const anothers = (task: Asked, handle: TaskHandle | undefined): PlatformError =>
   new PlatformError({
     code: 'platform-busy',
-    // It may be ours, of a call whose answer was lost.
+    // It may be ours, from a call whose answer was lost.
     failure: 'unknown',
     message: `Task ${handle?.id ?? ''} is at work on ${whereOf(task)}, and whose it is cannot be told.`,
     remedy: 'It is waited for. See the tasks of the platform.',
@@ -39,7 +39,7 @@ export const takesLong = (task: Asked): DroverError =>
     remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
   })
 
-/** What a platform takes on and fails at so often is no trouble that passes. */
+/** A task that fails this often will not succeed by itself. */
 export const failsAlways = (error: Error, failures: number): DroverError =>
   new DroverError(
     {

@@ -5,7 +5,7 @@ import { cutOverEntry } from '../../src/migration/cutover/cutover-entry.ts'
 import { sourceStopKind } from '../../src/migration/source/source-stops.ts'
 import { undoSourceStop } from '../../src/migration/source/start-source.ts'
 
-/** Switches a source off, copies the rest, and fits the copy to its new home. */
+/** Switches a source off, copies the rest, and fits the copy to its target. */
 export const handleCutoverInstance = (budget: ByteBudget) =>
   defineHandler(cutoverInstance, (ctx) => cutOverEntry(ctx, ctx.payload.entry_id, budget), {
     [sourceStopKind]: undoSourceStop,

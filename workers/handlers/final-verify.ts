@@ -15,7 +15,7 @@ export interface FinalVerifyParts {
   readonly sealer: Sealer
 }
 
-/** Proves that what was migrated is what was there, starts it, and signs the evidence. */
+/** Proves that the target equals the source, starts the target, and signs the evidence. */
 export const handleFinalVerify = ({ budget, threads, sealer }: FinalVerifyParts) => {
   const parts = { budget, sealer, placeAgain: placeAgain({ threads, looks: new TargetLooks() }) }
   return defineHandler(

@@ -47,7 +47,7 @@ export const handlePlaceInstance = (threads: ScriptThreads) => {
         )
       await ctx.pace()
       const { placement, target: site } = placed
-      // Which target it lands on is known only now; room on that target lets it in again.
+      // The target is known only now; the tokens for it are requested by another turn.
       if (!placed.admitted) return release('awaiting-place', `It asks for a place on ${site.name}.`)
       return create(placed.entryWork, { placement, site, looks })
     },
@@ -70,7 +70,7 @@ const create = async (
       { change: recordMachine(entryWork, made, site) },
     )
   } catch (error) {
-    // What was seen is not so any more; the next one looks anew.
+    // The look is outdated; the next call looks again.
     looks.forget(site)
     if (!(error instanceof PlatformError) || error.code !== 'platform-name-taken') throw error
     const why = { code: 'name-taken', message: `${site.name}: ${error.message}` }

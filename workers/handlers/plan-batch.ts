@@ -8,10 +8,10 @@ import { viewBatch } from '../../src/migration/entry/batch-view.ts'
 import type { ScriptThreads } from '../../src/migration/place/script-runner.ts'
 import { planBatch } from '../../src/migration/plan/plan-batch.ts'
 
-/** Of a batch: what a person may still look at, and what people last agreed to. */
+/** Plans kept for a batch: the newest, and the last approved ones. */
 const keptPlans = { newest: 20, approved: 5 }
 
-/** Plans a batch and keeps the plan. */
+/** Plans a batch and stores the plan. */
 export const handlePlanBatch = (threads: ScriptThreads) =>
   defineHandler(planBatchKind, async (ctx) => {
     const { batch: name, by } = ctx.payload

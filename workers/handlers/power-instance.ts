@@ -9,7 +9,7 @@ import { actorOf, defineHandler, done, type Outcome, waitFor } from '../../src/l
 
 const lookMs = 2_000
 
-/** Switches a machine of a source on or off, and reads it anew. */
+/** Switches a machine of a source on or off, and reads it again. */
 export const handlePowerInstance = defineHandler(powerInstance, async (ctx) => {
   const { verb, force, timeout_seconds: seconds, after_entry: entryId, instance: id } = ctx.payload
   if (entryId !== null && (await isEntryStillActive(ctx.db, { entryId, instanceId: id })))
@@ -40,7 +40,7 @@ export const handlePowerInstance = defineHandler(powerInstance, async (ctx) => {
     await refreshInstance(ctx, site, platform, instance.ref)
     const place = { entityType: 'instance', entityId: instance.id, entityName: instance.name }
     const result = { power_state: outcome.seen.state, host: outcome.seen.host }
-    // A person has it in hand.
+    // A person has taken over.
     return done(result, {
       change: (tx) =>
         mergeWarnings(tx, place, { types: ['guest-may-go-off'], said: {}, actor: actorOf(ctx) }),

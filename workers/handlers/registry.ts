@@ -31,17 +31,17 @@ export interface HandlerSet {
 
 export interface HandlerParts {
   readonly sealer: Sealer
-  /** The self-test's outside world. */
+  /** The outside world of the self-test. */
   readonly world: Db
   readonly cpu: CpuPool
   /** What archives of images may be read from. */
   readonly images: SourceMeans
 }
 
-/** Of disks, in memory at once, over all copies of this process. */
+/** Bytes of disks in memory at once, over all copies of this process. */
 const copyBytes = 96 * 1024 * 1024
 
-/** Every handler this version has. A new one is a file in `handlers/` and a line here. */
+/** Every handler of this version. A new handler is a file in `handlers/` and a line here. */
 export const createHandlers = ({ sealer, world, cpu, images }: HandlerParts): HandlerSet => {
   const undoers = new Map<string, Undoer>()
   const budget = new ByteBudget(copyBytes)

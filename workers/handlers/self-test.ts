@@ -9,7 +9,7 @@ import type { CpuPool } from '../cpu-pool.ts'
 
 type Payload = z.infer<typeof selfTest.payload>
 
-/** Steps, effects, failures and waits on demand, against a small world of its own outside the ledger. */
+/** Steps, effects, failures and waits on demand, against a small world outside the ledger. */
 export const handleSelfTest = (world: Db, cpu: CpuPool) =>
   defineHandler(
     selfTest,

@@ -4,7 +4,7 @@ import { defineHandler, done } from '../../src/ledger/job.ts'
 import { makeEntries, sayFound } from '../../src/migration/batch/make-entries.ts'
 import { viewBatch } from '../../src/migration/entry/batch-view.ts'
 
-/** Notes who belongs to a batch, or makes the entries of its start. */
+/** Finds the instances of a batch, or makes the entries of its start. */
 export const handleStartBatch = defineHandler(startBatch, async (ctx) => {
   const { batch: name, purpose, version } = ctx.payload
   const row = await findBatch(ctx.db, name)

@@ -3,7 +3,7 @@ import { syncSite } from '../../src/inventory/sync/sync-site.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
 import type { Sealer } from '../../src/seal/seal.ts'
 
-/** Reads a source and makes what was read its inventory. */
+/** Reads a source and makes the reading its inventory. */
 export const handleSyncSource = (sealer: Sealer) =>
   defineHandler(syncSource, (ctx) => {
     const { source, mode, force } = ctx.payload

@@ -3,7 +3,7 @@ import { syncSite } from '../../src/inventory/sync/sync-site.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
 import type { Sealer } from '../../src/seal/seal.ts'
 
-/** Reads a target: where machines may go, and how much room there is. */
+/** Reads a target: its hosts, networks, storage and machines. */
 export const handleSyncTarget = (sealer: Sealer) =>
   defineHandler(syncTarget, (ctx) => {
     const { target, mode, force } = ctx.payload

@@ -12,13 +12,13 @@ import { portOf } from '../../src/platforms/ports/ports.ts'
 const undoSchema = z.object({ site_id: z.string(), ref: z.string() })
 const undoMs = 60_000
 
-/** A machine that was switched off only for a moment does not stay off because the job was ended. */
+/** A machine that was switched off only briefly must not stay off because the job ended. */
 const startAgain: Undoer = async ({ effect, db, signal, confirm, usePlatform }) => {
   const { site_id: siteId, ref } = undoSchema.parse(effect.undo)
-  // It was on again when its job came to its end: what it is by now is somebody else's doing.
+  // The machine was on again when its job ended: its state now is somebody else's decision.
   if (await hasSucceeded(db, effect.jobId)) return
   const site = await loadSiteById(db, siteId)
-  // Its copy runs elsewhere, or is about to: that one off and this one on again is not ours to say.
+  // Its copy runs on a target, or is about to: starting this machine is not ours to decide.
   if (!site || (await findHeldOffMachine(db, { siteId, ref }))) return
   const start = startOfInstance({ siteId, ref, uuid: '', name: 'The machine' }, effect.jobId)
   if ((await whyStartRefused(db, start))?.code === 'migrated') return
@@ -34,7 +34,7 @@ const startAgain: Undoer = async ({ effect, db, signal, confirm, usePlatform }) 
   })
 }
 
-/** Switches the tracking of a machine's changes on, or looks anew whether each disk has it. */
+/** Switches change tracking of a machine on, or checks whether each disk is tracked. */
 export const handleTrackInstance = defineHandler(
   trackInstance,
   async (ctx) => {

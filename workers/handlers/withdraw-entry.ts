@@ -3,7 +3,7 @@ import { defineHandler } from '../../src/ledger/job.ts'
 import { cleanUpKind, undoCleanUp } from '../../src/migration/target/clean-up.ts'
 import { withdrawEntry } from '../../src/migration/withdraw/withdraw-entry.ts'
 
-/** Puts right what an entry left outside. */
+/** Removes what an entry left outside Drover. */
 export const handleWithdrawEntry = defineHandler(
   kind,
   (ctx) => {

@@ -9,7 +9,7 @@ export type TokenInsert = Omit<StoredToken, 'createdAt' | 'lastUsedAt' | 'revoke
 const columns = (db: Queryable) =>
   db`id, name, role, hint, created_by, created_at, expires_at, last_used_at, revoked_at`
 
-/** Spells `TOKS`: whoever adds or revokes tokens holds it, so that "the last admin" is counted right. */
+/** The ASCII codes of `TOKS`: held while tokens are added or revoked, so that "the last admin" is counted correctly. */
 const tokensLock = 0x544f4b53
 
 export const lockAccessTokens = async (tx: Tx): Promise<void> => {
@@ -40,7 +40,7 @@ export const findAccessTokenRow = async (db: Queryable, id: string): Promise<Tok
   return row
 }
 
-/** How many tokens let somebody administrate. */
+/** How many tokens have the admin role. */
 export const countAdmins = async (db: Queryable): Promise<number> => {
   const [row] = await db<{ admins: number }[]>`
     select count(*)::int as admins from access_token
@@ -48,7 +48,7 @@ export const countAdmins = async (db: Queryable): Promise<number> => {
   return row?.admins ?? 0
 }
 
-/** How many admin tokens would still open the door without this one. */
+/** How many other valid admin tokens exist. */
 export const countOtherAdmins = async (tx: Tx, id: string): Promise<number> => {
   const [row] = await tx<{ others: number }[]>`
     select count(*)::int as others from access_token
@@ -62,7 +62,7 @@ export const revokeAccessToken = async (tx: Tx, id: string): Promise<boolean> =>
   return rows.length === 1
 }
 
-/** The live token of a name. */
+/** The valid token with a name. */
 export const findLiveTokenByName = async (tx: Tx, name: string): Promise<{ id: string } | undefined> => {
   const [row] = await tx<{ id: string }[]>`
     select id from access_token where name = ${name} and revoked_at is null`

@@ -13,8 +13,8 @@ export interface StoredAnswer {
 }
 
 /**
- * Takes the key until the transaction ends. False when another transaction has it. Asked instead of waited
- * for: twenty equal requests must not sit on twenty connections.
+ * Locks the key until the transaction ends. False when another transaction has it. It does not wait: twenty equal
+ * requests must not occupy twenty connections.
  */
 export const tryLockRequest = async (tx: Tx, request: RequestKey): Promise<boolean> => {
   const [row] = await tx<{ got: boolean }[]>`
@@ -28,7 +28,7 @@ export const findAnswer = async (tx: Queryable, request: RequestKey): Promise<St
   return row
 }
 
-/** Keeps the answer of a request, in the transaction of its change. */
+/** Stores the answer of a request, in the transaction of its change. */
 export const storeAnswer = async (
   tx: Queryable,
   answer: RequestKey & { digest: Buffer; status: number; headers: Record<string, string>; body: string },

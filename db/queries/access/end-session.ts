@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Ends a session for every API, until it would have ended by itself. False when it was over already. */
+/** Ends a session for every API process. False when it was over already. */
 export const endSession = async (
   db: Queryable,
   session: { readonly id: string; readonly tokenId: string; readonly expiresAtMs: number },

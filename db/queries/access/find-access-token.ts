@@ -14,13 +14,13 @@ const columns = (db: Queryable) => db`
   id, name, role, hash, coalesce(expires_at <= now(), false) as expired, revoked_at is not null as revoked,
   (extract(epoch from now() - last_used_at) * 1000)::float8 as used_ago_ms`
 
-/** The token with this hash, also an expired or revoked one, and whether any token was ever made. */
+/** The token with this hash, even if expired or revoked, and whether any token exists. */
 export const findAccessTokenByHash = async (db: Queryable, hash: Buffer): Promise<KnownToken | undefined> => {
   const [token] = await db<KnownToken[]>`select ${columns(db)} from access_token where hash = ${hash}`
   return token
 }
 
-/** The token of a session, unless somebody has signed out of that. */
+/** The token of a session, unless the session was signed out. */
 export const findTokenOfSession = async (
   db: Queryable,
   session: { readonly id: string; readonly tokenId: string },

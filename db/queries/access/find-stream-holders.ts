@@ -2,11 +2,11 @@ import type { Queryable } from '../../client.ts'
 
 export interface StreamHolder {
   readonly tokenId: string
-  /** Undefined: the token itself opened it. */
+  /** Not given: the token itself opened the stream. */
   readonly session?: { readonly id: string } | undefined
 }
 
-/** Which of these may go on: places in the list whose token is good, and whose session nobody has ended. */
+/** The streams that may go on, as indexes into the list: their token is valid and their session not ended. */
 export const findStreamHolders = async (
   db: Queryable,
   holders: readonly StreamHolder[],

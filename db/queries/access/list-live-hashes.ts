@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** The hashes of the tokens that open the door now, in hexadecimal; those used last, when there are too many. */
+/** The hashes of the valid tokens, in hexadecimal; the most recently used if there are too many. */
 export const listLiveHashes = async (db: Queryable, limit: number): Promise<string[]> => {
   const rows = await db<{ hash: string }[]>`
     select encode(hash, 'hex') as hash from access_token

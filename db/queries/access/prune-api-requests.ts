@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Removes one batch of answers that were kept for repeated requests. */
+/** Removes one batch of stored answers to repeated requests. */
 export const pruneApiRequests = async (
   db: Queryable,
   options: { readonly hours: number; readonly limit: number },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Removes one batch of ended sessions that are over by every clock: theirs is the API's, ours the database's. */
+/** Removes one batch of ended sessions that have expired by both clocks, the API's and the database's. */
 export const pruneEndedSessions = async (
   db: Queryable,
   options: { readonly hours: number; readonly limit: number },

@@ -1,8 +1,8 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * Deletes the dead tokens that starts made for themselves, so that the list of tokens does not grow with each. A
- * living one stays: another machine's start may share this database.
+ * Deletes the dead tokens that starts made for themselves, so that the list of tokens does not grow with each start.
+ * Valid ones stay: another machine's start may share this database.
  */
 export const pruneStartTokens = async (tx: Tx): Promise<void> => {
   await tx`

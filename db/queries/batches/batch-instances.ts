@@ -6,14 +6,14 @@ import type { Queryable, Tx } from '../../client.ts'
 import { isMigrated } from '../instances/is-migrated.ts'
 import { openJobAbout } from '../jobs/open-job-about.ts'
 
-/** An instance as a batch judges it. */
+/** An instance as a batch evaluates it. */
 export interface CandidateLine {
   readonly id: string
   readonly siteId: string
   readonly source: string
   readonly sourceKind: string
   readonly revision: number
-  /** Of its own record: what changed it last, and how often people have changed its overrides. */
+  /** The revision of its last change, and the number of changes to its overrides. */
   readonly changedIn: number
   readonly version: number
   readonly facts: InstanceFacts
@@ -21,18 +21,19 @@ export interface CandidateLine {
   readonly readiness: 'ready' | 'warning' | 'blocked'
   readonly gone: boolean
   readonly ignored: string | null
-  /** Rules that hold, with what shows it; waived ones are not in it. */
+  /** Its findings with their evidence, without waived ones. */
   readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
-  /** Noted when the batch was last saved. */
+  /** Matched when the batch was last saved. */
   readonly assigned: boolean
-  /** The batch whose entry it has. */
+  /** The batch of its entry. */
   readonly entryBatch: string | null
-  /** A verified copy of ours has taken its place. */
+  /** A certified copy has replaced it. */
   readonly migrated: boolean
 }
 
 /**
- * Everything that is there and counts, and what did when the batch was last saved, in pages that hold while a sync runs.
+ * Every living instance that counts, and those that did when the batch was last saved, in pages that stay stable
+ * during a sync.
  */
 export const listCandidates = async (
   db: Queryable,
@@ -53,7 +54,7 @@ export const listCandidates = async (
     and ((i.gone_at is null and i.ignored is null) or a.instance_id is not null)
   order by i.id limit ${page.limit}`
 
-/** Of the instances up to `upTo` that were looked at, exactly these match. */
+/** Records the matching instances of a page; the page reaches up to `upTo`. */
 export const assignPage = async (
   tx: Tx,
   page: {
@@ -73,7 +74,7 @@ export const assignPage = async (
     select ${page.batchId}::uuid, id from unnest(${page.matching as string[]}::uuid[]) as m(id) on conflict do nothing`
 }
 
-/** Of these instances those whose record is still what was read, held as it is until the transaction ends. */
+/** The instances whose record is still as it was read, locked until the transaction ends. */
 export const holdUnchanged = async (
   tx: Tx,
   lines: readonly Pick<CandidateLine, 'id' | 'changedIn' | 'version'>[],
@@ -104,13 +105,13 @@ export interface MadeEntry {
   readonly id: string
   readonly instanceId: string
   readonly state: string
-  /** A job switches its instance on or off right now. */
+  /** A job is switching its instance on or off. */
   readonly busy: boolean
 }
 
 /**
- * Makes entries, and freezes the instances of those that may go on: what a sync sees of them is kept apart from now
- * on. An instance that another batch took first is left to it. Gives those that were made.
+ * Makes entries, and freezes the instances of those that may go on: syncs record their changes as pending from now on.
+ * Skips an instance that another batch has taken. Returns the entries made.
  */
 export const insertEntries = async (
   tx: Tx,

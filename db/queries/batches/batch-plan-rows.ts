@@ -1,14 +1,14 @@
 import type { PlanItem } from '../../../src/domain/migration/batch/plan-document.ts'
 import type { Queryable, Tx } from '../../client.ts'
 
-/** A plan as it is kept: what was found, by whom, and who approved it. */
+/** A stored plan: its content, its author and its approval. */
 export interface PlanRow {
   readonly id: string
   readonly batchId: string
   readonly digest: string
   readonly createdBy: string
   readonly createdAt: Date
-  /** Without its instances, unless they were asked for. */
+  /** Without its instances, unless requested. */
   readonly document: Readonly<Record<string, unknown>>
 }
 
@@ -41,7 +41,7 @@ export const listPlans = async (
   where batch_id = ${batchId}::uuid and ${page.before === undefined ? db`true` : db`id < ${page.before}::uuid`}
   order by id desc limit ${page.limit}`
 
-/** One plan with all it holds but its instances. */
+/** One plan with everything but its instances. */
 export const findPlan = async (db: Queryable, batchId: string, id: string): Promise<PlanRow | undefined> => {
   const [row] = await db<PlanRow[]>`
     select id, batch_id, digest, created_by, created_at, document - 'items' as document
@@ -49,7 +49,7 @@ export const findPlan = async (db: Queryable, batchId: string, id: string): Prom
   return row
 }
 
-/** Instances of a plan, in the order of their ids, in which it was made. */
+/** The instances of a plan, in the order of their ids. */
 export const listPlanItems = async (
   db: Queryable,
   planId: string,
@@ -69,7 +69,7 @@ export const listPlanItems = async (
   return rows.map(({ item }) => item)
 }
 
-/** The plan of a batch that was approved last, if any was. */
+/** The last approved plan of a batch. */
 export const findApprovedPlan = async (db: Queryable, batchId: string): Promise<PlanRow | undefined> => {
   const [row] = await db<PlanRow[]>`
     select * from batch_plan where batch_id = ${batchId}::uuid and document ? 'approved'
@@ -77,7 +77,7 @@ export const findApprovedPlan = async (db: Queryable, batchId: string): Promise<
   return row
 }
 
-/** Notes on the plan itself that it was approved: an approval that is void now still says what people agreed to. */
+/** Records the approval on the plan itself, so that a later void approval still shows what was approved. */
 export const markApproved = async (
   tx: Tx,
   id: string,
@@ -88,7 +88,7 @@ export const markApproved = async (
     where id = ${id}::uuid`
 }
 
-/** Keeps the newest plans of a batch, and of older ones the last that were approved. */
+/** Keeps the newest plans of a batch, and the last approved ones. */
 export const prunePlans = async (
   tx: Tx,
   batchId: string,
@@ -102,7 +102,7 @@ export const prunePlans = async (
         order by document -> 'approved' ->> 'at' desc limit ${keep.approved}))`
 }
 
-/** A planning of this batch that has not ended. */
+/** A running plan job of this batch. */
 export const findLivePlanning = async (
   db: Queryable,
   batch: string,

@@ -19,7 +19,7 @@ export const findBatchById = async (db: Queryable, id: string): Promise<BatchRow
   return row
 }
 
-/** Locked until the transaction ends: two verbs on one batch take turns. */
+/** Locked until the transaction ends: verbs on one batch run one after another. */
 export const lockBatch = async (tx: Tx, name: string): Promise<BatchRow | undefined> => {
   const [row] = await tx<BatchRow[]>`select * from batch where name = ${name} for update`
   return row
@@ -28,14 +28,14 @@ export const lockBatch = async (tx: Tx, name: string): Promise<BatchRow | undefi
 export const listWindows = async (db: Queryable, batchId: string): Promise<WindowRow[]> => db<WindowRow[]>`
   select * from batch_window where batch_id = ${batchId}::uuid order by starts_at nulls first, name`
 
-/** Room in windows and under constraints is given out by one at a time. */
+/** Room in windows and under constraints is given out by one transaction at a time. */
 export const lockRoom = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`select 1 from batch where id = ${batchId}::uuid for no key update`
 }
 
 const finish = sweepOf(batchTable, 'finish')
 
-/** A condition: nothing of a batch `b` goes on, and its start is not still making entries. */
+/** A condition: no entry of the batch `b` will go on, and its start has made all its entries. */
 const isOver = (db: Queryable) => db`
   b.state ${inStates(db, finish.from)} and exists (select from entry e where e.batch_id = b.id)
     and not exists (select from entry e where e.batch_id = b.id
@@ -44,16 +44,16 @@ const isOver = (db: Queryable) => db`
 
 export interface OverBatch {
   readonly id: string
-  /** At least one of its entries was migrated. */
+  /** At least one of its entries has finished. */
   readonly migrated: boolean
 }
 
-/** Running batches of which every entry has finished or was given up. */
+/** Running batches in which every entry has finished or was cancelled. */
 export const findOverBatches = async (db: Queryable): Promise<OverBatch[]> => db<OverBatch[]>`
   select b.id, exists (select from entry e where e.batch_id = b.id and e.state = 'finished') as migrated
   from batch b where ${isOver(db)}`
 
-/** Finishes batches, unless something of them has begun to go on since they were found. Gives the names of the finished. */
+/** Finishes batches, unless an entry goes on again since they were found. Returns the names of the finished ones. */
 export const finishBatchRows = async (
   db: Queryable,
   batches: readonly { readonly id: string; readonly message: string }[],
@@ -73,7 +73,7 @@ export const finishBatchRows = async (
   return rows.map(({ name }) => name)
 }
 
-/** Moves a batch and tells of it. The caller holds its lock. */
+/** Moves a batch, with its event. The caller holds its lock. */
 export const moveBatch = async (
   tx: Tx,
   moved: {
@@ -102,7 +102,7 @@ export const moveBatch = async (
   return row
 }
 
-/** Whether a start has anything to do: an entry to go on with, or an instance that nobody has. */
+/** Whether a start has anything to do: an entry to continue, or a free instance. */
 export const hasInstances = async (db: Queryable, batchId: string): Promise<boolean> => {
   const [row] = await db<{ some: boolean }[]>`
     select exists (select from entry where batch_id = ${batchId}::uuid)
@@ -111,7 +111,7 @@ export const hasInstances = async (db: Queryable, batchId: string): Promise<bool
   return row?.some ?? false
 }
 
-/** Other batches that have instances of this one, those with the most first, and how many that are. */
+/** Other batches with instances of this one, those with the most first, and how many they have. */
 export const listHolders = async (
   db: Queryable,
   batchId: string,

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** How many migrations the database has had; 0 for one that was never migrated. */
+/** The number of migrations applied to the database; 0: it was never migrated. */
 export const countMigrations = async (db: Queryable): Promise<number> => {
   const [table] = await db<{ there: boolean }[]>`
     select to_regclass('drizzle.__drizzle_migrations') is not null as there`

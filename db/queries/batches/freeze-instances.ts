@@ -1,6 +1,6 @@
 import type { Tx } from '../../client.ts'
 
-/** From now on a sync keeps what it sees of these apart: their batch runs. Gives those that nobody else had. */
+/** Freezes instances: syncs record their changes as pending from now on. Returns those that no other batch had. */
 export const freezeInstances = async (
   tx: Tx,
   frozen: { readonly ids: readonly string[]; readonly by: string },
@@ -11,7 +11,7 @@ export const freezeInstances = async (
   return rows.map(({ id }) => id)
 }
 
-/** Its batch is through with it: the next sync makes what was kept apart the record. */
+/** Releases an instance: the next sync adopts its pending facts. */
 export const thawInstance = async (tx: Tx, id: string): Promise<void> => {
   await tx`update instance set frozen_by = null where id = ${id}::uuid and frozen_by is not null`
 }

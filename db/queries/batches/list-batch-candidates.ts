@@ -2,7 +2,7 @@ import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { Queryable } from '../../client.ts'
 import { isMigrated } from '../instances/is-migrated.ts'
 
-/** An instance as a batch is asked about it, with what may keep it out. */
+/** An instance as a candidate of a batch, with what may keep it out. */
 export interface BatchCandidate {
   readonly id: string
   readonly source: string
@@ -14,16 +14,16 @@ export interface BatchCandidate {
   readonly gone: boolean
   readonly ignored: string | null
   readonly ignoredDetail: string | null
-  /** Noted when the batch was last saved. */
+  /** Matched when the batch was last saved. */
   readonly assigned: boolean
   readonly entryId: string | null
   readonly entryState: string | null
   readonly entryBatch: string | null
-  /** A verified copy of ours has taken its place. */
+  /** A certified copy has replaced it. */
   readonly migrated: boolean
 }
 
-/** Everything that is there, or was when the batch was last saved; left out or not, in the order of lists. */
+/** Every living instance, and those that were when the batch was last saved; ignored ones included, in list order. */
 export const listBatchCandidates = async (
   db: Queryable,
   batchId: string,

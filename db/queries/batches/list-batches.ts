@@ -3,7 +3,7 @@ import type { BatchRow } from '../../schema/migration.ts'
 import { entryIsCommitted } from '../entries/committed-entries.ts'
 import { entryIsUnderWay } from '../entries/entry-under-way.ts'
 
-/** A batch with how many entries are in which state. */
+/** A batch with the number of entries per state. */
 export interface BatchLine extends BatchRow {
   readonly entries: Readonly<Record<string, number>>
 }
@@ -28,21 +28,21 @@ export const listBatches = async (
     '{}'::jsonb) as entries
   from page order by name`
 
-/** How far a batch has come. */
+/** The progress of a batch. */
 export interface BatchProgress {
-  /** Instances that matched when it was last searched. */
+  /** Instances that matched in its last search. */
   readonly matched: number
-  /** Bytes of all disks, as far as they are used. */
+  /** Used bytes of all disks. */
   readonly bytesTotal: number
-  /** Of these, how many are copied at least once. */
+  /** Of these, the bytes copied at least once. */
   readonly bytesDone: number
-  /** Bytes a second over the last seconds, of the copies that run and have moved within `rateHoldsMs`. */
+  /** Bytes per second over the last seconds, of running copies that have advanced within `rateHoldsMs`. */
   readonly bytesPerSecond: number
 }
 
 /**
- * The roll-up of a batch's copies. A copy that is whole counts with all its bytes, so that top-ups never take the sum
- * back; a first copy that runs counts with its share.
+ * The sum over a batch's copies. A complete copy counts with all its bytes, so that top-ups never reduce the sum; a
+ * running first copy counts with its share.
  */
 export const readBatchProgress = async (
   db: Queryable,
@@ -72,7 +72,7 @@ export const readBatchProgress = async (
   return row ?? { matched: 0, bytesTotal: 0, bytesDone: 0, bytesPerSecond: 0 }
 }
 
-/** Entries that something is, or may be, under way for: a batch with such is not removed. */
+/** Entries on which something is or may be in progress: a batch with such entries is not removed. */
 export const countBusyEntries = async (db: Queryable, batchId: string): Promise<number> => {
   const [row] = await db<{ busy: number }[]>`
     select count(*)::int as busy from entry e left join job j on j.id = e.job_id
@@ -80,15 +80,15 @@ export const countBusyEntries = async (db: Queryable, batchId: string): Promise<
   return row?.busy ?? 0
 }
 
-/** Entries as far as an edit of their batch can touch them. */
+/** The parts of an entry that an edit of its batch can affect. */
 export interface EditedLine {
   readonly id: string
   readonly state: string
   readonly stage: string
   readonly reason: string
-  /** Of its last failed job. */
+  /** The error code of its last failed job. */
   readonly errorCode: string | null
-  /** Of the committed alone: constraints are asked about no others. */
+  /** Only for committed entries: constraints ask about no others. */
   readonly facts: Readonly<Record<string, unknown>> | null
   readonly source: string
   readonly sourceKind: string

@@ -2,7 +2,7 @@ import type { HistorySample } from '../../../src/domain/migration/schedule/plan-
 import type { Queryable } from '../../client.ts'
 import type { EntryRow } from '../../schema/migration.ts'
 
-/** What a look has shown of the tracking of these instances, by id. */
+/** The tracking results of these instances, by id. */
 export const readTracking = async (
   db: Queryable,
   ids: readonly string[],
@@ -12,7 +12,7 @@ export const readTracking = async (
   return new Map(rows.map(({ id, tracking }) => [id, tracking]))
 }
 
-/** Entries of one batch by their instance. */
+/** The entries of one batch by instance. */
 export const readEntriesOf = async (
   db: Queryable,
   batchId: string,
@@ -23,7 +23,7 @@ export const readEntriesOf = async (
   return new Map(rows.map((row) => [row.instanceId, row]))
 }
 
-/** How long the parts of the last journeys between two sites took. */
+/** The duration of the parts of the last migrations between two sites. */
 export const readHistory = async (
   db: Queryable,
   pair: { readonly sourceId: string; readonly targetId: string },

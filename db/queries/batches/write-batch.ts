@@ -2,12 +2,12 @@ import type { Tx } from '../../client.ts'
 import type { BatchRow } from '../../schema/migration.ts'
 import { entryIsUnderWay } from '../entries/entry-under-way.ts'
 
-/** What a person says of a batch, as it is stored. */
+/** A person's settings of a batch, as stored. */
 export interface BatchSettings {
   readonly name: string
   readonly includeExpression: string
   readonly defaults: Readonly<Record<string, unknown>>
-  /** With the probes. */
+  /** Includes the probes. */
   readonly config: Readonly<Record<string, unknown>>
   readonly constraints: readonly Readonly<Record<string, unknown>>[]
   readonly requireApproval: boolean
@@ -28,7 +28,7 @@ export const insertBatch = async (
   return row
 }
 
-/** Everything that a person says, at once; what was approved was something else. */
+/** Writes all settings at once, and voids the approval. */
 export const updateBatch = async (tx: Tx, id: string, batch: BatchSettings): Promise<BatchRow> => {
   const [row] = await tx<BatchRow[]>`
     update batch set name = ${batch.name}, include_expression = ${batch.includeExpression},
@@ -40,7 +40,7 @@ export const updateBatch = async (tx: Tx, id: string, batch: BatchSettings): Pro
   return row
 }
 
-/** Says who approved which plan. Its version counts: who holds an older ETag has not seen it. */
+/** Records who approved which plan. The version counts up: an older ETag does not include the approval. */
 export const approveBatch = async (
   tx: Tx,
   id: string,
@@ -53,7 +53,7 @@ export const approveBatch = async (
   return row
 }
 
-/** The batch's own row and what hangs on it alone. Its entries have gone before; certificates stay. */
+/** Deletes the batch's row and everything that belongs to it alone. Its entries are gone already; certificates stay. */
 export const deleteBatchRow = async (tx: Tx, id: string): Promise<void> => {
   await tx`
     with windows as (delete from batch_window where batch_id = ${id}::uuid),
@@ -62,7 +62,7 @@ export const deleteBatchRow = async (tx: Tx, id: string): Promise<void> => {
     delete from batch where id = ${id}::uuid`
 }
 
-/** Some ended entries of a batch that is removed; how many. Their machines stay. */
+/** Deletes some ended entries of a batch that is being removed; returns how many. Their machines stay. */
 export const deleteEndedEntries = async (tx: Tx, batchId: string, most: number): Promise<number> => {
   const rows = await tx`
     with gone as (

@@ -3,7 +3,7 @@ import type { WindowRow } from '../../schema/migration.ts'
 
 export type NewWindowRow = Omit<WindowRow, 'batchId'>
 
-/** Makes these the windows of a batch. One that keeps its name keeps its id, and with it the entries that hold it. */
+/** Replaces the windows of a batch. A window that keeps its name keeps its id, and with it its entries. */
 export const writeWindows = async (
   tx: Tx,
   batchId: string,

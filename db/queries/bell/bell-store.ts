@@ -5,7 +5,7 @@ interface BellClient {
   query<Row extends object>(text: string, values?: unknown[]): Promise<{ rows: Row[] }>
 }
 
-/** Whether this login may make the bell's store and bring it up to date: the owner may, a running role may not. */
+/** Whether this login may create and upgrade the bell's store: the owner may, a running role may not. */
 export const makesBellStore = async (client: BellClient): Promise<boolean> => {
   const { rows } = await client.query<{ may: boolean }>(
     `select pg_catalog.has_database_privilege(current_database(), 'create') and coalesce(
@@ -15,7 +15,7 @@ export const makesBellStore = async (client: BellClient): Promise<boolean> => {
   return rows[0]?.may === true
 }
 
-/** Those of our groups that this cluster has. */
+/** Our role groups that exist in this cluster. */
 export const bellGroups = async (client: BellClient): Promise<RunningRole[]> => {
   const { rows } = await client.query<{ name: string }>(
     'select rolname as name from pg_catalog.pg_roles where rolname = any($1::text[])',

@@ -7,7 +7,7 @@ export interface SilentBell {
   readonly publish: number
 }
 
-/** Bells that are out for longer than `olderMs` and that nobody has followed. */
+/** Bells that are out for longer than `olderMs` and were not followed. */
 export const findSilentBells = async (
   db: Queryable,
   olderMs: number,

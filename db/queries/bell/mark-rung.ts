@@ -2,10 +2,10 @@ import type { Queryable } from '../../client.ts'
 import { inOrder } from '../../in-order.ts'
 
 /**
- * Notes that bells are out. One that was followed or taken back in the meantime has another `publish`.
+ * Records that bells are out. A bell that was followed or taken back meanwhile has another `publish`.
  *
- * The guard on `bell` is hidden from the partial index `job_due` on purpose: through it the plan reads every due
- * job to find these few (see finish-jobs.ts).
+ * The guard on `bell` is hidden from the partial index `job_due` on purpose: with it the plan reads every due job to
+ * find these few (see finish-jobs.ts).
  */
 export const markRung = async (
   db: Queryable,

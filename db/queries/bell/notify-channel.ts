@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Wakes whoever listens on a channel. A hint without words: what there is to do stands in the tables. */
+/** Wakes the listeners of a channel. A hint without content: the tables say what there is to do. */
 export const notifyChannel = async (db: Queryable, channel: string): Promise<void> => {
   await db`select pg_notify(${channel}, '')`
 }

@@ -1,8 +1,8 @@
 import type { Queryable } from '../../client.ts'
 
 /**
- * Takes bells back that no worker could follow: the job is due again, after `delayMs` where ringing at once
- * would only be refused again. `publish` grows, so that the relay's late mark of the old bell misses.
+ * Takes bells back that no worker could follow: the job is due again, after `delayMs` if ringing at once would only be
+ * refused again. `publish` grows, so that the relay's late mark of the old bell does not apply.
  */
 export const unringJobs = async (db: Queryable, ids: readonly string[], delayMs: number): Promise<void> => {
   await db`

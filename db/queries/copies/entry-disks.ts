@@ -1,36 +1,36 @@
 import type { Queryable, Tx } from '../../client.ts'
 import type { EntryRow, entryDisk } from '../../schema/migration.ts'
 
-/** How far the copy of a disk is that is under way, or was last. */
+/** The progress of the current or last copy of a disk. */
 export interface DiskCycle {
-  /** Counts the cycles of an entry; part of its snapshots' names. */
+  /** Counts the cycles of an entry; part of the names of its snapshots. */
   readonly n: number
   readonly state: 'open' | 'whole'
-  /** The job whose cycle it is: another one's snapshot is not built on. */
+  /** The job of the cycle: another job's snapshot is not continued. */
   readonly job: string
   readonly opened_at: string
-  /** The snapshot that is read, once it is there. */
+  /** The snapshot that is read, once it exists. */
   readonly snapshot: string | null
-  /** The newest cycle that was written whole; 0: none was. */
+  /** The newest complete cycle; 0: none. */
   readonly whole: number
-  /** Extents that may have been written without a record of it. */
+  /** Extents that may have been written without a record. */
   readonly doubt: readonly number[]
-  /** What it had to send, once it is whole. */
+  /** What the cycle had to send, once complete. */
   readonly bytes?: number
-  /** What was read back of it; gone with the next cycle. */
+  /** The proof read back from the target; dropped with the next cycle. */
   readonly proof?: DiskProof
 }
 
-/** The evidence that a disk of a target is what was read from the source. */
+/** The evidence that a disk of a target equals what was read from the source. */
 export interface DiskProof {
   readonly job: string
   /** SHA-256, hexadecimal, over the digests of all extents. */
   readonly source: string
   readonly target: string
-  /** Extents that were written; the others are zeros. */
+  /** Written extents; the others are zeros. */
   readonly copied: number
   readonly read_at: string
-  /** The machine was started after it was read: from then on it writes for itself. */
+  /** The machine was started after the read: from then on it changes its own disks. */
   readonly started: boolean
 }
 
@@ -52,7 +52,7 @@ export const writeDiskCycle = async (
     where entry_id = ${disk.entryId}::uuid and disk = ${disk.disk}`
 }
 
-/** The copy of a disk is whole: the next one goes on from there. */
+/** The copy of a disk is complete: the next one builds on it. */
 export const endDiskCycle = async (
   tx: Tx,
   disk: {
@@ -67,14 +67,14 @@ export const endDiskCycle = async (
     where entry_id = ${disk.entryId}::uuid and disk = ${disk.disk}`
 }
 
-/** Nothing is copied any more: the machine that had it is gone. */
+/** Forgets the copies: their machine is gone. */
 export const deleteEntryDisks = async (tx: Tx, entryId: string): Promise<void> => {
   await tx`
     with extents as (delete from entry_extent where entry_id = ${entryId}::uuid)
     delete from entry_disk where entry_id = ${entryId}::uuid`
 }
 
-/** Extents of the target that are not what was written are copied again; too many to name: all of the disk. */
+/** Extents of the target that differ are copied again; if there are too many to list, the whole disk. */
 export const setBackDisk = async (
   tx: Tx,
   row: EntryDiskRow,

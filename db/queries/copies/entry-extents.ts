@@ -25,7 +25,7 @@ export const recordExtents = async (
 
 const page = 20_000
 
-/** Numbers of the extents of a disk that were recorded in these cycles, in order and page by page. */
+/** The recorded extents of a disk in these cycles, in order and page by page. */
 export async function* recordedExtents(
   db: Queryable,
   asked: {

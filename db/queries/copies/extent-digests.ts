@@ -3,7 +3,7 @@ import type { ExtentDigest } from './entry-extents.ts'
 
 const page = 4_000
 
-/** What was written to a disk, extent by extent in order, page by page; `from`: the first one that is asked for. */
+/** The digests of a disk's extents in order, page by page; `from`: the first requested extent. */
 export async function* recordedDigests(
   db: Queryable,
   asked: { readonly entryId: string; readonly disk: string; readonly from?: number },

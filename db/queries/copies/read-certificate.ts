@@ -1,7 +1,7 @@
 import type { Queryable } from '../../client.ts'
 import type { certificate } from '../../schema/migration.ts'
 
-/** A certificate with the public half of the key that signed it. */
+/** A certificate with the public key of its signature. */
 export type StoredCertificate = typeof certificate.$inferSelect & { readonly publicKey: Buffer }
 
 export interface CertificateFilter {

@@ -4,9 +4,9 @@ import type { Queryable, Tx } from '../../client.ts'
 const why = JSON.stringify(cleanUpOwed)
 
 /**
- * Owes the taking away of an entry's machine, before anybody looks for it: one debt for each entry and target, which goes
- * on under the job that has it now. What a person took over is owed again only `anew`, by somebody's wish. The caller holds
- * the entry's lock.
+ * Owes the removal of an entry's machine, before anything looks for it: one debt per entry and target, which is passed
+ * on to the current job. A debt that a person has waived is owed again only with `anew`. The caller holds the entry's
+ * lock.
  */
 export const oweCleanUp = async (
   tx: Tx,
@@ -57,7 +57,7 @@ export interface CleanUp {
   readonly state: string
 }
 
-/** What is owed of an entry's machine, or was taken over by a person. */
+/** The debts for an entry's machine, including waived ones. */
 export const findCleanUps = async (
   db: Queryable,
   asked: { readonly kind: string; readonly entryId: string },
@@ -66,7 +66,7 @@ export const findCleanUps = async (
   where subject_type = 'entry' and subject_id = ${asked.entryId} and kind = ${asked.kind} and state in ('debt', 'waived')
   order by created_at, id`
 
-/** What decides who needs the machine of an entry on that target; undefined: the entry is gone. */
+/** What decides what the machine of an entry on that target is needed for; undefined: the entry is gone. */
 export const findMachineNeed = async (
   db: Queryable,
   asked: { readonly entryId: string; readonly siteId: string },

@@ -5,21 +5,21 @@ export type IntentRow = OpenIntent & { readonly id: string }
 
 const facts = (db: Queryable) => db`e.id, e.undo is not null as has_undo, e.error is not null as refused`
 
-/** Of these jobs, those that intend something still: nobody but the job itself, which is over, could add to it. */
+/** Which of these jobs have open intents: only the job itself, which has ended, could add more. */
 export const findIntending = async (db: Queryable, jobIds: readonly string[]): Promise<string[]> => {
   const rows = await db<{ jobId: string }[]>`
     select distinct job_id from effect where job_id = any(${jobIds as string[]}::uuid[]) and state = 'intended'`
   return rows.map(({ jobId }) => jobId)
 }
 
-/** What these jobs still intend, locked. */
+/** The open intents of these jobs, locked. */
 export const lockIntents = async (tx: Tx, jobIds: readonly string[]): Promise<IntentRow[]> => tx<IntentRow[]>`
   select ${facts(tx)} from effect e where job_id = any(${jobIds as string[]}::uuid[]) and state = 'intended'
   order by id for no key update`
 
 /**
- * What jobs intend that have ended without its being closed: under an older version, which may run beside this one. The
- * job is locked, so that none of them is redriven meanwhile.
+ * Open intents of ended jobs: left by an older version, which may run beside this one. The job is locked, so that it
+ * is not redriven meanwhile.
  */
 export const lockForgottenIntents = async (tx: Tx, limit: number): Promise<IntentRow[]> => tx<IntentRow[]>`
   select ${facts(tx)} from effect e join job j on j.id = e.job_id
@@ -27,7 +27,7 @@ export const lockForgottenIntents = async (tx: Tx, limit: number): Promise<Inten
   where e.state = 'intended' and e.state <> 'done' and j.finished_at is not null
   order by e.id limit ${limit} for no key update of e for share of j skip locked`
 
-/** Closes intents, each as it was decided. The caller holds their locks. */
+/** Closes intents, each as decided. The caller holds their locks. */
 export const closeIntentRows = async (
   tx: Tx,
   intents: readonly (ClosedIntent & { readonly id: string })[],

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Effects that must still be undone, and when the oldest was made. Reads the index of debts alone. */
+/** Effects that must still be undone, and when the oldest was made. Reads only the index of debts. */
 export const countDebts = async (db: Queryable): Promise<{ debts: number; oldestAt: Date | null }> => {
   const [row] = await db<{ debts: number; oldestAt: Date | null }[]>`
     select count(*)::int as debts, min(created_at) as oldest_at from effect where state = 'debt'`

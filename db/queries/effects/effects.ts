@@ -10,14 +10,14 @@ export interface EffectIntent {
   readonly kind: string
   readonly platform: string
   readonly name: string
-  /** JSON text, or null when nothing has to be undone. */
+  /** JSON text; null: nothing to undo. */
   readonly undo: string | null
 }
 
 /**
- * Writes an intent, or finds the one that an earlier try left. An effect that was undone is intended anew; so is
- * one that was waived, but under its old id: what a person took over may still be there and has to be looked for.
- * The caller has proved the lease in the same transaction.
+ * Records an intent, or finds the one of an earlier try. An effect that was undone is intended again; so is a waived
+ * one, but under its old id: what a person took over may still exist and has to be looked for. The caller has proved
+ * the lease in the same transaction.
  */
 export const intendEffect = async (
   tx: Tx,
@@ -61,8 +61,8 @@ export const markEffectDone = async (
 }
 
 /**
- * Records that an intent was refused for certain: nothing came of it. An intent that carries an error is one of these; the
- * next try takes the error away before it asks again.
+ * Records that an intent was certainly refused and did nothing. An intent with an error is such a one; the next try
+ * clears the error before it asks again.
  */
 export const noteRefusedIntent = async (
   db: Queryable,
@@ -77,9 +77,9 @@ export const noteRefusedIntent = async (
 }
 
 /**
- * An undo begins: from here on nobody knows whether the effect stands, and a checkpoint that counts on it is
- * void. Without this, a try after a crash in the middle, or a redrive, would build on what is gone. False: a person has
- * taken it over, or it is settled by now.
+ * An undo begins: from here on nobody knows whether the effect stands, and a checkpoint that relies on it is void.
+ * Without this, a retry after a crash, or a redrive, would build on what is gone. False: a person has taken it over,
+ * or it is settled.
  */
 export const beginUndo = async (tx: Tx, effect: { id: string; jobId: string }): Promise<boolean> => {
   const [open] = await tx<{ state: string }[]>`
@@ -94,7 +94,7 @@ export const beginUndo = async (tx: Tx, effect: { id: string; jobId: string }): 
   return true
 }
 
-/** Records that an effect was undone, or that it could not be: then it is a debt, due after `delayMs`. */
+/** Records that an effect was undone, or that the undo failed: then it is a debt, due after `delayMs`. */
 export const settleEffect = async (
   db: Queryable,
   settled:
@@ -119,7 +119,7 @@ export const settleEffect = async (
     from settled join before using (id)`
 }
 
-/** What a job still has outside, the latest first: the order in which it is undone. */
+/** The open effects of a job, the latest first: the order of their undo. */
 export const findOpenEffects = async (db: Queryable, jobId: string): Promise<EffectRow[]> => db<EffectRow[]>`
   select * from effect where job_id = ${jobId}::uuid and state in ('intended', 'done') order by created_at desc, id desc`
 
@@ -128,7 +128,7 @@ export const findEffect = async (db: Queryable, effectId: string): Promise<Effec
   return row
 }
 
-/** Jobs that end without a worker leave what they have outside as debt, due after `delayMs`. */
+/** Turns the effects of jobs that ended without a worker into debts, due after `delayMs`. */
 export const turnEffectsIntoDebt = async (
   tx: Tx,
   jobIds: readonly string[],
@@ -161,8 +161,8 @@ export interface DueDebt {
 }
 
 /**
- * Debts of ended jobs whose next try has come and on which nobody works now. `attempts` grows with each, so that the job of
- * every try has a key of its own.
+ * Due debts of ended jobs that nobody is settling now. `attempts` grows with each, so that the job of every try has
+ * its own key.
  */
 export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): Promise<DueDebt[]> => tx<
   DueDebt[]
@@ -175,7 +175,7 @@ export const takeDueDebts = async (tx: Tx, limit: number, nextDelayMs: number): 
         order by next_try_at limit ${limit} for update skip locked) due
   where e.id = due.id returning e.id, e.job_id, e.attempts, e.platform`
 
-/** A person takes the responsibility for what is left outside. */
+/** A person takes responsibility for what is left outside. */
 export const waiveOpenEffect = async (
   tx: Tx,
   waiver: { id: string; by: string; reason: string },

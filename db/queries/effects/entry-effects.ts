@@ -1,7 +1,7 @@
 import type { Queryable, Tx } from '../../client.ts'
 import type { EffectRow } from '../../schema/effect.ts'
 
-/** All effects of one kind that the jobs of an entry have had, whatever became of them. */
+/** All effects of one kind of the jobs of an entry, in any state. */
 export const listEntryEffects = async (
   db: Queryable,
   asked: { readonly entryId: string; readonly kind: string },
@@ -10,8 +10,8 @@ export const listEntryEffects = async (
   order by created_at, id`
 
 /**
- * How many debts of one kind the earlier jobs of an entry have left. Somebody waits for them: each is tried again within
- * half a minute.
+ * The number of debts of one kind that earlier jobs of an entry have left. Something waits for them, so each is
+ * retried within half a minute.
  */
 export const hastenEntryDebts = async (
   tx: Tx,

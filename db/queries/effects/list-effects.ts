@@ -15,13 +15,13 @@ const matching = (db: Queryable, filter: Omit<EffectFilter, 'states'>) => db`
   and ${filter.jobId === undefined ? db`true` : db`job_id = ${filter.jobId}::uuid`}
   and ${filter.subject === undefined ? db`true` : db`subject_type = ${filter.subject.type} and subject_id = ${filter.subject.id}`}`
 
-/** Says a state in the words of the partial index that serves it. */
+/** Names a state in the condition of the partial index that serves it. */
 const inState = (db: Queryable, state: string | undefined) => {
   if (state === undefined) return db`true`
   return state === 'done' ? db`state = 'done'` : db`state = ${state} and state <> 'done'`
 }
 
-/** What Drover has done outside Postgres, the newest first. Each state is read in its own order, and no further. */
+/** Effects, the newest first. Each state is read in its own order, and no further than needed. */
 export const listEffects = async (
   db: Queryable,
   filter: EffectFilter,
@@ -37,7 +37,7 @@ export const listEffects = async (
   return await db<EffectRow[]>`select * from (${lists}) listed order by id desc limit ${page.limit}`
 }
 
-/** How far open effects are counted: what nobody can look through is only "many". */
+/** The limit for counting open effects: beyond it, "many". */
 export const openEffectsMax = 10_000
 
 export interface OpenEffects {
@@ -45,7 +45,7 @@ export interface OpenEffects {
   readonly debt: number
 }
 
-/** What is open: begun and not known to be done, or still to be undone. Each up to one more than the maximum. */
+/** Open effects: begun and not known to be done, or still to be undone. Each counted up to one more than the limit. */
 export const countOpenEffects = async (
   db: Queryable,
   filter: Omit<EffectFilter, 'states'>,

@@ -6,17 +6,17 @@ import { isSamePlace } from '../instances/same-place.ts'
 export interface SourceAsked {
   readonly siteId: string
   readonly ref: string
-  /** For which entry, and when. */
+  /** The entry of the request, and its time. */
   readonly entryId: string
   readonly at: Date
 }
 
-/** What is known of such a source by now. */
+/** What is known of such a source now. */
 export interface AskedSource {
   readonly now: Date
   readonly instanceId: string | null
   readonly name: string
-  /** The entry that it is in, be it another one by now. */
+  /** Its current entry, which may be another one. */
   readonly entryId: string | null
   readonly state: EntryState | null
   readonly stage: EntryStage | null
@@ -24,7 +24,7 @@ export interface AskedSource {
   readonly targetId: string | null
   readonly machineRef: string | null
   readonly certified: boolean
-  /** The last power change that was asked for since, of the source or of the machine that it is as a target. */
+  /** The last requested power change since then, of the source or of the same machine on a target. */
   readonly lastVerb: string | null
 }
 
@@ -57,8 +57,7 @@ export const findAskedSource = async (
 }
 
 /**
- * Owes what an entry's earlier jobs asked for and what has not come about: their effects are debts from here on. What a
- * person has taken over stays so.
+ * Turns requests of an entry's earlier jobs that may still happen into debts. What a person has waived stays waived.
  */
 export const oweStops = async (
   tx: Tx,

@@ -4,7 +4,7 @@ import type { LeftOut } from '../instances/list-instances.ts'
 import { type VerbChoice, verbFits } from './entries-for-verb.ts'
 import { type EntryFilter, entryFits, entryJoins } from './list-entries.ts'
 
-/** As little of an entry as a filter needs to judge it. */
+/** The parts of an entry that a filter needs. */
 export interface JudgedEntry {
   readonly id: string
   readonly batch: string
@@ -25,7 +25,7 @@ export interface JudgedEntry {
   readonly findings: readonly string[]
 }
 
-/** The same order as the list, with only what a filter looks at. */
+/** In the order of the list, with only what a filter reads. */
 export const listEntriesForFilter = async (
   db: Queryable,
   choice: EntryFilter | VerbChoice,

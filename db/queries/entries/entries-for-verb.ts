@@ -2,22 +2,22 @@ import { placesOfVerb } from '../../../src/domain/migration/entry/entry-table.ts
 import type { Queryable } from '../../client.ts'
 import { type EntryFilter, entryFits } from './list-entries.ts'
 
-/** Which entries a person means with a verb. */
+/** The entries that a person's verb is meant for. */
 export interface VerbChoice extends EntryFilter {
   readonly verb: 'cancel' | 'retry' | 'resolve'
-  /** Exactly these, wherever they are: what cannot be done to one is said of that one. */
+  /** Exactly these entries, in any state: a refusal is reported per entry. */
   readonly ids?: readonly string[] | undefined
 }
 
 const placesOf = (verb: VerbChoice['verb']): string[] =>
   placesOfVerb(verb).map(({ state, stage }) => `${state}/${stage}`)
 
-/** What `e` and `b` must be like for the verb to be about them: where it is possible, and not asked for already. */
+/** The condition on `e` and `b`: the verb is possible and not requested already. */
 export const verbFits = (db: Queryable, choice: VerbChoice) => {
   const { verb, ids, state } = choice
   if (ids !== undefined) return db`${entryFits(db, choice)} and e.id = any(${ids as string[]}::uuid[])`
   const fresh = verb === 'cancel' ? db`e.intent is null` : db`true`
-  // Who asks for those that were given up means what they left.
+  // A cancel of cancelled entries is meant for those with leftovers.
   const possible =
     verb === 'cancel' && state === 'canceled'
       ? db`(e.machine_ref is not null or e.placement is not null)`
@@ -28,7 +28,7 @@ export const verbFits = (db: Queryable, choice: VerbChoice) => {
 const after = (db: Queryable, id: string | undefined) =>
   id === undefined ? db`true` : db`e.id > ${id}::uuid`
 
-/** How many there are behind a place of the list, and the first of them. */
+/** How many entries follow a position in the list, and the first of them. */
 export const chooseForVerb = async (
   db: Queryable,
   choice: VerbChoice,

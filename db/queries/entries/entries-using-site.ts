@@ -18,13 +18,13 @@ export interface SiteOfEntries {
   readonly name: string
 }
 
-/** A condition: the entry `e` comes from this source, or lands on this target. */
+/** A condition: the entry `e` comes from this source, or is placed on this target. */
 export const entryUses = (db: Queryable, { id, role, name }: SiteOfEntries) =>
   role === 'source'
     ? db`e.source_id = ${id}::uuid`
     : db`(e.target_id = ${id}::uuid or (e.target_id is null and e.placement ->> 'target' = ${name}))`
 
-/** Entries that come from a site, or land there, and whose journey has not ended with the proof of it. */
+/** Unfinished entries from a source or to a target. */
 export const findEntriesUsing = async (db: Queryable, site: SiteOfEntries): Promise<UsedBy> => {
   const rows = await db<{ count: number; name: string; batch: string; state: string }[]>`
     select count(*) over ()::int as count, e.facts ->> 'name' as name, b.name as batch, e.state
@@ -34,7 +34,7 @@ export const findEntriesUsing = async (db: Queryable, site: SiteOfEntries): Prom
   return usedBy(rows, ({ name, batch, state }) => `${name} in ${batch} (${state})`)
 }
 
-/** What entries have left on a site, and what is still to be undone there. */
+/** Debts of entries on a site. */
 export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> => {
   const rows = await db<{ count: number; kind: string; name: string }[]>`
     select count(*) over ()::int as count, kind, name
@@ -42,7 +42,7 @@ export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> 
   return usedBy(rows, ({ kind, name }) => `${kind} "${name}"`)
 }
 
-/** Operations on machines of a target that have not ended, or whose effects have not stopped. */
+/** Operations on machines of a target that have not ended or not settled. */
 export const findOperationsOn = async (db: Queryable, siteId: string): Promise<UsedBy> => {
   const rows = await db<{ count: number; kind: string; force: boolean; name: string; state: string }[]>`
     select count(*) over ()::int as count, o.kind, o.force, m.name, o.state
@@ -51,7 +51,7 @@ export const findOperationsOn = async (db: Queryable, siteId: string): Promise<U
   return usedBy(rows, ({ kind, force, name, state }) => `${kind}${force ? '!' : ''} of ${name} (${state})`)
 }
 
-/** Of these sites those that are there; none of them is removed before the transaction ends. */
+/** The sites of these that exist; none of them can be removed before the transaction ends. */
 export const holdSites = async (tx: Tx, ids: readonly string[]): Promise<ReadonlySet<string>> => {
   const rows = await tx<{ id: string }[]>`
     select id from site where id = any(${ids as string[]}::uuid[]) order by id for key share`

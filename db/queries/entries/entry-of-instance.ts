@@ -1,7 +1,7 @@
 import type { EntryStage, EntryState } from '../../../src/domain/migration/entry/entry.ts'
 import type { Queryable } from '../../client.ts'
 
-/** The entry that an instance is in, where it has one. */
+/** The entry of an instance, if any. */
 export interface InstanceEntry {
   readonly id: string
   readonly state: EntryState
@@ -17,7 +17,7 @@ export const findEntryOfInstance = async (
   return row
 }
 
-/** Whether an entry that was given up is still active at its instance. */
+/** Whether a cancelled entry is still active at its instance. */
 export const isEntryStillActive = async (
   db: Queryable,
   of: { readonly entryId: string; readonly instanceId: string },

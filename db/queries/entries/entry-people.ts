@@ -8,8 +8,8 @@ export interface EntryDecision {
 }
 
 /**
- * From the trail of events: who approved and started its batch, who resolved or retried the entry, and who last saved the
- * defaults of the batch, of which `force_conflict_resolution` is one (`forced`).
+ * From the events: who approved and started its batch, who resolved or retried the entry, and who last saved the
+ * defaults of the batch, which include `force_conflict_resolution` (`forced`).
  */
 export const readEntryPeople = async (
   db: Queryable,

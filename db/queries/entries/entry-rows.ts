@@ -8,7 +8,7 @@ import type { EntryRow } from '../../schema/migration.ts'
 import { entryIsCommitted } from './committed-entries.ts'
 import { jobIsAtEntry } from './entry-under-way.ts'
 
-/** An entry with the job that is, or was last, at it. */
+/** An entry with its current or last job. */
 export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly intent: Intent | null
   readonly jobKind: string | null
@@ -18,7 +18,7 @@ export type EntryAtWork = Omit<EntryRow, 'intent'> & {
   readonly jobTokens: readonly string[] | null
   readonly jobFinishedAt: Date | null
   readonly jobProgress: Readonly<Record<string, unknown>> | null
-  /** Somebody is at it, or owes it a withdrawal. */
+  /** A job is running for it, or it is owed a withdrawal. */
   readonly busy: boolean
   /** The database's clock. */
   readonly now: Date
@@ -30,17 +30,17 @@ const atWork = (db: Queryable) => db`
   from entry e left join job j on j.id = e.job_id`
 
 /**
- * Something is to come: also where it has ended, and a source or a machine of it is still to be put right. Its words
- * are those of the index.
+ * Something is still to happen: also in an ended entry whose source or machine awaits its withdrawal. The wording is
+ * that of the index.
  */
 const hasMore = (db: Queryable) => db`
   (state not in ('finished', 'error', 'canceled') or intent is not null
     or (state <> 'finished' and (job_id is not null or source_stopped_at is not null)))`
 
 /**
- * Entries that somebody has to look at: their moment has come, or their job has ended since the last look. Ended jobs
- * are few; entries with a job that waits may be a hundred thousand, so the search begins with the jobs, of which those
- * are looked at that ended within `endedWithinSeconds`.
+ * Entries that are due: their time has come, or their job has ended since the last look. Ended jobs are few and
+ * entries with a queued job may be a hundred thousand, so the search starts from jobs that ended within
+ * `endedWithinSeconds`.
  */
 export const findDueEntries = async (
   db: Queryable,
@@ -63,20 +63,20 @@ export const findDueEntries = async (
   return rows.map((row) => row.id)
 }
 
-/** Locked until the transaction ends; undefined when it is gone, or somebody else has it now. */
+/** Locked until the transaction ends; undefined when it is gone, or another transaction has it. */
 export const takeEntry = async (tx: Tx, id: string): Promise<EntryAtWork | undefined> => {
   const [row] = await tx<EntryAtWork[]>`
     select ${atWork(tx)} where e.id = ${id}::uuid for no key update of e skip locked`
   return row
 }
 
-/** The same for a person's verb, which waits for its turn. */
+/** The same for a person's verb, which waits for the lock. */
 export const lockEntry = async (tx: Tx, id: string): Promise<EntryAtWork | undefined> => {
   const [row] = await tx<EntryAtWork[]>`select ${atWork(tx)} where e.id = ${id}::uuid for no key update of e`
   return row
 }
 
-/** For a job, in its own fenced transaction: the entry while this job is the one at it. */
+/** For a job, in its own fenced transaction: the entry, if this job is its current one. */
 export const lockEntryOfJob = async (
   tx: Tx,
   asked: { readonly entryId: string; readonly jobId: string },
@@ -87,7 +87,7 @@ export const lockEntryOfJob = async (
   return row
 }
 
-/** What changes with an event beside state and stage; what is not given stays. */
+/** What changes with an event besides state and stage; fields not given stay. */
 export interface EntryChange {
   readonly placement?: Readonly<Record<string, unknown>> | null
   readonly pending?: Readonly<Record<string, unknown>> | null
@@ -125,14 +125,14 @@ const jsonColumns = new Set([
 ])
 
 /**
- * Writes what came with an event, or what is noted of an entry that stays where it is. Where it goes is the table's: a
- * `step` that the table does not have is refused. The caller holds its lock.
+ * Records an event of an entry, or a note on an entry that stays where it is. The table decides where the entry goes:
+ * a `step` outside the table is refused. The caller holds its lock.
  */
 export const writeEntry = async (
   tx: Tx,
   entry: {
     readonly id: string
-    /** None given: it stays where it is. */
+    /** Not given: the entry stays where it is. */
     readonly step?: { readonly from: EntryPlace; readonly event: EntryEvent } | undefined
     readonly reason: string
     readonly message: string
@@ -167,7 +167,9 @@ export const writeEntry = async (
     throw new Error(`Entry ${entry.id} is not ${from.state} any more: it was not moved under its lock.`)
 }
 
-/** One that is to go, and left something outside, stands somewhere until that is put right. */
+/**
+ * An entry that is to be removed, and has left something outside, stays at this place until the withdrawal has ended.
+ */
 const landsAt = ({ from, event }: { from: EntryPlace; event: EntryEvent }): EntryPlace => {
   const { to, stage, leavesAs } = requireTransition(entryTable, from.state, event, from.stage)
   if (to !== 'gone') return { state: to, stage: stage ?? from.stage }
@@ -182,7 +184,7 @@ export const deleteEntry = async (tx: Tx, id: string): Promise<void> => {
     delete from entry where id = ${id}::uuid`
 }
 
-/** Entries that hold each window of a batch. */
+/** The number of entries per window of a batch. */
 export const countHeldWindows = async (db: Queryable, batchId: string): Promise<Map<string, number>> => {
   const rows = await db<{ windowId: string; held: number }[]>`
     select window_id, count(*)::int as held from entry
@@ -191,8 +193,8 @@ export const countHeldWindows = async (db: Queryable, batchId: string): Promise<
 }
 
 /**
- * Others of a batch that are off, or about to be, by the constraint that counts them: between power-off and finish, also
- * while a person decides a conflict or the source is still to be switched on again; and with a cutover that was sent.
+ * Other entries of a batch that are off, or about to be, per constraint: between power-off and finish, also during a
+ * conflict or while the source is still to be started; and entries with a cutover that was sent.
  */
 export const countBusy = async (
   db: Queryable,
@@ -212,7 +214,7 @@ export const countEntries = async (db: Queryable, batchId: string): Promise<Reco
   return Object.fromEntries(rows.map(({ state, entries }) => [state, entries]))
 }
 
-/** Entries whose power-off was asked for, so that a reset throws hours of work away: how many, and a few names. */
+/** Entries whose power-off was requested, so that a reset loses hours of work: how many, and a few names. */
 export const findCommitted = async (
   db: Queryable,
   batchId: string,
@@ -224,9 +226,8 @@ export const findCommitted = async (
 }
 
 /**
- * Writes down for all entries of a batch, or for a single one, that they are to go with what they made; the scheduler does
- * it, one by one. With force, also where nobody has said it: one that commits after the batch was looked at must not stay
- * behind in a batch that is no more. How many.
+ * Records a reset for all entries of a batch, or for one; the scheduler carries it out one by one. With force, because
+ * an entry that commits after the look must not stay behind in a batch that is gone. Returns how many.
  */
 export const intendReset = async (
   tx: Tx,
@@ -239,14 +240,14 @@ export const intendReset = async (
   return result.count
 }
 
-/** Somebody looks at all of them now: what held them back may be gone. A first copy may wait for its turn. */
+/** Makes all entries due: what held them back may be gone. A first copy may wait for its turn. */
 export const lookAtAll = async (tx: Tx, batchId: string): Promise<void> => {
   await tx`
     update entry set look_at = now(), tries = case when state in ('blocked', 'waiting') then 0 else tries end
     where batch_id = ${batchId}::uuid and (job_id is null or state in ('idle', 'background-import'))`
 }
 
-/** Jobs that were sent to entries just made: each is the one at its entry from now on. */
+/** Assigns jobs to entries that were just made. */
 export const assignJobs = async (
   tx: Tx,
   sent: readonly { readonly entryId: string; readonly jobId: string }[],

@@ -3,11 +3,11 @@ import type { SiteRow } from '../../schema/inventory.ts'
 import { isMigrated } from '../instances/is-migrated.ts'
 import { openJobAbout } from '../jobs/open-job-about.ts'
 
-/** What an entry's next step hangs on outside its own row: its instance as it is known now, and both ends. */
+/** What an entry's next step depends on outside its own row: its instance as known now, and both sites. */
 export interface EntrySurroundings {
   readonly goneAt: Date | null
   readonly ignored: string | null
-  /** A verified copy of ours has taken its place: that of another entry, where this one has not finished. */
+  /** A certified copy has replaced it: that of another entry, if this one has not finished. */
   readonly migrated: boolean
   readonly tracking: Record<string, string>
   readonly sourceName: string
@@ -15,20 +15,20 @@ export interface EntrySurroundings {
   readonly sourceConnectivity: SiteRow['connectivity']
   readonly targetName: string | null
   readonly targetConnectivity: SiteRow['connectivity'] | null
-  /** Since when each end is as it is, and what the last try said where that was no good. */
+  /** Since when each site is in its state, and the error of its last try. */
   readonly sourceSince: Date
   readonly sourceTrouble: string | null
   readonly targetSince: Date | null
   readonly targetTrouble: string | null
-  /** A job switches it on or off, or has its changes tracked, right now. */
+  /** A job is switching the instance on or off, or changes its tracking. */
   readonly busy: boolean
-  /** Rules that hold and that nobody has waived. */
+  /** Findings that are not waived. */
   readonly findings: readonly { readonly rule: string; readonly evidence: readonly string[] }[]
 }
 
 export const readEntrySurroundings = async (
   db: Queryable,
-  /** `targetName` is null where it is not known yet. */
+  /** `targetName` is null while it is not known. */
   entry: { readonly instanceId: string; readonly targetName: string | null },
 ): Promise<EntrySurroundings | undefined> => {
   const [row] = await db<EntrySurroundings[]>`

@@ -1,7 +1,7 @@
 import type { EntryPlace } from '../../../src/domain/migration/entry/entry.ts'
 import type { Queryable } from '../../client.ts'
 
-/** What ends the wait of an entry's job at the latest. */
+/** The latest end of the wait of an entry's job. */
 export interface EntryWaitRow {
   readonly state: EntryPlace['state']
   readonly stage: EntryPlace['stage']
@@ -10,7 +10,7 @@ export interface EntryWaitRow {
   readonly lookAt: Date
 }
 
-/** Of the entry that a job is at; undefined: it is at none any more. */
+/** The entry of a job; undefined: it is no entry's current job. */
 export const findEntryWait = async (db: Queryable, jobId: string): Promise<EntryWaitRow | undefined> => {
   const [row] = await db<EntryWaitRow[]>`
     select e.state, e.stage, w.name as window, w.ends_at as window_ends_at, e.look_at

@@ -4,9 +4,9 @@ import { isAnotherPlace, isSamePlace } from '../instances/same-place.ts'
 import { entryIsCommitted } from './committed-entries.ts'
 
 /**
- * Entries (`e`) that have their source in the machine `m`: a place that is registered as source and as target shows
- * the same machine as an instance and as a machine. It is told by its id there, and by the place or the UUID. The
- * copy on the target has that UUID too, but is at another place, and known to its entry.
+ * Entries (`e`) whose source is the machine `m`: a platform that is registered as source and as target shows the same
+ * machine as an instance and as a machine. It is recognised by its id, and by the platform or the UUID. The copy on
+ * the target has the same UUID but is on another platform, and its entry knows it.
  */
 const entriesFrom = (db: Queryable) => db`
   (select i.id from instance i where m.uuid <> '' and i.uuid = m.uuid and i.ref = m.ref
@@ -19,17 +19,17 @@ const entriesFrom = (db: Queryable) => db`
   where not ${isAnotherPlace(db)} and not (e.target_id is not distinct from m.target_id and e.machine_ref is not distinct from m.ref)
     and (e.state = 'finished' or i.frozen_by is not null or e.source_stopped_at is not null or ${entryIsCommitted(db)})`
 
-/** A condition: the machine `m` is the source of a migration that has it, or has taken it away. */
+/** A condition: the machine `m` is the source of a migration that holds it or has finished. */
 export const isSource = (db: Queryable) => db`exists (select from ${entriesFrom(db)})`
 
-/** A migration whose source a machine is. */
+/** The migration of which a machine is the source. */
 export interface SourceEntry {
   readonly entryId: string
-  /** It has finished: the machine runs elsewhere. */
+  /** It has finished: the VM runs on its target. */
   readonly over: boolean
 }
 
-/** The migration that this machine is the source of, while that holds it and ever after it has finished. */
+/** The migration of which this machine is the source, during it and for ever after its finish. */
 export const findSourceEntry = async (tx: Tx, machine: MachineRow): Promise<SourceEntry | null> => {
   const [row] = await tx<SourceEntry[]>`
     select e.id as entry_id, e.state = 'finished' as over

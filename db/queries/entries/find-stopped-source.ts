@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Whether an entry's source is off on our account, and since when; undefined: there is no such entry any more. */
+/** Whether an entry's source is off because of Drover, and since when; undefined: the entry is gone. */
 export const findStoppedSource = async (
   db: Queryable,
   entryId: string,

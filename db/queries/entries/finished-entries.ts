@@ -13,15 +13,15 @@ const counted = async (db: Queryable, where: ReturnType<Queryable>): Promise<Som
   return { count: row?.count ?? 0, names: row?.names ?? [] }
 }
 
-/** What a batch knows to be migrated: forgotten with its entries. */
+/** The finished entries of a batch: forgotten with it. */
 export const findFinished = (db: Queryable, batchId: string): Promise<SomeEntries> =>
   counted(db, db`e.batch_id = ${batchId}::uuid and e.state = 'finished'`)
 
-/** What a source or target knows to be migrated: forgotten with it. */
+/** The finished entries of a source or target: forgotten with it. */
 export const findFinishedOf = (db: Queryable, site: SiteOfEntries): Promise<SomeEntries> =>
   counted(db, db`${entryUses(db, site)} and e.state = 'finished'`)
 
-/** Entries that have not finished and have a copy on their target, or may have: as `hasLeftovers` says of a single one. */
+/** Unfinished entries that have or may have a copy on their target, by the rule of `hasLeftovers`. */
 export const findLeftCopies = (db: Queryable, batchId: string): Promise<SomeEntries> =>
   counted(
     db,

@@ -1,7 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Tx } from '../../client.ts'
 
-/** How long a part of a journey took: predictions are made of it. */
+/** Records the duration of a part of an entry: the basis of predictions. */
 export const insertEntryHistory = async (
   tx: Tx,
   sample: {

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Whether the machine of an entry has taken over: the entry says so, or its certificate where the entry was tidied away. */
+/** Whether the machine of an entry is certified: by the entry or, if that was removed, by its certificate. */
 export const isVouchedFor = async (db: Queryable, entryId: string): Promise<boolean> => {
   const [row] = await db<{ vouched: boolean }[]>`
     select coalesce(

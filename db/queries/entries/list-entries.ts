@@ -40,7 +40,7 @@ export interface EntryLine
   readonly jobError: RecordedError | null
   readonly batchState: string
   readonly windowEndsAt: Date | null
-  /** Both ends of its way, those of them that do not answer. */
+  /** Its source and target, if they do not answer. */
   readonly away: readonly AwayLine[]
   /** The database's clock. */
   readonly now: Date
@@ -67,7 +67,7 @@ export interface EntryFilter {
   readonly instanceId?: string | undefined
 }
 
-/** Of a site (`s` or `t`) that is known to be away. */
+/** A site (`s` or `t`) that is known to be away. */
 const awayLine = (db: Queryable, site: 's' | 't') => {
   const of = db(site)
   return db`
@@ -76,7 +76,7 @@ const awayLine = (db: Queryable, site: 's' | 't') => {
     where ${of}.connectivity <> all(${notAway as string[]}::text[])`
 }
 
-/** What a line of `entryJoins` shows. */
+/** The columns of a line of `entryJoins`. */
 export const lineColumns = (db: Queryable) => db`
   e.id, e.instance_id, e.state, e.stage, e.reason, e.message, e.since, e.look_at, e.job_id, e.running, e.progress,
   e.created_at, e.finished_at, e.certificate_id, b.name as batch, e.facts ->> 'name' as name, s.name as source,
@@ -93,7 +93,7 @@ export const entryJoins = (db: Queryable) => db`
     left join site t on t.role = 'target'
       and t.name = coalesce(e.placement ->> 'target', b.defaults -> 'placement' ->> 'target')`
 
-/** What `e` (entry) and `b` (its batch) must be like. */
+/** The condition on `e` (entry) and `b` (its batch). */
 export const entryFits = (db: Queryable, filter: EntryFilter) => db`
   ${filter.batch === undefined ? db`true` : db`e.batch_id = (select id from batch where name = ${filter.batch})`}
   and ${filter.state === undefined ? db`true` : db`e.state = ${filter.state}`}
@@ -109,7 +109,7 @@ export const entryFits = (db: Queryable, filter: EntryFilter) => db`
   }
   and ${filter.instanceId === undefined ? db`true` : db`e.instance_id = ${filter.instanceId}::uuid`}`
 
-/** Entries in the order they were made. */
+/** Entries in the order of their creation. */
 export const listEntries = async (
   db: Queryable,
   filter: EntryFilter,
@@ -119,7 +119,7 @@ export const listEntries = async (
   where ${entryFits(db, filter)} and ${page.after === undefined ? db`true` : db`e.id > ${page.after}::uuid`}
   order by e.id limit ${page.limit}`
 
-/** These entries, in the order of lists. */
+/** These entries, in list order. */
 export const findEntries = async (db: Queryable, ids: readonly string[]): Promise<EntryLine[]> => db<
   EntryLine[]
 >`
@@ -132,7 +132,7 @@ export const findEntry = async (db: Queryable, id: string): Promise<EntryDetail 
   return row
 }
 
-/** What an entry's jobs have done outside and may have to undo: how many, and the debts among them. */
+/** The effects of an entry's jobs that may have to be undone: how many, and the debts among them. */
 export const countEntryEffects = async (
   db: Queryable,
   id: string,

@@ -1,6 +1,6 @@
 import type { Queryable, Tx } from '../../client.ts'
 
-/** Hosts that others of a batch were given, by how many, among those that share an attribute's value. */
+/** The hosts of other entries of a batch with the same attribute value, with counts. */
 export const countHostsOfGroup = async (
   tx: Tx,
   asked: {
@@ -19,7 +19,7 @@ export const countHostsOfGroup = async (
   return new Map(rows.map(({ host, entries }) => [host, entries]))
 }
 
-/** What earlier jobs of an entry have left on a target and are still going to take away. */
+/** Leftovers of an entry's earlier jobs on a target that are still to be removed. */
 export const countMachineDebts = async (
   db: Queryable,
   asked: { readonly entryId: string; readonly effectKind: string; readonly jobId: string },
@@ -31,7 +31,7 @@ export const countMachineDebts = async (
   return row?.debts ?? 0
 }
 
-/** Whether an entry counts on this machine. */
+/** Whether a machine is recorded in an entry. */
 export const isMachineOfEntry = async (
   db: Queryable,
   asked: { readonly entryId: string; readonly ref: string },
@@ -41,7 +41,7 @@ export const isMachineOfEntry = async (
   return rows.length > 0
 }
 
-/** The disks of a new machine: nothing has been copied to them. */
+/** Records the disks of a new machine: nothing was copied to them yet. */
 export const replaceEntryDisks = async (
   tx: Tx,
   entryId: string,
@@ -56,7 +56,7 @@ export const replaceEntryDisks = async (
       ${disks.map(({ capacity }) => capacity)}::bigint[]) as given (disk, target_disk, capacity)`
 }
 
-/** Whether a target's records have a live machine of that name that is none of these; in one project, or in any. */
+/** Whether a target has a live machine with that name outside the list; in one project, or in any. */
 export const findNamesake = async (
   db: Queryable,
   asked: {

@@ -1,13 +1,13 @@
 import type { Tx } from '../../client.ts'
 
-/** What has changed, of which a blocked entry may have waited for just that. */
+/** A change that a blocked entry may have waited for. */
 export type Changed =
   | { readonly network: { readonly siteId: string; readonly ref: string } }
   | { readonly target: string }
   | { readonly source: string }
   | { readonly instanceId: string }
 
-/** Has the blocked entries of running batches that a change may help looked at now, as if they had never been tried. */
+/** Makes the blocked entries of running batches that a change may help due now, with a fresh count of tries. */
 export const wakeBlocked = async (tx: Tx, changed: Changed): Promise<void> => {
   await tx`
     update entry e set look_at = now(), tries = 0 from batch b
@@ -17,7 +17,7 @@ export const wakeBlocked = async (tx: Tx, changed: Changed): Promise<void> => {
 
 const concerned = (tx: Tx, changed: Changed) => {
   if ('instanceId' in changed) return tx`e.instance_id = ${changed.instanceId}::uuid`
-  // A script may send its instances to any target.
+  // A script may choose any target.
   if ('target' in changed)
     return tx`(b.defaults -> 'placement' ->> 'target' = ${changed.target} or b.config ->> 'placement_scriptlet' <> '')`
   if ('source' in changed)

@@ -11,7 +11,7 @@ export interface AuditEvent {
   readonly detail?: Readonly<Record<string, unknown>>
 }
 
-/** Records what a person or program did, in the transaction that does it. */
+/** Records what a person or program did, in the same transaction. */
 export const insertAuditEvent = async (tx: Queryable, event: AuditEvent): Promise<void> => {
   await tx`
     insert into event (type, subject_type, subject_id, actor, from_state, to_state, reason, detail)

@@ -1,10 +1,10 @@
 import type { Queryable } from '../../client.ts'
 import type { EventRow } from '../../schema/event.ts'
 
-/** `xid` as text: 64 bits, more than a number holds. */
+/** `xid` as text: 64 bits do not fit a number. */
 export type JobEventLine = Omit<EventRow, 'xid'> & { readonly xid: string }
 
-/** What happened to one job, in order. */
+/** The events of one job, in order. */
 export const listJobEvents = async (
   db: Queryable,
   jobId: string,

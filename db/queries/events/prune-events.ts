@@ -3,8 +3,8 @@ import type { SealRange } from '../seals/seal-events.ts'
 import type { PruneStatement } from '../seals/verify-seals.ts'
 
 /**
- * Stores the statement and removes the events it speaks of, at most `limit`. Given the newest statement again, it goes
- * on with that one. The function is the owner's: it looks at the floor and at the age of the rows by itself.
+ * Stores the statement and removes its events, at most `limit`. Called with the newest statement again, it continues
+ * with that one. The database function belongs to the owner and checks the floor and the age of the rows itself.
  */
 export const pruneEvents = async (
   tx: Queryable,

@@ -1,17 +1,17 @@
 import type { Queryable } from '../../client.ts'
 import type { SealRange } from '../seals/seal-events.ts'
 
-/** One event, column by column, in Postgres's own text form and not looked at yet. */
+/** One event, column by column, in Postgres's own text form, unparsed. */
 export type EventBytes = readonly (Buffer | null)[]
 
 /** Below every id there can be. */
 const lowestId = '-9223372036854775808'
 
 /**
- * The events of a range in (xid, id) order, a page at a time, so that a range of any size takes the same memory.
- * Bytes as they come over the wire: no parser and no setting of the session has a say (a moment comes as seconds,
- * because its text depends on the time zone and the date style). `extract` and `::smallint` are grammar, the rest is
- * qualified: no function, type or table of another schema is taken for what is meant.
+ * The events of a range in (xid, id) order, a page at a time, so that a range of any size takes the same memory. Bytes
+ * as they come over the wire: no parser and no session setting can change them (times as seconds, because their text
+ * depends on the time zone and the date style). `extract` and `::smallint` are grammar, everything else is qualified:
+ * no function, type or table of another schema can take its place.
  */
 export async function* readEventBytes(
   db: Queryable,
@@ -27,8 +27,8 @@ export async function* readEventBytes(
       where era = ${range.era}::smallint and xid < ${range.toXid}::pg_catalog.xid8
         and (xid, id) >= (${xid}::pg_catalog.xid8, ${id}::bigint)
       order by xid, id limit ${pageRows + 1}::bigint`.raw()) as unknown as readonly EventBytes[]
-    // The next page begins with the row after this one's last, whatever its key: were there a second row of one key,
-    // which only a dropped primary key allows, it would be counted rather than skipped.
+    // The next page begins with the row after the last, whatever its key: a duplicate key, possible only after the
+    // primary key was dropped, is counted rather than skipped.
     const next = rows[pageRows]
     if (rows.length > 0) yield rows.slice(0, pageRows)
     if (!next) return
@@ -36,7 +36,7 @@ export async function* readEventBytes(
   }
 }
 
-/** The oldest event of all: what was pruned must lie before it. */
+/** The oldest event: pruned events must lie before it. */
 export const oldestEvent = async (
   db: Queryable,
 ): Promise<{ readonly era: number; readonly xid: string } | undefined> => {

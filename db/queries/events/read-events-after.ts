@@ -1,10 +1,13 @@
 import type { Queryable } from '../../client.ts'
 import type { JobEventLine } from './list-job-events.ts'
 
-/** A place in the order of all events: everything at or before it has been read. Text: src/ledger/events/event-cursor.ts. */
+/**
+ * A position in the order of all events: everything up to it has been read. Text form:
+ * src/ledger/events/event-cursor.ts.
+ */
 export interface EventCursor {
   readonly era: number
-  /** A transaction id: 64 bits, more than a number holds, so text. */
+  /** A transaction id as text: 64 bits do not fit a number. */
   readonly xid: string
   readonly id: number
 }
@@ -23,20 +26,20 @@ export interface FeedEvent {
 }
 
 export interface EventFilter {
-  /** Exact, or a prefix that ends in `*`. None means all. */
+  /** Exact, or a prefix ending in `*`. Empty: all. */
   readonly types?: readonly string[] | undefined
   readonly subject?: { readonly type: string; readonly id: string } | undefined
 }
 
 export interface ReadEventsOptions extends EventFilter {
   readonly limit: number
-  /** How many rows one call looks at for `limit` matches, so that a rare type never makes a slow statement. */
+  /** The most rows read for `limit` matches, so that a rare type never makes a slow statement. */
   readonly scanMax?: number
 }
 
 export interface EventPage {
   readonly events: readonly FeedEvent[]
-  /** Where to go on. Moves over events that the filter left out, too. */
+  /** Where to continue. Moves past events that the filter left out, too. */
   readonly next: EventCursor
   /** Nothing more can be read now. */
   readonly end: boolean
@@ -46,11 +49,11 @@ type EventLine = JobEventLine & { readonly last: boolean }
 
 export const startCursor: EventCursor = { era: 0, xid: '0', id: 0 }
 
-/** The era that new events are written in, as SQL. Absent until the first restore into another cluster. */
+/** The era of new events, as SQL. Missing until the first restore into another cluster. */
 const currentEra = (db: Queryable) =>
   db`coalesce((select value::smallint from ledger_fact where name = 'era'), 1::smallint)`
 
-/** A cursor that has every event behind it that can be read now. */
+/** A cursor after every event that can be read now. */
 export const headCursor = async (db: Queryable): Promise<EventCursor> => {
   const [head] = await db<EventCursor[]>`
     select ${currentEra(db)} as era, pg_snapshot_xmin(pg_current_snapshot())::text as xid, 0::bigint as id`
@@ -59,9 +62,9 @@ export const headCursor = async (db: Queryable): Promise<EventCursor> => {
 }
 
 /**
- * The next events in order. Reads only below the oldest transaction that still runs: whatever commits later
- * sorts behind that, so a cursor never passes an event that nobody has seen. Both bounds are row comparisons
- * over the primary key, so a page costs the same at any depth, also while a long transaction holds the end back.
+ * The next events in order. Reads only below the oldest running transaction: later commits sort after that, so a
+ * cursor never passes an unseen event. Both limits are row comparisons over the primary key, so a page costs the same
+ * at any depth, also while a long transaction holds the end back.
  */
 export const readEventsAfter = async (
   db: Queryable,
@@ -71,7 +74,7 @@ export const readEventsAfter = async (
   if (cursor === 'now') return { events: [], next: await headCursor(db), end: true }
   const after = cursor === 'start' ? startCursor : cursor
   const scanMax = Math.max(options.scanMax ?? 2_000, options.limit)
-  // The last row that was looked at comes along even when it is not wanted: it is where the next page begins.
+  // The last row read is returned even if unwanted: the next page begins there.
   const lines = await db<(EventLine & { wanted: boolean; looked: number })[]>`
     with page as materialized (
       select * from event
@@ -114,7 +117,7 @@ const pageOf = (
   scanMax: number,
 ): EventPage => {
   const events = lines.filter((line) => line.wanted).slice(0, limit)
-  // More than `limit` lines: the rest of what was looked at has not been judged yet.
+  // More than `limit` lines: the rest of what was read is not evaluated yet.
   const cutShort = lines.length > limit && lines[limit]?.wanted === true
   const last = cutShort ? events.at(-1) : lines.at(-1)
   return {
@@ -139,7 +142,7 @@ const toFeedEvent = (line: EventLine): FeedEvent => ({
   detail: line.detail,
 })
 
-/** The same judgement as the SQL above, for events that are already here. */
+/** The same filter as in the SQL above, for events in memory. */
 export const matchesFilter = (event: FeedEvent, filter: EventFilter): boolean => {
   const { types, subject } = filter
   if (subject && (event.subject.type !== subject.type || event.subject.id !== subject.id)) return false

@@ -1,10 +1,10 @@
 import type { Queryable } from '../../client.ts'
 import type { JobEventLine } from './list-job-events.ts'
 
-/** How far back a rare type is looked for, so that one look stays cheap. */
+/** How far back a rare type is searched, so that one look stays cheap. */
 const scanMax = 20_000
 
-/** The newest events, newest first, whose type begins with `prefix`. For eyes; feeds read with a cursor. */
+/** The newest events, newest first, whose type begins with `prefix`. For display; feeds read with a cursor. */
 export const readLatestEvents = async (
   db: Queryable,
   options: { limit: number; prefix: string },

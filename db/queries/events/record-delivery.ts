@@ -6,8 +6,8 @@ const isAt = (db: Queryable, id: string, cursor: EventCursor) => db`
   and cursor_id = ${cursor.id}`
 
 /**
- * Moves a webhook's cursor on: what lies before `to` was delivered, or is not wanted. False when the cursor is
- * not where we left it (a replay set it back, or somebody else delivers): then we must stop and look again.
+ * Advances a webhook's cursor: everything before `to` was delivered or is unwanted. False when the cursor has moved
+ * (by a replay, or another process delivers): then the caller must stop and look again.
  */
 export const recordDelivery = async (
   db: Queryable,
@@ -30,7 +30,7 @@ export const recordDelivery = async (
   return moved[0]?.state === 'active'
 }
 
-/** Puts the next try off. Does nothing when the cursor was moved meanwhile: then a person wants a try now. */
+/** Postpones the next try. Does nothing when the cursor was moved meanwhile: then a person wants a try now. */
 export const recordDeliveryFailure = async (
   db: Queryable,
   failure: { readonly id: string; readonly at: EventCursor; readonly why: string; readonly delayMs: number },
@@ -41,7 +41,7 @@ export const recordDeliveryFailure = async (
     where ${isAt(db, failure.id, failure.at)}`
 }
 
-/** Gives a webhook back before its lease is over. */
+/** Releases a webhook before its lease ends. */
 export const releaseWebhook = async (db: Queryable, id: string): Promise<void> => {
   await db`update webhook set next_try_at = now() where id = ${id}::uuid`
 }

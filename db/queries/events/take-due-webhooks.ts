@@ -21,9 +21,9 @@ interface DueLine extends Omit<DueWebhook, 'cursor'> {
 }
 
 /**
- * Webhooks with an event to deliver and no pause to keep. Taking one puts its next try off by `leaseMs`: whoever
- * delivers keeps moving that on, and when it dies somebody else may take the webhook then. One with nothing new
- * is not written to.
+ * Webhooks with an event to deliver and no pause. Taking one postpones its next try by `leaseMs`: the process that
+ * delivers keeps extending it, and after its death another may take the webhook. A webhook with nothing new is not
+ * written to.
  */
 export const takeDueWebhooks = async (
   db: Queryable,

@@ -5,13 +5,13 @@ export type WebhookLine = Omit<
   typeof webhook.$inferSelect,
   'url' | 'sealedUrl' | 'secret' | 'state' | 'cursorEra' | 'cursorXid' | 'cursorId'
 > & {
-  /** Of its URL, whose rest is sealed. */
+  /** The origin of its URL; the rest is sealed. */
   readonly origin: string
   readonly state: 'active' | 'paused'
   readonly cursor: string
 }
 
-/** Everything but what is sealed. The cursor in its text form: see src/ledger/events/event-cursor.ts. */
+/** Everything that is not sealed. The cursor in text form: see src/ledger/events/event-cursor.ts. */
 const columns = (db: Queryable) => db`
   id, name, url as origin, types, state, version, cursor_era || '-' || cursor_xid::text || '-' || cursor_id as cursor,
   failures, next_try_at, last_error, last_delivered_at, created_by, created_at, updated_at`
@@ -65,7 +65,7 @@ export const insertWebhook = async (
 
 export interface WebhookChange {
   readonly name?: string | undefined
-  /** Both or none. */
+  /** Both or neither. */
   readonly origin?: string | undefined
   readonly sealedUrl?: Buffer | undefined
   readonly types?: readonly string[] | undefined
@@ -73,7 +73,7 @@ export interface WebhookChange {
   readonly cursor?: Cursor | undefined
 }
 
-/** Changes what is given. Any change lets it try again at once. The caller holds the row's lock. */
+/** Changes the given fields. Any change allows an immediate try. The caller holds the row's lock. */
 export const updateWebhook = async (tx: Tx, id: string, change: WebhookChange): Promise<WebhookLine> => {
   const [row] = await tx<WebhookLine[]>`
     update webhook set version = version + 1, updated_at = now(), next_try_at = now(), failures = 0,

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** How many conductors and workers were heard of within `silentMs`. */
+/** How many conductors and workers had a heartbeat within `silentMs`. */
 export const countLiveRoles = async (
   db: Queryable,
   silentMs: number,

@@ -3,9 +3,9 @@ import type { Queryable } from '../../client.ts'
 import { groupOf, runningRoles } from '../../privileges.ts'
 
 /**
- * Ends sessions of ours that have waited in the middle of a statement for their process for so long. One that was frozen
- * between two messages of a statement holds its locks for as long as it likes: Postgres counts neither the statement's
- * time nor that of an idle transaction while it waits for the next message.
+ * Ends sessions of ours that have waited this long for their process in the middle of a statement. A process that was
+ * frozen between two messages of a statement holds its locks indefinitely: Postgres applies neither the statement
+ * timeout nor that of idle transactions while it waits for the next message.
  */
 export const endStrandedTransactions = async (db: Queryable, silentMs: number): Promise<number> => {
   const [row] = await db<{ ended: number }[]>`
@@ -13,13 +13,16 @@ export const endStrandedTransactions = async (db: Queryable, silentMs: number): 
   return row?.ended ?? 0
 }
 
-/** Whatever the caller asks for: a stolen login of the conductor must not end sessions that wait between two messages. */
+/**
+ * The minimum, whatever the caller asks: a stolen login of the conductor must not end sessions that wait between two
+ * messages.
+ */
 const silentMsMin = 1_000
 
 /**
  * The function that does it. It runs as the owner: seeing and ending sessions of other logins takes rights
- * (pg_read_all_stats, pg_signal_backend) that reach over the whole cluster, and a conductor shall not have them. An owner
- * without these ends sessions of its own login alone, which is all there is where everybody signs in as the owner.
+ * (pg_read_all_stats, pg_signal_backend) over the whole cluster, which a conductor must not have. An owner without
+ * these ends only sessions of its own login, which is enough where every process signs in as the owner.
  */
 export const installEndStranded = async (sql: postgres.Sql): Promise<void> => {
   const groups = runningRoles.map((role) => `'${groupOf(role)}'`).join(', ')

@@ -6,7 +6,7 @@ export interface LaneCount {
   readonly jobs: number
 }
 
-/** Jobs that are not over, by lane. Each part names the condition of a partial index: ended jobs are not read. */
+/** Open jobs by lane. Each part names the condition of a partial index: ended jobs are not read. */
 export const countOpenJobsByLane = async (db: Queryable): Promise<LaneCount[]> => db<LaneCount[]>`
   select lane, state, sum(jobs)::int as jobs from (
     select lane, state, count(*) as jobs from job where state = 'ready' and bell = 'due' group by 1, 2
@@ -16,7 +16,7 @@ export const countOpenJobsByLane = async (db: Queryable): Promise<LaneCount[]> =
     union all select lane, state, count(*) from job where state = 'waiting' group by 1, 2
   ) part group by lane, state order by lane`
 
-/** Batches among the jobs that ended last: so that one that is done does not vanish from sight at once. */
+/** Batches of the last ended jobs, so that a batch that is done does not disappear at once. */
 export const listRecentBatches = async (db: Queryable, lookAt: number, limit: number): Promise<string[]> => {
   const rows = await db<{ lane: string }[]>`
     select lane from (
@@ -29,11 +29,11 @@ export const listRecentBatches = async (db: Queryable, lookAt: number, limit: nu
 export interface BatchCount extends LaneCount {
   readonly firstAt: Date
   readonly lastAt: Date | null
-  /** Jobs of it that ended within the last ten seconds. */
+  /** Its jobs that ended within the last ten seconds. */
   readonly recent: number
 }
 
-/** How far some batches have come: all of their jobs, by state. Not for the default lane, which never ends. */
+/** The progress of some batches: all of their jobs, by state. Not for the default lane, which never ends. */
 export const countBatches = async (db: Queryable, lanes: readonly string[]): Promise<BatchCount[]> => db<
   BatchCount[]
 >`

@@ -3,13 +3,13 @@ import type { pause } from '../../schema/fleet.ts'
 
 export type PauseLine = Omit<typeof pause.$inferSelect, 'scope'> & {
   readonly scope: 'kind' | 'lane'
-  /** It is the lane of a batch that is stopped, and goes on with that. */
+  /** The lane of a stopped batch, resumed together with the batch. */
   readonly ofStopped: boolean
-  /** What still runs in it: 0 means drained. */
+  /** How many of its jobs still run; 0: drained. */
   readonly running: number
 }
 
-/** What is paused, and how much of it still runs. */
+/** The pauses, and how many of their jobs still run. */
 export const listPauses = async (
   db: Queryable,
   only?: { scope: string; name: string },

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Removes one batch of processes that are gone since long. One that only went silent is not ours to judge. */
+/** Removes one batch of processes that stopped long ago. Silent ones are left to another sweep. */
 export const pruneWorkers = async (
   db: Queryable,
   options: { readonly days: number; readonly limit: number },

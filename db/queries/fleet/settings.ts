@@ -8,7 +8,7 @@ export interface SettingRow {
   readonly updatedAt: Date
 }
 
-/** What people changed; what is not here has its default in code (src/domain/settings.ts). */
+/** Changed settings; all others have their default in code (src/domain/settings.ts). */
 export const readSettingRows = async (db: Queryable): Promise<SettingRow[]> => db<SettingRow[]>`
   select name, value, version, updated_by, updated_at from setting order by name`
 
@@ -18,7 +18,7 @@ export const findSettingRow = async (db: Queryable, name: string): Promise<Setti
   return row
 }
 
-/** Writes a value over the version that was read (0: never set). Undefined when somebody was faster. */
+/** Writes a value over the version that was read (0: never set). Undefined when it was changed meanwhile. */
 export const writeSetting = async (
   tx: Tx,
   setting: { name: string; value: unknown; by: string; version: number },

@@ -1,11 +1,11 @@
 import type { Queryable } from '../../client.ts'
 
-/** Spells `LEAD`. */
+/** The ASCII codes of `LEAD`. */
 const leaderLock = 0x4c454144
 
 /**
- * Whether this session holds the leadership: takes it when it is free, keeps it when it is ours. A session
- * that reconnected without noticing lost its lock with the old connection and asks anew here.
+ * Whether this session holds the leadership: takes it when free, keeps it when held. A session that reconnected
+ * unnoticed has lost its lock with the old connection and asks again here.
  */
 export const tryLeadership = async (session: Queryable): Promise<boolean> => {
   const [row] = await session<{ leads: boolean }[]>`

@@ -3,11 +3,11 @@ import type { Queryable } from '../../client.ts'
 export interface WhoAmI {
   readonly name: string
   readonly superuser: boolean
-  /** May change the schema: owns the tables, or is a member of who does. */
+  /** May change the schema: owns the tables, or is a member of their owner. */
   readonly owner: boolean
 }
 
-/** As whom this process is signed in. */
+/** The login of this process. */
 export const whoAmI = async (db: Queryable): Promise<WhoAmI> => {
   const [row] = await db<WhoAmI[]>`
     select rolname as name, rolsuper as superuser, coalesce((

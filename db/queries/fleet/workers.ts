@@ -10,7 +10,7 @@ export interface WorkerRegistration {
   readonly slots: Readonly<Record<string, number>>
 }
 
-/** Says that a process lives, with what it can do. Repeated while it does, so a pruned row comes back. */
+/** Records the heartbeat of a process with its abilities. Repeated, so that a pruned row comes back. */
 export const beatWorker = async (
   db: Queryable,
   worker: WorkerRegistration,
@@ -27,7 +27,7 @@ export const stopWorker = async (db: Queryable, id: string): Promise<void> => {
   await db`update worker set state = 'stopped', stopped_at = now() where id = ${id}::uuid`
 }
 
-/** Processes that were not heard of for `silentMs` are counted as lost. Returns their ids. */
+/** Counts processes without a heartbeat for `silentMs` as lost. Returns their ids. */
 export const loseSilentWorkers = async (db: Queryable, silentMs: number): Promise<string[]> => {
   const rows = await db<{ id: string }[]>`
     with lost as (

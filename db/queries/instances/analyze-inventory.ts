@@ -1,16 +1,16 @@
 import type { Queryable, Tx } from '../../client.ts'
 
 /**
- * Counts what a large sync has staged. Nothing else would tell the planner in time: the stage fills and empties
- * within seconds, and with yesterday's numbers it joins ten thousand rows by looking at each with each.
+ * Updates the planner's statistics of a large stage. Nothing else would do so in time: the stage fills and empties
+ * within seconds, and with old statistics the planner joins ten thousand rows by nested loops.
  */
 export const analyzeStage = async (db: Queryable): Promise<void> => {
   await db`analyze inventory_stage (job_id, epoch, kind, ref, action, record_id)`
 }
 
 /**
- * The same for instances, when a sync has brought so many that the numbers of before are worth nothing. The lock that
- * it takes keeps out only others that count.
+ * The same for instances, after a sync that added so many that the old statistics are useless. Its lock excludes only
+ * other analyzes.
  */
 export const analyzeInstances = async (tx: Tx, added: number): Promise<void> => {
   const [row] = await tx<{ known: number }[]>`

@@ -7,11 +7,11 @@ export interface ReadinessCounts {
   readonly ready: number
   readonly warning: number
   readonly blocked: number
-  /** Beside these: a verified copy of ours has taken their place. */
+  /** Not included above: a certified copy has replaced them. */
   readonly migrated: number
 }
 
-/** Of rows `i` with `readiness` and `migrated`. */
+/** For rows `i` with `readiness` and `migrated`. */
 export const readinessColumns = (db: Queryable) => db`
   count(*) filter (where not i.migrated)::int as instances,
   count(*) filter (where not i.migrated and i.readiness = 'ready')::int as ready,
@@ -35,7 +35,7 @@ export const countReadiness = async (
 
 export interface RuleCount {
   readonly rule: string
-  /** Instances that break it and are not waived. */
+  /** Instances that break the rule without a waiver. */
   readonly broken: number
   readonly waived: number
 }
@@ -50,7 +50,7 @@ export const countFindings = async (db: Queryable, source: string | undefined): 
   where i.gone_at is null and i.ignored is null and not ${isMigrated(db)} and ${ofSource(db, source)}
   group by f.rule order by f.rule`
 
-/** When the facts behind an assessment were read: the oldest and the newest last sync of the sources. */
+/** The age of the facts behind an assessment: the oldest and the newest last sync of the sources. */
 export const findSyncSpan = async (
   db: Queryable,
   source: string | undefined,

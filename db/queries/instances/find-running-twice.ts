@@ -2,12 +2,12 @@ import type { Queryable } from '../../client.ts'
 import { isItself } from './same-place.ts'
 import { tellsApart } from './tells-apart.ts'
 
-/** A machine of a site that runs, and another one anywhere that runs with the same identity, as last seen. */
+/** A running machine of a site, and another running machine with the same identity anywhere, as last seen. */
 export interface RunningTwice {
   readonly ref: string
   readonly name: string
   readonly uuid: string
-  /** A MAC address that both have; null: it is the UUID. */
+  /** A MAC address that both have; null: the UUID. */
   readonly mac: string | null
   readonly otherSiteId: string
   readonly otherSite: string
@@ -17,7 +17,9 @@ export interface RunningTwice {
 
 type Alias = 'i' | 'o'
 
-/** A condition: the instance runs, by what was read last. While a batch holds it that is kept apart from its record. */
+/**
+ * A condition: the instance runs, by the last reading. While a batch holds it, that is recorded apart from its record.
+ */
 const isOn = (db: Queryable, alias: Alias) =>
   alias === 'i'
     ? db`coalesce(i.pending -> 'facts' ->> 'power_state', i.facts ->> 'power_state') = 'on' and i.gone_at is null`
@@ -34,8 +36,8 @@ const notItself = (db: Queryable, one: 'i' | 'm', other: 'o' | 'n') => {
 }
 
 /**
- * The UUID counts wherever the other one is; a MAC address at another place alone: within one there is a rule for it.
- * What runs here is found once: its facts are most of what is read.
+ * The UUID counts wherever the other machine is; a MAC address only on another platform: within one platform there is
+ * a rule for it. The running machines of this site are found once: reading their facts is most of the work.
  */
 const ofSource = (db: Queryable, siteId: string) => db`
   with here as materialized (
@@ -85,7 +87,7 @@ const ofTarget = (db: Queryable, siteId: string) => db`
       on n.mac = m.mac and n.target_id <> m.target_id
   where ${notItself(db, 'm', 'n')}`
 
-/** Machines of a site that run while another one with their UUID, or elsewhere with their MAC address, runs too. */
+/** Machines of a site that run while another machine with their UUID, or elsewhere with their MAC address, runs too. */
 export const findRunningTwice = async (
   db: Queryable,
   site: { readonly id: string; readonly role: string },
@@ -96,7 +98,7 @@ export const findRunningTwice = async (
     join site s on s.id = t.other_site_id
   order by t.ref, t.other_site_id, t.other_ref, t.mac nulls first limit ${most}`
 
-/** How many there are by what the last readings said. Both sides of a pair tell of it, each after its own reading. */
+/** How many there are by the last readings. Both sides of a pair report it, each after its own reading. */
 export const countRunningTwice = async (db: Queryable): Promise<number> => {
   const [row] = await db<{ count: number }[]>`
     select coalesce(max(told), 0)::int as count from (

@@ -13,7 +13,7 @@ export interface InstanceToJudge {
   readonly gone: boolean
 }
 
-/** Locked until the transaction ends, in one order for everybody. */
+/** Locked until the transaction ends, in one order for all. */
 export const lockToJudge = async (db: Queryable, ids: readonly string[]): Promise<InstanceToJudge[]> => db<
   InstanceToJudge[]
 >`
@@ -26,7 +26,7 @@ export interface StorageAccess {
   readonly accessible: boolean
 }
 
-/** Which datastores of these sites can be read. */
+/** Which datastores of these sites are readable. */
 export const findStorageAccess = async (
   db: Queryable,
   siteIds: readonly string[],
@@ -34,7 +34,7 @@ export const findStorageAccess = async (
   select site_id, name, coalesce((facts->>'accessible')::boolean, false) as accessible from storage
   where site_id = any(${siteIds as string[]}::uuid[]) and gone_at is null`
 
-/** Live instances that were judged by other rules, or with a waiver that counts no longer. */
+/** Live instances that were judged by other rules, or with a waiver that no longer counts. */
 export const findStaleJudgements = async (
   db: Queryable,
   options: { readonly rulesVersion: string; readonly limit: number },

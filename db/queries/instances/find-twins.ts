@@ -3,42 +3,42 @@ import { isCertifiedPlace } from './certified-place.ts'
 import { isSamePlace } from './same-place.ts'
 import { tellsApart } from './tells-apart.ts'
 
-/** A machine by where it is. The UUID is what the caller knows; what is recorded of the machine counts beside it. */
+/** A machine by its place. The UUID is what the caller knows; the recorded UUID counts as well. */
 export interface MachineAt {
   readonly siteId: string
   readonly ref: string
   readonly uuid: string
 }
 
-/** Who asks: its own work is not held against it. */
+/** The requester, whose own work does not count against it. */
 export interface StartAsker {
   readonly jobId: string | null
-  /** The entry whose migration it is. */
+  /** The entry of the migration. */
   readonly entryId: string | null
 }
 
-/** One thing that says of a machine that it is the same VM, or of the machine itself that it is a copy of ours. */
+/** Evidence that a machine is the same VM, or that the machine itself is a copy of ours. */
 export interface TwinLine {
   readonly relation: 'self' | 'copy' | 'original' | 'same-uuid'
-  /** When it was verified and took over. */
+  /** When it was certified. */
   readonly provenAt: Date | null
-  /** Null: a place that is not registered any more. */
+  /** Null: a site that is not registered any more. */
   readonly siteId: string | null
-  /** Empty: nobody knows its name any more. */
+  /** Empty: its name is unknown. */
   readonly site: string
   readonly ref: string
   readonly name: string
-  /** As it was seen last; null: this line does not say. */
+  /** As last seen; null: this line does not tell. */
   readonly power: string | null
   readonly gone: boolean
   /** What may start it at any moment: `operation/<id>`, `migration/<id>` or `job/<id>`. */
   readonly starting: string | null
-  /** Of a migration: its batch, and how its entry is. */
+  /** For a migration: its batch and the state of its entry. */
   readonly batch: string | null
   readonly entryState: string | null
 }
 
-/** The place that is asked about under every name it is registered by, and what stands for the machine there. */
+/** The place in question under every registered name, and the records of the machine there. */
 const selves = (db: Queryable, { siteId, ref, uuid }: MachineAt) => db`
   here as materialized (
     select b.id, b.role, b.name from site a join site b on b.id = a.id or ${isSamePlace(db)}
@@ -67,28 +67,28 @@ const selves = (db: Queryable, { siteId, ref, uuid }: MachineAt) => db`
     select id from self_instance union select instance_id from made where instance_id is not null
   )`
 
-/** A condition: what is at `site` under `ref` is not the machine itself. */
+/** A condition: the machine at `site` with `ref` is not the machine itself. */
 const isAnother = (db: Queryable, ref: string, site: ReturnType<Queryable>, its: ReturnType<Queryable>) =>
   db`not (${its} = ${ref} and ${site} in (select id from here))`
 
-/** A condition: a column holds another id than this; null is no id, and so is another than any. */
+/** A condition: a column holds another id; null differs from every id. */
 const isNot = (db: Queryable, column: ReturnType<Queryable>, id: string | null) =>
   id === null ? db`true` : db`${column} is distinct from ${id}::uuid`
 
-// Arrays, because Postgres reads a whole table for `in (select …) or …`, and two indexes for `any(array) or …`.
+// Arrays, because Postgres reads a whole table for `in (select …) or …`, but uses two indexes for `any(array) or …`.
 const family = (db: Queryable) => db`array(select id from family)`
 const uuids = (db: Queryable) => db`array(select uuid from uuids)`
 
 /**
- * A condition: what is at the place now is not known to be the copy of another VM. A platform that was set up anew, or whose
- * refs are names, gives the ref of what is gone to what is made next.
+ * A condition: the machine now at the place is not known to be the copy of another VM. A platform that was
+ * reinstalled, or whose refs are names, reuses refs.
  */
 const notRetaken = (db: Queryable, site: ReturnType<Queryable>, ref: ReturnType<Queryable>) => db`not exists (
   select from machine n where n.target_id = ${site} and n.ref = ${ref} and n.gone_at is null and n.origin <> 'adopted'
     and n.instance_id is not null and n.instance_id not in (select id from family)
     and n.uuid not in (select uuid from uuids))`
 
-/** Copies that a sync has seen, and others with the same UUID. */
+/** Copies that a sync has seen, and other machines with the same UUID. */
 const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when m.instance_id in (select id from family) then 'copy' else 'same-uuid' end as relation,
     case when m.origin = 'migrated' then m.created_at end as proven_at, m.target_id as site_id, t.name as site, m.ref, m.name, m.power,
@@ -101,7 +101,7 @@ const machines = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   where (m.instance_id = any(${family(db)}) or (m.gone_at is null and m.uuid <> '' and m.uuid = any(${uuids(db)})))
     and ${isAnother(db, at.ref, db`m.target_id`, db`m.ref`)} and ${isNot(db, db`m.entry_id`, by.entryId)}`
 
-/** Copies that entries know of. */
+/** Copies recorded in entries. */
 const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select 'copy', case when e.state = 'finished' then coalesce(e.finished_at, e.updated_at) end, t.id, coalesce(t.name, e.placement ->> 'target', ''), coalesce(e.machine_ref, ''), i.name, null,
     false, case when e.state not in ('finished', 'error', 'canceled') then 'migration/' || e.id end, b.name, e.state
@@ -112,7 +112,7 @@ const copies = (db: Queryable, at: MachineAt, by: StartAsker) => db`
     and ${notRetaken(db, db`t.id`, db`e.machine_ref`)}
     and ${isNot(db, db`e.id`, by.entryId)}`
 
-/** Copies that were certified, whatever became of everything else that knew of them. */
+/** Certified copies, whatever became of other records. */
 const certified = (db: Queryable, at: MachineAt) => db`
   select 'copy', c.created_at, t.id, c.document -> 'target' ->> 'name', c.document -> 'target' ->> 'machine',
     c.document -> 'target' ->> 'machine_name', null, false, null, null, null
@@ -121,13 +121,13 @@ const certified = (db: Queryable, at: MachineAt) => db`
     and ${isAnother(db, at.ref, db`coalesce(t.id, ${at.siteId}::uuid)`, db`c.document -> 'target' ->> 'machine'`)}
     and ${notRetaken(db, db`t.id`, db`c.document -> 'target' ->> 'machine'`)}`
 
-/** A condition: the instance `i` is what the machine was copied from, by a certificate. Its record may be a later one. */
+/** A condition: the instance `i` is the original of the machine, by a certificate. Its record may be a later one. */
 const isCertifiedSource = (db: Queryable, { ref }: MachineAt) => db`exists (
   select from certificate c join here h on h.role = 'target' and h.name = c.document -> 'target' ->> 'name'
   where c.document -> 'target' ->> 'machine' = ${ref} and c.document -> 'source' ->> 'machine' = i.ref
     and c.document -> 'instance' ->> 'uuid' = i.uuid and i.uuid <> '')`
 
-/** What it was copied from, and instances with the same UUID. A record that is frozen says nothing of today. */
+/** Its original, and instances with the same UUID. The power in a frozen record is outdated. */
 const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
   select case when i.id in (select instance_id from made) or ${isCertifiedSource(db, at)} then 'original' else 'same-uuid' end, null, i.site_id, s.name,
     i.ref, i.name, case when i.frozen_by is null and e.id is null then i.facts ->> 'power_state' end, false,
@@ -146,8 +146,8 @@ const originals = (db: Queryable, at: MachineAt, by: StartAsker) => db`
     and ${isAnother(db, at.ref, db`i.site_id`, db`i.ref`)}`
 
 /**
- * Everything that says of a machine that it is the same VM as this one, wherever it is: what migrations recorded, what
- * was certified, and what any sync has seen with its UUID. No single row of these is what the answer hangs on.
+ * All evidence that a machine is the same VM as this one, on any site: records of migrations, certificates, and every
+ * sync that saw its UUID. The answer depends on no single row.
  */
 export const findTwins = async (db: Queryable, at: MachineAt, by: StartAsker): Promise<TwinLine[]> => db<
   TwinLine[]

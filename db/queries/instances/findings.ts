@@ -9,7 +9,7 @@ export interface FindingLine {
   readonly since: Date
 }
 
-/** What these instances break now, the worst first. */
+/** The current findings of these instances, the worst first. */
 export const listFindings = async (
   db: Queryable,
   instanceIds: readonly string[],

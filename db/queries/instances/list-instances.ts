@@ -6,9 +6,9 @@ import { isMigrated } from './is-migrated.ts'
 export interface InstanceLine extends Omit<InstanceRow, 'hash'> {
   readonly source: string
   readonly sourceKind: string
-  /** A verified copy of ours has taken its place, whatever became of the entry. */
+  /** A certified copy has replaced it, whatever became of the entry. */
   readonly migrated: boolean
-  /** Rules that it breaks and that count. */
+  /** Its findings that count. */
   readonly findings: readonly string[]
 }
 
@@ -18,9 +18,9 @@ export interface InstanceFilter {
   /** Undefined: both. */
   readonly ignored?: boolean | undefined
   readonly gone?: boolean | undefined
-  /** A verified copy of ours has taken its place. */
+  /** A certified copy has replaced it. */
   readonly migrated?: boolean | undefined
-  /** Wired to this network: its source and the platform's id. */
+  /** Connected to this network: its source and the platform's id. */
   readonly network?: { readonly siteId: string; readonly ref: string } | undefined
   /** Breaks this rule, waived or not. */
   readonly rule?: string | undefined
@@ -35,7 +35,7 @@ const columns = (db: Queryable) => db`
   i.tracking, i.frozen_by, i.pending, i.pending_since, i.ignored, i.ignored_detail, i.problem, i.notes, i.readiness,
   i.rules_version, ${isMigrated(db)} as migrated, ${brokenRules(db)} as findings`
 
-/** What `i` (instance) and `s` (site) must be like. */
+/** The condition on `i` (instance) and `s` (site). */
 export const instanceFits = (db: Queryable, filter: InstanceFilter) => db`
   ${filter.source === undefined ? db`true` : db`s.name = ${filter.source}`}
   and ${filter.readiness === undefined ? db`true` : db`i.readiness = ${filter.readiness}`}
@@ -53,7 +53,7 @@ const wiredTo = (db: Queryable, network: { siteId: string; ref: string }) => db`
   i.site_id = ${network.siteId}::uuid
   and i.facts @> ${JSON.stringify({ nics: [{ network_ref: network.ref }] })}::text::jsonb`
 
-/** In the order in which they were first seen: it never changes, so pages hold while a sync runs. */
+/** In the order of first sight, which never changes, so that pages stay stable during a sync. */
 export const listInstances = async (
   db: Queryable,
   filter: InstanceFilter,
@@ -63,19 +63,19 @@ export const listInstances = async (
   where ${instanceFits(db, filter)} and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
   order by i.id limit ${page.limit}`
 
-/** As little of an instance as a filter needs to judge it. */
+/** The parts of an instance that a filter needs. */
 export type JudgedLine = Pick<
   InstanceLine,
   'id' | 'source' | 'sourceKind' | 'facts' | 'overrides' | 'readiness' | 'findings'
 >
 
-/** What a filter does not look at, so that the database need not send it. */
+/** Parts that a filter does not read, so that the database need not send them. */
 export interface LeftOut {
   readonly facts: readonly string[]
   readonly findings: boolean
 }
 
-/** The same order as the list, with only what a filter looks at: reading a whole fleet is mostly reading facts. */
+/** In the order of the list, with only what a filter reads: reading a fleet is mostly reading facts. */
 export const listForFilter = async (
   db: Queryable,
   filter: InstanceFilter,
@@ -87,7 +87,7 @@ export const listForFilter = async (
   where ${instanceFits(db, filter)} and ${page.after === undefined ? db`true` : db`i.id > ${page.after}::uuid`}
   order by i.id limit ${page.limit}`
 
-/** These instances, in the order of lists. */
+/** These instances, in list order. */
 export const findInstances = async (db: Queryable, ids: readonly string[]): Promise<InstanceLine[]> => db<
   InstanceLine[]
 >`
@@ -124,13 +124,13 @@ export const writeInstanceOverrides = async (
     where id = ${id}::uuid`
 }
 
-/** Work for one instance that has not ended: a person who asks twice gets it once. */
+/** An unfinished job for one instance, so that a repeated request does not send another. */
 export const findLiveInstanceJob = async (
   db: Queryable,
   asked: {
     readonly instance: string
     readonly kinds: readonly string[]
-    /** Only those that were asked for before this job. */
+    /** Only jobs that were requested before this one. */
     readonly before?: string
   },
 ): Promise<{ id: string; kind: string; state: string; payload: Record<string, unknown> } | undefined> => {

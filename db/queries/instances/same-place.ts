@@ -2,7 +2,7 @@ import type { Queryable } from '../../client.ts'
 
 type Alias = 'a' | 'b'
 
-/** An installation as whoever answers there names itself; empty: it does not say. */
+/** The id of the installation, as the platform reports it; empty: it reports none. */
 const installation = (db: Queryable, site: Alias) =>
   site === 'a'
     ? db`coalesce(a.identity ->> 'instance_id', '')`
@@ -24,7 +24,7 @@ interface At {
   readonly ref: ReturnType<Queryable>
 }
 
-/** A condition: two records are of one machine, at a place that is registered as a source and as a target. */
+/** A condition: two records are of one machine, on a platform that is registered as a source and as a target. */
 export const isItself = (db: Queryable, one: At, other: At) => db`
   (${one.ref} = ${other.ref} and exists (
     select from site a join site b on a.id = b.id or ${isSamePlace(db)} where a.id = ${one.site} and b.id = ${other.site}))`

@@ -4,7 +4,7 @@ import type { waiver } from '../../schema/assessment.ts'
 export type WaiverLine = typeof waiver.$inferSelect & {
   readonly instance: string | null
   readonly source: string | null
-  /** Its time is over. */
+  /** It has expired. */
   readonly over: boolean
 }
 
@@ -55,7 +55,7 @@ export const insertWaiver = async (
     by: string
   },
 ): Promise<void> => {
-  // One that is over makes room for the next.
+  // An expired waiver makes room for the next.
   await tx`
     delete from waiver where rule = ${waiver.rule} and until <= now()
       and instance_id is not distinct from ${waiver.instanceId}::uuid`
@@ -70,7 +70,7 @@ export const deleteWaiver = async (tx: Tx, id: string): Promise<boolean> => {
   return rows.length === 1
 }
 
-/** Has every instance that breaks a rule assessed anew by the conductor's background pass; answers how many. */
+/** Marks every instance that breaks a rule for assessment by the conductor; returns how many. */
 export const markForReassessment = async (tx: Tx, rule: string): Promise<number> => {
   const done = await tx`
     update instance set rules_version = ''

@@ -9,7 +9,7 @@ export interface WaiverInForce {
   readonly until: Date | null
 }
 
-/** Waivers that count now: those of the whole fleet, and those of these instances. */
+/** Waivers in force: those of the whole fleet, and those of these instances. */
 export const findWaivers = async (
   db: Queryable,
   instanceIds: readonly string[],
@@ -18,7 +18,7 @@ export const findWaivers = async (
   where (instance_id is null or instance_id = any(${instanceIds as string[]}::uuid[]))
     and (until is null or until > now())`
 
-/** Changes whenever a waiver of the whole fleet comes, goes or ends. */
+/** Changes whenever a waiver of the whole fleet is added, removed or expires. */
 export const signFleetWaivers = async (db: Queryable): Promise<string> => {
   const [row] = await db<{ signature: string }[]>`
     select coalesce(string_agg(id::text, ',' order by id), '') as signature from waiver

@@ -1,7 +1,7 @@
 import { storableJson } from '../../../src/storable.ts'
 import type { Tx } from '../../client.ts'
 
-/** What an assessment says of one instance, as it is stored. */
+/** The judgement of one instance, as stored. */
 export interface Judgement {
   readonly id: string
   readonly readiness: string
@@ -14,7 +14,7 @@ export interface Judgement {
   }[]
 }
 
-/** Replaces the findings of these instances; one that holds on keeps its since. */
+/** Replaces the findings of these instances; a finding that stays keeps its time. */
 export const writeFindings = async (tx: Tx, judgements: readonly Judgement[]): Promise<void> => {
   // Evidence quotes names and cuts them, which may leave half a character.
   const text = storableJson(judgements)

@@ -13,7 +13,7 @@ export interface LockedJob {
   readonly cancelRequested: boolean
 }
 
-/** The job, locked until the transaction ends, and how many of its effects still stand. */
+/** The job, locked until the transaction ends, and how many of its effects are open. */
 export const lockJob = async (tx: Tx, jobId: string): Promise<LockedJob | undefined> => {
   const [row] = await tx<LockedJob[]>`
     select id, kind, state, generation, tokens, cancel_requested_at is not null as cancel_requested,
@@ -45,7 +45,7 @@ export const cancelIdleJob = async (
     select ${tells}, subject_type, subject_id, id, ${request.by}, ${job.state}, ${to}, ${request.reason} from canceled`
 }
 
-/** Asks for the end of a job that a worker must end: it runs, or left effects to undo. It is due at once. */
+/** Requests the end of a job that runs or has effects to undo: a worker must end it. The job is due at once. */
 export const requestJobCancel = async (
   tx: Tx,
   job: Pick<LockedJob, 'id' | 'state'>,

@@ -7,8 +7,8 @@ export interface KindCount {
 }
 
 /**
- * Jobs that are not over, and failed ones, by kind. Each part names the condition of a partial index: ended
- * jobs, which are nearly all rows, are never read.
+ * Open and failed jobs, by kind. Each part names the condition of a partial index: ended jobs, which are nearly all
+ * rows, are never read.
  */
 export const countJobsByKind = async (db: Queryable): Promise<KindCount[]> => db<KindCount[]>`
   select kind, state, sum(jobs)::int as jobs from (
@@ -20,7 +20,7 @@ export const countJobsByKind = async (db: Queryable): Promise<KindCount[]> => db
     union all select kind, state, count(*) from job where state = 'failed' group by 1, 2
   ) part group by kind, state`
 
-/** How far a lane has come: all of its jobs, by state. Not for the default lane, which never ends. */
+/** The progress of a lane: all of its jobs, by state. Not for the default lane, which never ends. */
 export const countLane = async (
   db: Queryable,
   lane: string,

@@ -8,8 +8,8 @@ export type JobInsert = Pick<
 > & { readonly payload: string; readonly runAfterMs: number; readonly tokens: readonly string[] }
 
 /**
- * Writes jobs and their `job.created` events in the caller's transaction, in one statement however many.
- * Returns the ids that are new; the others had their idempotency key taken.
+ * Inserts jobs and their `job.created` events in the caller's transaction, in one statement however many. Returns the
+ * new ids; the idempotency keys of the others were taken.
  */
 export const enqueueJobs = async (tx: Tx, jobs: readonly JobInsert[]): Promise<ReadonlySet<string>> => {
   const rows = await tx<{ id: string }[]>`

@@ -8,16 +8,16 @@ export interface ReadyFacts {
     pausedBy: string
     pausedAt: Date
   }[]
-  /** Living workers that serve the kind at all, and how many of those can read this payload version. */
+  /** Living workers that serve the kind, and how many of those can read this payload version. */
   readonly serving: number
   readonly able: number
   readonly slots: number
   readonly running: number
-  /** Of these, the ones of its lane. */
+  /** Those in its lane. */
   readonly inLane: number
 }
 
-/** What stands between a ready job and its start. One look, so that the facts belong together. */
+/** What keeps a ready job from starting. One statement, so that the facts fit together. */
 export const explainReadyJob = async (
   db: Queryable,
   job: { kind: string; lane: string; payloadVersion: number },

@@ -12,27 +12,28 @@ export interface KindWindow {
   readonly kind: string
   /** How many bells of the kind may be out at once. */
   readonly window: number
-  /** Of a kind of which each lane leaves room to the others: how many the living workers run at once; null: no such kind. */
+  /** For kinds whose lanes leave slots free: how many the living workers run at once; null: other kinds. */
   readonly slots: number | null
 }
 
 export interface FindDue {
   readonly windows: readonly KindWindow[]
-  /** How long a worker may be silent before what it runs no longer takes a slot. */
+  /** How long a worker may be silent before its jobs no longer count as taking slots. */
   readonly silentMs: number
 }
 
 /**
- * What to ring next, per kind as far as its window has room. Order: priority, then deadline, then lanes in
- * turn, a lane with many bells out coming later. The lanes are found by hopping over the index `job_due`, and
- * each gives only its share of the room, so the cost follows the lanes and the room, not the backlog: the inner
- * `order by` is the index's own, to the letter, or each look would sort the whole lane.
+ * What to ring next, per kind as far as its window has room. Order: priority, then deadline, then lanes in turn, lanes
+ * with many bells out last. The lanes are found by hopping over the index `job_due`, and each gives only its share of
+ * the room, so the cost follows the lanes and the room, not the backlog: the inner `order by` is exactly that of the
+ * index, or each look would sort the whole lane.
  *
  * The hop asks for a range of kinds that holds one kind, and orders by kind and lane: with an equality the planner
  * takes the index on `lane` alone and walks over every ended job of the lane.
  *
- * Of a kind with `slots` a lane has no more out, rung and running, than it leaves free, but always its first while
- * there is a slot at all. So whatever one lane hangs on, others find room: with n lanes that hang, one part of n + 1.
+ * For a kind with `slots`, a lane has no more jobs out (rung and running) than it leaves free, but always its first
+ * while there is a slot at all. So other lanes find room whatever one lane depends on: with n stalled lanes, one part
+ * of n + 1.
  */
 export const findDueJobs = async (db: Queryable, { windows, silentMs }: FindDue): Promise<DueJob[]> => db<
   DueJob[]

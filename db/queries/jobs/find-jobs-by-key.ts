@@ -8,7 +8,7 @@ export interface KeyedJob {
   readonly same: boolean
 }
 
-/** The jobs that own these idempotency keys, and whether each was asked for with the same kind and payload. */
+/** The jobs with these idempotency keys, and whether each was requested with the same kind and payload. */
 export const findJobsByKey = async (
   tx: Tx,
   asked: readonly { idempotencyKey: string; kind: string; payload: string }[],

@@ -2,10 +2,10 @@ import { timeBounds } from '../../../src/domain/operation/kinds/times.ts'
 import type { Queryable } from '../../client.ts'
 import { idAt } from './list-jobs.ts'
 
-/** An operation may wait so long, and then take so long: what was asked for before that has ended before. */
+/** The longest wait and run of an operation: earlier requests have ended before. */
 const longestMs = (timeBounds.waitSeconds.most + timeBounds.deadlineSeconds.most) * 2 * 1_000
 
-/** Operations that have failed since then, the last to fail first. */
+/** Operations that failed since then, the latest first. */
 export const findLatelyFailed = async (
   db: Queryable,
   { since, limit }: { readonly since: Date; readonly limit: number },

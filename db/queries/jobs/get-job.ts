@@ -15,7 +15,7 @@ export type JobDetail = Omit<
   readonly retryFacts: RetryFacts | null
 }
 
-/** One job with all that a person may ask of it. The idempotency key stays inside: it may say who its owner is. */
+/** One job with everything that a person may see. The idempotency key is left out: it may reveal its owner. */
 export const getJob = async (db: Queryable, id: string): Promise<JobDetail | undefined> => {
   const [job] = await db<JobDetail[]>`
     select id, kind, subject_type, subject_id, payload, payload_version, state, bell, priority, lane, run_after,

@@ -1,6 +1,6 @@
 import type { Tx } from '../../client.ts'
 
-/** Something that matters so much waits for this job: it is not to come later than that would. */
+/** Raises the priority of a job for which something at least as urgent waits. */
 export const hurryJob = async (tx: Tx, jobId: string, priority: number): Promise<void> => {
   await tx`update job set priority = ${priority} where id = ${jobId}::uuid and priority < ${priority}`
 }

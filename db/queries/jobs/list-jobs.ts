@@ -20,8 +20,8 @@ export type JobLine = Pick<
 > & { readonly state: JobState; readonly retryFacts: RetryFacts | null }
 
 /**
- * Jobs, the newest first. The id is the sort key: it grows with time and never changes. A job's lane, subject and,
- * where no short list of a state serves better, its kind are looked up in `job_search`, so that a page of few among
+ * Jobs, the newest first. The sort key is the id: it grows with time and never changes. A job's lane, subject and,
+ * where no partial index of a state serves better, its kind are looked up in `job_search`, so that a page of few among
  * millions reads few.
  */
 export const listJobs = async (
@@ -41,10 +41,10 @@ export const listJobs = async (
     and ${idRange(db, db`id`, filter, page.before)}
   order by id desc limit ${page.limit}`
 
-/** All states but the usual end: few jobs are in each at a time, and each has a partial index of its own. */
+/** All states but success: few jobs are in each at a time, and each has a partial index. */
 const isShort = (state: JobState | undefined): boolean => state !== undefined && state !== 'succeeded'
 
-/** The lane of all that belongs to no batch: unlike the others it never ends. */
+/** The lane of everything outside batches: unlike the others it never ends. */
 const endlessLane = 'default'
 
 const source = (db: Queryable, filter: JobFilter, before: string | undefined) => {
@@ -61,7 +61,7 @@ const source = (db: Queryable, filter: JobFilter, before: string | undefined) =>
   return lane === undefined ? db`job` : found(db`lane = ${lane}`)
 }
 
-/** Says each state in the words of the partial index that serves it. */
+/** Names each state in the condition of the partial index that serves it. */
 const inState = (db: Queryable, state: JobState | undefined) => {
   switch (state) {
     case undefined:
@@ -82,8 +82,8 @@ const inState = (db: Queryable, state: JobState | undefined) => {
 }
 
 /**
- * An id holds the millisecond of its making, so the order of ids also bounds the time; without that bound a page
- * that finds little would read the whole table. A day of slack for the clocks of those who made the ids.
+ * An id contains its creation time in milliseconds, so the order of ids also bounds the time; without that bound a
+ * page that finds little would read the whole table. A day of tolerance for differing clocks.
  */
 const idRange = (
   db: Queryable,
@@ -97,7 +97,7 @@ const idRange = (
 
 const slackMs = 24 * 3_600_000
 
-/** The least id of that moment. */
+/** The smallest id of that time. */
 export const idAt = (moment: Date, shiftMs: number): string => {
   const hex = Math.max(0, moment.getTime() + shiftMs)
     .toString(16)

@@ -2,16 +2,16 @@ import type { Queryable } from '../../client.ts'
 
 export interface Backlog {
   readonly kind: string
-  /** Where the jobs stand: `due`, `rung` (a bell is out), `held` (due later), `waiting`, `running`. */
+  /** The stage of the jobs: `due`, `rung` (a bell is out), `held` (due later), `waiting`, `running`. */
   readonly stage: string
   readonly jobs: number
-  /** How long the oldest of those that could run has been waiting for a worker. */
+  /** How long the oldest job that could run has waited for a worker. */
   readonly oldestSeconds: number
 }
 
 /**
- * The length of every line and the age of its head: what an alarm hangs on. Each line is counted through the
- * partial index that holds it, so what is over costs nothing, however much of it is kept.
+ * The length of every queue and the age of its head, for alarms. Each is counted through its partial index, so ended
+ * jobs cost nothing.
  */
 export const measureBacklog = async (db: Queryable): Promise<Backlog[]> => db<Backlog[]>`
   select kind, bell as stage, count(*)::int as jobs,

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../client.ts'
 
 /**
- * Removes one batch of jobs that ended long ago, with their effects, oldest first. A job with an effect that is
- * intended or a debt stays, whatever its age: it is the only record of something that may still exist outside.
- * A job that is being redriven is locked, and skipped.
+ * Removes one batch of jobs that ended long ago, with their effects, oldest first. A job with an intended effect or a
+ * debt stays at any age: it is the only record of something that may still exist outside. A job that is being redriven
+ * is locked and skipped.
  */
 export const pruneJobs = async (
   db: Queryable,

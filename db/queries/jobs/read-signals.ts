@@ -1,7 +1,7 @@
 import type { SignalSeen } from '../../../src/domain/operation/admission/conditions.ts'
 import type { Queryable } from '../../client.ts'
 
-/** What the effects of these jobs tell of whether their platform has taken anything on. Jobs that are forgotten are left out. */
+/** What the effects of these jobs tell about accepted tasks. Pruned jobs are left out. */
 export const readSignals = async (
   db: Queryable,
   jobIds: readonly string[],

@@ -12,7 +12,7 @@ import { jobSweep } from '../../state-words.ts'
 const neededHere = (db: Queryable, need: keyof typeof neededBy) =>
   db`kind = any(${[...neededBy[need]]}::text[])`
 
-/** A column: what decides whether the row of `job` can be run again; null where nobody asks. */
+/** A column: the facts that decide whether the `job` can be run again; null where it does not apply. */
 export const retryFacts = (db: Queryable) => db`
   case when state = any(${runAgain as string[]}::text[]) then jsonb_build_object(
     'in_debt', exists (select from effect f where f.job_id = job.id and f.state = 'debt'),
@@ -37,8 +37,8 @@ export const findRetryRefusal = async (db: Queryable, jobId: string): Promise<Re
 }
 
 /**
- * Starts a new generation of an ended job: budgets afresh, checkpoint kept. The caller holds its lock. `publish`
- * grows, so that the relay's late mark of a bell of the generation before misses.
+ * Starts a new generation of an ended job: fresh budgets, same checkpoint. The caller holds its lock. `publish` grows,
+ * so that the relay's late mark of an older bell does not apply.
  */
 export const redriveJob = async (tx: Tx, jobId: string, by: string): Promise<number> => {
   const redrive = jobSweep(tx, 'redrive')

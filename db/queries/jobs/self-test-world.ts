@@ -6,7 +6,7 @@ export interface MarkerCall {
   readonly epoch: number
 }
 
-/** Makes a marker, or leaves the one that is there; either way the call is on record for the checkers. */
+/** Makes a marker, or keeps the existing one; the call is recorded for the checkers in either case. */
 export const insertMarker = async (world: Db, call: MarkerCall): Promise<void> => {
   await world`
     with made as (
@@ -18,7 +18,7 @@ export const insertMarker = async (world: Db, call: MarkerCall): Promise<void> =
       case when exists (select from made) then 'made' else 'found' end, ${call.epoch}, ${process.pid})`
 }
 
-/** Removes a marker; one that is gone already is as good. */
+/** Removes a marker, if it still exists. */
 export const deleteMarker = async (world: Db, call: MarkerCall): Promise<void> => {
   await world`
     with removed as (delete from self_test.marker where name = ${call.name} returning 1)

@@ -8,7 +8,7 @@ export interface JobSettlement {
   readonly event: JobEvent
   readonly actor: string
   readonly reason?: string | null
-  /** The reason as a sentence for people, where its word alone does not say it. */
+  /** The reason as a sentence for people, where its code is not enough. */
   readonly message?: string | null
   /** JSON text. */
   readonly result?: string | null
@@ -20,7 +20,7 @@ export interface JobSettlement {
   readonly wait?: { reason: string; detail: string; untilMs: number; signal: string | null } | null
 }
 
-/** Whether somebody wants this running job cancelled. Locks it, so that the answer holds until the commit. */
+/** Whether the cancel of this running job was requested. Locks it, so that the answer holds until the commit. */
 export const isCancelRequested = async (tx: Tx, job: { id: string; epoch: number }): Promise<boolean> => {
   const [row] = await tx<{ requested: boolean }[]>`
     select cancel_requested_at is not null as requested from job

@@ -1,15 +1,15 @@
 import type { Tx } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
 
-/** Spells `SGNL`: first half of the lock that orders a signal against the waits that begin meanwhile. */
+/** The ASCII codes of `SGNL`: the first half of the lock that orders a signal against waits that begin meanwhile. */
 const signalLock = 0x53474e4c
 
-/** Orders signals and waits of one name: without it a wait could begin in the blink after the signal looked. */
+/** Orders signals and waits of one name: without it a wait could begin right after the signal has looked. */
 export const lockSignal = async (tx: Tx, name: string): Promise<void> => {
   await tx`select pg_advisory_xact_lock(${signalLock}::int, hashtext(${name}))`
 }
 
-/** Ends every wait for this signal, and remembers it for a wait that is just about to begin. */
+/** Ends every wait for this signal, and remembers it for a wait that is about to begin. */
 export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise<number> => {
   await lockSignal(tx, name)
   const wake = jobSweep(tx, 'wake')
@@ -33,7 +33,7 @@ export const wakeBySignal = async (tx: Tx, name: string, actor: string): Promise
 }
 
 /**
- * Whether the signal was sent by a transaction that the job's claim could not see: then its wait is over before it
+ * Whether the signal was sent by a transaction that the job's claim could not see: then the wait is over before it
  * begins. Clocks would not do: a signal's time is older than its commit, and a claim may fall in between.
  */
 export const wasSignalled = async (tx: Tx, name: string, jobId: string): Promise<boolean> => {

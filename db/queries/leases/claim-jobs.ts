@@ -3,7 +3,7 @@ import { inOrder } from '../../in-order.ts'
 import type { JobRow } from '../../schema/job.ts'
 import { jobSweep } from '../../state-words.ts'
 
-/** What a worker needs to know to run a job it has claimed. */
+/** What a worker needs of a claimed job. */
 export type ClaimedJob = Pick<
   JobRow,
   | 'id'
@@ -26,14 +26,14 @@ export type ClaimedJob = Pick<
   | 'createdBy'
 > & {
   readonly cancelRequested: boolean
-  /** The moment of the claim, by the database's clock. */
+  /** The time of the claim, by the database's clock. */
   readonly claimedAt: Date
 }
 
 export interface ClaimAsk {
   readonly id: string
   readonly generation: number
-  /** Highest payload version this worker can run for the job's kind. */
+  /** The highest payload version that this worker can run for the job's kind. */
   readonly version: number
 }
 
@@ -42,7 +42,7 @@ export interface Claimer {
   readonly leaseMs: number
 }
 
-/** What becomes of a row `j` that is claimed, alone or with others. */
+/** The changes of a claimed row `j`. */
 export const underClaim = (db: Queryable, by: Claimer) => db`
   state = ${jobSweep(db, 'claim').to}, lease_epoch = j.lease_epoch + 1, worker_id = ${by.workerId}::uuid,
   lease_until = now() + ${by.leaseMs}::float8 * interval '1 millisecond', publish = j.publish + 1,
@@ -56,10 +56,10 @@ export const claimedColumns = (db: Queryable) => db`
   j.deadline, j.created_by, j.claimed_at, j.cancel_requested_at is not null as cancel_requested`
 
 /**
- * Claims by id, many at once: whoever is first wins, and with the claim comes a new lease epoch. Jobs that
- * need tokens are left out; they are claimed one by one under the tokens' locks. `publish` grows so that the
- * next ring gets a bell id that was never used, even when the relay has not marked this one yet. Moments are
- * stored rounded to the millisecond, so "due now" may lie half of one ahead.
+ * Claims by id, many at once: the first claimer wins, with a new lease epoch. Jobs that need tokens are left out; they
+ * are claimed one by one under the tokens' locks. `publish` grows so that the next ring gets an unused bell id, even
+ * when the relay has not marked this one yet. Times are stored rounded to the millisecond, so "due now" may lie half a
+ * millisecond ahead.
  */
 export const claimJobs = async (
   db: Queryable,

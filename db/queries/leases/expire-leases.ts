@@ -10,15 +10,15 @@ export interface SilentJob {
   readonly lost: number
 }
 
-/** Jobs whose lease is over, locked until the transaction ends. */
+/** Jobs whose lease has expired, locked until the transaction ends. */
 export const findSilentJobs = async (tx: Tx, limit: number): Promise<SilentJob[]> => tx<SilentJob[]>`
   select id, kind, tokens, lost from job where lease_until < now()
   order by lease_until limit ${limit} for update skip locked`
 
 /**
- * Takes jobs back from workers that fell silent: they are due again, or have failed where an error is given. The epoch
- * stays: the next claim raises it, and from this statement on the old owner's writes miss because the job no longer
- * runs. The caller holds their locks.
+ * Takes jobs back from silent workers: they are due again, or failed if an error is given. The epoch stays: the next
+ * claim raises it, and from now on the old owner's writes do not apply because the job no longer runs. The caller
+ * holds their locks.
  */
 export const takeBackJobs = async (
   tx: Tx,

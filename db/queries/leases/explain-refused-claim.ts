@@ -11,7 +11,7 @@ export interface RefusedJob {
   readonly notDue: boolean
 }
 
-/** Why jobs that a bell named could not be claimed. A job that is not listed is somebody else's, or over. */
+/** Why the jobs of some bells could not be claimed. A job that is not listed has another owner, or has ended. */
 export const explainRefusedClaim = async (
   db: Queryable,
   asked: readonly { id: string; generation: number; version: number }[],

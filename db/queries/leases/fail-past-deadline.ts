@@ -9,14 +9,14 @@ export interface OverdueJob {
   readonly state: JobState
 }
 
-/** Jobs that did not end by their deadline, locked until the transaction ends. */
+/** Jobs past their deadline, locked until the transaction ends. */
 export const findOverdueJobs = async (tx: Tx, limit: number): Promise<OverdueJob[]> => tx<OverdueJob[]>`
   select id, tokens, state from job where deadline < now() and finished_at is null order by deadline limit ${limit}
   for update skip locked`
 
 /**
- * Fails jobs that did not end by their deadline. A running one loses its lease with it, so what its handler still writes
- * is refused. The caller holds their locks.
+ * Fails jobs past their deadline. A running job loses its lease too, so later writes of its handler are refused. The
+ * caller holds their locks.
  */
 export const failOverdueJobs = async (
   tx: Tx,

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Why somebody wants this job cancelled, now; undefined: nobody does. */
+/** The reason of a requested cancel; undefined: none was requested. */
 export const findCancelRequest = async (db: Queryable, jobId: string): Promise<string | undefined> => {
   const [row] = await db<{ reason: string }[]>`
     select coalesce(cancel_reason, 'cancelled') as reason from job

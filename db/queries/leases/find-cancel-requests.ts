@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** The jobs that this worker runs and somebody wants cancelled. */
+/** The jobs of this worker with a requested cancel. */
 export const findCancelRequests = async (
   db: Queryable,
   workerId: string,

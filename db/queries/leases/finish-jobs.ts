@@ -7,17 +7,17 @@ export interface JobFinish {
   readonly epoch: number
   /** JSON text, or null. */
   readonly result: string | null
-  /** JSON text of the progress that no heartbeat has carried yet, or null. */
+  /** JSON text of progress that no heartbeat has written yet, or null. */
   readonly progress?: string | null
 }
 
 /**
- * Ends jobs in success, many at once, each only while its epoch holds. Returns the ids that were accepted;
- * the others were fenced and nothing of theirs is written. For jobs without tokens.
+ * Ends jobs in success, many at once, each only while its epoch holds. Returns the accepted ids; the others were
+ * fenced and nothing of theirs is written. For jobs without tokens.
  *
- * `state = 'running'` must not match the predicate of a partial index: with one on it, the generic plan of
- * the prepared statement joins the group with itself through that index (27k/s instead of 111k/s in groups of
- * 200). That is why `job_leased` hangs on `lease_until`.
+ * `state = 'running'` must not match the predicate of a partial index: otherwise the generic plan of the prepared
+ * statement joins the group with itself through that index (27k/s instead of 111k/s in groups of 200). Therefore
+ * `job_leased` is on `lease_until`.
  */
 export const finishJobs = async (
   db: Queryable,

@@ -13,14 +13,13 @@ export interface BeatAnswer {
   readonly epoch: number
   readonly cancelReason: string | null
   readonly cancelRequested: boolean
-  /** False: the row was held by somebody; the lease is as long as it was. */
+  /** False: the row was locked; the lease is as long as before. */
   readonly extended: boolean
 }
 
 /**
- * Extends leases, many at once. A job that is missing from the answer is lost: its handler must stop. A row that
- * somebody holds at the moment is passed over (`extended` is false): one long transaction must not cost the leases
- * of all the other jobs of the process.
+ * Extends leases, many at once. A job that is missing from the answer is lost: its handler must stop. A locked row is
+ * skipped (`extended` is false): one long transaction must not cost the leases of all the other jobs of the process.
  */
 export const heartbeatJobs = async (
   db: Queryable,

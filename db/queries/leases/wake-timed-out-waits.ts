@@ -2,8 +2,8 @@ import type { Queryable } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
 
 /**
- * Waits whose deadline has passed go on: the handler sees that nobody came. One that stood in line for tokens
- * asks again and keeps its place.
+ * Ends waits whose time is over: the handler sees that nothing came. A job that queued for tokens asks again and keeps
+ * its place.
  */
 export const wakeTimedOutWaits = async (db: Queryable, limit: number): Promise<number> => {
   const wake = jobSweep(db, 'wake')

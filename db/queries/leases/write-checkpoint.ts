@@ -1,8 +1,8 @@
 import type { Queryable } from '../../client.ts'
 
 /**
- * Replaces a running job's checkpoint (JSON text), only while its epoch holds. A job that gets further is not what
- * ends its workers: the count of lost ones starts anew, or five outages in a week would fail a long copy.
+ * Replaces a running job's checkpoint (JSON text), only while its epoch holds. A job that progresses does not kill its
+ * workers: the count of lost workers is reset, or five outages in a week would fail a long copy.
  */
 export const writeCheckpoint = async (
   db: Queryable,

@@ -6,7 +6,7 @@ export interface ChosenMachine {
   readonly name: string
 }
 
-/** How many are meant behind that place, and the first of them in the order of their ids. */
+/** How many machines follow that position, and the first of them in the order of their ids. */
 export const chooseMachines = async (
   db: Queryable,
   choice: MachineFilter & { readonly ids?: readonly string[] | undefined },

@@ -3,17 +3,17 @@ import { isMachineDebt } from '../effects/machine-debts.ts'
 
 export interface LookFor {
   readonly limit: number
-  /** For how long an ended one may keep a newer one waiting before it is told of. */
+  /** How long an ended operation may keep its successor waiting before a warning is raised. */
   readonly stillActiveSeconds: number
-  /** For how long one may be overdue before it is ended from outside: its own job looks as well. */
+  /** How long an operation may be overdue before it is ended from outside: its own job checks as well. */
   readonly overdueSeconds: number
-  /** The same for one whose job is at it right now. */
+  /** The same while its job runs. */
   readonly runningOverdueSeconds: number
 }
 
 /**
- * Machines of which an operation has to be ended, settled, told of or let have its turn: few, whatever there is in all.
- * Reads the open ones alone, through their index.
+ * Machines with an operation to end, settle, warn about or promote: few at any time. Reads only open operations,
+ * through their index.
  */
 export const findMachinesToLookAt = async (db: Queryable, look: LookFor): Promise<string[]> => {
   const rows = await db<{ machineId: string }[]>`

@@ -7,7 +7,7 @@ export interface NamedMachine {
   readonly gone: boolean
 }
 
-/** Machines of that name, those that are there first; a few are enough to say that there are several. */
+/** Machines with that name, existing ones first; a few are enough to report several. */
 export const findMachinesCalled = async (db: Queryable, name: string): Promise<NamedMachine[]> =>
   await db<NamedMachine[]>`
     select m.id, m.name, coalesce(s.name, '') as target, m.gone_at is not null as gone
@@ -21,7 +21,7 @@ export const findMachineById = async (db: Queryable, id: string): Promise<NamedM
   return row
 }
 
-/** What the target of a machine is called; its id, where there is none any more. */
+/** The name of a machine's target, or its id if the target is gone. */
 export const findTargetName = async (db: Queryable, machineId: string): Promise<string> => {
   const [row] = await db<{ target: string }[]>`
     select coalesce(s.name, m.target_id::text) as target

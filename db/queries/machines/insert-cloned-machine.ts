@@ -10,7 +10,7 @@ export interface ClonedMachine {
   readonly actor: string
 }
 
-/** A machine that an operation has made, unless a sync was quicker to see it; with its id in either case. */
+/** Inserts a machine that an operation has made, unless a sync has seen it already; returns its id in either case. */
 export const insertClonedMachine = async (tx: Tx, made: ClonedMachine): Promise<string> => {
   const { facts } = made
   const [row] = await tx<{ id: string }[]>`

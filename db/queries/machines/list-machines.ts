@@ -4,21 +4,21 @@ import { type MachinePhase, phaseOf } from '../../../src/domain/operation/kinds/
 import type { Queryable, Tx } from '../../client.ts'
 import type { MachineRow } from '../../schema/operation.ts'
 
-/** A machine with what a reader wants beside it. */
+/** A machine with related data for a reader. */
 export type MachineLine = MachineRow & {
   readonly target: string
-  /** The operation that is at it, if any. */
+  /** Its current operation, if any. */
   readonly operationId: string | null
   readonly operationKind: OperationKind | null
   readonly operationForce: boolean | null
   readonly operationState: string | null
-  /** It has asked the platform for something. */
+  /** The operation has asked the platform for something. */
   readonly operationActed: boolean
   readonly queued: number
-  /** The entry that made it or has it now, while there is one. */
+  /** The entry that made it or holds it now, if any. */
   readonly atEntry: string | null
   readonly batch: string | null
-  /** That entry is not over. */
+  /** That entry has not ended. */
   readonly inMigration: boolean
 }
 
@@ -31,7 +31,7 @@ export interface MachineFilter {
   readonly origin?: string | undefined
   /** A part of the name, in any case. */
   readonly name?: string | undefined
-  /** Also those that are gone. */
+  /** Includes machines that are gone. */
   readonly includeGone?: boolean | undefined
 }
 
@@ -50,7 +50,7 @@ const from = (db: Queryable) => db`
     where e.id = m.entry_id or (e.target_id = m.target_id and e.machine_ref = m.ref)
     order by e.state = 'finished', e.id limit 1) e on true`
 
-/** What `m` (machine) and `s` (site) must be like. */
+/** The condition on `m` (machine) and `s` (site). */
 export const machineFits = (db: Queryable, filter: MachineFilter) => {
   const is = (column: string, value: string | undefined) =>
     value === undefined ? db`` : db`and ${db(column)} = ${value}`
@@ -61,7 +61,7 @@ export const machineFits = (db: Queryable, filter: MachineFilter) => {
     ${filter.name === undefined ? db`` : db`and strpos(lower(m.name), lower(${filter.name})) > 0`}`
 }
 
-/** In the order in which they were first seen: it never changes, so pages hold while a sync runs. */
+/** In the order of first sight, which never changes, so that pages stay stable during a sync. */
 export const listMachines = async (
   db: Queryable,
   filter: MachineFilter,
@@ -76,7 +76,7 @@ export const readMachine = async (db: Queryable, id: string): Promise<MachineLin
   return row
 }
 
-/** What it is doing, by what was seen of it and by the operation that is at it. */
+/** The phase of a machine, from its last sight and its current operation. */
 export const phaseOfLine = (line: MachineLine): MachinePhase =>
   phaseOf(
     { power: line.power, hibernated: line.savedState !== null },
@@ -85,7 +85,7 @@ export const phaseOfLine = (line: MachineLine): MachinePhase =>
       : { kind: line.operationKind, force: line.operationForce ?? false, acted: line.operationActed },
   )
 
-/** A person decides who decides whether it runs; what the old policy has failed at counts no more. */
+/** Sets the run policy; failures of the old policy no longer count. */
 export const writeRunPolicy = async (tx: Tx, id: string, runPolicy: RunPolicy): Promise<void> => {
   await tx`
     update machine set run_policy = ${runPolicy}, version = version + 1, policy_failures = 0, policy_next_at = now()

@@ -10,15 +10,15 @@ export const findMachine = async (db: Queryable, id: string): Promise<MachineRow
   return row
 }
 
-/** Locked until the transaction ends: operations on one machine are admitted, promoted and ended in turn. */
+/** Locked until the transaction ends: operations on one machine are admitted, promoted and ended one after another. */
 export const lockMachine = async (tx: Tx, id: string): Promise<MachineRow | undefined> => {
   const [row] = await tx<MachineRow[]>`select * from machine where id = ${id}::uuid for no key update`
   return row
 }
 
 /**
- * The same without waiting for whoever has it: `busy`. For rounds over many machines, in which the others are not to
- * wait for one and it comes again in the next.
+ * The same without waiting for another transaction: `busy`. For rounds over many machines, where one must not delay
+ * the others and comes again in the next round.
  */
 export const tryLockMachine = async (tx: Tx, id: string): Promise<MachineRow | 'busy' | undefined> => {
   const [row] = await tx<MachineRow[]>`
@@ -26,7 +26,7 @@ export const tryLockMachine = async (tx: Tx, id: string): Promise<MachineRow | '
   return row ?? ((await findMachine(tx, id)) ? 'busy' : undefined)
 }
 
-/** The same by where it is. The lock comes before that of its entry, as everywhere. */
+/** The same by place. The machine is locked before its entry, as everywhere. */
 export const lockMachinesAt = async (
   tx: Tx,
   at: { readonly targetId: string; readonly refs: readonly string[] },
@@ -36,16 +36,16 @@ export const lockMachinesAt = async (
     order by id for no key update`
 }
 
-/** A migration that has the machine and is not over: the machine is its business. */
+/** An unfinished migration that holds the machine. */
 export interface HeldByEntry {
   readonly entryId: string
-  /** The source was asked to go off on its account. */
+  /** The power-off of the source was requested. */
   readonly committed: boolean
 }
 
 /**
- * The entry that has this machine and has not finished, whatever its row says: an entry may have made a machine that a
- * sync saw before the entry had written it down. Then it is told by the identity that its copy has of its source.
+ * The unfinished entry of this machine, whatever the machine's row says: a sync may have seen the machine before its
+ * entry recorded it. Then it is recognised by the UUID that the copy shares with its source.
  */
 export const findHoldingEntry = async (tx: Tx, machine: MachineRow): Promise<HeldByEntry | null> => {
   const [known] = await tx<{ id: string; state: EntryState; stage: EntryStage }[]>`
@@ -64,7 +64,7 @@ export const findHoldingEntry = async (tx: Tx, machine: MachineRow): Promise<Hel
   return made ? { entryId: made.id, committed: false } : null
 }
 
-/** What was seen of it just now; what is not given stays. A host is known by its name, whatever the platform says. */
+/** Records what was just seen; fields not given stay. A host is known by its name, whatever the platform returns. */
 export const noteMachine = async (
   tx: Tx,
   id: string,
@@ -79,7 +79,7 @@ export const noteMachine = async (
     where id = ${id}::uuid`
 }
 
-/** A machine as the entry that made it leaves it. */
+/** A machine as its entry leaves it. */
 export interface MigratedMachine {
   readonly targetId: string
   readonly ref: string
@@ -89,7 +89,10 @@ export interface MigratedMachine {
   readonly seen: Pick<MachineRow, 'name' | 'uuid' | 'project' | 'host' | 'power' | 'cpus' | 'memory'>
 }
 
-/** From now on people operate it. One that a sync has seen before is the same one, and keeps its run policy. Gives its id. */
+/**
+ * From now on people operate the machine. A machine that a sync has seen before keeps its row and its run policy.
+ * Returns its id.
+ */
 export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string): Promise<string> => {
   const { seen } = made
   const [row] = await tx<{ id: string }[]>`
@@ -116,7 +119,7 @@ export const handOverMachine = async (tx: Tx, made: MigratedMachine, by: string)
   return row.id
 }
 
-/** Their entry has taken them away. */
+/** Marks machines as gone that their entry has removed. */
 export const markMachinesGone = async (
   tx: Tx,
   gone: {

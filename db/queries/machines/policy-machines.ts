@@ -2,10 +2,10 @@ import type { Queryable } from '../../client.ts'
 import { isSource } from '../entries/find-source-entry.ts'
 
 /**
- * Machines that are not as their run policy wants them, the longest due first: seen lately, on a target that answers,
- * with nothing done to them and no migration that has them. Of each target as many as may be asked for at once beside
- * what is under way there; one that does not get on takes no other's turn. The first lines are those of the index.
- * One that somebody has locked comes in a later round, and takes no other's place in this one.
+ * Machines that are not in the state of their run policy, the longest due first: seen recently, on a target that
+ * answers, idle and not in a migration. Per target, as many as may be requested besides its running operations; a
+ * machine that makes no progress does not block others. The first lines are those of the index. A locked machine comes
+ * in a later round, and takes no place in this one.
  */
 export const findPolicyMachines = async (
   db: Queryable,

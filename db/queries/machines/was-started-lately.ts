@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Whether an operation, other than that one, has begun to start the machine within so many seconds. */
+/** Whether another operation has begun to start the machine within so many seconds. */
 export const wasStartedLately = async (
   db: Queryable,
   of: { readonly machineId: string; readonly but: string; readonly withinSeconds: number },

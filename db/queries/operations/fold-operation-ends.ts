@@ -2,9 +2,9 @@ import { spanBounds } from '../../../src/domain/operation/kinds/times.ts'
 import type { Db } from '../../client.ts'
 
 /**
- * Adds a batch of ends to the tally and forgets them, in one statement: none is lost and none counts twice, whoever
- * else does the same at this moment. Gives how many there were. A refusal has taken no time, and what had not begun
- * has not run.
+ * Adds a batch of ends to the counts and deletes them, in one statement: none is lost and none counts twice, also with
+ * concurrent calls. Returns how many there were. A refusal has taken no time, and an operation that had not begun has
+ * not run.
  */
 export const foldOperationEnds = async (db: Db, limit: number): Promise<number> => {
   const [row] = await db<{ ends: number }[]>`

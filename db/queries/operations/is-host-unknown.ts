@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Whether a target has hosts, and none of them is called so; of one that was never read nobody knows. */
+/** Whether a target has hosts and none has this name; false for a target that was never read. */
 export const isHostUnknown = async (
   db: Queryable,
   { siteId, host }: { readonly siteId: string; readonly host: string },

@@ -1,12 +1,12 @@
 import type { Queryable, Tx } from '../../client.ts'
 
 export interface MoveUnderWay {
-  /** What it holds, or stands in line for. */
+  /** The tokens that it holds or queues for. */
   readonly tokens: string[]
   readonly memory: number
 }
 
-/** Moves between hosts of a target, but that one: what they take where they go is not to be seen there yet. */
+/** Other moves between hosts of a target: their memory is not visible on the new hosts yet. */
 export const listMovesUnderWay = async (
   db: Queryable,
   of: { readonly targetId: string; readonly but: string },
@@ -15,10 +15,15 @@ export const listMovesUnderWay = async (
   where m.target_id = ${of.targetId}::uuid and o.state in ('pending', 'running') and o.kind in ('migrate', 'evict')
     and o.id <> ${of.but}::uuid and j.tokens <> '{}'`
 
-/** Spells `MOVE`: first half of the lock under which the moves of a target choose their hosts, one after another. */
+/**
+ * The ASCII codes of `MOVE`: the first half of the lock under which the moves of a target choose their hosts, one
+ * after another.
+ */
 const moveLock = 0x4d4f5645
 
-/** Until the transaction ends nobody else chooses a host there: else all who come at once choose the same. */
+/**
+ * Until the transaction ends no other move chooses a host there: otherwise concurrent moves would all choose the same.
+ */
 export const lockMovesOf = async (tx: Tx, targetId: string): Promise<void> => {
   await tx`select pg_advisory_xact_lock(${moveLock}::int, hashtext(${targetId}))`
 }

@@ -7,28 +7,28 @@ import type { OperationRow } from '../../schema/operation.ts'
 import { idAt } from '../jobs/list-jobs.ts'
 import { jobOfOperation, reasonFacts } from '../waits/reason-facts.ts'
 
-/** An operation with what a reader wants beside it. */
+/** An operation with related data for a reader. */
 export type OperationLine = OperationRow &
   JobOfOperation & {
     readonly machineName: string
     readonly target: string
-    /** Why it is where it is now: the stored word, or what its job says. */
+    /** The current reason: the stored one, or that of its job. */
     readonly shownReason: OperationReason
-    /** Ended ones that it took the place of. */
+    /** Operations that it has superseded. */
     readonly supersedes: readonly string[]
-    /** Ended ones of its machine that are still letting go. */
+    /** Ended operations of its machine that are still active. */
     readonly older: readonly string[]
-    /** How many are before it; null: it does not queue. */
+    /** How many are before it; null: it is not queued. */
     readonly position: number | null
-    /** How many go on when it has ended, of one that is at the machine. */
+    /** How many are queued behind the current operation. */
     readonly behind: number
-    /** Who is at the machine, for one that queues. */
+    /** The current operation of the machine, for a queued one. */
     readonly blocker: string | null
   }
 
 export interface OperationFilter {
   readonly ids?: readonly string[] | undefined
-  /** An id, or a name: then all machines that are called so. */
+  /** An id, or a name: then all machines with that name. */
   readonly machine?: string | undefined
   readonly target?: string | undefined
   readonly kind?: readonly string[] | undefined
@@ -82,7 +82,7 @@ const ofMachine = (db: Queryable, machine: string) =>
     ? db`o.machine_id = ${machine}::uuid`
     : db`o.machine_id in (select id from machine where name = ${machine})`
 
-/** One value as itself: only then does an index give its rows in their order. */
+/** One value by equality: only then does an index return its rows in order. */
 const isOneOf = (db: Queryable, column: Sql, values: readonly string[]) =>
   values.length === 1
     ? db`${column} = ${values[0] ?? ''}`
@@ -91,10 +91,10 @@ const isOneOf = (db: Queryable, column: Sql, values: readonly string[]) =>
 const isAmong = (values: readonly string[], some: readonly string[]): boolean =>
   values.every((value) => some.includes(value))
 
-/** Few there are of these, among all that have ended: their index holds nothing else. */
+/** Rare among ended operations: these states have their own index. */
 const rareStates: readonly string[] = ['failed', 'canceled', 'superseded'] satisfies OperationState[]
 
-/** Says of states in the words of the index that holds them: a plan that is made for any value knows nothing else. */
+/** Names states in the condition of their index: a generic plan knows nothing else. */
 const inState = (db: Queryable, states: readonly string[]) => db`
   ${isOneOf(db, db`o.state`, states)} and ${
     isAmong(states, rareStates)
@@ -104,11 +104,11 @@ const inState = (db: Queryable, states: readonly string[]) => db`
         : db`o.settled_at is null`
   }`
 
-/** The same for who wants it: nearly all is wanted by persons. */
+/** The same for the cause: nearly all operations are requested by people. */
 const forCause = (db: Queryable, cause: string) => db`
   o.cause = ${cause} and ${cause === 'person' ? db`true` : db`o.cause <> 'person'`}`
 
-/** An id holds the millisecond of its making: this bounds what is read. */
+/** An id contains its creation time: this bounds what is read. */
 const slackMs = 3_600_000
 
 export interface OperationPage {
@@ -136,12 +136,12 @@ const fits = (db: Queryable, filter: OperationFilter, before: string | undefined
     }
     and ${before === undefined ? db`true` : db`o.id < ${before}::uuid`}`
 
-/** What one statement reads of what is open, at the most. */
+/** The most open operations that one statement reads. */
 const openRead = 1_000
 
 /**
- * Open operations that show this reason, the newest first. The job of one may say another reason than what is stored, so
- * each is asked; read in parts, and no further than the page is full.
+ * Open operations with this shown reason, the newest first. The job of an operation may give another reason than the
+ * stored one, so each is checked; read in parts, until the page is full.
  */
 const findOpenShowing = async (
   db: Queryable,
@@ -160,8 +160,8 @@ const findOpenShowing = async (
 }
 
 /**
- * The rows of a page, and no more: what goes beside each is looked up for them alone. What has settled has its reason
- * stored. Both are cut apart: together they could not be read in the order of an index.
+ * The rows of a page and no more, with their related data. Settled operations have their reason stored. Both parts are
+ * cut separately: together they could not be read in the order of an index.
  */
 const pageRows = async (
   db: Queryable,

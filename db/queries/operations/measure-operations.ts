@@ -10,22 +10,22 @@ export interface OperationCount {
   readonly times: number
 }
 
-/** How often each end has come about. */
+/** How often each kind of end has occurred. */
 export const readOperationCounts = async (db: Queryable): Promise<OperationCount[]> =>
   db<OperationCount[]>`select * from operation_tally`
 
 export interface OpenLine {
-  /** `letting-go`: ended, and what it began has not stopped yet. */
+  /** `letting-go`: ended, and still active. */
   readonly state: string
   readonly reason: string
   readonly operations: number
-  /** Since the oldest of them was asked for; of those that let go, since it ended. */
+  /** Since the oldest of them was requested; for those still active, since its end. */
   readonly oldestSeconds: number
 }
 
 /**
- * What has not come to its end, through the index of open ones: what is over costs nothing. By the reason that is shown;
- * a worker that was silent for `silentMs` does not count.
+ * Unsettled operations, through the index of open ones: settled ones cost nothing. By the shown reason; a worker that
+ * was silent for `silentMs` does not count.
  */
 export const measureOpenOperations = async (db: Queryable, silentMs: number): Promise<OpenLine[]> => {
   const groups = await db<(ReasonFacts & { over: boolean; operations: number; oldestSeconds: number })[]>`
@@ -53,12 +53,12 @@ export interface SpanLine {
   readonly outcome: string
   /** `waited`, `ran`. */
   readonly span: string
-  /** The bound of the bucket, in seconds; the last is Infinity. */
+  /** The upper limit of the bucket in seconds; the last is Infinity. */
   readonly le: number
   readonly times: number
   readonly seconds: number
 }
 
-/** How long operations waited and ran: how many fell into each bucket, and the sum of their seconds. */
+/** How long operations waited and ran: the count per bucket, and the sum of their seconds. */
 export const readOperationSpans = async (db: Queryable): Promise<SpanLine[]> =>
   db<SpanLine[]>`select * from operation_span`

@@ -20,16 +20,16 @@ export type OpenOperation = OperationRow & {
   /** The platform was asked for something. */
   readonly acted: boolean
   readonly expired: boolean
-  /** For how long it has taken more than it was given, time in line apart; null: it has not. */
+  /** Seconds beyond its deadline, without slot waits; null: none. */
   readonly overdueSeconds: number | null
-  /** Its job has ended, and nobody knows yet whether what it began has. */
+  /** Its job has ended, and whether its task has is unknown. */
   readonly owes: boolean
 }
 
 const owes = (db: Queryable) =>
   db`exists (select from effect e where e.job_id = o.job_id and ${isMachineDebt(db)})`
 
-/** All of a machine that have not ended, or whose effects have not stopped yet; in the order they were asked for. */
+/** All unsettled operations of a machine, in the order of request. */
 export const findOpenOperations = async (db: Queryable, machineId: string): Promise<OpenOperation[]> =>
   await db<OpenOperation[]>`
     select o.*, j.state as job_state, j.error as job_error, o.started_at is not null as acted,
@@ -62,9 +62,9 @@ export type NewOperation = Pick<
   readonly reason: OperationReason
   readonly message: string
   readonly waitSeconds: number
-  /** Of an evacuation: the host that the machine is to leave. */
+  /** Of an evacuation: the host that the machine has to leave. */
   readonly leaves?: string | null
-  /** How often those that it comes back for have failed in a row. */
+  /** Consecutive failures of the operations that it continues. */
   readonly failures?: number
 }
 
@@ -93,9 +93,9 @@ export const insertOperation = async (tx: Tx, made: NewOperation): Promise<Opera
 
 export interface OperationMove {
   readonly id: string
-  /** What happens to it: the table says where that may find it, and where it leads. Elsewhere nothing happens. */
+  /** The event: the table says in which states it is possible, and where it leads. In other states nothing happens. */
   readonly event: OperationEvent
-  /** Only while it is in this state still. */
+  /** Only while it is still in this state. */
   readonly seen?: OperationState
   readonly reason: OperationReason
   readonly message: string
@@ -104,11 +104,11 @@ export interface OperationMove {
   readonly supersededBy?: string
   readonly jobId?: string
   readonly result?: Readonly<Record<string, unknown>>
-  /** Nothing of it is under way any more. */
+  /** Nothing of it is in progress any more. */
   readonly settled?: boolean
 }
 
-/** Moves it and tells of it; undefined: it was not there any more. */
+/** Moves an operation, with its event; undefined: it does not exist any more. */
 export const moveOperation = async (tx: Tx, move: OperationMove): Promise<OperationRow | undefined> => {
   const { from, to } = sweepOf(operationTable, move.event, move.seen)
   const [row] = await tx<OperationRow[]>`
@@ -144,23 +144,23 @@ export const moveOperation = async (tx: Tx, move: OperationMove): Promise<Operat
   return row
 }
 
-/** The jobs of these have ended: nothing of them is under way any more, unless that is still owed. */
+/** Settles operations whose jobs have ended, unless a debt is left. */
 export const settleOperations = async (tx: Tx, ids: readonly string[]): Promise<void> => {
   await tx`update operation o set settled_at = now(), updated_at = now()
     where id = any(${ids as string[]}::uuid[]) and settled_at is null and not ${owes(tx)}`
 }
 
-/** An operation with how its time stands, by the database's clock: a worker's own has no say in it. */
+/** An operation with its times by the database's clock; a worker's own clock does not matter. */
 export type OperationAtWork = OperationRow & {
-  /** Its time is over. */
+  /** Its deadline has passed. */
   readonly overdue: boolean
-  /** Until its deadline; in line it stays the same. Null: it has not begun. */
+  /** Until its deadline; constant during a slot wait. Null: it has not begun. */
   readonly leftMs: number | null
-  /** Since it has begun. */
+  /** Since it began. */
   readonly ranMs: number
 }
 
-/** How it goes, of one that runs. Its progress never goes back. */
+/** Records the progress of a running operation. Its progress never goes back. */
 export const noteOperation = async (
   tx: Tx,
   id: string,
@@ -168,7 +168,7 @@ export const noteOperation = async (
     readonly reason: OperationReason
     readonly message: string
     readonly progress?: number
-    /** From here on it can only be ended, not taken back; false: nothing has come of what was asked for. */
+    /** From here on it can only be completed; false: nothing has come of the request. */
     readonly pastReturn?: boolean
   },
 ): Promise<void> => {
@@ -180,7 +180,7 @@ export const noteOperation = async (
     where id = ${id}::uuid and state in ('pending', 'running')`
 }
 
-/** The operation of this job, locked, while it is the one at its machine. */
+/** The operation of this job, locked, while it is its machine's current one. */
 export const lockOperationOfJob = async (
   tx: Tx,
   of: { readonly operationId: string; readonly jobId: string },

@@ -1,13 +1,13 @@
 import type { Queryable } from '../../client.ts'
 
-/** What holds a slot: an operation of a machine, or some other job. */
+/** The holder of a slot: an operation of a machine, or another job. */
 export interface SlotHolder {
   readonly jobId: string
   readonly operationId: string | null
   readonly machine: string | null
 }
 
-/** Which operations these jobs do, in the order of the jobs. */
+/** The operations of these jobs, in the order of the jobs. */
 export const findOperationsOfJobs = async (db: Queryable, jobIds: readonly string[]): Promise<SlotHolder[]> =>
   await db<SlotHolder[]>`
   select asked.id as job_id, o.id as operation_id, m.name as machine

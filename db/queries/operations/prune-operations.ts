@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Where a pass over what ended long ago has come to. */
+/** The position of a pass over operations that ended long ago. */
 export interface PruneCursor {
   readonly finishedAt: string
   readonly id: string
@@ -10,14 +10,14 @@ export const pruneStart: PruneCursor = { finishedAt: '-infinity', id: '00000000-
 
 export interface PrunedOperations {
   readonly operations: number
-  /** Where to go on; null: nothing is left that is old enough. */
+  /** Where to continue; null: no older ones are left. */
   readonly next: PruneCursor | null
 }
 
 /**
- * Looks at one batch of operations that ended long ago, the oldest first, and removes those that are not among the newest
- * of a machine that is there. What has not settled, or comes back, stays whatever its age. It looks on from a
- * cursor: whatever stays would otherwise be looked at anew by every batch.
+ * Reads one batch of operations that ended long ago, the oldest first, and removes those that are not among the latest
+ * of an existing machine. Unsettled operations and those to be resumed stay at any age. It continues from a cursor:
+ * otherwise every batch would read again what stays.
  */
 export const pruneOperations = async (
   db: Queryable,
@@ -58,8 +58,8 @@ export const pruneOperations = async (
 }
 
 /**
- * Machines that went as long ago as events are kept, and of which no operation is left. That a certified copy is gone
- * stays known: else its source would be taken for migrated again, and would never be started.
+ * Removes machines that disappeared as long ago as events are kept and that have no operation left. That a certified
+ * copy is gone stays known: otherwise its source would count as migrated again, and could never be started.
  */
 export const pruneGoneMachines = async (
   db: Queryable,
@@ -76,7 +76,7 @@ export const pruneGoneMachines = async (
   return deleted.count
 }
 
-/** Refusals that were counted and told of long since. */
+/** Removes old refusals. */
 export const pruneRefusals = async (
   db: Queryable,
   options: { readonly hours: number; readonly limit: number },

@@ -1,7 +1,7 @@
 import { storableText } from '../../../src/storable.ts'
 import type { Queryable } from '../../client.ts'
 
-/** Somebody wanted to give an operation up and was told no. */
+/** A refused request to cancel an operation. */
 export interface CancelRefusal {
   readonly operationId: string
   /** `past-return`, `operation-ended`. */
@@ -10,7 +10,7 @@ export interface CancelRefusal {
   readonly askedBy: string
 }
 
-/** Counts it, and tells of it: of the same one to the same person once a minute, however often they ask. */
+/** Counts it, with an event at most once a minute for the same request by the same person. */
 export const recordCancelRefusalRow = async (db: Queryable, refusal: CancelRefusal): Promise<void> => {
   const { operationId, reason, message, askedBy } = refusal
   await db`

@@ -2,22 +2,22 @@ import type { OperationReason } from '../../../src/domain/operation/kinds/reason
 import { storableJson } from '../../../src/storable.ts'
 import type { Tx } from '../../client.ts'
 
-/** Somebody asked a machine for something and was told no. */
+/** A refused request to a machine. */
 export interface RefusalRecord {
   readonly machineId: string
   readonly kind: string
   readonly force: boolean
   readonly cause: string
   readonly reason: OperationReason
-  /** Who is in the way: an operation, or the entry of a migration. */
+  /** What is in the way: an operation, or the entry of a migration. */
   readonly blocker: string | null
   readonly message: string
   readonly askedBy: string
 }
 
 /**
- * Counts refusals, and tells of each: of the same one to the same person once a minute, however often they ask. Each
- * key of `refusals` (machine, kind, force, reason, person) occurs once.
+ * Counts refusals, with an event at most once a minute for the same request by the same person. Each key of `refusals`
+ * (machine, kind, force, reason, person) occurs once.
  */
 export const recordRefusalRows = async (tx: Tx, refusals: readonly RefusalRecord[]): Promise<void> => {
   await tx`

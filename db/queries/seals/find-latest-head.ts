@@ -1,8 +1,8 @@
 import type { Queryable } from '../../client.ts'
 
 /**
- * The line of the head that was handed out last, as its event tells; whether it is signed is for the reader. By
- * transaction: each connection takes ids ahead, so that the higher id may be the older event.
+ * The line of the last head that was handed out, from its event; the reader checks its signature. Ordered by
+ * transaction: each connection takes ids ahead, so the higher id may be the older event.
  */
 export const findLatestHead = async (db: Queryable): Promise<string | undefined> => {
   const [row] = await db<{ head: unknown }[]>`

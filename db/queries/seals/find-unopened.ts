@@ -4,11 +4,11 @@ export interface UnopenedRow {
   readonly kind: 'source' | 'target' | 'webhook'
   readonly id: string
   readonly name: string
-  /** Of all that there are, beyond the limit too. */
+  /** The number of all, also beyond the limit. */
   readonly total: number
 }
 
-/** What people stored and was sealed with none of these keys: nothing opens it until it is given again. */
+/** Stored secrets that none of these keys can open: they have to be entered again. */
 export const findUnopened = async (
   db: Queryable,
   keyIds: readonly string[],

@@ -13,7 +13,7 @@ export const saveFormerKey = async (db: Queryable, key: FormerKeyRow): Promise<v
     on conflict (id) do update set sealed = excluded.sealed, replaced_at = now()`
 }
 
-/** A key that seals again is no former one. */
+/** A key that is in use again is no former key. */
 export const forgetFormerKey = async (db: Queryable, id: string): Promise<void> => {
   await db`delete from former_key where id = ${id}`
 }

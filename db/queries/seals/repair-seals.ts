@@ -1,7 +1,7 @@
 import type { Queryable, Tx } from '../../client.ts'
 import type { PruneStatement } from './verify-seals.ts'
 
-/** Until the transaction ends nobody seals or prunes. */
+/** Until the transaction ends nothing is sealed or pruned. */
 export const lockSeals = async (tx: Tx): Promise<void> => {
   await tx`lock table public.event_seal, public.event_prune in share row exclusive mode`
 }
@@ -10,7 +10,7 @@ export const deleteSealsFrom = async (tx: Queryable, seq: number): Promise<void>
   await tx`delete from public.event_seal where seq >= ${seq}::bigint`
 }
 
-/** As if they had never been made; what they removed stays removed. */
+/** Removes statements; the events that they removed stay removed. */
 export const deleteStatements = async (
   tx: Queryable,
   { fromSeq, toSeq }: Pick<PruneStatement, 'fromSeq' | 'toSeq'>,
@@ -19,7 +19,7 @@ export const deleteStatements = async (
   await tx`update public.event_seal set pruned_at = null where seq between ${fromSeq}::bigint and ${toSeq}::bigint`
 }
 
-/** The statement alone: `drover_prune_events` would also delete the events that it speaks of. */
+/** Inserts the statement alone: `drover_prune_events` would also delete its events. */
 export const insertStatement = async (tx: Queryable, said: PruneStatement): Promise<void> => {
   await tx`
     insert into public.event_prune (from_seq, to_seq, kind, kept_days, through_hash, pruned_by, at, mac)
@@ -29,7 +29,7 @@ export const insertStatement = async (tx: Queryable, said: PruneStatement): Prom
     where seq between ${said.fromSeq}::bigint and ${said.toSeq}::bigint`
 }
 
-/** Below this age `drover_prune_events` removes nothing; undefined before the first `migrate`. */
+/** The minimum age of events that `drover_prune_events` removes; undefined before the first `migrate`. */
 export const readEventFloor = async (db: Queryable): Promise<number | undefined> => {
   const [row] = await db<{ days: number }[]>`select kept_days_min as days from public.event_floor`
   return row?.days

@@ -1,9 +1,9 @@
 import type { Queryable } from '../../client.ts'
 
-/** The end of an era that will get no more events: larger than any transaction id. */
+/** The end of an era without further events: larger than any transaction id. */
 export const endOfEra = '18446744073709551615'
 
-/** What one seal covers: events of [fromXid, toXid) in one era. Ranges tile all of time, without a gap. */
+/** What one seal covers: the events of [fromXid, toXid) in one era. Ranges cover all of time without a gap. */
 export interface SealRange {
   readonly seq: number
   readonly era: number
@@ -23,10 +23,10 @@ export interface SealRow extends SealRange {
 
 type Head = Pick<SealRow, 'seq' | 'era' | 'toXid' | 'hash'>
 
-/** What the first seal names as its predecessor. */
+/** The predecessor of the first seal. */
 export const genesisHash = Buffer.alloc(32)
 
-/** The range that follows a seal. An era's last range reaches to its end; the next era begins at zero. */
+/** The range after a seal. An era's last range reaches to its end; the next era begins at zero. */
 export const rangeAfter = (head: Head | undefined): Omit<SealRange, 'toXid'> => {
   if (!head) return { seq: 1, era: 1, fromXid: '0', previousHash: genesisHash }
   const closed = head.toXid === endOfEra
@@ -39,9 +39,9 @@ export const rangeAfter = (head: Head | undefined): Omit<SealRange, 'toXid'> => 
 }
 
 /**
- * The next range to seal, or nothing when no final event waits. It ends below the oldest running transaction
- * and holds about `eventsMax` events: it is cut only between transactions, so one large transaction is one seal. The era
- * is that of the column's default, which the owner alone changes: who names another one closes the one that is written.
+ * The next range to seal, or undefined when no final event is unsealed. It ends below the oldest running transaction
+ * and holds about `eventsMax` events: it is cut only between transactions, so one large transaction is one seal. The
+ * era is that of the column's default, which only the owner changes.
  */
 export const nextSealRange = async (db: Queryable, eventsMax: number): Promise<SealRange | undefined> => {
   const [now] = await db<{ era: number; xmin: string }[]>`
@@ -62,7 +62,7 @@ export const nextSealRange = async (db: Queryable, eventsMax: number): Promise<S
   return { ...range, toXid: beyond === first ? String(BigInt(first) + 1n) : beyond }
 }
 
-/** The transaction that wrote the range's event number `offset`, counted from zero. */
+/** The transaction of the range's event number `offset`, counted from zero. */
 const xidInRange = async (
   db: Queryable,
   range: Pick<SealRange, 'era' | 'fromXid' | 'toXid'>,

@@ -2,8 +2,8 @@ import type postgres from 'postgres'
 import type { Queryable } from '../../client.ts'
 
 /**
- * How everything begins that is sealed for long: format and, from format 2 on, the key's id. And whether a webhook's URL
- * is there in clear.
+ * The header of every permanently sealed value: format and, from format 2 on, the key's id. And whether any webhook's
+ * URL is unsealed.
  */
 export const readSealHeads = async (db: Queryable): Promise<{ heads: Buffer[]; clearUrls: boolean }> => {
   const rows = await db<{ head: Buffer | null; clear: boolean }[]>`
@@ -14,7 +14,7 @@ export const readSealHeads = async (db: Queryable): Promise<{ heads: Buffer[]; c
   }
 }
 
-/** The function that looks. It runs as the owner: a role learns which key it needs, and reads nothing that is sealed. */
+/** The function behind it. It runs as the owner: a role learns which key it needs, and reads nothing that is sealed. */
 export const installSealHeads = async (sql: postgres.Sql): Promise<void> => {
   await sql.unsafe(`
     create or replace function public.drover_seal_heads() returns table (head bytea, clear_url boolean)

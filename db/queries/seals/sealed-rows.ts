@@ -1,7 +1,7 @@
 import type { Queryable } from '../../client.ts'
 import type { SiteRow } from '../../schema/inventory.ts'
 
-/** All that is sealed is read in pages by key, and replaced only where it is still what was read. */
+/** Sealed values are read in pages by key, and replaced only if still unchanged. */
 export interface Page<Key> {
   readonly after: Key | undefined
   readonly limit: number
@@ -73,7 +73,7 @@ export const pageSealedAnswers = async (
     and ${page.after === undefined ? db`true` : db`(actor, key) > (${page.after.actor}, ${page.after.key})`}
   order by actor, key limit ${page.limit}`
 
-/** A seal in place of another one. False: somebody stored a newer one meanwhile. */
+/** Replaces a sealed value. False: a newer one was stored meanwhile. */
 export const replaceSeal = async (
   db: Queryable,
   seal: {
@@ -96,7 +96,7 @@ export const replaceAnswer = async (db: Queryable, was: SealedAnswer, body: stri
   return count === 1
 }
 
-/** Takes the URL of a webhook of the version before out of the table. */
+/** Moves the URL of a webhook from an older version out of the clear column. */
 export const hideUrl = async (
   db: Queryable,
   webhook: { readonly id: string; readonly was: string; readonly origin: string; readonly sealedUrl: Buffer },
@@ -106,7 +106,7 @@ export const hideUrl = async (
   return count === 1
 }
 
-/** Workers and conductors that were heard of lately, for a person to find. */
+/** Workers and conductors with a recent heartbeat, for a person to find. */
 export const findLiveProcesses = async (db: Queryable, silentMs: number): Promise<string[]> => {
   const rows = await db<{ name: string }[]>`
     select role || ' ' || pid || ' on ' || host as name from worker

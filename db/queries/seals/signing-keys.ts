@@ -3,9 +3,9 @@ import type { signingKey } from '../../schema/migration.ts'
 
 export type SigningKeyRow = typeof signingKey.$inferSelect
 
-/** Without the private half. */
+/** Without the private key. */
 export interface ListedSigningKey extends Omit<SigningKeyRow, 'privateKey'> {
-  /** Whether it is the one that `findSigningKey` gives. */
+  /** Whether `findSigningKey` returns it. */
   readonly signs: boolean
 }
 
@@ -18,15 +18,15 @@ const signingId = (db: Queryable) =>
   db`select id from signing_key where retired_at is null order by created_at, id limit 1`
 
 /**
- * The key that signs: the one that is not retired. Of several the oldest, since a role's login may add keys: one that
- * somebody added beside it stops nothing.
+ * The signing key: the one that is not retired. Of several the oldest, because a role's login may add keys: an added
+ * key stops nothing.
  */
 export const findSigningKey = async (db: Queryable): Promise<SigningKeyRow | undefined> => {
   const [row] = await db<SigningKeyRow[]>`select * from signing_key where id = (${signingId(db)})`
   return row
 }
 
-/** One at a time until the transaction ends: an installation makes its first key once. */
+/** Exclusive until the transaction ends: an installation makes its first key once. */
 export const lockSigningKeys = async (tx: Tx): Promise<void> => {
   await tx`select pg_advisory_xact_lock(hashtext('drover/signing-key'))`
 }
@@ -39,7 +39,7 @@ export const insertSigningKey = async (
     values (${key.id}, ${key.publicKey}, ${key.privateKey}, ${key.follows}, ${key.vouched})`
 }
 
-/** Those there are sign nothing any more: their private halves go. */
+/** Retires all signing keys: their private keys are removed. */
 export const retireSigningKeys = async (tx: Tx): Promise<void> => {
   await tx`update signing_key set retired_at = now(), private_key = null where retired_at is null`
 }

@@ -1,13 +1,12 @@
 import type postgres from 'postgres'
 
 /**
- * A dump that was restored into another cluster brings events whose transaction ids are ahead of the new
- * cluster's. New events would sort before old ones and no reader would ever see them, so a new era begins.
+ * A dump that was restored into another cluster brings events with transaction ids ahead of the new cluster's. New
+ * events would sort before old ones and no reader would ever see them, so a new era begins.
  *
- * Two signs, either is enough: the cluster's identity is not the one we noted, or an event carries a
- * transaction id that this cluster has not handed out yet (a dump of the data alone, loaded into a schema that
- * was migrated first, brings no identity that differs). A new era without need, as after an upgrade of
- * Postgres, costs nothing.
+ * Either of two signs is enough: the cluster's identity is not the recorded one, or an event has a transaction id that
+ * this cluster has not used yet (a data-only dump in a freshly migrated schema brings no different identity). An
+ * unnecessary new era, as after an upgrade of Postgres, costs nothing.
  */
 export const startNewEraIfRestored = async (sql: postgres.Sql): Promise<void> => {
   await sql.begin(async (tx) => {
@@ -36,11 +35,11 @@ export const startNewEraIfRestored = async (sql: postgres.Sql): Promise<void> =>
         ) written
       ) newest`
     if (!facts) throw new Error('The column event.era has no default; the schema is not complete.')
-    // It is there from the beginning: a worker may add facts, and what is missing it could say.
+    // Present from the beginning: a worker may add facts, and could otherwise add a missing one.
     await tx`insert into ledger_fact (name, value) values ('era', ${String(facts.newest)}) on conflict do nothing`
     if (!moved && !facts.fromTheFuture && !facts.stale) return
     const era = facts.newest + 1
-    // The default costs the writers nothing, unlike a look-up in each insert. `era` is our own small integer.
+    // The default costs writers nothing, unlike a look-up in each insert. `era` is our own small integer.
     await tx.unsafe(`alter table event alter column era set default ${era}`)
     await tx`insert into ledger_fact (name, value) values ('era', ${String(era)})
       on conflict (name) do update set value = excluded.value, updated_at = now()`

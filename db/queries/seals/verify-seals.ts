@@ -2,7 +2,7 @@ import type { Queryable } from '../../client.ts'
 import type { SealRow } from './seal-events.ts'
 
 export interface StoredSeal extends SealRow {
-  /** For the upgrade alone: what counts is the statement. */
+  /** Only for the upgrade: the statement counts. */
   readonly prunedAt: Date | null
 }
 
@@ -16,14 +16,14 @@ export const readSeal = async (db: Queryable, seq: number): Promise<StoredSeal |
   return seal
 }
 
-/** The newest seal there is. */
+/** The newest seal. */
 export const readNewestSeal = async (db: Queryable): Promise<StoredSeal | undefined> => {
   const [seal] = await db<StoredSeal[]>`
     select ${columns(db)} from public.event_seal order by seq desc limit 1`
   return seal
 }
 
-/** The seal with which this version began. */
+/** The first seal of this version. */
 export const readFirstSealOfVersion = async (
   db: Queryable,
   version: number,
@@ -33,16 +33,16 @@ export const readFirstSealOfVersion = async (
   return seal
 }
 
-/** The first seals behind `seq`. */
+/** The first seals after `seq`. */
 export const readSealsAfter = async (db: Queryable, seq: number, limit: number): Promise<StoredSeal[]> =>
   await db<StoredSeal[]>`
     select ${columns(db)} from public.event_seal where seq > ${seq}::bigint order by seq limit ${limit}::bigint`
 
-/** A signed statement that retention took the events of some seals away. */
+/** A signed statement that retention has removed the events of some seals. */
 export interface PruneStatement {
   readonly fromSeq: number
   readonly toSeq: number
-  /** `accepted`: they were gone without a statement when statements began. */
+  /** `accepted`: they were gone without a statement when statements were introduced. */
   readonly kind: 'pruned' | 'accepted'
   readonly keptDays: number
   readonly throughHash: Buffer
@@ -55,7 +55,7 @@ const statement = (db: Queryable) => db`
   from_seq, to_seq, kind, kept_days, through_hash, pruned_by,
   (extract(epoch from at) * 1000)::bigint as at_ms, mac`
 
-/** The statement that would speak of a seal: the last that begins at it or before. */
+/** The statement that covers a seal: the last that begins at or before it. */
 export const readStatementAbout = async (db: Queryable, seq: number): Promise<PruneStatement | undefined> => {
   const [row] = await db<PruneStatement[]>`
     select ${statement(db)} from public.event_prune where from_seq <= ${seq}::bigint
@@ -69,7 +69,7 @@ export const readNewestStatement = async (db: Queryable): Promise<PruneStatement
   return row
 }
 
-/** The first statements behind the one that begins at `fromSeq`. */
+/** The first statements after the one that begins at `fromSeq`. */
 export const readStatementsAfter = async (
   db: Queryable,
   fromSeq: number,
@@ -79,7 +79,9 @@ export const readStatementsAfter = async (
     select ${statement(db)} from public.event_prune where from_seq > ${fromSeq}::bigint
     order by from_seq limit ${limit}::bigint`
 
-/** The last statements under a shorter retention than this, the newest first. Whether they are true is for the reader. */
+/**
+ * The last statements with a shorter retention than this, the newest first. The reader checks whether they are valid.
+ */
 export const readStatementsBelow = async (
   db: Queryable,
   keptDays: number,

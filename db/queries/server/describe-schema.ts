@@ -28,7 +28,7 @@ const textsOf = (rows: Texts): string[] => rows.map((row) => row.text)
 const ours = (sql: postgres.Sql) =>
   sql`n.nspname not like 'pg\\_%' and n.nspname <> all (${foreignSchemas}::text[])`
 
-/** `not in`: what an extension brought is not ours to list. */
+/** `not in`: objects of extensions are not listed. */
 const madeByExtension = (sql: postgres.Sql) => sql`(select objid from pg_depend where deptype = 'e')`
 
 const readExtensions = async (sql: postgres.Sql) =>
@@ -85,7 +85,7 @@ const readTables = async (sql: postgres.Sql) =>
     order by n.nspname, c.relname`,
   )
 
-/** Indexes that no constraint above implies. */
+/** Indexes without a constraint above. */
 const readIndexes = async (sql: postgres.Sql) =>
   textsOf(
     await sql<Texts>`

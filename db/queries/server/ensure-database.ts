@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Creates the database when it is missing. Two at once: the second finds it there. */
+/** Creates the database when it is missing. Of two concurrent calls the second finds it. */
 export const ensureDatabase = async (sql: Queryable, name: string): Promise<void> => {
   const [found] = await sql`select 1 from pg_database where datname = ${name}`
   if (found) return

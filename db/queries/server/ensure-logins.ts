@@ -9,7 +9,7 @@ export interface Login {
 }
 
 export interface Logins {
-  /** Owns the database and all in it. For `migrate` alone. */
+  /** Owns the database and everything in it. Only for `migrate`. */
   readonly owner: Login
   readonly roles: Readonly<Partial<Record<RunningRole, Login>>>
 }
@@ -18,14 +18,15 @@ export interface Logins {
 const ownerGroups = ['pg_read_all_stats', 'pg_signal_backend']
 
 /**
- * Makes a login for the owner and one for each role, none of them a superuser, and hands the owner what is there: also
- * what an earlier version made as a superuser. Done as an administrator of the cluster, in Drover's database. Says the
- * same when it is done again; passwords become those that are given.
+ * Makes a login for the owner and one for each role, none of them a superuser, and transfers everything to the owner,
+ * including what an earlier version made as a superuser. Run as an administrator of the cluster, in Drover's database.
+ * Repeatable; passwords become the given ones.
  */
 export const ensureLogins = async (admin: Db, logins: Logins): Promise<void> => {
   await ensureGroups(admin)
   await admin.begin(async (tx) => {
-    // A fleet of the version before may be at work: who cannot get a table soon enough fails whole, to be run again.
+    // A fleet of the version before may be running: if a table cannot be locked soon, everything fails and is run
+    // again.
     await tx`set local lock_timeout = '10s'`
     await ensureLogin(tx, logins.owner)
     for (const group of ownerGroups) await join(tx, group, logins.owner.name)
@@ -41,7 +42,7 @@ export const ensureLogins = async (admin: Db, logins: Logins): Promise<void> => 
 
 /**
  * Postgres lets every login into `postgres` and `template1`, where a stolen one could fill the disk with temporary
- * tables. They are shut where the server is ours alone: on a shared one, other programs may start from there.
+ * tables. They are closed where the server is ours alone: on a shared server other programs may need them.
  */
 const closeOtherDatabases = async (tx: Tx, { owner, roles }: Logins): Promise<void> => {
   const ours = [owner.name, ...Object.values(roles).map((login) => login.name)]
@@ -62,7 +63,7 @@ const join = async (tx: Tx, group: string, login: string): Promise<void> => {
 
 const ensureLogin = async (tx: Tx, login: Login): Promise<void> => {
   const [there] = await tx`select from pg_catalog.pg_roles where rolname = ${login.name}`
-  // These words take no parameters. The verifier's letters need no quoting.
+  // These keywords take no parameters. The verifier's characters need no quoting.
   const rights = 'login nosuperuser nocreatedb nocreaterole noreplication nobypassrls inherit'
   const [named] = await tx<{ sql: string }[]>`select format('%I', ${login.name}::text) as sql`
   const verb = there ? 'alter' : 'create'

@@ -18,7 +18,7 @@ interface Found {
   readonly sql: string
 }
 
-/** Tables, sequences, functions and schemas of ours; what an extension or BullMQ brought is not. */
+/** Our tables, sequences, functions and schemas, without those of extensions and BullMQ. */
 export const readOwnThings = (sql: postgres.ISql): Promise<Found[]> =>
   sql<Found[]>`
   with ours as (
@@ -40,8 +40,8 @@ export const readOwnThings = (sql: postgres.ISql): Promise<Found[]> =>
   order by 1, 2` as unknown as Promise<Found[]>
 
 /**
- * Makes what each group may do what privileges.ts says: one transaction, so that a role that works meanwhile has the
- * privileges of before or those of after and never none. No table is locked.
+ * Sets the privileges of each group as in privileges.ts, in one transaction, so that a running role has the old
+ * privileges or the new ones and never none. No table is locked.
  */
 export const grantPrivileges = async (sql: postgres.Sql, groups: readonly RunningRole[]): Promise<void> => {
   await sql.begin(async (tx) => {
@@ -64,7 +64,10 @@ const granted = (thing: string, grants: Grants | undefined, groups: readonly Run
     return verbs === '' ? [] : [`grant ${verbs} on ${thing} to ${groupOf(role)}`]
   })
 
-/** Temporary tables would come before ours in every search, and nobody needs them. Only its owner may say so. */
+/**
+ * Temporary tables would come first in every search, and nobody needs them. Only the owner of the database may revoke
+ * them.
+ */
 const closeDatabase = async (tx: postgres.ISql): Promise<void> => {
   const [here] = await tx<{ sql: string; mine: boolean }[]>`
     select format('%I', datname) as sql, pg_catalog.pg_has_role(datdba, 'usage') as mine
@@ -72,7 +75,7 @@ const closeDatabase = async (tx: postgres.ISql): Promise<void> => {
   if (here?.mine) await tx.unsafe(`revoke temporary on database ${here.sql} from public`)
 }
 
-/** The same for the bell's store, as one text: whoever makes the store has another driver than ours. */
+/** The same for the bell's store, as one text: the store is made with another driver. */
 export const bellGrants = (groups: readonly RunningRole[]): string => {
   const { schema } = bell
   const allOf = (kind: string, grants: Grants): string[] => [

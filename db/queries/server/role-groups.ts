@@ -1,10 +1,10 @@
 import type postgres from 'postgres'
 import { groupOf, type RunningRole, runningRoles } from '../../privileges.ts'
 
-/** SQLSTATEs of "somebody else made it just now": roles belong to the whole cluster, and no lock reaches that far. */
+/** SQLSTATEs of a concurrent creation: roles belong to the whole cluster, and no lock reaches that far. */
 const madeMeanwhile = new Set(['42710', '23505'])
 
-/** Those of our groups that this cluster has. */
+/** Our role groups that exist in this cluster. */
 export const findGroups = async (sql: postgres.Sql): Promise<RunningRole[]> => {
   const rows = await sql<{ name: string }[]>`
     select rolname as name from pg_catalog.pg_roles where rolname = any(${runningRoles.map(groupOf)}::text[])`
@@ -13,8 +13,8 @@ export const findGroups = async (sql: postgres.Sql): Promise<RunningRole[]> => {
 }
 
 /**
- * Makes the groups that are missing when we may, and gives those that are there in the end. Databases of one cluster
- * are migrated at the same time, so each may find that another one was first.
+ * Makes missing groups where permitted, and returns those that exist in the end. Databases of one cluster are migrated
+ * at the same time, so another migration may be first.
  */
 export const ensureGroups = async (sql: postgres.Sql): Promise<RunningRole[]> => {
   const there = await findGroups(sql)

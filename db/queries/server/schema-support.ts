@@ -1,6 +1,8 @@
 import type { Queryable } from '../../client.ts'
 
-/** How many migrations a build must have to work here; undefined: the schema is older than the question. */
+/**
+ * The minimum number of migrations that a build must know to work here; undefined: the schema is older than this rule.
+ */
 export const readMigrationsMin = async (db: Queryable): Promise<number | undefined> => {
   const [table] = await db<{ there: boolean }[]>`
     select to_regclass('public.schema_support') is not null as there`
@@ -9,7 +11,7 @@ export const readMigrationsMin = async (db: Queryable): Promise<number | undefin
   return row?.min
 }
 
-/** Whether the database has had migrations that are none of these. */
+/** Whether the database has migrations that are none of these. */
 export const hasOtherMigrations = async (db: Queryable, known: readonly number[]): Promise<boolean> => {
   const [table] = await db<{ there: boolean }[]>`
     select to_regclass('drizzle.__drizzle_migrations') is not null as there`

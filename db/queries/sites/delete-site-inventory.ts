@@ -2,7 +2,7 @@ import type { Forgotten } from '../../../src/domain/inventory/site-removal.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { replaceIdentities } from '../sync/replace-identities.ts'
 
-/** What of a site people miss when it is removed. */
+/** What people lose when a site is removed. */
 export const countForgotten = async (db: Queryable, siteId: string): Promise<Forgotten> => {
   const [row] = await db<Forgotten[]>`
     select
@@ -17,9 +17,9 @@ export const countForgotten = async (db: Queryable, siteId: string): Promise<For
 }
 
 /**
- * Removes up to `limit` instances of a site with everything that hangs on them, then its machines, networks, hosts,
- * storage and projects; answers how many things went. 0: nothing is left. The caller sees to it that no operation of
- * these machines is open once it has them.
+ * Removes up to `limit` instances of a site with everything that belongs to them, then its machines, networks, hosts,
+ * storage and projects; returns how many. 0: nothing is left. The caller makes sure that no operation on these
+ * machines is open.
  */
 export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
   const ids = (
@@ -45,12 +45,12 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
   return removed
 }
 
-/** The machines that are removed next: whoever asks something of one of them from now on waits, and finds it gone. */
+/** Locks the machines that are removed next: a later request for one of them waits, and finds it gone. */
 export const holdMachines = async (tx: Tx, siteId: string, limit: number): Promise<void> => {
   await tx`select from machine where target_id = ${siteId}::uuid order by id limit ${limit} for update`
 }
 
-/** With what was ever asked of them. */
+/** With all their operations. */
 const deleteMachines = async (tx: Tx, siteId: string, limit: number): Promise<number> => {
   const ids = (
     await tx<{ id: string }[]>`
@@ -62,14 +62,14 @@ const deleteMachines = async (tx: Tx, siteId: string, limit: number): Promise<nu
   return ids.length
 }
 
-/** Instances elsewhere that clashed with these are judged anew by the conductor. */
+/** Instances elsewhere that clashed with these are judged again by the conductor. */
 const releaseTwins = async (tx: Tx, ids: readonly string[]): Promise<void> => {
   const twins = await replaceIdentities(tx, ids, [])
   await tx`
     update instance set rules_version = '' where id = any(${twins}::uuid[]) and rules_version <> ''`
 }
 
-/** Sources that left out a machine because another source had it first look again soon: it may count now. */
+/** Sources that ignored a machine because another source had it first sync again soon: it may count now. */
 export const wakeTwinSources = async (tx: Tx): Promise<void> => {
   await tx`
     update site s set next_sync_at = least(next_sync_at, now())
@@ -77,7 +77,7 @@ export const wakeTwinSources = async (tx: Tx): Promise<void> => {
       select from instance i where i.site_id = s.id and i.ignored = 'duplicate-uuid' and i.gone_at is null)`
 }
 
-/** What was said about the site itself. */
+/** Removes warnings about the site itself. */
 export const deleteSiteWarnings = async (
   tx: Tx,
   site: { role: string; id: string; name: string },

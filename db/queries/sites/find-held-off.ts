@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** A migration that has switched its source off and is not over: nobody else may touch it. */
+/** An unfinished migration that has switched its source off: nobody else may touch the source. */
 export interface HeldOff {
   readonly batch: string
 }
@@ -15,7 +15,7 @@ export const findHeldOff = async (db: Queryable, instanceId: string): Promise<He
   return row
 }
 
-/** The same for a machine by its id at the source. */
+/** The same for a machine by its ref on the source. */
 export const findHeldOffMachine = async (
   db: Queryable,
   machine: { readonly siteId: string; readonly ref: string },

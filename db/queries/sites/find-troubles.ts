@@ -7,7 +7,7 @@ export interface Trouble {
   readonly text: string
 }
 
-/** What is wrong with live instances of a site, as it is recorded: a delta tells as much as a full reading. */
+/** Recorded problems of live instances of a site: a delta reports as much as a full reading. */
 export const findTroubles = async (
   db: Queryable,
   siteId: string,
@@ -33,8 +33,8 @@ export const findTroubles = async (
 }
 
 /**
- * Instances that a delta has to look at by itself: their last reading failed, so what changed then is not known. And
- * machines of which nobody knew whether they run, on a host that answers again.
+ * Instances that a delta has to read one by one: their last reading failed, so changes at that time are not known.
+ * Includes machines of unknown power on a host that answers again.
  */
 export const findRereads = async (db: Queryable, siteId: string): Promise<string[]> => {
   const rows = await db<{ ref: string }[]>`
@@ -54,7 +54,7 @@ export const findRereads = async (db: Queryable, siteId: string): Promise<string
 export interface LivingCounts {
   readonly instances: number
   readonly ignored: number
-  /** Of a target. */
+  /** Only for a target. */
   readonly machines: number
 }
 
@@ -75,7 +75,7 @@ export interface StagedProblem {
   readonly message: string
 }
 
-/** What could not be read this time and has no record that would tell of it. */
+/** Problems of this reading without a record that would show them. */
 export const findStagedProblems = async (
   db: Queryable,
   at: { readonly jobId: string; readonly epoch: number; readonly siteId: string },

@@ -1,8 +1,8 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * Makes the check of a site's connection due now, if the site is recorded as well (`well`) or as not, and if the last
- * check is at least `seconds` ago.
+ * Makes the check of a site's connection due now, if the recorded state matches `well`, and if the last check is at
+ * least `seconds` ago.
  */
 export const hastenCheck = async (
   tx: Tx,

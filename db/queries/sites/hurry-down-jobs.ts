@@ -1,8 +1,8 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * A site answers again: jobs that had failed with it, and are at entries whose source is off, are tried at once and not
- * when their pause is over, which has grown to a quarter of an hour.
+ * A site answers again: failed jobs of entries whose source is off are retried at once, without their pause, which may
+ * have grown to a quarter of an hour.
  */
 export const hurryDownJobs = async (tx: Tx, siteId: string): Promise<void> => {
   await tx`

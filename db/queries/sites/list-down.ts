@@ -2,7 +2,7 @@ import type { Queryable } from '../../client.ts'
 import { type VerbChoice, verbFits } from '../entries/entries-for-verb.ts'
 import { type EntryLine, entryJoins, lineColumns } from '../entries/list-entries.ts'
 
-/** Whose sources are meant: of a batch, of a platform that they come from or go to, of a verb for many, or all. */
+/** The sources in question: of a batch, from or to a platform, for a verb on many, or all. */
 export interface DownFilter {
   readonly batch?: string | undefined
   readonly site?: { readonly role: string; readonly name: string } | undefined
@@ -10,8 +10,8 @@ export interface DownFilter {
 }
 
 /**
- * Entries whose source is off on our account, those that are off the longest first, then those whose guest is still at
- * shutting down; and how many of both they are.
+ * Entries whose source is off because of Drover, the longest first, then those whose guest is still shutting down; and
+ * the counts of both.
  */
 export const listDown = async (
   db: Queryable,

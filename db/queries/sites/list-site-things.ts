@@ -7,7 +7,7 @@ import type {
 import type { SiteRole } from '../../../src/domain/inventory/site-settings.ts'
 import type { Queryable, Tx } from '../../client.ts'
 
-/** What a site has beside instances, by its table. */
+/** What a site has besides instances, by table. */
 export interface ThingFacts {
   readonly host: HostFacts
   readonly storage: StorageFacts
@@ -49,7 +49,7 @@ const fitting = (db: Queryable, filter: ThingFilter, after: string | undefined) 
   and ${filter.gone === undefined ? db`true` : filter.gone ? db`t.gone_at is not null` : db`t.gone_at is null`}
   and ${after === undefined ? db`true` : db`t.id > ${after}::uuid`}`
 
-/** In the order in which they were first seen: it never changes, so pages hold while a sync runs. */
+/** In the order of first sight, which never changes, so that pages stay stable during a sync. */
 export const listSiteThings = async <Table extends ThingTable>(
   db: Queryable,
   table: Table,
@@ -81,7 +81,7 @@ export const findNetwork = async (db: Queryable, id: string): Promise<NetworkLin
   return row
 }
 
-/** The networks of one source under these ids of the platform. */
+/** The networks of one source with these ids of the platform. */
 export const findNetworksByRef = async (
   db: Queryable,
   siteId: string,

@@ -7,7 +7,7 @@ export interface WarningPlace {
   readonly entityName: string
 }
 
-/** The warnings of these types about one thing, locked. */
+/** The warnings of these types about a subject, locked. */
 export const lockWarnings = async (
   tx: Tx,
   place: WarningPlace,
@@ -16,7 +16,7 @@ export const lockWarnings = async (
   select * from warning where entity_type = ${place.entityType} and entity_id = ${place.entityId}
     and type = any(${types as string[]}::text[]) order by type for update`
 
-/** Whether there is a warning of this type about one thing. */
+/** Whether a subject has a warning of this type. */
 export const findWarningOf = async (db: Queryable, place: WarningPlace, type: string): Promise<boolean> => {
   const rows = await db`
     select 1 from warning where entity_type = ${place.entityType} and entity_id = ${place.entityId} and type = ${type}`
@@ -28,11 +28,11 @@ export interface WarningWrite {
   readonly type: string
   /** JSON text. */
   readonly messages: string
-  /** Something is said that was not said before: whoever had seen it should look again. */
+  /** Contains a new sentence: a person who has seen the warning should look again. */
   readonly isNews: boolean
 }
 
-/** Raises a warning or says it once more. */
+/** Raises or updates a warning. */
 export const writeWarning = async (tx: Tx, place: WarningPlace, write: WarningWrite): Promise<void> => {
   await tx`
     insert into warning (id, type, entity_type, entity_id, entity_name, messages)
@@ -49,7 +49,7 @@ export const deleteWarnings = async (tx: Tx, ids: readonly string[]): Promise<vo
   if (ids.length > 0) await tx`delete from warning where id = any(${ids as string[]}::uuid[])`
 }
 
-/** The database's clock, for moments inside JSON. */
+/** The database's time, for times inside JSON. */
 export const readNow = async (tx: Tx): Promise<string> => {
   const [row] = await tx<{ now: Date }[]>`select now() as now`
   return (row?.now ?? new Date(0)).toISOString()

@@ -1,13 +1,13 @@
 import type { SiteRole } from '../../../src/domain/inventory/site-settings.ts'
 import type { Queryable } from '../../client.ts'
 
-/** What a dump holds beside the site: read page by page, in the order of ids. */
+/** What a dump holds besides the site: read page by page, in the order of ids. */
 export const dumpTables = ['network', 'host', 'storage', 'project', 'instance'] as const
 export type DumpTable = (typeof dumpTables)[number]
 
 type Row = Readonly<Record<string, unknown>> & { readonly id: string }
 
-/** The rows of one table of a site as the database has them, tombstones too, in the API's spelling. */
+/** The rows of one table of a site as stored, tombstones too, in the API's spelling. */
 export const readDumpPage = async (
   db: Queryable,
   table: DumpTable,
@@ -38,7 +38,7 @@ export const readDumpWarnings = async (
   return rows.map(({ row }) => row)
 }
 
-/** The newest jobs about the site. */
+/** The newest jobs of the site. */
 export const readDumpJobs = async (
   db: Queryable,
   site: { role: SiteRole; name: string },

@@ -6,15 +6,15 @@ export interface CheckedConnection {
   /** JSON text. */
   readonly error: string | null
   readonly seenCertificate: string | null
-  /** Who answered; null: nobody, and what was known stays. */
+  /** The identity of the platform; null: no answer, and the known one stays. */
   readonly identity: string | null
   readonly capabilities: readonly string[] | null
   readonly intervalSeconds: number
-  /** It is reachable again, or for the first time: what waits for it is due. */
+  /** It is reachable again, or for the first time: everything that waits for it is due. */
   readonly syncNow: boolean
 }
 
-/** What a look at a connection has shown. */
+/** Records the result of a connection check. */
 export const recordConnectivity = async (tx: Tx, checked: CheckedConnection): Promise<void> => {
   const { capabilities, intervalSeconds } = checked
   await tx`

@@ -4,10 +4,10 @@ import type { SiteRow } from '../../schema/inventory.ts'
 import { type ReadinessCounts, readinessColumns } from '../instances/assessment.ts'
 import { isMigrated } from '../instances/is-migrated.ts'
 
-/** A source or target without what is sealed. */
+/** A source or target without its sealed values. */
 export type SiteLine = Omit<SiteRow, 'secret' | 'cursor' | 'syncFailures'> & {
   readonly hasPassword: boolean
-  /** A sync of it is under way, or between two tries. */
+  /** A sync is running, or waits for its next try. */
   readonly syncing: boolean
 }
 
@@ -53,7 +53,7 @@ export const lockSiteByName = async (tx: Tx, role: SiteRole, name: string): Prom
   return row
 }
 
-/** The same for its removal: who is about to count on it (`holdSites`) comes before or after. */
+/** The same for its removal: `holdSites` is serialised with it. */
 export const lockSiteForRemoval = async (
   tx: Tx,
   role: SiteRole,
@@ -78,7 +78,7 @@ export interface NewSite {
   readonly createdBy: string
 }
 
-/** The first check is enqueued with it, so the next one is due an interval later. */
+/** The first check is enqueued together with the site, so the next one is due an interval later. */
 export const insertSite = async (tx: Tx, site: NewSite, nextCheckSeconds: number): Promise<SiteLine> => {
   const [row] = await tx<SiteLine[]>`
     insert into site (id, role, name, kind, endpoint, username, secret, ca, fingerprint, settings, created_by,
@@ -100,11 +100,11 @@ export interface SiteChange {
   readonly settings?:
     | { readonly sync_interval_seconds: number; readonly check_interval_seconds: number }
     | undefined
-  /** What is known about the connection holds no longer: another address, name, password or certificate. */
+  /** The known connection is void: another address, name, password or certificate. */
   readonly forgetConnection: boolean
 }
 
-/** Changes what is given. The caller holds the row's lock. */
+/** Changes the given fields. The caller holds the row's lock. */
 export const updateSite = async (tx: Tx, id: string, change: SiteChange): Promise<SiteLine> => {
   const forget = change.forgetConnection
   const [row] = await tx<SiteLine[]>`
@@ -133,7 +133,10 @@ export const updateSite = async (tx: Tx, id: string, change: SiteChange): Promis
   return row
 }
 
-/** Keeps the conductor from starting anything for a site that is being removed; a day, should nobody go on. */
+/**
+ * Keeps the conductor from starting anything for a site that is being removed; for a day, in case the removal is not
+ * continued.
+ */
 export const postponeSite = async (tx: Tx, id: string): Promise<void> => {
   await tx`update site set next_sync_at = now() + interval '1 day', next_check_at = now() + interval '1 day'
     where id = ${id}::uuid`
@@ -152,7 +155,7 @@ export interface SiteCounts extends ReadinessCounts {
   readonly projects: number
 }
 
-/** What a site has now; what is ignored or was migrated counts as that alone. */
+/** What a site has now; ignored and migrated instances are counted only as such. */
 export const countSite = async (db: Queryable, siteId: string): Promise<SiteCounts> => {
   const living = (table: string, such = db`true`) =>
     db`(select count(*)::int from ${db(table)} t where t.site_id = ${siteId}::uuid and t.gone_at is null and ${such})`
@@ -175,7 +178,7 @@ export interface SiteJob {
   readonly payload: Readonly<Record<string, unknown>>
 }
 
-/** Jobs about a site itself that have not ended. */
+/** Unfinished jobs of a site itself. */
 export const findLiveSiteJobs = async (
   db: Queryable,
   site: { role: SiteRole; name: string },
@@ -184,7 +187,7 @@ export const findLiveSiteJobs = async (
   where s.subject_type = ${site.role} and s.subject_id = ${site.name} and job.finished_at is null
   order by job.id`
 
-/** Jobs about instances of a site that have not ended: each state in the words of the index that serves it. */
+/** Unfinished jobs of instances of a site: each state named in the condition of the index that serves it. */
 export const findLiveInstanceJobs = async (db: Queryable, siteId: string): Promise<SiteJob[]> => db<
   SiteJob[]
 >`
@@ -201,7 +204,7 @@ export const findLiveInstanceJobs = async (db: Queryable, siteId: string): Promi
   where exists (select from instance i where i.site_id = ${siteId}::uuid and i.id::text = l.subject_id)
   order by l.id limit 100`
 
-/** Instances of a site that a running batch holds: how many, and a few of the batches. */
+/** Instances of a site that a running batch holds: how many, and some of the batches. */
 export const findFrozen = async (db: Queryable, siteId: string): Promise<{ count: number; by: string[] }> => {
   const [row] = await db<{ count: number; by: string[] | null }[]>`
     select count(*)::int as count, (array_agg(distinct frozen_by))[1:5] as by from instance

@@ -8,15 +8,15 @@ export interface DueSite {
   readonly due: string
 }
 
-/** The job of one of these kinds that is about the site and has not ended. */
+/** An unfinished job of one of these kinds for the site. */
 const busy = (tx: Tx, kinds: readonly string[]) => tx`
   exists (select from job_search f join job j on j.id = f.job_id
     where f.subject_type = s.role and f.subject_id = s.name and f.kind = any(${kinds as string[]}::text[])
       and j.finished_at is null)`
 
 /**
- * Sites whose connection is due for a look, the longest due first. Taking one moves its time, so that two conductors
- * never take it both; the check itself sets the next one.
+ * Sites whose connection check is due, the longest first. Taking one postpones it, so that two conductors never take
+ * the same; the check itself sets the next time.
  */
 export const takeDueChecks = async (tx: Tx, limit: number): Promise<DueSite[]> => tx<DueSite[]>`
   with due as (
@@ -29,7 +29,7 @@ export const takeDueChecks = async (tx: Tx, limit: number): Promise<DueSite[]> =
   from due where s.id = due.id
   returning s.id, s.role, s.name, due.next_check_at::text as due`
 
-/** The same for syncs: of sites that can be reached, and whose last sync has ended. */
+/** The same for syncs: of sites that can be reached and have no running sync. */
 export const takeDueSyncs = async (tx: Tx, limit: number): Promise<DueSite[]> => tx<DueSite[]>`
   with due as (
     select s.id, s.next_sync_at from site s

@@ -7,7 +7,7 @@ interface WarningFilter {
   readonly entity?: { readonly type: string; readonly id: string } | undefined
 }
 
-/** Warnings, the newest first; a warning keeps its place when it is seen again. */
+/** Warnings, the newest first; a warning keeps its place when it is raised again. */
 export const listWarnings = async (
   db: Queryable,
   filter: WarningFilter,
@@ -35,7 +35,7 @@ export const lockWarning = async (tx: Tx, id: string): Promise<WarningRow | unde
   return row
 }
 
-/** Somebody has read it, or wants it to be read again. The caller holds its lock. */
+/** Marks a warning as read or unread. The caller holds its lock. */
 export const writeWarningStatus = async (
   tx: Tx,
   id: string,

@@ -1,7 +1,7 @@
 import type { TrackingRecord } from '../../../src/domain/inventory/tracking.ts'
 import type { Tx } from '../../client.ts'
 
-/** What was kept apart of an instance, as its record. */
+/** The pending facts of an instance, as its record. */
 export interface AdoptedRecord {
   readonly id: string
   readonly name: string
@@ -17,7 +17,7 @@ export interface AdoptedRecord {
   readonly ignored_detail: string | null
 }
 
-/** Makes what was pending of an instance its record, as the next sync would once its batch has let it go. */
+/** Adopts the pending facts of an instance as its record, as the next sync would after its release. */
 export const adoptRecord = async (tx: Tx, record: AdoptedRecord): Promise<void> => {
   await tx`
     update instance set name = ${record.name}, facts = ${record.factsText}::text::jsonb, hash = ${record.hash},

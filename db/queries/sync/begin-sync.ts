@@ -1,6 +1,6 @@
 import type { Tx } from '../../client.ts'
 
-/** The job that syncs the site now, if it is another one and runs. */
+/** The running job of another sync of the site, if any. */
 export const findOtherSync = async (
   tx: Tx,
   sync: { readonly siteId: string; readonly jobId: string },
@@ -12,8 +12,8 @@ export const findOtherSync = async (
 }
 
 /**
- * From here on the site is this job's to write, and what an earlier try has staged is nobody's. Answers with the moment:
- * what is read is as it was then, or newer.
+ * From here on only this job writes to the site, and what an earlier try has staged is void. Returns the time:
+ * everything read is at least as new.
  */
 export const beginSync = async (
   tx: Tx,

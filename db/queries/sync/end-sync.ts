@@ -1,7 +1,7 @@
 import { storableJson } from '../../../src/storable.ts'
 import type { Tx } from '../../client.ts'
 
-/** Spreads sites that were made at one instant over a fifth of their interval, each always to its own place. */
+/** Spreads sites that were made at the same time over a fifth of their interval, each to a fixed place. */
 const jitter = `(0.9 + 0.2 * ((hashtextextended(id::text, extract(epoch from now())::bigint / 3600) & 1023) / 1023.0))`
 
 export interface SyncEnd {
@@ -15,7 +15,7 @@ export interface SyncEnd {
   readonly intervalSeconds: number
 }
 
-/** The site after a sync that was read to its end. */
+/** The site after a complete sync. */
 export const endSync = async (tx: Tx, end: SyncEnd): Promise<void> => {
   const { full, intervalSeconds } = end
   await tx`
@@ -34,13 +34,13 @@ export interface SyncFailure {
   /** The next sync is full. */
   readonly forgetCursor: boolean
   readonly intervalSeconds: number
-  /** The site itself is out of reach: look at its connection now. */
+  /** The site itself cannot be reached: check its connection now. */
   readonly checkNow: boolean
 }
 
 const longestPauseSeconds = 3_600
 
-/** The site after a sync that failed: everything it had stays. Each failure in a row doubles the pause, up to an hour. */
+/** The site after a failed sync: its inventory stays. Each failure in a row doubles the pause, up to an hour. */
 export const failSync = async (tx: Tx, failure: SyncFailure): Promise<void> => {
   const { intervalSeconds } = failure
   await tx`
@@ -54,7 +54,7 @@ export const failSync = async (tx: Tx, failure: SyncFailure): Promise<void> => {
     where id = ${failure.siteId}::uuid`
 }
 
-/** One instance was looked at by itself, and was not what it was. */
+/** One instance was read by itself and has changed. */
 export const bumpRevision = async (tx: Tx, siteId: string): Promise<void> => {
   await tx`update site set revision = revision + 1 where id = ${siteId}::uuid`
 }

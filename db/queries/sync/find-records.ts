@@ -3,7 +3,7 @@ import type { Pending } from '../../../src/domain/inventory/merge.ts'
 import type { TrackingRecord } from '../../../src/domain/inventory/tracking.ts'
 import type { Queryable } from '../../client.ts'
 
-/** Enough of an instance to tell whether a reading says anything new. */
+/** The parts of an instance that tell whether a reading has changes. */
 export interface InstanceMark {
   readonly id: string
   readonly ref: string

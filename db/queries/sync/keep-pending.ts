@@ -1,7 +1,7 @@
 import type { InstanceFacts } from '../../../src/domain/inventory/facts.ts'
 import type { Tx } from '../../client.ts'
 
-/** What was seen of an instance that a batch holds, apart from its record: as a sync keeps it. */
+/** Records changes of an instance that a batch holds as pending, as a sync does. */
 export const keepPending = async (tx: Tx, instanceId: string, facts: InstanceFacts): Promise<void> => {
   await tx`
     update instance set pending = ${JSON.stringify({ type: 'facts', facts })}::text::jsonb,

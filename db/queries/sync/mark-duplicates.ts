@@ -2,18 +2,18 @@ import { type Owner, whyDuplicate } from '../../../src/domain/inventory/identity
 import type { Tx } from '../../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 
-/** Spells `DUPL`: two sources that bring the same machine at once must see each other. */
+/** The ASCII codes of `DUPL`: two sources that bring the same machine at once must see each other. */
 const duplicateLock = 0x4455504c
 
-/** Held to the end of the transaction: from here on what other sources have is settled. */
+/** Held until the transaction ends: from here on the instances of other sources do not change. */
 export const lockDuplicates = async (tx: Tx): Promise<void> => {
   await tx`select pg_advisory_xact_lock(${duplicateLock}::int, 0)`
 }
 
 /**
- * Of live instances with one UUID, over all sources, the first counts and the others are ignored. Looks at the
- * site's own instances: all of them after a full reading, else those that changed or are ignored for it. Returns
- * the ids of those whose standing changed.
+ * Of live instances with one UUID, over all sources, the first counts and the others are ignored. Reads the site's own
+ * instances: all of them after a full reading, otherwise those that changed or are ignored for it. Returns the ids of
+ * those whose standing changed.
  */
 export const markDuplicates = async (tx: Tx, at: MergeAt, full: boolean): Promise<string[]> => {
   const living = tx`i.site_id = ${at.siteId}::uuid and i.gone_at is null and i.uuid <> ''`

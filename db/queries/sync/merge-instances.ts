@@ -13,8 +13,8 @@ const columns = `uuid text, location text, os_type text, distribution text, dist
   pending jsonb, ignored text, ignored_detail text, notes jsonb`
 
 /**
- * Two readings that would take over one record: the one under the record's own id does, the other is new. Asked
- * in two steps, because there are hardly ever any.
+ * Two readings that would take over one record: the one with the record's own id does, the other is new. In two steps,
+ * because this is rare.
  */
 export const splitSharedRecords = async (tx: Tx, at: MergeAt): Promise<void> => {
   const shared = await tx<{ id: string }[]>`
@@ -35,7 +35,7 @@ export const splitSharedRecords = async (tx: Tx, at: MergeAt): Promise<void> => 
       and s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
 }
 
-/** Staged decisions about records that have changed since: they have to be made anew. */
+/** Staged decisions about records that have changed since: they have to be repeated. */
 export const findOvertaken = async (tx: Tx, at: MergeAt): Promise<string[]> => {
   const rows = await tx<{ ref: string }[]>`
     select s.ref from inventory_stage s left join instance i on i.id = s.record_id
@@ -46,8 +46,9 @@ export const findOvertaken = async (tx: Tx, at: MergeAt): Promise<string[]> => {
 }
 
 /**
- * New machines whose UUID belongs to a live record of the site under an id that this reading shows to be gone:
- * they were registered again. In a full reading gone is what was not mentioned, in a delta what was said to be.
+ * New machines whose UUID belongs to a live record of the site under an id that this reading shows to be gone: they
+ * were registered again. In a full reading a missing id is gone, in a delta only one that the platform reports as
+ * gone.
  */
 export const findRegisteredAgain = async (
   tx: Tx,
@@ -70,7 +71,7 @@ export interface StagedFacts {
   readonly facts: unknown
 }
 
-/** What was read of these, where the stage has it whole. */
+/** The staged facts of these, where they are complete. */
 export const loadStagedFacts = async (
   tx: Tx,
   at: MergeAt,
@@ -87,7 +88,10 @@ export interface MergePage {
 
 type WrittenAction = 'update' | 'return' | 'pend' | 'settle'
 
-/** A page of what was decided about known instances, in the order of their ids. Counts how often each action was taken. */
+/**
+ * Applies a page of the decisions about known instances, in the order of their ids. Returns how often each action was
+ * taken.
+ */
 export const updateInstances = async (
   tx: Tx,
   at: MergeAt,
@@ -124,7 +128,7 @@ export const updateInstances = async (
   }
 }
 
-/** By the database's order of text, which is not that of a program. */
+/** By the database's collation, which differs from that of a program. */
 const greatest = async (tx: Tx, refs: readonly string[]): Promise<string | undefined> => {
   if (refs.length === 1) return refs[0]
   const [row] = await tx<
@@ -133,7 +137,10 @@ const greatest = async (tx: Tx, refs: readonly string[]): Promise<string | undef
   return row?.last
 }
 
-/** A page of what is new, in the order of its ids. Returns the last id of the page, or nothing after the last page. */
+/**
+ * Inserts a page of new instances, in the order of their ids. Returns the last id of the page, or undefined after the
+ * last page.
+ */
 export const insertInstances = async (
   tx: Tx,
   at: MergeAt,
@@ -170,11 +177,11 @@ export const insertInstances = async (
 export interface Vanished {
   readonly vanished: readonly string[]
   readonly pending: readonly string[]
-  /** Others that shared an identity with one that vanished: they are judged anew. */
+  /** Other instances that shared an identity with one that vanished: they are judged again. */
   readonly shared: readonly string[]
 }
 
-/** What was not seen becomes a tombstone; what a batch holds keeps its record and says so. */
+/** Missing instances become tombstones; those held by a batch keep their record with a pending change. */
 export const vanishInstances = async (tx: Tx, at: MergeAt, full: boolean): Promise<Vanished> => {
   const [row] = await tx<Vanished[]>`
     with missing as (
@@ -204,7 +211,7 @@ export const vanishInstances = async (tx: Tx, at: MergeAt, full: boolean): Promi
   return row ?? { vanished: [], pending: [], shared: [] }
 }
 
-/** Problems of this reading, and the end of those that are over. */
+/** Records problems of this reading, and the end of former ones. */
 export const writeProblems = async (tx: Tx, at: MergeAt): Promise<void> => {
   await tx`
     update instance i set problem = s.more->'problem'
@@ -219,7 +226,7 @@ export const writeProblems = async (tx: Tx, at: MergeAt): Promise<void> => {
         and s.kind = 'instance' and s.action = 'seen' and s.ref = i.ref)`
 }
 
-/** Ids whose reading failed and that have no record: nothing but a reading of their own will ever tell of them. */
+/** Ids whose reading failed and that have no record: only a reading of their own will ever report them. */
 export const findUnread = async (tx: Tx, at: MergeAt): Promise<string[]> => {
   const rows = await tx<{ ref: string }[]>`
     select s.ref from inventory_stage s
@@ -230,7 +237,7 @@ export const findUnread = async (tx: Tx, at: MergeAt): Promise<string[]> => {
   return rows.map((row) => row.ref)
 }
 
-/** Known instances that this merge has written facts of, and new ones whose judgement is not there or not current. */
+/** Known instances whose facts this merge has written, and new ones without a current judgement. */
 export const findToReassess = async (tx: Tx, at: MergeAt, isCurrent: boolean): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
     select record_id as id from inventory_stage
@@ -240,7 +247,7 @@ export const findToReassess = async (tx: Tx, at: MergeAt, isCurrent: boolean): P
   return rows.map((row) => row.id)
 }
 
-/** How many of a value's owners are looked at. One that had it alone until now has the smallest id: it is among them. */
+/** How many owners of a value are read. The one that had it alone until now has the smallest id and is among them. */
 const clashLook = 3
 
 /** New instances that share an identity with another, and those they share it with. */

@@ -5,11 +5,11 @@ import { isMissing } from './missing-instances.ts'
 
 /** A merge of what a target's reading told of its machines. */
 export interface MachineMerge extends MergeAt {
-  /** By the database's clock. What was noted of a machine after this is newer than the reading. */
+  /** By the database's clock. What was recorded of a machine after this is newer than the reading. */
   readonly begunAt: Date
   readonly target: string
   readonly actor: string
-  /** Nobody is told of each one. */
+  /** Without an event per machine. */
   readonly quiet: boolean
 }
 
@@ -22,12 +22,12 @@ export interface MergedMachines {
 const staged = (tx: Tx, at: MachineMerge) => tx`
   s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
 
-/** Hosts that do not answer: what is said of the machines on them is of before. */
+/** Hosts that do not answer: what the reading says of their machines is outdated. */
 const silentHosts = (tx: Tx, at: MachineMerge) => tx`
   select name from host where site_id = ${at.siteId}::uuid and gone_at is null
     and facts->>'state' in ('not-responding', 'disconnected')`
 
-/** What a person reads of a change: what was, and what is. */
+/** A change for people: the value before and after. */
 const changes = (tx: Tx) => tx`
   jsonb_strip_nulls(jsonb_build_object(
     'name', case when b.name <> u.name then jsonb_build_array(b.name, u.name) end,
@@ -38,27 +38,27 @@ const changes = (tx: Tx) => tx`
     'cpus', case when b.cpus <> u.cpus then jsonb_build_array(b.cpus, u.cpus) end,
     'memory', case when b.memory <> u.memory then jsonb_build_array(b.memory, u.memory) end))`
 
-/** What a known machine (`m`) becomes by what was seen of it (`p`), as conditions and values. */
+/** What becomes of a known machine (`m`) by its reading (`p`), as conditions and values. */
 const becomes = (tx: Tx, at: MachineMerge) => {
   const newer = tx`m.seen_at > ${at.begunAt}`
   const stranger = tx`(m.gone_at is not null and m.uuid <> p.uuid and m.uuid <> '' and p.uuid <> '')`
   const entryId = tx`
     case when ${stranger} then p.entry_id when m.origin = 'migrated' then m.entry_id else p.entry_id end`
-  // A copy of an entry of ours stays a copy, whatever becomes of the entry, until it is verified.
+  // A copy of an entry stays a copy, whatever becomes of the entry, until it is certified.
   const origin = tx`case when m.origin = 'migrated' and not ${stranger} then 'migrated'
     when p.entry_id is not null or (m.origin = 'copy' and not ${stranger}) then 'copy' else 'adopted' end`
   const instanceId = tx`case when ${stranger} then p.instance_id when m.origin = 'migrated' then m.instance_id
     else coalesce(p.instance_id, m.instance_id) end`
-  // What was saved of a machine that runs is let go of apart.
+  // The saved state of a machine that runs is cleared separately.
   const ranSince = tx`not ${newer} and m.power <> 'on' and p.power = 'on'`
   return { newer, stranger, entryId, origin, instanceId, ranSince }
 }
 
 /**
- * A page of the machines that were seen, in the order of their refs: new ones come, known ones are written where they
- * are another than recorded. Power and host stay where they were noted after the reading had begun. Whose machine it is
- * while an entry that is not over has it, its row says too. One that was gone and has another UUID by now is a stranger
- * under an old id: what people decided was about another one.
+ * Merges a page of the read machines, in the order of their refs: new ones are inserted, known ones updated if
+ * changed. Power and host recorded after the start of the reading are kept. The row of a machine held by an unfinished
+ * entry records that entry. A machine that was gone and has another UUID now is a foreign machine under an old ref:
+ * people's decisions were about another machine.
  */
 export const mergeMachinePage = async (
   tx: Tx,
@@ -129,7 +129,7 @@ export const mergeMachinePage = async (
   return { ...counts, last: last ?? undefined }
 }
 
-/** Of those whose host does not answer nobody can tell any more whether they run. */
+/** The power of machines on hosts that do not answer becomes unknown. */
 export const loseSight = async (tx: Tx, at: MachineMerge): Promise<number> => {
   const [row] = await tx<{ lost: number }[]>`
     with unseen as (
@@ -154,8 +154,8 @@ export const loseSight = async (tx: Tx, at: MachineMerge): Promise<number> => {
 }
 
 /**
- * What the reading does not show is gone, but for what somebody has noted since it began: that was there. Its row stays,
- * should it come back.
+ * Machines missing from the reading are gone, except those recorded after its start. Their rows stay, in case they
+ * come back.
  */
 export const vanishMachines = async (tx: Tx, at: MachineMerge, full: boolean): Promise<number> => {
   const [row] = await tx<{ vanished: number }[]>`

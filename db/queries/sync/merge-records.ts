@@ -8,7 +8,7 @@ export interface MergedRecords {
   readonly gone: number
 }
 
-/** Makes what was staged of networks, hosts, storage or projects the inventory, in three statements. */
+/** Merges staged networks, hosts, storage or projects into the inventory, in three statements. */
 export const mergeRecords = async (
   tx: Tx,
   table: RecordTable,

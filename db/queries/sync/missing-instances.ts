@@ -6,9 +6,9 @@ export interface MissingAt extends StageOwner {
 }
 
 /**
- * Condition on an instance or machine `i` of the site: this reading does not show it. In a full reading that is what was not
- * mentioned, in a delta what was said to be gone. Each has an index of its own: a delta must not cost as much as
- * the source is large.
+ * A condition on an instance or machine `i` of the site: this reading does not show it. In a full reading it was not
+ * mentioned, in a delta it was reported as gone. Each has an index of its own: a delta must not cost as much as the
+ * source is large.
  */
 export const isMissing = (db: Queryable, at: StageOwner, full: boolean) => {
   const staged = db`s.job_id = ${at.jobId}::uuid and s.epoch = ${at.epoch}::bigint and s.kind = 'instance'`
@@ -26,7 +26,7 @@ export const findMissing = async (db: Queryable, at: MissingAt, full: boolean): 
   return rows.map((row) => row.ref)
 }
 
-/** Living machines of a target that this reading does not show. */
+/** Live machines of a target that this reading does not show. */
 export const findMissingMachines = async (db: Queryable, at: MissingAt, full: boolean): Promise<string[]> => {
   const rows = await db<{ ref: string }[]>`
     select i.ref from machine i

@@ -6,12 +6,12 @@ export interface Identity {
   readonly value: string
 }
 
-/** How many instances a value may have before one more is no news for the others. */
+/** With more instances than this for a value, one more changes nothing for the others. */
 const crowd = 50
 
 /**
- * Makes these the identities of these instances. Returns other instances that share, or shared until now, a value
- * that changed: what is said about a clash is no longer true of them.
+ * Replaces the identities of these instances. Returns other instances that share, or shared until now, a changed
+ * value: what was recorded about a clash is outdated for them.
  */
 export const replaceIdentities = async (
   tx: Tx,

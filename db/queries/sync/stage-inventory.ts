@@ -6,8 +6,8 @@ export interface StageOwner {
 }
 
 /**
- * Keeps what was read until the sync's end. `lines` is the JSON text of an array of rows, so that facts which were
- * written as text once, for their hash, are not written again. The later word about one thing wins. False: fenced.
+ * Stores a reading until the sync's end. `lines` is the JSON text of an array of rows, so that facts that were
+ * serialised for their hash are not serialised again. The later line about a thing wins. False: fenced.
  */
 export const stageInventory = async (db: Queryable, owner: StageOwner, lines: string): Promise<boolean> => {
   const [row] = await db<{ held: boolean }[]>`
@@ -43,7 +43,7 @@ export const countStage = async (db: Queryable, owner: StageOwner): Promise<Stag
   select kind, action, count(*)::int as count from inventory_stage
   where job_id = ${owner.jobId}::uuid and epoch = ${owner.epoch}::bigint group by kind, action`
 
-/** Removes what syncs have left that ended, or that another try has taken over. */
+/** Removes stage rows of syncs that ended, or that another try has taken over. */
 export const pruneStage = async (db: Queryable, limit: number): Promise<number> => {
   const deleted = await db`
     delete from inventory_stage s where (s.job_id, s.epoch) in (

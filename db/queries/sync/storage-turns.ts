@@ -2,9 +2,8 @@ import type { Tx } from '../../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 
 /**
- * Datastores of which something else is true now than what instances were judged by: one that can be read and could
- * not, or the other way round, and one that is new. Asked before the stage is merged. A first sync judges as if all
- * could be read, so for it only those count that cannot.
+ * Datastores whose readability has changed since instances were judged, and new ones. Read before the stage is merged.
+ * A first sync judges as if all were readable, so for it only unreadable ones count.
  */
 export const findStorageTurns = async (tx: Tx, at: MergeAt, isFirst: boolean): Promise<string[]> => {
   const rows = await tx<{ name: string }[]>`
@@ -16,7 +15,7 @@ export const findStorageTurns = async (tx: Tx, at: MergeAt, isFirst: boolean): P
   return rows.map((row) => row.name)
 }
 
-/** After the merge: datastores that are gone with it, and those that new instances name and nobody has listed. */
+/** After the merge: datastores that are gone, and those that new instances name and the platform did not list. */
 export const findStorageGaps = async (tx: Tx, at: MergeAt): Promise<string[]> => {
   const rows = await tx<{ name: string }[]>`
     select name from storage

@@ -1,7 +1,7 @@
 import type { Tx } from '../../client.ts'
 import type { MergeAt } from './merge-instances.ts'
 
-/** One event for each instance of the stage that came, changed, came back, or has a change that waits. */
+/** One event for each staged instance that appeared, changed, came back, or has a pending change. */
 export const writeStagedEvents = async (tx: Tx, at: MergeAt, actor: string, site: string): Promise<void> => {
   await tx`
     insert into event (type, subject_type, subject_id, actor, detail)
@@ -22,7 +22,7 @@ export interface InstanceEvents {
   readonly site: string
 }
 
-/** The same event for each of these instances, with the reason that its row now gives. */
+/** The same event for each of these instances, with the reason that its row gives now. */
 export const writeInstanceEvents = async (tx: Tx, events: InstanceEvents): Promise<void> => {
   if (events.ids.length === 0) return
   await tx`

@@ -1,8 +1,8 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * A job that has not begun needs a token no more. Undefined: it did not need it, or it runs or has ended. The row stays
- * locked until the transaction ends.
+ * Drops a token of a job that has not begun. Undefined: it did not need the token, or it runs or has ended. The row
+ * stays locked until the transaction ends.
  */
 export const dropJobToken = async (
   tx: Tx,

@@ -5,11 +5,11 @@ export interface TokenLine {
   readonly holders: string[]
   readonly holds: number
   readonly waiters: number
-  /** 1 is next. */
+  /** 1: the next. */
   readonly position: number
 }
 
-/** Who holds what a waiting job needs, and where it stands in each line; in the order of admission. */
+/** The holders of what a waiting job needs, and its position in each queue; in the order of admission. */
 export const explainTokenWait = async (db: Queryable, jobId: string): Promise<TokenLine[]> => db<TokenLine[]>`
   with me as (select id, unnest(tokens) as token from job where id = ${jobId}::uuid),
   waiting as (

@@ -17,7 +17,10 @@ export interface TokenUse {
 export const readLimitRows = async (db: Queryable): Promise<LimitRow[]> => db<LimitRow[]>`
   select name, capacity, updated_by, updated_at from admission_limit order by name`
 
-/** Spells `LIMT`: two people who change one limit must not both win, also where there is no row to lock yet. */
+/**
+ * The ASCII codes of `LIMT`: two people who change one limit must not both succeed, even when there is no row to lock
+ * yet.
+ */
 const limitLock = 0x4c494d54
 
 export const lockLimit = async (tx: Tx, name: string): Promise<LimitRow | undefined> => {
@@ -45,7 +48,7 @@ export const deleteLimit = async (tx: Tx, name: string): Promise<boolean> => {
   return rows.length === 1
 }
 
-/** Every token that is held or waited for now. */
+/** Every token with holders or waiters. */
 export const countTokenUse = async (db: Queryable): Promise<TokenUse[]> => db<TokenUse[]>`
   select name, sum(holds)::int as holds, sum(waiters)::int as waiters from (
     select token as name, count(*) as holds, 0 as waiters from token_hold group by token
@@ -69,7 +72,7 @@ export interface TokenWaiting {
   readonly since: Date | null
 }
 
-/** The line of one token, in the order of admission. */
+/** The queue of one token, in the order of admission. */
 export const listTokenLine = async (db: Queryable, token: string, limit: number): Promise<TokenWaiting[]> =>
   db<TokenWaiting[]>`
     select id as job_id, priority, wait_since as since from job

@@ -1,6 +1,6 @@
 import type { Queryable } from '../../client.ts'
 
-/** Jobs whose time has come are due. Returns how many, and how long until the next one. */
+/** Makes jobs due whose time has come. Returns how many, and how long until the next one. */
 export const promoteHeldJobs = async (
   db: Queryable,
   limit: number,

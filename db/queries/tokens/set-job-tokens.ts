@@ -1,8 +1,8 @@
 import type { Tx } from '../../client.ts'
 
 /**
- * What a running job must hold from its next turn on. The caller holds its lease. False: it asked for just these, and
- * holds them.
+ * Sets the tokens that a running job must hold from its next turn on. The caller holds its lease. False: it has just
+ * these already.
  */
 export const setJobTokens = async (tx: Tx, jobId: string, tokens: readonly string[]): Promise<boolean> => {
   const changed = await tx`

@@ -2,13 +2,13 @@ import type { SlotGroup, SlotUse } from '../../../src/domain/job/room.ts'
 import type { Queryable } from '../../client.ts'
 
 /**
- * How many slots the living workers have for these kinds, and which jobs take them: those that run, and those that were
- * let in and are about to run. Both hold tokens, and only holders are read: the cost follows the slots, not the backlog.
+ * How many slots the living workers have for these kinds, and which jobs take them: running jobs, and admitted jobs
+ * about to run. Both hold tokens, and only holders are read: the cost follows the slots, not the backlog.
  */
 export const readSlotUse = async (
   db: Queryable,
   kinds: readonly string[],
-  /** Classes of tokens that say what a job hangs on. */
+  /** Classes of tokens that name what a job depends on. */
   dependencies: readonly string[],
 ): Promise<ReadonlyMap<string, SlotUse>> => {
   if (kinds.length === 0) return new Map()

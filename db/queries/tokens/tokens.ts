@@ -1,10 +1,10 @@
 import type { Queryable, Tx } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
 
-/** Spells `TOKN`: first half of the lock that makes a token's count exact. */
+/** The ASCII codes of `TOKN`: the first half of the lock that makes a token's count exact. */
 const tokenLock = 0x544f4b4e
 
-/** Locks tokens until the transaction ends, always in the order of their names, so that no two wait in a ring. */
+/** Locks tokens until the transaction ends, always in the order of their names, so that no cycle of waits arises. */
 export const lockTokens = async (tx: Tx, tokens: readonly string[]): Promise<void> => {
   for (const token of [...tokens].sort())
     await tx`select pg_advisory_xact_lock(${tokenLock}::int, hashtext(${token}))`
@@ -29,7 +29,7 @@ export const findTokensHeldBy = async (db: Queryable, jobId: string): Promise<st
   return rows.map((row) => row.token)
 }
 
-/** Gives tokens to a job. Epoch 0 means: granted while it waits, to be taken up by its claim. */
+/** Gives tokens to a job. Epoch 0: granted while it waits, and kept for its claim. */
 export const holdTokens = async (
   tx: Tx,
   jobId: string,
@@ -40,27 +40,27 @@ export const holdTokens = async (
     select t, ${jobId}::uuid, ${epoch} from unnest(${tokens as string[]}::text[]) t on conflict do nothing`
 }
 
-/** Takes one token of a job back; false: it did not hold it. */
+/** Releases one token of a job; false: it did not hold it. */
 export const releaseToken = async (tx: Tx, jobId: string, token: string): Promise<boolean> => {
   const gone = await tx`delete from token_hold where job_id = ${jobId}::uuid and token = ${token}`
   return gone.count > 0
 }
 
-/** Takes a job's tokens back and says which they were. */
+/** Releases a job's tokens and returns them. */
 export const releaseTokens = async (tx: Tx, jobIds: readonly string[]): Promise<string[]> => {
   const rows = await tx<{ token: string }[]>`
     delete from token_hold where job_id = any(${jobIds as string[]}::uuid[]) returning token`
   return [...new Set(rows.map((row) => row.token))]
 }
 
-/** Takes back what a job was given and has not taken up by a claim, and says which they were. */
+/** Releases the tokens that a job was granted and has not claimed, and returns them. */
 export const releaseReserved = async (tx: Tx, jobId: string): Promise<string[]> => {
   const rows = await tx<{ token: string }[]>`
     delete from token_hold where job_id = ${jobId}::uuid and epoch = 0 returning token`
   return rows.map((row) => row.token)
 }
 
-/** Takes back what jobs hold and do not ask for any more, and says which they were. */
+/** Releases the tokens that jobs hold and no longer need, and returns them. */
 export const releaseUnasked = async (tx: Tx, jobIds: readonly string[]): Promise<string[]> => {
   const rows = await tx<{ token: string }[]>`
     delete from token_hold h using job j
@@ -78,19 +78,19 @@ export interface TokenWaiter {
 
 export interface FindWaiters {
   readonly tokens: readonly string[]
-  /** Those who need one of these are left out: they would only stand before others. */
+  /** Waiters that need one of these are left out: they would only be in the way of others. */
   readonly full: readonly string[]
-  /** And so are those of a kind whose lane and tokens are all of these, and more. */
+  /** Left out too: waiters of a kind whose lane and tokens include all of these. */
   readonly crowded: readonly { readonly kind: string; readonly things: readonly string[] }[]
-  /** Of these kinds no more than `alike` that are in one lane and need the same. */
+  /** Of these kinds at most `alike` waiters in one lane with the same needs. */
   readonly sharing: readonly string[]
   readonly alike: number
   readonly limit: number
 }
 
 /**
- * Who waits for any of these tokens, in the order of admission: priority, deadline, who waits longest. What keeps all that
- * are alike from their turn (a pause, a crowd) is looked at for the first of them, not for each of a long line.
+ * The waiters for any of these tokens, in the order of admission: priority, deadline, longest wait. An obstacle for
+ * all equal waiters (a pause, a crowd) is checked for the first of them, not for each of a long queue.
  */
 export const findTokenWaiters = async (tx: Tx, find: FindWaiters): Promise<TokenWaiter[]> => tx<
   TokenWaiter[]
@@ -113,13 +113,13 @@ export const findTokenWaiters = async (tx: Tx, find: FindWaiters): Promise<Token
       select from pause p where (p.scope = 'kind' and p.name = w.kind) or (p.scope = 'lane' and p.name = w.lane))
   order by priority desc, deadline, wait_since, id limit ${find.limit}`
 
-/** A job that must wait for tokens leaves the bell and stands in line. */
+/** Makes a job wait for tokens: its bell is taken back and it queues. */
 export const waitForTokens = async (
   tx: Tx,
   wait: {
     jobId: string
     generation: number
-    /** `room`: all tokens could be had, but too few slots would be left to others. */
+    /** `room`: all tokens are free, but too few slots would be left to others. */
     reason: 'token' | 'room'
     detail: string
     actor: string
@@ -140,8 +140,8 @@ export const waitForTokens = async (
 }
 
 /**
- * A waiter got all its tokens: it is due, and holds them until its claim. One that somebody else is about to
- * change is passed over: who holds tokens' locks must never wait for a job.
+ * A waiter got all its tokens: it is due, and holds them until its claim. A waiter that another transaction is
+ * changing is skipped: a holder of token locks must never wait for a job.
  */
 export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
   const wake = jobSweep(tx, 'wake')
@@ -161,8 +161,8 @@ export const admitWaiter = async (tx: Tx, jobId: string): Promise<boolean> => {
 }
 
 /**
- * Who holds tokens without running, locked until the transaction ends: jobs that were let in long ago and that no
- * worker has taken, and jobs that ended long ago while their handler was still at it.
+ * Jobs that hold tokens without running, locked until the transaction ends: jobs that were admitted long ago and not
+ * claimed, and jobs that ended long ago while their handler was still active.
  */
 export const lockIdleReservations = async (tx: Tx, olderMs: number, limit: number): Promise<string[]> => {
   const rows = await tx<{ id: string }[]>`
@@ -175,7 +175,7 @@ export const lockIdleReservations = async (tx: Tx, olderMs: number, limit: numbe
   return rows.map((row) => row.id)
 }
 
-/** Every token that somebody waits for, and by which kinds: what the conductor looks at when a limit was raised. */
+/** Every token with waiters, and their kinds: what the conductor looks at after a limit was raised. */
 export const findAwaitedTokens = async (
   db: Queryable,
 ): Promise<{ readonly tokens: string[]; readonly kinds: string[] }> => {

@@ -6,17 +6,17 @@ export interface WaitCount {
   readonly jobs: number
   readonly since: Date
   readonly until: Date
-  /** One of them, to look at: the one that waits longest. */
+  /** The job that waits longest, as an example. */
   readonly example: string
 }
 
-/** What waits, by kind and reason. */
+/** Waiting jobs, by kind and reason. */
 export const countWaits = async (db: Queryable): Promise<WaitCount[]> => db<WaitCount[]>`
   select kind, wait_reason as reason, count(*)::int as jobs, min(wait_since) as since, max(wait_until) as until,
     (array_agg(id order by wait_since, id))[1] as example
   from job where state = 'waiting' group by kind, wait_reason order by count(*) desc, kind, wait_reason`
 
-/** For every kind with jobs that could start, the one that is ready for longest. */
+/** For every kind with ready jobs, the one that is ready for the longest time. */
 export const oldestReadyJobs = async (db: Queryable): Promise<{ kind: string; id: string }[]> => db<
   { kind: string; id: string }[]
 >`

@@ -1,14 +1,14 @@
 import type { RecordedError } from '../../../src/errors.ts'
 import type { Queryable } from '../../client.ts'
 
-/** The end of the last start of a batch that runs. */
+/** The end of the last start of a running batch. */
 export interface FailedStart {
   readonly batch: string
   readonly state: 'failed' | 'canceled'
   readonly error: RecordedError | null
 }
 
-/** Running batches, or this one when it runs, whose last start ended without success. */
+/** Running batches, or this one if it runs, whose last start failed. */
 export const findFailedStarts = async (db: Queryable, name?: string): Promise<FailedStart[]> => db<
   FailedStart[]
 >`

@@ -1,11 +1,11 @@
 import type { Queryable } from '../../client.ts'
 
-/** The only kind of job that operations have. */
+/** The only job kind of operations. */
 const jobKind = 'operate-machine'
 
 /**
- * What the reason that is shown hangs on, beside the operation's own state and reason; a worker that was silent for
- * `silentMs` does not count. Of an operation `o`, beside `jobOfOperation`.
+ * What the shown reason depends on, besides the operation's own state and reason; a worker that was silent for
+ * `silentMs` does not count. For an operation `o`, with `jobOfOperation`.
  */
 export const reasonFacts = (db: Queryable, silentMs: number) => db`
   j.state as job_state, j.wait_reason as job_wait_reason, p.scope is not null as held,

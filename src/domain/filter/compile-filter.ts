@@ -18,7 +18,7 @@ import { meter } from './metering.ts'
 import { PatternBook } from './patterns.ts'
 import type { FilterView } from './view.ts'
 
-/** What one filter says of one thing. A failure there is that thing's, not the filter's. */
+/** The answer of a filter for one thing. An error concerns that thing, not the filter. */
 export type FilterOutcome = { readonly match: boolean } | { readonly error: string }
 
 export interface CompiledFilter {
@@ -59,11 +59,11 @@ const parse = (text: string, kind: FilterKind): ParseResult => {
   }
 }
 
-/** Puts a name in the place of one of the same length. */
+/** Replaces a name by another of the same length. */
 const replaceAt = (text: string, at: number, name: string): string =>
   text.slice(0, at) + name + text.slice(at + name.length)
 
-/** Where in the text a method's name stands. */
+/** The position of a method's name in the text. */
 const nameOfMethod = (text: string, node: ASTNode & { op: 'rcall' }, fail: Fail): number => {
   const [name, receiver, args] = node.args
   const to = args[0]?.start ?? node.end
@@ -78,7 +78,7 @@ const nameOfMethod = (text: string, node: ASTNode & { op: 'rcall' }, fail: Fail)
   return receiver.end + at
 }
 
-/** Refuses what is in the language and not in ours, and answers the text with safe patterns in it. */
+/** Refuses constructs of the language that filters may not use, and returns the text with safe patterns. */
 const secure = (text: string, kind: FilterKind, book: PatternBook, fail: Fail): string => {
   let safe = text
   const nodes = nodesOf(parse(text, kind).ast)
@@ -128,7 +128,7 @@ const checkTypes = (text: string, kind: FilterKind, parsed: ParseResult, fail: F
 interface Program {
   readonly parsed: ParseResult
   readonly patterns: Patterns
-  /** Of what is outside loops. */
+  /** Steps outside loops. */
   readonly steps: number
 }
 
@@ -148,7 +148,7 @@ const outcome = ({ parsed, patterns, steps }: Program, view: FilterView): Filter
 interface CompileLimits {
   /** Steps on an ordinary thing. */
   readonly steps: number
-  /** Instructions of all patterns together: making these takes time, whatever they are asked of. */
+  /** Instructions of all patterns together: compiling them takes time, whatever they are matched against. */
   readonly patterns: number
 }
 
@@ -182,12 +182,12 @@ const compile = (text: string, kind: FilterKind, limits: CompileLimits): Compile
 }
 
 /**
- * Reads a filter once; what comes back may be asked as often as one likes. Throws {@link FilterError}. One that has too
- * much to do fails on each thing: it was stored when more was allowed.
+ * Compiles a filter once; the result can be evaluated any number of times. Throws {@link FilterError}. A filter above
+ * today's budget fails on each thing instead: it was stored when more was allowed.
  */
 export const compileFilter = (text: string, kind: FilterKind): CompiledFilter =>
   compile(text, kind, { steps: Number.POSITIVE_INFINITY, patterns: Number.POSITIVE_INFINITY })
 
-/** The same for one that somebody sends now, and that can still be refused. */
+/** The same for a new filter, which can still be refused. */
 export const compileNewFilter = (text: string, kind: FilterKind): CompiledFilter =>
   compile(text, kind, { steps: maxSteps, patterns: maxPatternsSize })

@@ -8,7 +8,7 @@ export type LoopNode = ASTNode & { readonly op: 'rcall' }
 export const asLoop = (node: ASTNode): LoopNode | undefined =>
   node.op === 'rcall' && loops.has(node.args[0]) ? node : undefined
 
-/** What a loop does with each item: all of its arguments but the name of the item. */
+/** What a loop does with each item: its arguments except the name of the item. */
 export const bodyOf = (loop: LoopNode): readonly ASTNode[] => loop.args[2].slice(1)
 
 export const childrenOf = (node: ASTNode): ASTNode[] => {
@@ -24,7 +24,7 @@ export const childrenOf = (node: ASTNode): ASTNode[] => {
 /** Instructions of the pattern of a `matches`; 0 for any other node. */
 export type ProgramSize = (node: ASTNode) => number
 
-/** Steps of a call beside its arguments and the length of its text, as measured; see meter.ts for what a step is. */
+/** Steps of a call besides its arguments and the length of its text, as measured; meter.ts defines a step. */
 const callSteps: Readonly<Record<string, number>> = {
   duration: 45,
   timestamp: 25,
@@ -34,17 +34,17 @@ const callSteps: Readonly<Record<string, number>> = {
 }
 const usualCallSteps = 6
 
-/** For each item, beside what is done with it. */
+/** Steps for each item, besides its body. */
 const itemSteps = 3
 
-/** As measured with patterns that are hard to match: the more instructions, the more for each character. */
+/** Measured with patterns that are hard to match: more instructions cost more for each character. */
 export const patternSteps = (programSize: number, characters: number): number =>
   programSize === 0 ? 0 : Math.ceil(characters * (2 + programSize / 16))
 
 const stepsOfNode = (node: ASTNode): number =>
   node.op === 'call' || node.op === 'rcall' ? (callSteps[node.args[0]] ?? usualCallSteps) : 1
 
-/** Steps of an expression without those inside its loops, which are paid when a loop is entered. */
+/** Steps of an expression except those inside its loops, which are charged when a loop is entered. */
 export const stepsOutsideLoops = (node: ASTNode): number => {
   const loop = asLoop(node)
   const inside = loop ? [loop.args[1]] : childrenOf(node)
@@ -55,7 +55,7 @@ export const stepsOutsideLoops = (node: ASTNode): number => {
 export const stepsOfItem = (loop: LoopNode): number =>
   bodyOf(loop).reduce((sum, part) => sum + stepsOutsideLoops(part), itemSteps)
 
-/** What an ordinary thing has, where the text does not say it. */
+/** The sizes of an ordinary thing where the text gives none. */
 const usual = { items: 8, characters: 48 }
 
 const usualItems = (node: ASTNode): number => {
@@ -72,8 +72,8 @@ const usualCharacters = (node: ASTNode): number => {
 }
 
 /**
- * Steps on an ordinary thing: what is inside loops counts as often as the lists around it have items. One that is above
- * the budget even then is refused before it is asked of anything.
+ * Steps on an ordinary thing: steps inside loops count as often as the lists around them have items. A filter above
+ * the budget even then is refused at once.
  */
 export const usualSteps = (node: ASTNode, programSize: ProgramSize): number => {
   const own = stepsOfNode(node)

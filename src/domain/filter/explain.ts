@@ -3,7 +3,7 @@ import { FilterError } from './filter-error.ts'
 import { allowedFunctions, safeMatches } from './language.ts'
 import { nearestName } from './nearest-name.ts'
 
-/** What the library says of an error. */
+/** The library's description of an error. */
 export interface LibraryError {
   readonly code?: string
   readonly summary?: string
@@ -46,7 +46,7 @@ const symbols: Readonly<Record<string, string>> = {
 
 const plain = (text: string): string => text.replace(/\b[A-Z]{2,}\b/g, (token) => symbols[token] ?? token)
 
-/** How to write what looks like a search box's text: it is never taken for a filter by itself. */
+/** How to write text that looks like input for a search box: such text is never taken for a filter. */
 const bareText = (text: string): string | undefined => {
   const word = text.trim()
   if (!/^[\w./* @:~-]+$/.test(word) || /^(true|false|\d+)$/.test(word)) return undefined
@@ -80,7 +80,7 @@ const syntaxProblem = (text: string, error: LibraryError, position: number) => {
   if (wanted) return { summary: `${wanted[2]} stands where ${wanted[1]} should`, expected: wanted[1] ?? '' }
   const token = /^Unexpected token: (.+)$/.exec(summary)
   if (token) {
-    // After a complete value an operator is missing, else a value is.
+    // After a complete value an operator is missing, otherwise a value.
     const after = /[\w)\]"'}]\s*$/.test(text.slice(0, position)) ? 'an operator such as == or &&' : 'a value'
     return { summary: `${token[1]} stands where ${after} should`, expected: after }
   }

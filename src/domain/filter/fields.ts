@@ -26,9 +26,9 @@ export type FieldType =
 
 export interface Field {
   readonly type: FieldType
-  /** For people; empty where the name says it. */
+  /** For people; empty where the name is enough. */
   readonly about: string
-  /** Every value that there can be, where they are few: another one in a filter is a mistake. */
+  /** Every possible value, where there are few: another value in a filter is a mistake. */
   readonly values?: readonly string[]
 }
 
@@ -44,7 +44,7 @@ const oneOf = (values: readonly string[], about = ''): Field => ({
 })
 const [text, int, flag, texts] = [of('string'), of('int'), of('bool'), of('list<string>')]
 
-/** What lists of an instance hold. A value that the platform does not know is not there: ask with `has(d.used)`. */
+/** The items of an instance's lists. A value that the platform does not know is missing: ask with `has(d.used)`. */
 export const itemTypes = {
   Nic: {
     key: text(),
@@ -155,7 +155,7 @@ const networkFields = {
   accessible: flag(),
 } as const satisfies Fields
 
-/** An entry is asked about as its instance was when it was taken, and about where it is. */
+/** The fields of an entry: its frozen instance and its own state. */
 const entryFields = {
   ...instanceFields,
   batch: text('name of the batch'),
@@ -215,7 +215,7 @@ const operationFields = {
   finished_at: text('ISO; empty: it is open'),
 } as const satisfies Fields
 
-/** Every name that a filter may use, by what it looks at. */
+/** Every name that a filter may use, by kind. */
 export const filterFields = {
   instance: instanceFields,
   network: networkFields,
@@ -226,8 +226,8 @@ export const filterFields = {
 
 export type FilterKind = keyof typeof filterFields
 
-/** What has tags: the functions that ask for them are there for these alone. */
+/** Kinds with tags: only these have the functions for tags. */
 export const hasTags = (kind: FilterKind): boolean => kind === 'instance' || kind === 'entry'
 
-/** A field whose name the language has for itself takes another of the same length there. */
+/** A field whose name the language reserves has an internal name of the same length. */
 export const renamedFields: ReadonlyMap<string, string> = new Map([['type', 'typ_']])

@@ -1,13 +1,13 @@
 /** Why a filter cannot be used, and where in its text. */
 export interface FilterProblem {
-  /** What happened, without the place. */
+  /** What is wrong, without its position. */
   readonly summary: string
   /** Index into the text, from 0. */
   readonly position: number
-  /** What would fit there; empty when nobody knows. */
+  /** What would fit there; empty when unknown. */
   readonly expected: string
   readonly remedy: string
-  /** Left out: it is not valid. */
+  /** Not given: the filter is invalid. */
   readonly code?: FilterProblemCode
 }
 
@@ -15,7 +15,7 @@ export type FilterProblemCode = 'filter-invalid' | 'filter-too-expensive'
 
 const lineAndColumn = (text: string, position: number) => {
   const lines = text.slice(0, position).split('\n')
-  // A person counts characters, not halves of them.
+  // Counts characters, not UTF-16 units.
   return { line: lines.length, column: [...(lines.at(-1) ?? '')].length + 1 }
 }
 
@@ -35,7 +35,7 @@ const drawPointer = (text: string, position: number): string => {
   return `${excerpt}\n${' '.repeat([...line.slice(cut, at)].length)}^`
 }
 
-/** A filter that cannot be compiled. The API answers it with every field. */
+/** A filter that cannot be compiled. The API returns every field of it. */
 export class FilterError extends Error {
   readonly code: FilterProblemCode
   readonly position: number

@@ -28,8 +28,8 @@ const check = (kind: FilterKind, field: ASTNode, literal: ASTNode, fail: Fail): 
 }
 
 /**
- * Finds a value that a field never has, such as `os_type == "Windows"`: it would match nothing for ever, and nobody
- * would see why.
+ * Finds a value that a field never has, such as `os_type == "Windows"`: the filter would never match, and nobody would
+ * see why.
  */
 export const checkKnownValues = (nodes: readonly ASTNode[], kind: FilterKind, fail: Fail): void => {
   for (const node of nodes) {

@@ -14,17 +14,17 @@ const structure = {
 }
 
 export const maxFilterLength = 4_096
-/** Each may keep some megabytes of what it learned about texts. */
+/** Each may cache some megabytes about texts. */
 export const maxPatterns = 32
 export const maxPatternLength = 512
-/** Instructions of a compiled pattern: matching takes at most this many steps for each character. */
+/** Instructions of a compiled pattern: matching takes at most this many steps per character. */
 export const maxPatternSize = 2_000
-/** The same of all patterns of a filter that is sent now; making so many takes some five milliseconds. */
+/** The limit for all patterns of a new filter; compiling this many takes about five milliseconds. */
 export const maxPatternsSize = 4_000
 
 /**
- * The language's own `matches` backtracks, and a hostile pattern would never end. Ours takes its place in the text
- * before it is read: a name of the same length, so that positions stay true.
+ * The `matches` of the language backtracks, and a hostile pattern would never end. It is replaced in the text before
+ * parsing by a name of the same length, so that positions stay correct.
  */
 export const safeMatches = 're2find'
 
@@ -57,7 +57,7 @@ export const allowedFunctions = [
   'upperAscii',
 ] as const
 
-/** Patterns by their text. They live as long as their filter, for each keeps what it learned about texts. */
+/** Patterns by their text. They live as long as their filter, because each caches what it learned about texts. */
 export type Patterns = ReadonlyMap<string, RE2JS>
 
 interface Subject {
@@ -67,7 +67,7 @@ interface Subject {
 
 const nobody: Subject = { tags: {}, patterns: new Map() }
 
-/** What functions look at beside their arguments: evaluation is synchronous, so there is only one at a time. */
+/** The subject of the running evaluation besides its arguments: evaluation is synchronous, so there is only one. */
 let subject = nobody
 
 export const withSubject = <T>(of: Subject, work: () => T): T => {
@@ -122,7 +122,7 @@ const register = (kind: FilterKind): Environment => {
     .registerFunction('path_dir(string): string', pathDir)
     .registerFunction(`string.${safeMatches}(string): bool`, (text: string, pattern: string) => {
       const compiled = subject.patterns.get(pattern)
-      // Never so: a pattern that was not checked first does not compile into a filter.
+      // Impossible: an unchecked pattern does not compile into a filter.
       if (!compiled) throw new Error('This pattern was not written out.')
       return compiled.test(text)
     })

@@ -1,10 +1,10 @@
 /**
- * Steps that one evaluation may take on one thing. A step is some 20 nanoseconds, so this is about a millisecond: the
- * API answers everybody from one thread, and what is shorter than that nobody notices.
+ * The most steps of one evaluation on one thing. A step takes about 20 nanoseconds, so this is about a millisecond:
+ * the API answers every request from one thread.
  */
 export const maxSteps = 50_000
 
-/** The evaluation has had its steps. */
+/** The evaluation has used up its steps. */
 export class TooManySteps extends Error {
   constructor() {
     super('The filter would take too long on this one: it goes through too large lists or texts.')
@@ -12,23 +12,23 @@ export class TooManySteps extends Error {
   }
 }
 
-/** Made once: a list whose every item fails must not cost a stack trace for each. */
+/** Created once: a list on whose every item a filter fails must not cost a stack trace per item. */
 const tooMany = new TooManySteps()
 
 /** Evaluation is synchronous, so there is only one at a time. */
 let spent = 0
 let spentBefore = 0
 
-/** Pays for what is about to be done. Throws {@link TooManySteps} where it cannot be paid, and from then on always. */
+/** Charges for the next work. Throws {@link TooManySteps} when the budget is used up, and on every later call. */
 export const spend = (steps: number): void => {
   spent += steps
   if (spent <= maxSteps) return
-  // What cannot be paid is not done.
+  // Work beyond the budget is not done.
   spent = maxSteps + 1
   throw tooMany
 }
 
-/** One evaluation, with a budget of its own. What was caught inside on its way out is thrown all the same. */
+/** Runs one evaluation with a budget of its own. Throws even if the expression itself caught the error. */
 export const metered = <T>(work: () => T): T => {
   spentBefore += spent
   spent = 0
@@ -37,5 +37,5 @@ export const metered = <T>(work: () => T): T => {
   return value
 }
 
-/** Steps of all evaluations of this process so far: its differences tell how much was done. */
+/** Steps of all evaluations of this process so far; differences tell how much was done. */
 export const stepsSoFar = (): number => spentBefore + spent

@@ -14,8 +14,8 @@ type Step = (...given: unknown[]) => unknown
 
 /**
  * How the library evaluates a node, which its types do not show: `handle` is what an operator or a function does with
- * values that are there, `evaluate` does all of a node. A loop is evaluated by its `alternate`, `has` by its `macro`.
- * The version is pinned, and test/unit/inventory/filter-cost.test.ts fails when another one does it otherwise.
+ * present values, `evaluate` evaluates the whole node. A loop is evaluated by its `alternate`, `has` by its `macro`.
+ * The version is pinned, and test/unit/inventory/filter-cost.test.ts fails if another version behaves differently.
  */
 interface Evaluated {
   handle?: Step
@@ -28,10 +28,10 @@ interface Evaluated {
 
 const insideOf = (node: ASTNode): Evaluated => node as unknown as Evaluated
 
-/** Something that failed and was caught made an error, with the place in the text. */
+/** The cost of an error that was caught, with its position in the text. */
 const failureSteps = 400
 
-/** Before the node does something with its values, they are paid for. */
+/** Charges for the work on a node's values before it is done. */
 const payFirst = (node: Evaluated, price: (values: readonly unknown[]) => number): void => {
   const { handle } = node
   if (!handle) throw new Error('The filter language does not evaluate as it did: filters cannot be metered.')
@@ -41,7 +41,12 @@ const payFirst = (node: Evaluated, price: (values: readonly unknown[]) => number
   }
 }
 
-/** A failure that is caught further out is paid for: `||`, `&&`, `all` and `exists` go on after it. */
+/**
+ * Charges for an error that is caught further out: `
+ *
+ *
+ * `, `&&`, `all` and `exists` continue after it.
+ */
 const payFailure = (node: ASTNode): void => {
   const { meta } = insideOf(node)
   const evaluated = meta.alternate?.meta ?? meta.macro ?? meta
@@ -56,7 +61,7 @@ const payFailure = (node: ASTNode): void => {
   }
 }
 
-/** Steps for looking at all of a value: a text by its length, a list by what is in it. */
+/** Steps for reading a whole value: a text by its length, a list by its items. */
 const weigh = (value: unknown): number => {
   if (typeof value === 'string') return value.length >> 5
   if (typeof value !== 'object' || value === null) return 0
@@ -90,13 +95,13 @@ const meterCall = (node: ASTNode, size: number): void => {
 
 const joinsOrScans: ReadonlySet<string> = new Set(['+', '==', '!=', 'in'])
 
-/** Comparing with what is written out takes no longer than what is written. */
+/** Comparing with a literal takes no longer than the literal is. */
 const comparesLiteral = (node: ASTNode): boolean =>
   (node.op === '==' || node.op === '!=') && node.args.some(({ op }) => op === 'value')
 
 /**
- * Has a checked expression pay for what it does while it is evaluated: each item of a loop before the loop is entered,
- * each text and list before it is looked through or put together. What is outside loops is paid for by who evaluates.
+ * Makes a checked expression charge for its work during evaluation: each item of a loop before the loop is entered,
+ * each text and list before it is searched or concatenated. The caller charges for work outside loops.
  */
 export const meter = (root: ASTNode, programSize: ProgramSize): void => {
   const nodes = [root]

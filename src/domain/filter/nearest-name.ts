@@ -1,4 +1,4 @@
-/** How many letters to change, add or drop to come from one name to the other; at most `limit` + 1. */
+/** The number of letters to change, add or drop between two names; at most `limit` + 1. */
 const distance = (a: string, b: string, limit: number): number => {
   if (Math.abs(a.length - b.length) > limit) return limit + 1
   let row = Array.from({ length: b.length + 1 }, (_, index) => index)
@@ -13,7 +13,7 @@ const distance = (a: string, b: string, limit: number): number => {
   return row[b.length]!
 }
 
-/** The known name that somebody may have meant; nothing when none is near. */
+/** The known name that was probably meant; undefined when none is near. */
 export const nearestName = (name: string, known: readonly string[]): string | undefined => {
   const wanted = name.toLowerCase().slice(0, 60)
   const limit = Math.max(1, Math.floor(wanted.length / 3))

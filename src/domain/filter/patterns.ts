@@ -3,7 +3,7 @@ import { RE2JS } from 're2js'
 import type { Fail } from './filter-error.ts'
 import { maxPatternLength, maxPatternSize, maxPatterns, type Patterns } from './language.ts'
 
-/** The patterns of one filter, checked and compiled. RE2: their time is linear in the text, whatever they say. */
+/** The patterns of one filter, checked and compiled. RE2: matching time is linear in the text for every pattern. */
 export class PatternBook {
   readonly #patterns = new Map<string, RE2JS>()
   readonly #sizes = new Map<number, number>()
@@ -11,7 +11,7 @@ export class PatternBook {
   readonly #mostInAll: number
   #inAll = 0
 
-  /** `mostInAll`: instructions of all patterns together. */
+  /** `mostInAll`: the limit for the instructions of all patterns together. */
   constructor(fail: Fail, mostInAll: number) {
     this.#fail = fail
     this.#mostInAll = mostInAll
@@ -21,7 +21,7 @@ export class PatternBook {
     return this.#patterns
   }
 
-  /** Instructions of the pattern of a call, named by where the call begins. */
+  /** Instructions of the pattern of a call, named by the position of the call. */
   sizeAt(start: number): number {
     return this.#sizes.get(start) ?? 0
   }
@@ -51,7 +51,7 @@ export class PatternBook {
         remedy: 'Use fewer or smaller patterns.',
         code: 'filter-too-expensive',
       })
-    // Calls one after the other on the same value begin at the same place.
+    // Chained calls on the same value begin at the same position.
     this.#sizes.set(call.start, this.sizeAt(call.start) + size)
   }
 

@@ -22,7 +22,7 @@ const fieldTypes = Object.fromEntries(
   ]),
 )
 
-/** In the values of the language: whole numbers are big ones, and what is unknown is not there. */
+/** An item in the values of the language: integers as BigInt, unknown values left out. */
 const makeItem = (type: ItemType, facts: object): object => {
   const made = new itemClasses[type]() as Record<string, unknown>
   for (const [field, of] of fieldTypes[type] ?? []) {
@@ -50,14 +50,14 @@ const conversions: Readonly<Record<string, (value: unknown) => unknown>> = {
   snapshots: makeItems('Snapshot'),
   devices: makeItems('Device'),
   guest: (facts) => makeItem('Guest', facts as object),
-  // A Map, since a tag may be called like something every object has.
+  // A Map, because a tag may have the name of a property that every object has.
   tags: (value) => new Map(Object.entries(value as object)),
   attributes: (value) => new Map(Object.entries(value as object)),
 }
 
 const fieldNames = new Map([...renamedFields].map(([name, inLanguage]) => [inLanguage, name]))
 
-/** The language asks for fields by name; each is made when it is first asked for: most filters look at names only. */
+/** The language reads fields by name; each field is made on first use, because most filters read only names. */
 class FilterValues extends Map<string, unknown> {
   readonly #facts: Entries
   readonly #beside: Entries
@@ -81,7 +81,7 @@ class FilterValues extends Map<string, unknown> {
   }
 }
 
-/** What a filter is asked about. */
+/** The subject of a filter. */
 export interface FilterView {
   readonly kind: FilterKind
   readonly values: ReadonlyMap<string, unknown>
@@ -89,17 +89,17 @@ export interface FilterView {
   readonly tags: EffectiveFacts['tags']
 }
 
-/** An instance with what is not in its facts. */
+/** An instance with data beyond its facts. */
 export interface InstanceFilterInput {
   readonly facts: EffectiveFacts
   readonly source: string
   readonly source_kind: string
   readonly readiness: string
-  /** Ids of the rules that hold and count. */
+  /** Ids of the rules that apply and count. */
   readonly findings: readonly string[]
 }
 
-/** Made once for an instance, asked by as many filters as there are. */
+/** Made once per instance, for any number of filters. */
 export const instanceView = ({ facts, ...beside }: InstanceFilterInput): FilterView => ({
   kind: 'instance',
   values: new FilterValues(facts, beside),
@@ -107,7 +107,7 @@ export const instanceView = ({ facts, ...beside }: InstanceFilterInput): FilterV
   tags: facts.tags,
 })
 
-/** An entry: the record of its instance, and where it is. */
+/** An entry: the record of its instance, and its own state. */
 export interface EntryFilterInput extends InstanceFilterInput {
   readonly batch: string
   readonly state: string
@@ -129,7 +129,7 @@ export const entryView = ({ facts, ...beside }: EntryFilterInput): FilterView =>
   tags: facts.tags,
 })
 
-/** A network with what is not in its facts. */
+/** A network with data beyond its facts. */
 export interface NetworkFilterInput {
   readonly facts: NetworkFacts
   readonly source: string

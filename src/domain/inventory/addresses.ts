@@ -1,4 +1,4 @@
-/** Addresses in one notation each, so that two platforms' spellings of the same thing are equal. Pure text. */
+/** One notation for each address, so that different spellings on two platforms are equal. Pure text. */
 
 const groups = (text: string): number[] | undefined => {
   if (text === '') return []
@@ -46,30 +46,30 @@ const writeWords = (words: readonly number[]): string => {
   return `${hex(words.slice(0, best.from))}::${hex(words.slice(best.from + best.length))}`
 }
 
-/** What people write around an address: a zone, a prefix length, capitals. */
+/** The address without what people add: a zone, a prefix length, capitals. */
 const bare = (text: string): string =>
   text
     .trim()
     .toLowerCase()
     .replace(/[%/].*$/s, '')
 
-/** `10.0.0.7`, or nothing when it is none. */
+/** `10.0.0.7`; undefined when invalid. */
 export const canonicalIpv4 = (text: string): string | undefined => ipv4Bytes(bare(text))?.join('.')
 
-/** RFC 5952, or nothing when it is none. */
+/** RFC 5952; undefined when invalid. */
 export const canonicalIpv6 = (text: string): string | undefined => {
   const address = bare(text)
   const words = address.length <= 45 && address.includes(':') ? ipv6Words(address) : undefined
   return words && writeWords(words)
 }
 
-/** Addresses that say nothing about where a machine can be reached: link-local, loopback, none. */
+/** Addresses at which a machine cannot be reached: link-local, loopback, unspecified. */
 export const isUnroutable = (canonical: string): boolean =>
   canonical.includes(':')
     ? /^(::1?$|fe[89ab][0-9a-f]:)/.test(canonical)
     : /^(169\.254|127|0)\./.test(canonical)
 
-/** Lower case with colons, from any notation: dashes, Cisco's dots, none, single digits. */
+/** Lower case with colons, from any notation: dashes, Cisco's dots, no separators, single digits. */
 export const canonicalMac = (text: string): string | undefined => {
   if (/^[0-9a-f]{2}(?::[0-9a-f]{2}){5}$/.test(text)) return text
   const lower = text.trim().toLowerCase()
@@ -84,10 +84,10 @@ export const canonicalMac = (text: string): string | undefined => {
   return hex.match(/../g)!.join(':')
 }
 
-/** Lower case with dashes, from any notation; an identity of zeros or of ones is none. */
+/** Lower case with dashes, from any notation; an id of zeros or of ones counts as none. */
 export const canonicalUuid = (text: string): string | undefined => {
   if (text.length > 100) return undefined
-  // Most are in this notation already; the one of zeros or ones goes the long way.
+  // The fast path: most ids are in this notation already.
   if (/^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text) && !/^[0f-]+$/.test(text))
     return text
   const hex = text

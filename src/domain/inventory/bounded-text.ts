@@ -1,4 +1,4 @@
-/** Bounds what a platform says, and keeps a note of everything that had to be cut. One for each thing cleaned. */
+/** Bounds what a platform says and notes everything that was cut. One instance for each cleaned thing. */
 export class Cleaner {
   readonly #noted: string[] = []
   #more = 0
@@ -9,13 +9,13 @@ export class Cleaner {
     return this.#more === 0 ? this.#noted : [...this.#noted, `${this.#more} more of the same kind.`]
   }
 
-  /** What follows is about one item of a list. Said apart, so that no text is made when nothing is wrong. */
+  /** What follows concerns one item of a list. Kept as parts, so that no text is made when nothing is wrong. */
   at(kind: string, index: number): void {
     this.#kind = kind
     this.#index = index
   }
 
-  /** What follows is about the whole thing again. */
+  /** What follows concerns the whole thing again. */
   whole(): void {
     this.#kind = ''
   }
@@ -57,12 +57,12 @@ export class Cleaner {
   }
 
   /**
-   * Text that an index holds: at most `limit` bytes as well. Postgres refuses a row whose key is longer than 2,704 bytes,
-   * and a character takes up to three.
+   * Text for an index: at most `limit` bytes as well. Postgres refuses a row whose key is longer than 2,704 bytes, and
+   * a character takes up to three.
    */
   key(value: unknown, what: string, limit: number): string {
     const text = this.text(value, what, limit)
-    // Nearly always.
+    // The usual case.
     if (text.length * 3 <= limit) return text
     const kept = firstBytes(text, limit)
     if (kept !== text) this.about(what, `has more than ${limit} bytes; the first are kept.`)
@@ -104,7 +104,7 @@ export class Cleaner {
   }
 }
 
-/** As many whole characters as have room. No encoder: the domain knows nothing but the language. */
+/** As many whole characters as fit. No encoder: the domain uses only the language itself. */
 const firstBytes = (text: string, limit: number): string => {
   let bytes = 0
   let at = 0
@@ -119,7 +119,7 @@ const firstBytes = (text: string, limit: number): string => {
 
 const maxProblems = 20
 
-/** How much of anything one instance may have. Far above what platforms allow. */
+/** The most of anything in one instance. Far above what platforms allow. */
 export const limits = {
   text: 512,
   name: 512,
@@ -155,5 +155,5 @@ export const naturalOrder = (a: string, b: string): number => {
   return left.length - right.length || (a < b ? -1 : 1)
 }
 
-/** Each once, in order. */
+/** Without repeats, in order. */
 export const sortedSet = (items: Iterable<string>): string[] => [...new Set(items)].sort(naturalOrder)

@@ -1,10 +1,10 @@
 import { canonicalJson } from './facts-hash.ts'
 
-/** One fact that is not what it was, small enough for an event. */
+/** One changed fact, small enough for an event. */
 export interface Change {
   /** `cpus`, `nics[4000].mac`, `tags.env`; an item of a list is named by its key. */
   readonly path: string
-  /** Null where it was not there. */
+  /** Null where the fact was missing. */
   readonly from: unknown
   readonly to: unknown
 }
@@ -15,7 +15,7 @@ const maxValueLength = 240
 const isRecord = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)
 
-/** The items of a list by what names them, or nothing when they have no names. */
+/** The items of a list by name; undefined when they have no names. */
 const byName = (list: readonly unknown[]): Map<string, unknown> | undefined => {
   const items = new Map<string, unknown>()
   for (const item of list) {
@@ -27,7 +27,7 @@ const byName = (list: readonly unknown[]): Map<string, unknown> | undefined => {
   return items
 }
 
-/** A value as an event may hold it: whole when it is small, else its beginning as text. */
+/** A value for an event: whole when small, otherwise its beginning as text. */
 const bounded = (value: unknown): unknown => {
   if (value === undefined) return null
   if (typeof value === 'string')
@@ -37,7 +37,7 @@ const bounded = (value: unknown): unknown => {
   return text.length <= maxValueLength ? value : `${text.slice(0, maxValueLength).toWellFormed()}…`
 }
 
-/** Not what every object inherits: a tag may be called `constructor`. */
+/** Without inherited properties: a tag may be called `constructor`. */
 const own = (record: Record<string, unknown>, key: string): unknown =>
   Object.hasOwn(record, key) ? record[key] : undefined
 
@@ -62,8 +62,8 @@ const walk = (path: string, before: unknown, after: unknown, found: Change[]): v
 }
 
 /**
- * What differs, field by field, in a stable order. Bounded: of more than 64 changes the last one is
- * `{ path: 'more', from: null, to: <how many were left out> }`.
+ * The differences, field by field, in a stable order. Bounded: beyond 64 changes the last one is `{ path: 'more',
+ * from: null, to: <how many were left out> }`.
  */
 export const diffFacts = (before: object, after: object): Change[] => {
   const found: Change[] = []

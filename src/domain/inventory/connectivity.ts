@@ -1,6 +1,6 @@
 import { utcText } from '../text/utc-text.ts'
 
-/** What stands between us and a platform, as far as the last try told. */
+/** The state of the connection to a platform, as of the last try. */
 export const connectivityStates = [
   'unknown',
   'ok',
@@ -11,7 +11,7 @@ export const connectivityStates = [
 ] as const
 export type ConnectivityState = (typeof connectivityStates)[number]
 
-/** What a state means to a person, and what they can do. */
+/** The meaning of a state, and what a person can do. */
 export interface ConnectivityMeaning {
   readonly sentence: string
   readonly remedy: string
@@ -44,10 +44,12 @@ export const connectivityMeanings: Readonly<Record<ConnectivityState, Connectivi
   },
 }
 
-/** The stored password of a site does not open. Nothing is sent to the platform, so it costs it nothing to look again. */
+/**
+ * The stored password of a site cannot be opened. Nothing is sent to the platform, so another look costs it nothing.
+ */
 export const sealBrokenCode = 'site-seal-broken'
 
-/** What a state means, where the code of the last try says more than the state. */
+/** The meaning of a state, or of the last error's code where that is more precise. */
 export const meaningOfConnection = (
   state: ConnectivityState,
   code: string | null | undefined,
@@ -60,7 +62,7 @@ export const meaningOfConnection = (
       }
     : connectivityMeanings[state]
 
-/** By the code of a platform's error. Codes that are missing say nothing about the connection. */
+/** By the code of a platform's error. Other codes say nothing about the connection. */
 const stateByCode: Readonly<Record<string, ConnectivityState>> = {
   'platform-unreachable': 'cannot-connect',
   'platform-timeout': 'cannot-connect',
@@ -70,25 +72,25 @@ const stateByCode: Readonly<Record<string, ConnectivityState>> = {
   'platform-fingerprint': 'confirm-fingerprint',
   'platform-authentication': 'authentication-error',
   'platform-permission': 'authentication-error',
-  // The stored password cannot be read: nobody can sign in with it.
+  // The stored password cannot be read, so nobody can sign in with it.
   [sealBrokenCode]: 'authentication-error',
-  // Another installation answers: what was known about the connection is no longer true, and nothing else is.
+  // Another installation answers: everything known about the connection is void.
   'platform-identity-changed': 'unknown',
 }
 
 /**
- * The state after a try: `code` is the platform error's, null when all went well. An error that says nothing about
- * the connection (busy, overloaded, a lost session) leaves what was known.
+ * The state after a try: `code` is the platform error's code, null on success. An error that says nothing about the
+ * connection (busy, overloaded, a lost session) keeps the state.
  */
 export const connectivityAfter = (code: string | null, before: ConnectivityState): ConnectivityState => {
   if (code === null) return 'ok'
   return saysOfConnection(code) ? (stateByCode[code] ?? before) : before
 }
 
-/** Whether an error is about the connection itself, so that a look at it would tell more. */
+/** Whether an error concerns the connection itself, so that a check would tell more. */
 export const saysOfConnection = (code: string): boolean => Object.hasOwn(stateByCode, code)
 
-/** What the network says when nobody is there, and nothing of our own is to blame. */
+/** Network errors that mean that nobody answers, and that nothing of ours causes. */
 const nobodyThere: ReadonlySet<unknown> = new Set([
   'ECONNREFUSED',
   'EHOSTUNREACH',
@@ -99,13 +101,13 @@ const nobodyThere: ReadonlySet<unknown> = new Set([
 ])
 
 /**
- * What one failed exchange of any job tells of a connection. `away`: nobody is there, or nobody can sign in, and nothing
- * was sent. `doubtful`:
- * it broke off, or no answer came in time, which a busy platform does as well: a look at it tells.
+ * What a failed call of any job says about a connection. `away`: nobody answers, or sign-in is impossible, and nothing
+ * was sent. `doubtful`: the connection broke, or no answer came in time, which a busy platform does as well: a check
+ * tells.
  */
 export const connectionAfter = (error: {
   readonly code: string
-  /** Of a platform's error alone. */
+  /** Only in errors of platforms. */
   readonly failure?: string
   readonly detail?: Readonly<Record<string, unknown>> | undefined
 }): 'away' | 'doubtful' | 'unsaid' => {
@@ -116,27 +118,30 @@ export const connectionAfter = (error: {
   return refused && nobodyThere.has(detail?.reason) ? 'away' : 'doubtful'
 }
 
-/** One that is away is looked at as often as this, so that who is off because of it does not wait for the usual look. */
+/**
+ * A site that is away is checked this often, so that machines that are off because of it do not wait for the usual
+ * check.
+ */
 export const awayCheckSeconds = 15
 
 /**
- * How soon a site is looked at again. Not where it does not let us in: who asks too often is locked out. A password that
- * does not open is never sent.
+ * How soon a site is checked again. Not sooner when it refuses the sign-in: frequent tries lock accounts. A password
+ * that cannot be opened is never sent.
  */
 export const checkSecondsAfter = (state: ConnectivityState, code: string | null, usual: number): number =>
   state === 'cannot-connect' || code === sealBrokenCode ? Math.min(usual, awayCheckSeconds) : usual
 
-/** A source or target that was found away. */
+/** A source or target that is away. */
 export interface AwaySite {
   readonly role: string
   readonly name: string
   readonly connectivity: string
   readonly since: number
-  /** What the last try said; empty: nothing. */
+  /** The error of the last try; empty: none. */
   readonly message: string
 }
 
-/** States in which work does not wait for a platform: that of which nobody has tried yet is not known to be away. */
+/** States in which work does not wait for a platform: a platform that was never tried is not known to be away. */
 export const notAway: readonly string[] = ['ok', 'unknown'] satisfies ConnectivityState[]
 
 /** Whether work with a platform waits for it. */

@@ -1,15 +1,15 @@
 import type { DiskFacts } from './facts.ts'
 
 /**
- * How the bytes of a disk are copied. `while-running`: from a snapshot, and changes later. `while-off`: whole, after the
- * machine is switched off, because no snapshot holds it. `never`: nothing that is read of it would be a whole copy.
+ * How the bytes of a disk are copied. `while-running`: from a snapshot, then its changes. `while-off`: in full, after
+ * the power-off, because no snapshot holds the disk. `never`: nothing that can be read would be a complete copy.
  */
 export const copyWays = ['while-running', 'while-off', 'never'] as const
 export type CopyWay = (typeof copyWays)[number]
 
 type Attached = Pick<DiskFacts, 'backing' | 'mode' | 'shared' | 'unreadable'>
 
-/** Why no copy of a disk can be made, after its name; undefined: one can be made. */
+/** Why a disk can never be copied, as the rest of a sentence; undefined: it can. */
 export const whyNeverCopied = ({ backing, mode, shared, unreadable }: Attached): string | undefined => {
   if (backing === 'raw') return 'is a raw device of the host'
   if (backing === 'raw-mapping') return 'maps a LUN'
@@ -25,26 +25,26 @@ export const copyWay = (disk: Attached): CopyWay => {
 
 export const isCopied = (disk: Attached): boolean => copyWay(disk) !== 'never'
 
-/** A disk that snapshots hold: it is copied before the power-off, and its changes can be tracked. */
+/** Whether snapshots hold the disk: it is copied before the power-off, and its changes can be tracked. */
 export const isCopiedRunning = (disk: Attached): boolean => copyWay(disk) === 'while-running'
 
-/** What filters and placement scripts see of a disk beside its facts. */
+/** What filters and placement scripts see of a disk besides its facts. */
 export const diskFieldsOf = (disk: Attached): { readonly supported: boolean; readonly copied: CopyWay } => ({
   supported: isCopiedRunning(disk),
   copied: copyWay(disk),
 })
 
-/** Bytes that a copy reads of a disk: what holds data, where the platform knows. */
+/** Bytes that a copy reads of a disk: its data, where the platform knows. */
 const bytesOf = ({ used, capacity }: Pick<DiskFacts, 'used' | 'capacity'>): number => used ?? capacity
 
 export interface CopiedBytes {
   /** Of all disks that are copied. */
   readonly all: number
-  /** Of those, what is read after the power-off at the earliest. */
+  /** The part that is read after the power-off at the earliest. */
   readonly whileOff: number
 }
 
-/** `tracked`: what snapshots hold is copied before the power-off; else all of it is copied after. */
+/** `tracked`: disks in snapshots are copied before the power-off; otherwise everything is copied after it. */
 export const copiedBytes = (disks: readonly DiskFacts[], tracked: boolean): CopiedBytes => {
   const sum = (some: readonly DiskFacts[]) => some.reduce((total, disk) => total + bytesOf(disk), 0)
   const all = disks.filter(isCopied)

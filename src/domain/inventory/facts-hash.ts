@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto'
 
-/** The names of fields as JSON has them: the same few, thousands of times. Bounded, since tags are keys too. */
+/** Field names as JSON, cached: the same few occur thousands of times. Bounded, because tags are keys too. */
 const quotedKeys = new Map<string, string>()
 
 const quoteKey = (key: string): string => {
@@ -18,8 +18,8 @@ const writeList = (list: readonly unknown[]): string => {
 }
 
 /**
- * JSON with the keys of every object in order: the same facts give the same text, however they were stored
- * (`jsonb` keeps its own order of keys). A key whose value is undefined is no key.
+ * JSON with sorted keys: equal facts give equal text, however they were stored (`jsonb` has its own order of keys). A
+ * key whose value is undefined is left out.
  */
 export const canonicalJson = (value: unknown): string => {
   if (typeof value === 'string') return JSON.stringify(value)
@@ -36,5 +36,5 @@ export const canonicalJson = (value: unknown): string => {
   return `${text}}`
 }
 
-/** Tells in one comparison whether anything changed since it was recorded. SHA-256 in base64url: 43 characters. */
+/** A hash that shows any change since the record. SHA-256 in base64url: 43 characters. */
 export const factsHash = (facts: unknown): string => hash('sha256', canonicalJson(facts), 'base64url')

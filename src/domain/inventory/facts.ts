@@ -17,7 +17,7 @@ type Fixed<Value> = Value extends readonly (infer Item)[]
     ? { readonly [Field in keyof Value]: Fixed<Exclude<Value[Field], undefined>> }
     : Value
 
-/** Facts are replaced by what is read next, and never changed. */
+/** Facts are replaced by the next reading, never changed. */
 type Facts<Schema extends z.ZodType> = Fixed<z.infer<Schema>>
 
 /** One network card, as its platform has it. */
@@ -53,7 +53,7 @@ export const diskFacts = z.object({
   datastore: text,
   /** Where tracking of this disk stands, if it is tracked; compared for equality only. */
   change_id: text.nullable(),
-  /** Why the driver of its platform cannot read it, after its name; absent: it can. */
+  /** Why the platform's driver cannot read the disk, as the rest of a sentence; absent: it can. */
   unreadable: text.optional(),
 })
 export type DiskFacts = Facts<typeof diskFacts>
@@ -69,7 +69,7 @@ export const snapshotFacts = z.object({
 })
 export type SnapshotFacts = Facts<typeof snapshotFacts>
 
-/** A device that cannot go along, or only by a decision: passthrough, a serial port, a mounted medium. */
+/** A device that cannot be migrated, or only after a decision: passthrough, a serial port, a mounted medium. */
 export const deviceFacts = z.object({
   kind: z.enum([
     'pci-passthrough',
@@ -115,7 +115,7 @@ export const instanceFacts = z.object({
   running: flag,
   os: text,
   os_description: text,
-  /** What the platform was told to expect when the VM was made. */
+  /** The guest system that the VM was configured for. */
   os_template: text,
   /** `x86_64`, `aarch64`, …; empty when unknown. */
   architecture: text,
@@ -161,7 +161,7 @@ export const networkFacts = z.object({
   segment_id: text,
   subnets: texts,
   accessible: flag,
-  /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
+  /** Its projects, by name or ref; absent or empty: all projects. */
   projects: texts.optional(),
 })
 export type NetworkType = NetworkFacts['type']
@@ -194,7 +194,7 @@ export const storageFacts = z.object({
   accessible: flag,
   /** Hosts that reach it, by ref. */
   hosts: texts,
-  /** Projects that it belongs to, by name or ref; absent or empty: it is for all of them. */
+  /** Its projects, by name or ref; absent or empty: all projects. */
   projects: texts.optional(),
 })
 export type StorageFacts = Facts<typeof storageFacts>

@@ -1,6 +1,6 @@
 import type { InstanceFacts } from './facts.ts'
 
-/** Enough of a record to tell whether what was seen is the same machine. */
+/** The parts of a record that identify a machine. */
 export interface RecordedIdentity {
   readonly ref: string
   readonly uuid: string
@@ -8,18 +8,18 @@ export interface RecordedIdentity {
 }
 
 export interface Identified<Known> {
-  /** The record that what was seen belongs to; null: a new one. */
+  /** The record of the machine that was seen; null: a new one. */
   readonly known: Known | null
-  /** It had another id of the platform: registered again, and the record follows. */
+  /** The platform's id has changed: the machine was registered again, and the record follows. */
   readonly follows: boolean
-  /** A tombstone of another machine that has the id in its record; it gives the id up. */
+  /** The tombstone of another machine with the same id, which gives the id up. */
   readonly displaced: Known | null
 }
 
 /**
- * Which record of the same source a machine belongs to. The platform's id decides; only a machine without a live
- * record under its id may take over the record of its UUID, and only when that record's own id is gone too (else
- * it is a copy with the same UUID).
+ * The record of a machine within its source. The platform's id decides. A machine without a live record under its id
+ * takes over the record with its UUID only if that record's own id is gone (otherwise it is a copy with the same
+ * UUID).
  */
 export const identify = <Known extends RecordedIdentity>(options: {
   readonly seen: Pick<InstanceFacts, 'ref' | 'uuid'>
@@ -27,7 +27,7 @@ export const identify = <Known extends RecordedIdentity>(options: {
   readonly atRef: Known | null
   /** Records of this source with this UUID under other ids. */
   readonly sameUuid: readonly Known[]
-  /** Whether the same reading proved that nothing has this id any more. */
+  /** Whether the same reading proves that this id no longer exists. */
   readonly refIsGone: (ref: string) => boolean
 }): Identified<Known> => {
   const { seen, atRef } = options
@@ -57,7 +57,7 @@ export interface Ignored {
   readonly sentence: string
 }
 
-/** Who has a UUID already: the machine that was recorded first. */
+/** The first recorded machine with a UUID. */
 export interface UuidOwner {
   readonly source: string
   readonly ref: string
@@ -65,8 +65,8 @@ export interface UuidOwner {
 }
 
 /**
- * Why a machine is no instance of the inventory, or null. Call it with merged facts, so that a machine whose UUID
- * the platform forgot for a moment is not lost, and with an owner that is alive in its own source.
+ * Why a machine is ignored, or null. Called with merged facts, so that a machine whose UUID the platform omits for a
+ * moment is not lost, and with an owner that is alive in its own source.
  */
 export const whyIgnored = (options: {
   readonly facts: InstanceFacts
@@ -90,7 +90,7 @@ export const whyIgnored = (options: {
   return null
 }
 
-/** The machine that was there first with a UUID; null: there is none. */
+/** The first machine with a UUID; null: none. */
 export interface Owner {
   readonly name: string | null
   readonly ref: string | null

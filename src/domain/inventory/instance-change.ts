@@ -2,13 +2,13 @@ import type { InstanceFacts } from './facts.ts'
 import { canonicalJson } from './facts-hash.ts'
 import { anyDiskChange, diskChanges } from './tracking.ts'
 
-/** Sorts of change that somebody reacts to. */
+/** Kinds of change that cause a reaction. */
 export const instanceChanges = [
   'returned',
   'vanished',
-  /** The UUID at the same id: another machine, as far as anybody can tell. */
+  /** Another UUID at the same id: as far as can be told, another machine. */
   'identity-changed',
-  /** The same UUID under another id of the platform: it was registered again. */
+  /** The same UUID under another id of the platform: the machine was registered again. */
   'registered-again',
   'renamed',
   'moved',
@@ -42,7 +42,7 @@ const tests: readonly [InstanceChange, (before: InstanceFacts, after: InstanceFa
   ],
   ['registered-again', part('ref')],
   ['renamed', part('name')],
-  // A rename changes the last part of the path too; that alone is no move.
+  // A rename changes the last part of the path too; that alone is not a move.
   [
     'moved',
     (before, after) =>

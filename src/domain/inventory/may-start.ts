@@ -1,29 +1,32 @@
-/** What is known, somewhere, to be the same VM as the machine that is to start. */
+/** Another machine known to be the same VM as the machine to be started. */
 export interface Twin {
-  /** `copy`: a migration of ours made it. `original`: what was to start is its copy. `same-uuid`: told by its UUID alone. */
+  /**
+   * `copy`: made by a migration. `original`: the machine to be started is its copy. `same-uuid`: only the UUIDs are
+   * equal.
+   */
   readonly relation: 'copy' | 'original' | 'same-uuid'
-  /** Of a copy: when it was verified and took over. Null: it was not, or it is no copy. */
+  /** When the copy was certified; null: it was not, or it is no copy. */
   readonly provenAt: number | null
   /** `web-01 (vm-7) of lab-cloud`. */
   readonly called: string
-  /** `gone`: its place was asked, and does not have it. `unknown`: nobody can tell, or nobody has asked yet. */
+  /** `gone`: its site was asked and does not have it. `unknown`: nobody can tell, or nobody has asked yet. */
   readonly power: 'on' | 'off' | 'suspended' | 'unknown' | 'gone'
   /** What may start it at any moment: `the operation 0192…`; null: nothing. */
   readonly starting: string | null
 }
 
-/** What the machine is that is to start. */
+/** The machine to be started. */
 export interface Starter {
   readonly called: string
-  /** It is a copy of ours, verified or not. */
+  /** A copy that a migration made, certified or not. */
   readonly isCopy: boolean
-  /** When it was verified and took over; null: it was not. */
+  /** When it was certified; null: it was not. */
   readonly provenAt: number | null
-  /** A migration of ours starts it, which has copied, verified or given up just this machine. */
+  /** Started by a migration that has copied, verified or given up this very machine. */
   readonly byItsMigration: boolean
 }
 
-/** `asked`: before anything is done, by what was seen last. `now`: right before the call, by what was just seen. */
+/** `asked`: at the request, by what was seen last. `now`: right before the call, by what was just seen. */
 export type StartMoment = 'asked' | 'now'
 
 export type StartRefusal = 'migrated' | 'unproven-copy' | 'runs-elsewhere' | 'starts-elsewhere'
@@ -35,8 +38,8 @@ export interface StartRefused {
 }
 
 /**
- * Whether a machine may be started: never beside another running copy of the same VM, and never where a verified copy
- * has taken its place. Undefined: it may. Who asks does not matter, and neither does force.
+ * Whether a machine may be started: never while another copy of the same VM runs, and never if a certified copy has
+ * replaced it. Undefined: it may. The requester and force make no difference.
  */
 export const whyNotStart = (
   self: Starter,
@@ -44,7 +47,7 @@ export const whyNotStart = (
   moment: StartMoment,
 ): StartRefused | undefined => {
   const others = twins.filter(({ power }) => power !== 'gone')
-  // A VM may be migrated on from where it was migrated to: the last one that was verified counts.
+  // A VM may be migrated several times: the last certified copy counts.
   const takenOver = others.find(({ provenAt }) => provenAt !== null && provenAt > (self.provenAt ?? 0))
   if (takenOver)
     return {
@@ -74,21 +77,24 @@ export const whyNotStart = (
   }
 }
 
-/** What makes it the same VM: people may know better of two that only share a UUID. */
+/** Why it is the same VM: of two machines that only share a UUID, people may know better. */
 const sameVm = ({ called, relation }: Twin): string =>
   relation === 'same-uuid'
     ? `${called} has the same UUID, so it counts as the same VM`
     : `${called} is the same VM`
 
-/** What is not known to be off may run. Before the call everything is looked at, so nothing is judged by old news then. */
+/**
+ * A machine that is not known to be off may run. Right before the call everything is looked at, so no old news counts.
+ */
 const mayRun = (self: Starter, twin: Twin, moment: StartMoment): boolean => {
   if (twin.power === 'on' || twin.power === 'suspended') return true
   return twin.power === 'unknown' && moment === 'now' && !isOutlived(self, twin)
 }
 
 /**
- * Whether the certificate of what is to start says that the other one was off for good. Only such a place may be silent:
- * the old platform of a finished migration is switched off some day, and its machines must start all the same.
+ * Whether the certificate of the machine to be started proves that the other one was off for good. Only then may the
+ * other site be unreachable: the old platform of a finished migration is switched off one day, and its migrated
+ * machines must still start.
  */
 export const isOutlived = (self: Starter, { relation, provenAt }: Twin): boolean =>
   self.provenAt !== null && (relation === 'original' || (provenAt !== null && provenAt < self.provenAt))

@@ -4,7 +4,7 @@ import { canonicalJson } from './facts-hash.ts'
 import { changeKinds, type InstanceChange } from './instance-change.ts'
 import { carryTracking, type TrackingRecord } from './tracking.ts'
 
-/** What the source says of a frozen instance and the record does not have yet. */
+/** Changes at the source of a frozen instance that its record does not have yet. */
 export type Pending = { readonly type: 'facts'; readonly facts: InstanceFacts } | { readonly type: 'gone' }
 
 /** An instance as it is recorded. */
@@ -20,26 +20,26 @@ export interface KnownInstance {
  * - `insert`: new.
  * - `update`: the record becomes `facts`.
  * - `unchanged`: nothing to write.
- * - `pend`: frozen; `pending` is kept beside the record, which stays.
- * - `settle`: what was pending no longer is: the record stays, `pending` goes.
- * - `return`: a tombstone that is there again; the record becomes `facts`.
+ * - `pend`: frozen; `pending` is stored and the record stays.
+ * - `settle`: the pending change has gone: the record stays, `pending` is cleared.
+ * - `return`: a tombstone that exists again; the record becomes `facts`.
  * - `vanish`: it becomes a tombstone; the facts stay readable.
  */
 export type Action = 'insert' | 'update' | 'unchanged' | 'pend' | 'settle' | 'return' | 'vanish'
 
-/** What the store writes, whole: every field is the value after the action. */
+/** What the store writes: every field is the value after the action. */
 export interface Decision {
   readonly action: Action
   readonly facts: InstanceFacts
   readonly tracking: TrackingRecord
   readonly pending: Pending | null
-  /** Between the record and what was seen, also when it is only pending. Empty for an insert. */
+  /** Between the record and what was seen, also when only pending. Empty for an insert. */
   readonly changes: readonly Change[]
-  /** The same in a few words to react to. */
+  /** The same as kinds of change. */
   readonly kinds: readonly InstanceChange[]
 }
 
-/** Facts a platform forgets while a guest is off, or never knew: an empty answer is no news. */
+/** Facts that a platform omits while a guest is off, or never knew: an empty value keeps the known one. */
 const kept = [
   'uuid',
   'bios_uuid',
@@ -58,13 +58,13 @@ const mergeNic = (before: NicFacts | undefined, nic: NicFacts, guestAnswers: boo
   }
 }
 
-/** What is true now, given what was known: both clean, and of the same machine. */
+/** The current facts, from the record and the reading: both clean, and of the same machine. */
 export const mergeInstance = (before: InstanceFacts, seen: InstanceFacts): InstanceFacts => {
   const texts = Object.fromEntries(kept.map((field) => [field, seen[field] || before[field]])) as Pick<
     InstanceFacts,
     (typeof kept)[number]
   >
-  // Only a guest that runs and answers can say that an address is gone.
+  // Only a running guest that answers can report that an address is gone.
   const guestAnswers = seen.running && seen.guest.agent === 'running'
   const nics = new Map(before.nics.map((nic) => [nic.key, nic]))
   const disks = new Map(before.disks.map((disk) => [disk.key, disk]))
@@ -89,7 +89,9 @@ export const mergeInstance = (before: InstanceFacts, seen: InstanceFacts): Insta
 
 const equal = (a: unknown, b: unknown): boolean => a === b || canonicalJson(a) === canonicalJson(b)
 
-/** Without what moves by itself while a machine runs: how full its disks are, and where tracking stands. */
+/**
+ * Without values that change constantly while a machine runs: the fill level of its disks, and the tracking position.
+ */
 const settled = (facts: InstanceFacts): InstanceFacts => ({
   ...facts,
   disks: facts.disks.map((disk) => ({ ...disk, used: null, change_id: null })),
@@ -115,7 +117,7 @@ const decideFrozen = (known: KnownInstance, facts: InstanceFacts): Decision => {
   return { action: 'pend', ...same, pending, changes, kinds }
 }
 
-/** What one instance's record becomes, given clean facts. `frozen`: a running batch depends on the record. */
+/** What becomes of an instance's record, given clean facts. `frozen`: a running batch depends on the record. */
 export const decideInstance = (options: {
   readonly known: KnownInstance | null
   readonly seen: InstanceFacts
@@ -123,7 +125,7 @@ export const decideInstance = (options: {
 }): Decision => {
   const { known, seen } = options
   if (!known) return { action: 'insert', facts: seen, tracking: {}, pending: null, changes: [], kinds: [] }
-  // Another identity under the same id is another machine: nothing of the old one is true of it.
+  // Another identity under the same id is another machine: none of the old facts apply.
   const other = otherMachine(known.facts, seen)
   const facts = other ? seen : mergeInstance(known.facts, seen)
   if (options.frozen) return decideFrozen(known, facts)

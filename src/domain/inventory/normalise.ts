@@ -13,7 +13,7 @@ import type {
   StorageFacts,
 } from './facts.ts'
 
-/** Facts that can be stored and compared, and what was cut on the way, as sentences for a warning. */
+/** Facts that can be stored and compared, and what was cut, as sentences for a warning. */
 export interface Cleaned<Facts> {
   readonly facts: Facts
   readonly problems: readonly string[]
@@ -142,10 +142,10 @@ const cleanDevices = (c: Cleaner, devices: readonly DeviceFacts[]): DeviceFacts[
   c
     .list(devices, 'devices', limits.devices)
     .map((device, index) => cleanDevice(c, device, index))
-    // Two devices may be alike in everything that we keep; only their order is not to matter.
+    // Two devices may be equal in all stored fields; their order must not matter.
     .sort((a, b) => naturalOrder(deviceName(a), deviceName(b)))
 
-/** The fields that are one value each. Written out: this runs for every VM of every sync. */
+/** The single-valued fields. Written out, because this runs for every VM of every sync. */
 const cleanFields = (c: Cleaner, seen: InstanceFacts) => {
   return {
     ref: c.text(seen.ref, "the platform's id"),
@@ -183,8 +183,8 @@ const cleanFields = (c: Cleaner, seen: InstanceFacts) => {
 }
 
 /**
- * What is stored of a VM, whatever the platform said: bounded, storable, in one notation and order. The same
- * machine gives the same facts, and cleaning clean facts changes nothing.
+ * The stored facts of a VM, whatever the platform said: bounded, storable, in one notation and order. The same machine
+ * gives the same facts, and cleaning clean facts changes nothing.
  */
 export const cleanInstance = (seen: InstanceFacts): Cleaned<InstanceFacts> => {
   const c = new Cleaner()
@@ -230,7 +230,7 @@ export const cleanNetwork = (seen: NetworkFacts): Cleaned<NetworkFacts> => {
   return { facts, problems: c.problems }
 }
 
-/** Left out where it is for all: the records of those stay as they are. */
+/** Left out where the thing is for all projects, so that existing records stay equal. */
 const cleanProjects = (c: Cleaner, seen: readonly string[] | undefined): { projects?: readonly string[] } => {
   const projects = c.list(seen ?? [], 'projects', limits.projects)
   return projects.length === 0
@@ -258,7 +258,7 @@ export const cleanHost = (seen: HostFacts): Cleaned<HostFacts> => {
   return { facts, problems: c.problems }
 }
 
-/** As {@link cleanInstance}, for a project. What is no number says nothing. */
+/** As {@link cleanInstance}, for a project. A value that is not a number is left out. */
 export const cleanProject = (seen: ProjectFacts): Cleaned<ProjectFacts> => {
   const c = new Cleaner()
   const numbers = (record: Readonly<Record<string, number>>, what: string): Record<string, number> =>

@@ -38,11 +38,11 @@ export const windowsVersions = [
 export interface OsFacts {
   readonly os_type: OsType
   readonly distribution: Distribution
-  /** Empty when unknown, and where there is none. */
+  /** Empty when unknown or not applicable. */
   readonly distribution_version: string
 }
 
-/** How each distribution calls itself; the first that fits counts. */
+/** The names of each distribution; the first match counts. */
 const linuxNames: readonly (readonly [Distribution, RegExp])[] = [
   ['ubuntu', /\bubuntu\b/],
   ['debian', /\bdebian\b/],
@@ -59,7 +59,7 @@ const linuxNames: readonly (readonly [Distribution, RegExp])[] = [
 
 const windowsVersion = (texts: readonly string[]): string => {
   for (const text of texts) {
-    // "2016 or later" is what three releases are called by older platforms.
+    // Older platforms use "2016 or later" for three releases.
     const found = windowsVersions.find((version) =>
       new RegExp(`\\b${version.replace(' ', ' ?')}\\b(?! or later)`, 'i').test(text.replace(/\(r\)|®/gi, '')),
     )
@@ -73,14 +73,14 @@ const linuxVersion = (distribution: Distribution, texts: readonly string[]): str
   const pattern = distribution === 'ubuntu' ? /\b(\d{2}\.\d{2})\b/ : /(?<![\d.x/])(\d{1,4})(?![\dx/])/
   for (const text of texts) {
     if (/or later/.test(text)) continue
-    // The word size of a template's name is no version.
+    // The word size in a template's name is not a version.
     const found = pattern.exec(text.replace(/\(?\d+-bit\)?/g, ''))
     if (found) return found[1] ?? ''
   }
   return ''
 }
 
-/** What an operating system is, from what the guest said, else from what the platform was told to expect. */
+/** The operating system, as the guest reports it, or as the VM was configured. */
 export const detectOs = (facts: Pick<InstanceFacts, 'os' | 'os_description' | 'os_template'>): OsFacts => {
   const fromGuest = [facts.os_description, facts.os].filter((text) => text.trim() !== '')
   const texts = [...fromGuest, facts.os_template].map((text) => text.toLowerCase())
@@ -94,7 +94,7 @@ export const detectOs = (facts: Pick<InstanceFacts, 'os' | 'os_description' | 'o
     const distribution = all.includes('freebsd') ? 'freebsd' : 'other'
     return { os_type: 'bsd', distribution, distribution_version: linuxVersion(distribution, texts) }
   }
-  // What the guest itself says comes first: a template may still name what was there before.
+  // The guest's own report comes first: the configured template may be outdated.
   for (const text of texts) {
     const found = linuxNames.find(([, pattern]) => pattern.test(text))
     if (!found) continue
@@ -104,7 +104,7 @@ export const detectOs = (facts: Pick<InstanceFacts, 'os' | 'os_description' | 'o
   return { os_type: 'linux', distribution: 'other', distribution_version: '' }
 }
 
-/** What does not fit together, by field; null when everything does. */
+/** An inconsistent field; null when everything fits. */
 export interface OsProblem {
   readonly field: 'os_type' | 'distribution' | 'distribution_version'
   readonly message: string
@@ -123,7 +123,7 @@ const versionProblem = ({ os_type, distribution, distribution_version: version }
   return /^\d{1,4}$/.test(version) ? null : `${distribution} has whole versions such as 9, not "${version}".`
 }
 
-/** Checks a combination as a person may set it. */
+/** Checks a combination that a person sets. */
 export const osProblem = (os: OsFacts): OsProblem | null => {
   const { os_type, distribution } = os
   if ((os_type === 'windows' || os_type === 'fortigate') && distribution !== 'other')
@@ -136,10 +136,10 @@ export const osProblem = (os: OsFacts): OsProblem | null => {
   return message === null ? null : { field: 'distribution_version', message }
 }
 
-/** What a person said instead, as far as they said it. */
+/** Values that a person has set, as far as set. */
 export type OsOverrides = { readonly [Field in keyof OsFacts]?: OsFacts[Field] | undefined }
 
-/** The system after overrides: a new type or distribution takes away what was detected for the old one. */
+/** The system after overrides: a new type or distribution drops what was detected for the old one. */
 export const effectiveOs = (detected: OsFacts, overrides: OsOverrides): OsFacts => {
   const os_type = overrides.os_type ?? (overrides.distribution === 'freebsd' ? 'bsd' : detected.os_type)
   const distribution =

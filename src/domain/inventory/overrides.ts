@@ -3,18 +3,18 @@ import type { InstanceFacts, NetworkFacts } from './facts.ts'
 import { detectOs, distributions, effectiveOs, type OsFacts, osProblem, osTypes } from './os.ts'
 import { parseVlans, tidyVlans } from './vlan.ts'
 
-/** A name that a machine may have as a host: one DNS label, and not only digits. */
+/** Whether a name is a valid host name: one DNS label, and not only digits. */
 export const isHostName = (name: string): boolean =>
   /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(name) && !/^\d+$/.test(name)
 
-/** The name that an instance gets on a target: what a host name cannot hold is left out. */
+/** The name of an instance on a target: characters that a host name cannot hold are dropped. */
 export const targetName = (name: string): string => name.replace(/[^-a-zA-Z0-9]/g, '')
 
 const storable = (text: string): boolean => text.isWellFormed() && !text.includes('\0')
 const plain = (limit: number) =>
   z.string().max(limit).refine(storable, 'Remove NUL characters and unpaired surrogates.')
 
-/** What a person decided about an instance. A field that is not there leaves the source's word. */
+/** A person's decisions about an instance. A missing field keeps the source's value. */
 export const instanceOverridesSchema = z
   .strictObject({
     name: z
@@ -32,7 +32,7 @@ export const instanceOverridesSchema = z
     os_type: z.enum(osTypes).optional(),
     distribution: z.enum(distributions).optional(),
     distribution_version: z.string().max(40).optional(),
-    /** Merged over the source's, key by key. Seen by filters and placement scripts. */
+    /** Merged over the source's attributes, key by key. Visible to filters and placement scripts. */
     attributes: z
       .record(plain(512).min(1), plain(2_048))
       .refine((attributes) => Object.keys(attributes).length <= 256, 'At most 256 attributes.')
@@ -40,7 +40,7 @@ export const instanceOverridesSchema = z
     comment: plain(2_048).optional(),
     disable_migration: z.boolean().optional(),
     ignore_restrictions: z.boolean().optional(),
-    /** How the target ends, whatever the source was. */
+    /** Whether the target runs at the end, whatever the source did. */
     started_after: z.boolean().optional(),
     stopped_after: z.boolean().optional(),
   })
@@ -52,7 +52,7 @@ export const instanceOverridesSchema = z
         message: 'started_after and stopped_after cannot both be true.',
       })
     if (overrides.os_type === undefined) return
-    // With the type given, the rest can be judged without the facts; `overridesProblem` judges it with them.
+    // With the type given, the rest can be checked without the facts; `overridesProblem` checks it with them.
     const problem = osProblem({
       os_type: overrides.os_type,
       distribution: overrides.distribution ?? 'other',
@@ -66,7 +66,7 @@ export type InstanceOverrides = z.infer<typeof instanceOverridesSchema>
 
 const beyondRecord: readonly string[] = ['comment', 'started_after', 'stopped_after']
 
-/** Overrides that a running batch does not hold: nothing of the record that it took hangs on them. */
+/** Overrides outside the frozen record: a running batch does not prevent their change. */
 export const isBeyondRecord = (field: string): boolean => beyondRecord.includes(field)
 
 /** An instance as filters, rules and placement see it. */
@@ -75,7 +75,7 @@ export interface EffectiveFacts extends InstanceFacts, OsFacts {
   readonly target_name: string
 }
 
-/** What is true after a person's word. */
+/** The facts after overrides. */
 export const applyOverrides = (facts: InstanceFacts, overrides: InstanceOverrides): EffectiveFacts => ({
   ...facts,
   ...effectiveOs(detectOs(facts), overrides),
@@ -87,7 +87,7 @@ export const applyOverrides = (facts: InstanceFacts, overrides: InstanceOverride
   attributes: overrides.attributes ? { ...facts.attributes, ...overrides.attributes } : facts.attributes,
 })
 
-/** What of overrides does not fit this very instance: a version of another system, say. */
+/** Overrides that do not fit this instance, such as a version of another system. */
 export const overridesProblem = (
   facts: InstanceFacts,
   overrides: InstanceOverrides,
@@ -100,7 +100,7 @@ export const overridesProblem = (
 export const nicTypes = ['managed', 'bridged', 'physical'] as const
 export type NicType = (typeof nicTypes)[number]
 
-/** Where the NICs of a source network land on a target. */
+/** The target network for the NICs of a source network. */
 export interface NetworkPlacement {
   readonly network: string
   readonly nictype: NicType
@@ -108,7 +108,7 @@ export interface NetworkPlacement {
   readonly vlan_id: string
 }
 
-/** As people write it: every part says something, and none of it is 0. */
+/** As people write it: no empty part, and no 0. */
 const isVlanList = (text: string): boolean =>
   text.split(',').every((part) => /^[1-9]\d*(?:-[1-9]\d*)?$/.test(part)) && parseVlans(text) !== undefined
 
@@ -119,7 +119,7 @@ export const vlanIdSchema = z
   .overwrite(tidyVlans)
   .refine((text) => text === '' || isVlanList(text), 'Use ids from 1 to 4094, such as 100 or 100,200-210.')
 
-/** What is wrong with a VLAN beside a kind of NIC. */
+/** Why a VLAN does not fit a type of NIC. */
 export const vlanProblem = (nictype: NicType | undefined, vlanId: string | undefined): string | undefined =>
   vlanId && nictype === 'managed'
     ? 'A managed network has its own VLAN; vlan_id needs nictype bridged or physical.'
@@ -154,7 +154,7 @@ export type NetworkOverrides = z.infer<typeof networkOverridesSchema>
 const networkName = (facts: NetworkFacts): string =>
   (facts.location.split('/').findLast((part) => part !== '') ?? facts.name).replaceAll(' ', '-')
 
-/** Where a network's NICs land unless a person says otherwise: distributed ones on a trunk with their VLAN. */
+/** The default target network of a source network: distributed networks go on a trunk with their VLAN. */
 export const defaultPlacement = (facts: NetworkFacts): NetworkPlacement =>
   facts.type === 'distributed'
     ? { network: networkName(facts), nictype: 'physical', vlan_id: facts.vlan }
@@ -166,7 +166,7 @@ export const placeNetwork = (facts: NetworkFacts, overrides: NetworkOverrides): 
   return {
     network: overrides.network ?? placement.network,
     nictype,
-    // A VLAN that was meant for another kind of NIC does not come along.
+    // A VLAN for another type of NIC is dropped.
     vlan_id: nictype === 'managed' ? '' : (overrides.vlan_id ?? placement.vlan_id),
   }
 }

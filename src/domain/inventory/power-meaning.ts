@@ -1,6 +1,6 @@
 import type { PowerVerb } from '../job/kinds/power-instance.ts'
 
-/** What a person has to know of a machine before it is switched. */
+/** What a person needs to know of a machine before switching it. */
 export interface PoweredMachine {
   readonly name: string
   readonly source: string
@@ -12,7 +12,7 @@ export interface PoweredMachine {
 
 const addressesMax = 4
 
-/** Whether a person is asked first: the guest, and whoever uses it, is without its machine afterwards. */
+/** Whether a person confirms first: the guest and its users lose the machine. */
 export const isPowerAsked = (verb: PowerVerb): boolean => verb !== 'start'
 
 const done: Readonly<Record<PowerVerb, (machine: string) => string>> = {
@@ -22,7 +22,7 @@ const done: Readonly<Record<PowerVerb, (machine: string) => string>> = {
   restart: (machine) => `The guest of ${machine} is asked to restart.`,
 }
 
-/** What happens to which machine, to whom, and for how long: for a person who is about to say yes. */
+/** What happens to which machine, to whom, and for how long: for a person about to confirm. */
 export const powerMeaning = (machine: PoweredMachine, verb: PowerVerb): string =>
   [
     done[verb](`${machine.name} (${machine.source}, ${machine.location})`),
@@ -46,7 +46,7 @@ const held = (by: string, verb: PowerVerb): string => {
     : `The batch ${batch} holds it: this is refused as long as that runs.`
 }
 
-/** What of the API's instance a person is told of; the same in the console and on the command line. */
+/** The parts of the API's instance that a person is shown; the same in the console and the CLI. */
 export const poweredMachine = (instance: {
   readonly name: string
   readonly ref: string

@@ -1,7 +1,7 @@
 import { type Change, diffFacts } from './changes.ts'
 import type { HostFacts, NetworkFacts, StorageFacts } from './facts.ts'
 
-/** What one record of a network, host or datastore becomes; see `Action` of merge.ts. */
+/** What becomes of one record of a network, host or datastore; see `Action` in merge.ts. */
 export interface RecordDecision<Facts> {
   readonly action: 'insert' | 'update' | 'unchanged' | 'pend' | 'settle' | 'return'
   readonly facts: Facts
@@ -15,7 +15,7 @@ export interface KnownRecord<Facts> {
   readonly pending: Facts | null
 }
 
-/** `frozen` networks are those that a running batch has placed NICs on. */
+/** `frozen`: a running batch has placed NICs on the network. */
 export const decideRecord = <Facts extends HostFacts | NetworkFacts | StorageFacts>(options: {
   readonly known: KnownRecord<Facts> | null
   readonly seen: Facts
@@ -35,7 +35,10 @@ export const decideRecord = <Facts extends HostFacts | NetworkFacts | StorageFac
   return { action: 'pend', facts: known.facts, pending: seen, changes }
 }
 
-/** A network's facts and whether something frozen depends on them; a source's NSX part may fill in the segment later. */
+/**
+ * A network's facts and whether something frozen depends on them; the source's NSX service may provide the segment
+ * later.
+ */
 export const decideNetwork = (options: {
   readonly known: KnownRecord<NetworkFacts> | null
   readonly seen: NetworkFacts

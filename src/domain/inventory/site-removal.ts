@@ -1,17 +1,17 @@
 import { many } from '../text/sentence.ts'
 
-/** What is forgotten with a source or target, beside the migrations that have finished. */
+/** What is forgotten with a source or target, besides finished migrations. */
 export interface Forgotten {
   /** Instances of a source, machines of a target. */
   readonly machines: number
-  /** Instances of which a person has said what holds instead. */
+  /** Instances with overrides. */
   readonly overrides: number
   /** Networks that a person has mapped. */
   readonly mappings: number
   readonly waivers: number
 }
 
-/** What a person has to know before a source or target is removed. Empty: nothing is known of it. */
+/** What a person must know before a source or target is removed. Empty: nothing is forgotten. */
 export const whatIsForgotten = (name: string, forgotten: Forgotten): string => {
   const { machines, overrides, mappings, waivers } = forgotten
   const parts = [

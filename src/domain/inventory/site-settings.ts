@@ -14,10 +14,10 @@ const scope = z
   .max(500)
   .regex(/^[^\p{Cc}]*$/u, 'must not hold control characters')
 
-/** What both roles have. Names and units are the API's: this is what is stored and what is shown. */
+/** Settings of both roles. Names and units are the API's: stored as they are shown. */
 const shared = {
   connection_timeout_seconds: limit(1, 600, 30),
-  /** For one VM: what takes longer becomes a problem of that VM alone. */
+  /** Per VM: a slower VM becomes a problem of its own. */
   sync_timeout_seconds: limit(1, 600, 10),
   /** 0: only by hand. */
   sync_interval_seconds: limit(0, 30 * daySeconds, 600),
@@ -45,18 +45,18 @@ const schemas = { source: sourceSettings, target: targetSettings } as const
 
 export const settingsSchemaOf = (role: SiteRole): (typeof schemas)[SiteRole] => schemas[role]
 
-/** Stored settings with today's defaults for what was not known when they were saved. */
+/** Stored settings, with current defaults for newer fields. */
 export const readSettings = <Role extends SiteRole>(
   role: Role,
   stored: unknown,
 ): z.infer<(typeof schemas)[Role]> => schemas[role].parse(stored) as z.infer<(typeof schemas)[Role]>
 
-/** Stands for "unlimited" where a limit needs a number: more than any fleet asks for. */
+/** Stands for "unlimited" where a limit needs a number: more than any fleet requests. */
 export const unlimitedCapacity = 100_000
 
 const capacityOf = (setting: number): number => (setting === 0 ? unlimitedCapacity : setting)
 
-/** The admission limits that a site's settings mean: saved with the site, in one transaction. */
+/** The admission limits that follow from a site's settings, saved with the site in one transaction. */
 export const siteLimits = (site: {
   readonly role: SiteRole
   readonly name: string

@@ -2,8 +2,8 @@ import { isCopiedRunning } from './copy-way.ts'
 import type { DiskFacts, InstanceFacts } from './facts.ts'
 
 /**
- * What was found out about the tracking of one disk. A disk without an entry was not looked at since it last
- * changed. Kept per disk: one disk's proof says nothing about its neighbour.
+ * The result of checking one disk's tracking. A disk without an entry was not checked since it last changed. Kept per
+ * disk, because one disk's proof says nothing about another.
  */
 export type DiskTracking = 'verified' | 'refused'
 
@@ -11,12 +11,12 @@ export type DiskTracking = 'verified' | 'refused'
 export type TrackingRecord = Readonly<Record<string, DiskTracking>>
 
 /**
- * Where the tracking of a whole instance stands; `verified` only when every disk that is copied while it runs is. Of
- * disks that are copied while it is off nothing is tracked.
+ * The tracking of a whole instance; `verified` only when every disk that is copied while running is. Disks that are
+ * copied while off are never tracked.
  */
 export type TrackingState = 'off' | 'unverified' | 'refused' | 'verified'
 
-/** Everything that makes it another disk. How full it is, and where tracking stands, change all the time. */
+/** Fields that identify a disk. Its fill level and its tracking position change constantly. */
 const sameDisk = (a: DiskFacts, b: DiskFacts): boolean =>
   a.key === b.key &&
   a.name === b.name &&
@@ -27,7 +27,7 @@ const sameDisk = (a: DiskFacts, b: DiskFacts): boolean =>
   a.encrypted === b.encrypted &&
   a.datastore === b.datastore
 
-/** Disks that are new, gone, or not what they were, by key; nothing of them may be taken for granted. */
+/** Disks that are new, gone or replaced, by key; nothing known about them counts any more. */
 export interface DiskChanges {
   readonly added: readonly string[]
   readonly removed: readonly string[]
@@ -58,7 +58,7 @@ export const diskChanges = (before: readonly DiskFacts[], after: readonly DiskFa
 export const anyDiskChange = (changes: DiskChanges): boolean =>
   changes.added.length + changes.removed.length + changes.resized.length + changes.replaced.length > 0
 
-/** What is still known after a sync: all of a disk's entry, if neither the tracking flag nor that disk changed. */
+/** The tracking results that survive a sync: those of disks whose tracking flag and identity did not change. */
 export const carryTracking = (
   record: TrackingRecord,
   before: InstanceFacts,

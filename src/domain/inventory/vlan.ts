@@ -1,8 +1,8 @@
 const mostId = 4_094
 
 /**
- * Ranges of a VLAN list such as `100,200-210`; undefined: it is none. Spaces around its parts are no part of it; inside
- * one they are a mistake, which must not make another number of two. 0 is what trunks begin with.
+ * Ranges of a VLAN list such as `100,200-210`; undefined: invalid. Spaces around the parts are ignored; a space inside
+ * a part is a mistake and must not change a number. 0 is invalid.
  */
 export const parseVlans = (text: string): readonly (readonly [number, number])[] | undefined => {
   const ranges: [number, number][] = []

@@ -1,18 +1,20 @@
 /**
- * How often something is tried, and how long it is borne. Pure: what has gone by is an input, so the same rule holds
- * within a turn, by the clock of a worker, and over many turns, by that of the database.
+ * How often something is tried, and for how long. Pure: the elapsed time is an input, so the same rule holds within a
+ * turn, by the clock of a worker, and over many turns, by that of the database.
  */
 export interface Pauses {
   readonly shortestMs: number
   readonly longestMs: number
-  /** A pause is that share of the time gone by: short trouble costs little, and long trouble is not asked about often. */
+  /**
+   * A pause is this share of the elapsed time: short trouble costs little, and long trouble is not asked about often.
+   */
   readonly share: number
 }
 
 export interface WaitBounds extends Pauses {
-  /** It is over after this long. */
+  /** The wait ends after this long. */
   readonly limitMs: number
-  /** It is over after so many pauses. */
+  /** The wait ends after this many pauses. */
   readonly most?: number
 }
 

@@ -1,6 +1,6 @@
 import type { JobState } from './state.ts'
 
-/** What went wrong, as a job or an effect keeps it. */
+/** An error as a job or an effect stores it. */
 export interface KeptError {
   readonly code: string
   readonly class: 'transient' | 'permanent'
@@ -8,7 +8,10 @@ export interface KeptError {
   readonly remedy: string
 }
 
-/** Undefined: another worker may take it. A kind that this version does not know (`lostMax` undefined) is never given up. */
+/**
+ * Undefined: another worker may take the job. A kind that this version does not know (`lostMax` undefined) is never
+ * given up.
+ */
 export const whyGivenUp = (lost: number, lostMax: number | undefined): KeptError | undefined =>
   lostMax === undefined || lost + 1 < lostMax
     ? undefined
@@ -26,11 +29,11 @@ export const pastDeadline = (state: JobState): KeptError => ({
   remedy: 'Retry it with a later deadline, after looking at what it waited for.',
 })
 
-/** An effect that a job intended and whose outcome it never wrote down. */
+/** An effect that a job intended and whose outcome was never recorded. */
 export interface OpenIntent {
-  /** Something of it would be left behind. */
+  /** Something may be left behind. */
   readonly hasUndo: boolean
-  /** A clear no came back. */
+  /** The platform clearly refused. */
   readonly refused: boolean
 }
 
@@ -41,7 +44,7 @@ export interface ClosedIntent {
   readonly error: KeptError | null
 }
 
-/** A clear no, or nothing that could be left behind: undone. All else is unknown, which is not absent. */
+/** After a clear refusal, or with nothing to leave behind: undone. Everything else is unknown, which is not absent. */
 export const closeIntent = ({ hasUndo, refused }: OpenIntent): ClosedIntent =>
   refused || !hasUndo
     ? { to: 'undone', reason: 'nothing came of it', error: null }
@@ -56,7 +59,7 @@ export const closeIntent = ({ hasUndo, refused }: OpenIntent): ClosedIntent =>
         },
       }
 
-/** What a job left outside that ended without a worker. */
+/** What a job that ended without a worker has left outside. */
 export const leftBehind = (why: string): KeptError => ({
   code: 'left-behind',
   class: 'transient',

@@ -12,24 +12,24 @@ export interface JobKind<Payload = unknown> {
   /** The newest payload version this code writes and the highest it can run. */
   readonly version: number
   readonly payload: z.ZodType<Payload>
-  /** Lifts an older payload, one version at a time: `upgrades[1]` makes version 2 out of version 1. */
+  /** Upgrades an older payload, one version at a time: `upgrades[1]` makes version 2 out of version 1. */
   readonly upgrades: Readonly<Record<number, (older: unknown) => unknown>>
   readonly retry: RetryPolicy
   /** How many run at once in one worker process, unless the settings say otherwise. */
   readonly concurrency: number
   /**
-   * What its tokens admit goes on while no turn of it runs, at a platform: it holds them from its first turn with
-   * them until it ends or asks for others. Those of other kinds are for one turn.
+   * What its tokens admit continues on a platform between its turns: the job keeps the tokens from its first turn
+   * until it ends or requests others. Jobs of other kinds hold tokens only during a turn.
    */
   readonly keepsTokens: boolean
   /**
-   * A lane never has more of its slots than it leaves free: where a turn may hang on something that is dead, and a lane
-   * is all that hangs on the same. Bells are then not rung ahead: not for kinds whose jobs are short and many.
+   * A lane always leaves slots free: for kinds whose turns may hang on a dead platform, where a lane stands for that
+   * platform. Bells are then not rung ahead, so this is not for short and numerous jobs.
    */
   readonly lanesLeaveRoom: boolean
   /**
-   * It talks to platforms, and its tokens say to which: what its jobs hang on (their lane, a source, a target, a host)
-   * never has all of its slots, over all workers. See `room.ts`.
+   * Jobs of this kind call platforms, which their tokens name. Jobs that depend on the same thing (lane, source,
+   * target, host) never get all slots, over all workers. See `room.ts`.
    */
   readonly sharesSlots: boolean
 }
@@ -69,8 +69,8 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
 }
 
 /**
- * Checks a payload against its kind, lifting an older version first. Throws zod's error when it does not fit,
- * and refuses a newer version even when it would fit: a field may have changed its meaning.
+ * Checks a payload against its kind after upgrading it. Throws zod's error when it does not fit, and refuses a newer
+ * version even if it would fit: a field may have changed its meaning.
  */
 export const readPayload = <Payload>(kind: JobKind<Payload>, version: number, stored: unknown): Payload => {
   if (version > kind.version)

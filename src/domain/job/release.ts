@@ -1,6 +1,6 @@
 /**
- * Why a running job goes back to the line without having failed: the reason of the event `job.released`, whose
- * `detail.message` says it as a sentence. docs/jobs.md has what each means.
+ * Why a running job becomes ready again without a failure: the reason of the event `job.released`, whose
+ * `detail.message` is the sentence. docs/jobs.md explains each.
  */
 export const releaseReasons = ['worker-drains', 'lane-paused', 'awaiting-slot', 'awaiting-place'] as const
 

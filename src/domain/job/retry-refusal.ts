@@ -1,6 +1,6 @@
 import type { JobState } from './state.ts'
 
-/** Why an ended job is not run again: nothing would come of it. */
+/** Why an ended job is not run again: it could only fail. */
 const refusals = {
   'job-in-debt': {
     message: 'What the job left outside is being undone; it cannot run again before.',

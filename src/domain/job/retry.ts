@@ -1,6 +1,6 @@
 /**
- * Who can end the trouble. `transient`: time. `environment`: the platform, in its own time. `conflict` and
- * `config`: a person. `permanent`: nobody. `bug`: us.
+ * What can end the trouble. `transient`: time. `environment`: the platform, in its own time. `conflict` and `config`:
+ * a person. `permanent`: nothing. `bug`: a new version.
  */
 export const errorClasses = ['transient', 'environment', 'conflict', 'config', 'permanent', 'bug'] as const
 export type ErrorClass = (typeof errorClasses)[number]
@@ -13,7 +13,7 @@ export interface RetryPolicy {
   readonly environmentMax: number
   /** Charged by `bug`: few, because the same code will most likely fail the same way. */
   readonly bugMax: number
-  /** How often a worker may vanish under the job before the job itself is the suspect. */
+  /** How often a worker may vanish during the job before the job itself is suspected. */
   readonly lostMax: number
   readonly baseMs: number
   readonly capMs: number
@@ -35,7 +35,7 @@ export const defaultRetryPolicy: RetryPolicy = {
   waitsForPassword: true,
 }
 
-/** What has been charged to the job so far in this generation. */
+/** What has been charged to the job in this generation. */
 export interface Budget {
   readonly attempt: number
   readonly environmentAttempt: number
@@ -54,7 +54,7 @@ export const backoffMs = (failures: number, baseMs: number, capMs: number, rando
   return Math.round(step / 2 + (step / 2) * random)
 }
 
-/** Whether a failed try is tried again, when, and which budget pays. Pure: the dice are an argument. */
+/** Whether a failure is retried, when, and which budget is charged. Pure: randomness is an argument. */
 export const decideRetry = (
   errorClass: ErrorClass,
   budget: Budget,
@@ -83,8 +83,8 @@ export const decideRetry = (
 }
 
 /**
- * When a job looks again whether the password of its site opens. Nothing was sent, and a person may take a weekend: no
- * budget pays. What is not charged is not counted, so the pause grows with the turns of the job.
+ * When a job checks again whether the password of its site can be opened. Nothing was sent, and a person may take a
+ * weekend: no budget is charged. Uncharged tries are not counted, so the pause grows with the turns of the job.
  */
 export const pauseForPassword = (
   turns: number,

@@ -1,12 +1,12 @@
 import { isDependency } from './token.ts'
 
-/** What a job that asks for a slot hangs on: by its lane and its tokens. */
+/** What a job that requests a slot depends on: its lane and its tokens. */
 export interface SlotAsk {
   readonly lane: string
   readonly tokens: readonly string[]
 }
 
-/** Jobs of one kind that have a slot, or the promise of one, and that hang on the same things. */
+/** Jobs of one kind with a slot, or a promised slot, that depend on the same things. */
 export interface SlotGroup {
   readonly things: readonly string[]
   jobs: number
@@ -29,19 +29,19 @@ export interface SlotUse {
  */
 const perFree = [2, 1, 3 / 5, 1 / 3] as const
 
-/** No job hangs on more; those of somebody who makes up tokens are not to cost more either. */
+/** No real job depends on more; invented tokens must not cost more either. */
 const thingsMax = 6
 
-/** What a job hangs on: its lane, and the sources, targets and hosts that its tokens name. In order, each once. */
+/** What a job depends on: its lane, and the sources, targets and hosts of its tokens. Sorted, without repeats. */
 const thingsOf = ({ lane, tokens }: SlotAsk): string[] =>
   [...new Set([lane, ...tokens.filter(isDependency)])].sort().slice(0, thingsMax)
 
 /**
- * What keeps a job from a slot because too few would be left to those that hang on something else; undefined: nothing.
- * The first of its sort always goes, while there is a slot at all.
+ * The thing for which a job gets no slot, because too few would be left for jobs that depend on other things;
+ * undefined: it gets one. The first job of its kind always gets a slot, if any is free.
  */
 export const whatIsCrowded = (ask: SlotAsk, { slots, groups }: SlotUse): string | undefined => {
-  // Nobody says how many there are: then there is nothing to share.
+  // The number of slots is unknown: there is nothing to share.
   if (slots === 0) return undefined
   const free = slots - jobsOf(groups) - 1
   if (free < 0) return 'every slot'
@@ -52,7 +52,7 @@ export const whatIsCrowded = (ask: SlotAsk, { slots, groups }: SlotUse): string 
   return crowded?.join(', ')
 }
 
-/** Lists of things: no further job that hangs on all of such a list can have a slot now. */
+/** Lists of things: no further job that depends on all things of a list can get a slot now. */
 export const crowdedThings = ({ slots, groups }: SlotUse): string[][] => {
   if (slots === 0) return []
   const free = slots - jobsOf(groups) - 1
@@ -71,7 +71,7 @@ export const crowdedThings = ({ slots, groups }: SlotUse): string[][] => {
 const isCrowded = (things: readonly string[], jobs: number, free: number): boolean =>
   jobs > 0 && jobs + 1 > free * (perFree[Math.min(things.length, perFree.length) - 1] ?? 1)
 
-/** Counts a job that was let in. */
+/** Counts a job that got a slot. */
 export const takeSlot = (use: SlotUse, ask: SlotAsk): void => {
   const things = thingsOf(ask)
   const group = use.groups.find((one) => one.things.join(' ') === things.join(' '))
@@ -81,7 +81,7 @@ export const takeSlot = (use: SlotUse, ask: SlotAsk): void => {
 
 const jobsOf = (groups: readonly SlotGroup[]): number => groups.reduce((sum, { jobs }) => sum + jobs, 0)
 
-/** All that can be chosen of these but nothing; what says least of a job first. */
+/** Every non-empty subset, the smallest first. */
 const subsetsOf = (things: readonly string[]): string[][] =>
   Array.from({ length: 2 ** things.length - 1 }, (_, at) =>
     things.filter((_thing, bit) => ((at + 1) >> bit) % 2 === 1),

@@ -33,7 +33,7 @@ export type JobState = keyof typeof states
 
 interface JobMove extends Move<JobState, JobEvent> {
   readonly to: JobState
-  /** The type of the event that the history gets. */
+  /** The type of its event in the history. */
   readonly tells: `job.${string}`
 }
 

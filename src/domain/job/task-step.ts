@@ -1,20 +1,20 @@
 /**
- * What is next with a task of a platform, as a table of what is seen. Pure: a failed look is no row of it. What was
- * not seen stays `unseen`, and the next step is to look.
+ * The next step of a platform's task, as a table of what was seen. Pure: a failed look has no row. Anything not yet
+ * looked at is `unseen`, and the next step is to look.
  */
 
 /**
- * What our own record says of the task of this name: nothing was ever asked for; it was intended and no answer was
- * recorded; the platform took it on; it has come to its end.
+ * Our own record of the task with this name: nothing was requested; it was intended and no answer was recorded; the
+ * platform accepted it; it has ended.
  */
 export const taskRecords = ['none', 'intended', 'asked', 'ended'] as const
-/** What the platform says of it. `working` is queued or running. */
+/** What the platform says of the task. `working` is queued or running. */
 export const taskSights = ['unseen', 'absent', 'working', 'succeeded', 'failed'] as const
-/** `untold`: found by the machine that it works on alone, so it may be anybody's. */
+/** `untold`: found only by its machine, so it may be anybody's. */
 export const taskOwners = ['ours', 'untold'] as const
-/** Whether that is there which the task was to make, as the thing itself tells. */
+/** Whether the result of the task exists, as the thing itself shows. */
 export const taskResults = ['unseen', 'there', 'absent'] as const
-/** What is done when a task was taken on, is unknown by now, and has left nothing. */
+/** What to do when an accepted task is unknown by now and has left no result. */
 export const taskRepeats = ['anew', 'never'] as const
 
 export interface TaskSeen {
@@ -23,29 +23,29 @@ export interface TaskSeen {
   readonly whose: (typeof taskOwners)[number]
   readonly made: (typeof taskResults)[number]
   readonly repeat: (typeof taskRepeats)[number]
-  /** Tasks that have failed before this one, each under a name of its own. */
+  /** Earlier failed tasks, each with a name of its own. */
   readonly failed: number
-  /** So many may fail. */
+  /** The most tasks that may fail. */
   readonly most: number
 }
 
 export type TaskStep =
-  /** Ask the platform. The intent is committed before. */
+  /** Ask the platform. The intent is committed first. */
   | 'begin'
   | 'look-at-task'
   | 'look-at-result'
-  /** An earlier turn has begun it, or it is there: record that, and ask for nothing. */
+  /** An earlier turn has begun the task, or its result exists: record that, and request nothing. */
   | 'adopt'
-  /** Wait for it. */
+  /** Wait for the task. */
   | 'follow'
   | 'ended'
-  /** Nothing has come of it: it is counted, and the next try has the next name. */
+  /** It had no result: count it, and use the next name. */
   | 'anew'
   /** The same, and it was one too many. */
   | 'give-up'
-  /** Somebody's task is at work there: wait until that is over, and begin nothing beside it. */
+  /** Another's task is running there: wait until it ends, and begin nothing next to it. */
   | 'refuse-anothers'
-  /** It was taken on, and nobody can tell whether it was done. The subject decides, or a person. */
+  /** The task was accepted, and nobody can tell whether it was done. The subject or a person decides. */
   | 'outcome-unknown'
 
 interface Row {
@@ -53,12 +53,12 @@ interface Row {
   readonly step: TaskStep
 }
 
-/** Read from above; the first row that fits holds. */
+/** Read from the top; the first row that fits applies. */
 export const taskTable: readonly Row[] = [
   { when: { recorded: ['ended'] }, step: 'ended' },
   { when: { recorded: ['none'] }, step: 'begin' },
   { when: { task: ['unseen'] }, step: 'look-at-task' },
-  // Its own word comes first: what there is may be about to change.
+  // The task's own report comes first: its result may be about to change.
   { when: { task: ['working'], whose: ['ours'], recorded: ['intended'] }, step: 'adopt' },
   { when: { task: ['working'], whose: ['ours'] }, step: 'follow' },
   { when: { task: ['succeeded'], whose: ['ours'], recorded: ['intended'] }, step: 'adopt' },
@@ -72,12 +72,12 @@ export const taskTable: readonly Row[] = [
   // Under this name the platform would give the same answer for ever.
   { when: { task: ['failed'], whose: ['ours'], recorded: ['intended'] }, step: 'adopt' },
   { when: { task: ['failed'], whose: ['ours'] }, step: 'anew' },
-  // A task of anybody that ended while it was looked at: the next turn tells whether it was ours.
+  // A task of unknown owner that ended during the look: the next turn tells whether it was ours.
   {
     when: { task: ['succeeded', 'failed'], whose: ['untold'], recorded: ['intended'] },
     step: 'refuse-anothers',
   },
-  // Nothing was begun under this name: it is used as it was intended.
+  // Nothing was begun under this name: it is used as intended.
   { when: { recorded: ['intended'] }, step: 'begin' },
   { when: { repeat: ['never'] }, step: 'outcome-unknown' },
   { when: {}, step: 'anew' },
@@ -95,8 +95,8 @@ export const nextTaskStep = (seen: TaskSeen): TaskStep => {
 }
 
 /**
- * The one policy for names: `<job>/<part>`, then `<job>/<part>/<tasks that failed>`. The same on every turn; a name whose
- * task failed is not used again.
+ * The naming policy: `<job>/<part>`, then `<job>/<part>/<failed tasks>`. The same on every turn; the name of a failed
+ * task is not used again.
  */
 export const taskName = (jobId: string, part: string, failed: number): string =>
   `${jobId}/${part}${failed > 0 ? `/${failed}` : ''}`

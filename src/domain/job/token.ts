@@ -1,13 +1,13 @@
 export interface TokenClass {
   readonly title: string
   readonly limit: number
-  /** A job that holds one goes no further when the thing does not answer: see `room.ts`. */
+  /** A job that holds such a token stops when the thing does not answer: see `room.ts`. */
   readonly isDependency?: boolean
 }
 
 /**
- * Admission tokens: what a job must hold to run, `class/thing`, such as `source-host-reads/esx-04`. A limit is
- * set for one thing or for its whole class; the thing's own limit wins.
+ * Admission tokens: what a job must hold to run, `class/thing`, such as `source-host-reads/esx-04`. A limit is set for
+ * one thing or for its whole class; the thing's own limit wins.
  */
 export const tokenClasses: Readonly<Record<string, TokenClass>> = {
   source: {
@@ -27,16 +27,16 @@ export const tokenClasses: Readonly<Record<string, TokenClass>> = {
   'target-imports': { title: 'Imports at once into one target', limit: 8, isDependency: true },
   'target-creates': { title: 'Machines created at once on one target', limit: 4, isDependency: true },
   'host-inbound-moves': { title: 'Moves at once into one host', limit: 2 },
-  // All moves that there are copy memory: as long as that is so, one limit above the other would never be reached.
+  // All moves copy memory today: with different limits, the higher one would never be reached.
   'host-outbound-moves': { title: 'Moves of any sort at once out of one host', limit: 1 },
   'host-move-syncs': {
     title: 'Moves that copy memory at once out of one host, from asking to end',
     limit: 1,
   },
   'target-moves': { title: 'Moves at once between the hosts of one target', limit: 5 },
-  // No job asks for it yet: no platform says which link a copy takes.
+  // No job requests it yet: no platform says which link a copy uses.
   link: { title: 'Copies at once over one link (not used yet)', limit: 16 },
-  // Without a `sync_limit` of the batch there is none.
+  // Without a `sync_limit` of the batch there is no limit.
   batch: { title: 'First copies of one batch at once', limit: 100_000 },
 }
 
@@ -44,7 +44,7 @@ const tokenName = /^([a-z][a-z-]*)\/([\x21-\x2e\x30-\x7e]{1,128})$/
 
 const longest = 128
 
-/** Some names of a platform as the thing of a token. Names that are cut to the same share one limit, and no more. */
+/** Names of a platform as the thing of a token. Names that are cut to the same text share one limit. */
 export const thingOf = (...names: readonly string[]): string =>
   [...names.join('.')]
     .map((sign) =>
@@ -59,7 +59,7 @@ export const parseToken = (token: string): { class: string; thing: string } | un
   return { class: match[1], thing: match[2] }
 }
 
-/** The classes of tokens that say what a job hangs on. */
+/** The classes of tokens that name what a job depends on. */
 export const dependencyClasses: readonly string[] = Object.keys(tokenClasses).filter(
   (name) => tokenClasses[name]?.isDependency,
 )
@@ -69,7 +69,7 @@ export const isDependency = (token: string): boolean => {
   return parsed !== undefined && dependencyClasses.includes(parsed.class)
 }
 
-/** The tokens of a job that only says what it hangs on. */
+/** The tokens of a job that only names what it depends on. */
 export const dependOn = (on: { readonly source: string | null; readonly target: string | null }): string[] =>
   Object.entries(on).flatMap(([role, name]) => (name === null ? [] : [`${role}/${name}`]))
 

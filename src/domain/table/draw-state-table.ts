@@ -1,9 +1,9 @@
 import type { Move, StateTable } from './state-table.ts'
 
-/** Mermaid takes a dash for the beginning of an arrow. */
+/** Mermaid takes a dash for the start of an arrow. */
 const nodeOf = (state: string): string => state.replaceAll('-', '_')
 
-/** A table as a Mermaid drawing; `hidden`: events that are possible nearly everywhere, and would only hide the rest. */
+/** A table as a Mermaid drawing; `hidden`: events that are possible nearly everywhere and would clutter the drawing. */
 export const drawStateTable = <
   State extends string,
   Event extends string,
@@ -50,7 +50,7 @@ export const describeStates = <State extends string>({
     ),
   ].join('\n')
 
-/** The moves of a table, as a table of a document; `more`: columns of its own, before the last. */
+/** The moves of a table, as a table of a document; `more`: further columns before the last. */
 export const describeMoves = <
   State extends string,
   Event extends string,

@@ -3,7 +3,7 @@ const marks = (name: string): readonly [begin: string, end: string] => [
   `<!-- end: ${name} -->`,
 ]
 
-/** A page with its made parts as they should be; what people wrote around them stays. */
+/** A page with its generated parts up to date; the text around them stays. */
 export const fillPage = (page: string, parts: Readonly<Record<string, string>>): string =>
   Object.entries(parts).reduce((text, [name, made]) => {
     const [begin, end] = marks(name)

@@ -1,4 +1,4 @@
-/** Who sets a move off. */
+/** Who causes a move. */
 export type Cause = 'worker' | 'conductor' | 'person'
 
 export interface StateMeaning {
@@ -6,19 +6,19 @@ export interface StateMeaning {
   readonly says: string
   /** A row may begin here. */
   readonly starts?: boolean
-  /** The work is over: nothing but a person's move leads out of it. */
+  /** The work is over: only a person's move leads out of this state. */
   readonly terminal?: boolean
 }
 
-/** One row of a table: an event, where it may find its subject, and where it leads. */
+/** One row of a table: an event, the states in which it is possible, and the state it leads to. */
 export interface Move<State extends string, Event extends string, Stage extends string = never> {
   readonly event: Event
   readonly from: readonly State[]
-  /** The stages it is possible in; none given: all. */
+  /** The stages in which it is possible; not given: all. */
   readonly in?: readonly Stage[]
   /** `gone`: the row is deleted. */
   readonly to: State | 'gone'
-  /** None given: the stage stays. */
+  /** Not given: the stage stays. */
   readonly stage?: Stage
   readonly cause: Cause
   /** What happens, as a sentence for people. */
@@ -26,11 +26,11 @@ export interface Move<State extends string, Event extends string, Stage extends 
 }
 
 interface Definition<State extends string, Event extends string, Stage extends string, M> {
-  /** What the table is about: `job`, `batch`, `entry`, `operation`. */
+  /** The subject of the table: `job`, `batch`, `entry`, `operation`. */
   readonly subject: string
   readonly states: Readonly<Record<State, StateMeaning>>
   readonly events: readonly Event[]
-  /** How far the work has come, beside the state; most subjects have no stages. */
+  /** The progress of the work besides the state; most subjects have no stages. */
   readonly stages?: readonly Stage[]
   readonly moves: readonly M[]
 }
@@ -51,10 +51,10 @@ export interface StateTable<
   readonly moves: readonly M[]
 }
 
-/** Words of a table are written into statements as they are. */
+/** Words of a table are inserted into statements as they are. */
 const plainWord = /^[a-z]+(-[a-z]+)*$/
 
-/** A state machine: every move there is. What is not in the table is refused. */
+/** A state machine: every move it has. A move outside the table is refused. */
 export const defineTable = <
   State extends string,
   const Event extends string,
@@ -99,7 +99,7 @@ const movesFrom = <
       (stage === undefined || (move.in ?? [stage]).includes(stage)),
   )
 
-/** The move that an event makes from here; undefined: the table refuses it. */
+/** The move of an event from a state; undefined: the table refuses it. */
 export const transition = <
   State extends string,
   Event extends string,
@@ -129,13 +129,13 @@ export const requireTransition = <
   return move
 }
 
-/** Where an event finds rows, and where it leads them: for a statement that moves whatever is there. */
+/** The states in which an event is possible, and the state it leads to: for statements that move many rows. */
 export interface Sweep<State> {
   readonly from: readonly State[]
   readonly to: State
 }
 
-/** `seen`: of rows in that state alone. An event that leads to several states, or to none, is a mistake of the caller. */
+/** `seen`: only rows in that state. An event that leads to several states, or to none, is a mistake of the caller. */
 export const sweepOf = <
   State extends string,
   Event extends string,
@@ -155,7 +155,7 @@ export const sweepOf = <
   return { from, to: to as State }
 }
 
-/** A row begins in a state that the table lets it begin in; anything else is a mistake of the caller. */
+/** Requires a state in which a row may start; anything else is a mistake of the caller. */
 export const requireStart = <State extends string>(
   { subject, starts }: Pick<StateTable<State, string>, 'subject' | 'starts'>,
   state: NoInfer<State>,

@@ -3,7 +3,7 @@ import { z } from 'zod'
 const unitMs: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 }
 const longestMs = 366 * 24 * 3_600_000
 
-/** Milliseconds of a text such as `10m` or `1h30m`; undefined when it is none. */
+/** Milliseconds of a text such as `10m` or `1h30m`; undefined when invalid. */
 export const parseDuration = (text: string): number | undefined => {
   if (!/^(\d{1,9}(h|ms|m|s))+$/.test(text)) return undefined
   let total = 0
@@ -12,7 +12,7 @@ export const parseDuration = (text: string): number | undefined => {
   return total <= longestMs ? total : undefined
 }
 
-/** A length of time as a person writes it. Stored and shown as it was written. */
+/** A duration as a person writes it. Stored and shown as written. */
 export const durationSchema = (least: '0s' | '1s') =>
   z
     .string()
@@ -26,7 +26,7 @@ export const durationSchema = (least: '0s' | '1s') =>
       `must be at least ${least}`,
     )
 
-/** Milliseconds of a duration that a schema has let through. */
+/** Milliseconds of a duration that passed its schema. */
 export const durationMs = (text: string): number => {
   const ms = parseDuration(text)
   if (ms === undefined) throw new Error(`"${text}" is not a duration.`)

@@ -1,4 +1,4 @@
-/** With a full stop, unless it has its own: texts of people and of checks come either way. */
+/** With a full stop, unless the text has one: texts of people and of checks come either way. */
 export const asSentence = (text: string): string => (/[.!?…]$/.test(text) ? text : `${text}.`)
 
 /** `1 machine`, `2 machines`. */

@@ -4,7 +4,7 @@ import { storableLine } from '../../storable.ts'
 
 const certificateFields = ['fingerprint', 'subject', 'issuer', 'valid_from', 'valid_to', 'names', 'reason']
 
-/** What a person has to see to confirm a certificate; nothing when the error shows none. */
+/** What a person needs to confirm a certificate; null when the error has no certificate. */
 export const seenCertificateOf = (error: DroverError): Record<string, string> | null => {
   if (error.code !== 'platform-fingerprint' || !error.detail) return null
   const { detail } = error
@@ -25,11 +25,11 @@ interface KnownSite {
   readonly connectivityError: RecordedError | null
 }
 
-/** A person has just entered or confirmed the connection: whoever answers now is who is meant. */
+/** A person has just entered or confirmed the connection: whichever platform answers now is accepted. */
 const isConfirmed = (site: KnownSite): boolean =>
   site.connectivity === 'unknown' && site.connectivityError === null
 
-/** Who answered, as it is kept and shown with the site, whatever the platform calls itself. */
+/** The identity of the platform as it is stored and shown, cleaned and cut. */
 export const keptIdentity = ({ product, version, instance_id }: PlatformIdentity): PlatformIdentity => ({
   product: storableLine(product, longestIdentity),
   version: storableLine(version, longestIdentity),
@@ -39,8 +39,8 @@ export const keptIdentity = ({ product, version, instance_id }: PlatformIdentity
 const longestIdentity = 200
 
 /**
- * Throws when the address leads to another installation than the one whose inventory we have: its machines have the
- * same ids and are others.
+ * Throws when the address leads to another installation than that of the known inventory: its machines have the same
+ * ids but are others.
  */
 export const requireSameInstallation = (site: KnownSite, answered: PlatformIdentity): void => {
   const known = site.identity?.instance_id ?? ''

@@ -12,7 +12,7 @@ export interface HearOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
-  /** The jobs of a process meet a platform that is away many times a second: it is told once in so long. */
+  /** The jobs of a process can meet an unreachable platform many times a second: it is recorded once in this time. */
   readonly quietMs?: number
 }
 
@@ -22,9 +22,9 @@ interface HeardSite {
 }
 
 /**
- * What any job meets on its way to a platform tells of its connection, not the look by the clock alone: a refused
- * connection marks the platform at once, in a transaction of its own; one that broke off, and the first answer after a
- * failure, have it looked at at once. Only a look says that it is well: it asks who answers, too.
+ * Every job reports what its calls tell of the connection, in addition to the periodic check. A refused connection
+ * marks the platform at once, in a transaction of its own; a broken connection, and the first answer after a failure,
+ * cause a check at once. Only a check can mark a platform as well, because it also verifies the identity.
  */
 export const hearConnections =
   ({ db, clock, log, quietMs = 5_000 }: HearOptions): ((site: HeardSite) => ConnectionWatch) =>
@@ -56,10 +56,10 @@ export const hearConnections =
     }
   }
 
-/** A platform that is only slow lets calls run out of time again and again; a look each time would make it slower. */
+/** Calls to a slow platform time out again and again; a check each time would make it slower. */
 const doubtSeconds = 10
 
-/** Only where it was well by the last word: what else is the matter with it says more than that nobody is there. */
+/** Only a platform that was well so far: any other known trouble says more than "unreachable". */
 const markAway = async (tx: Tx, heard: HeardSite, error: DroverError): Promise<void> => {
   const site = await lockSite(tx, heard.id)
   // A person may have corrected its address meanwhile.

@@ -22,8 +22,8 @@ export type ConnectionAnswer =
   | { readonly ok: false; readonly error: DroverError }
 
 /**
- * Writes down what a try with a source or target has told of its connection, and tells of it: event, warning, and those
- * who are off because of it. The caller holds the site's lock.
+ * Records the result of a connection to a site, with an event, a warning, and the entries whose sources are off
+ * because of it. The caller holds the site's lock.
  */
 export const noteConnection = async (
   tx: Tx,

@@ -10,7 +10,7 @@ import {
 } from '../../../db/queries/sites/merge-warnings.ts'
 import { storableJson, storableLine } from '../../storable.ts'
 
-/** Everything that is warned of, by type, with the title that a person reads. */
+/** Every type of warning, with its title. */
 export const warningTypes = {
   'running-twice': 'A VM runs twice',
   'guest-may-go-off': 'A guest that was asked to shut down may still do so',
@@ -28,12 +28,12 @@ export const warningTypes = {
 
 export type WarningType = keyof typeof warningTypes
 
-/** Sentences by type; a type with none is no warning. */
+/** Sentences by type; a type without sentences has no warning. */
 export type Said = Partial<Record<WarningType, readonly string[]>>
 
 const maxMessages = 50
 
-/** Bounded: of more sentences than a warning holds the last says how many are left out. */
+/** Bounded: the last sentence says how many are left out. */
 export const boundedTexts = (texts: readonly string[], total = texts.length): string[] => {
   const kept = [...new Set(texts)].slice(0, maxMessages).map((text) => storableLine(text))
   const more = total - kept.length
@@ -47,8 +47,8 @@ interface Message {
 }
 
 /**
- * Makes what is said now the warnings of one thing: a sentence said before keeps its first moment, one that is not
- * said any more goes, and a warning without sentences goes with it. Only `types` are looked at.
+ * Replaces the warnings of a subject: a sentence that stays keeps its first time, a sentence that is missing is
+ * removed, and a warning without sentences is removed too. Only `types` are changed.
  */
 export const mergeWarnings = async (
   tx: Tx,

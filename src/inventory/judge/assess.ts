@@ -14,8 +14,8 @@ import { countsInFleet, fleetOf, identitiesOf, judge } from './judge.ts'
 const pageSize = 500
 
 /**
- * Judges these instances anew, in the caller's transaction: what they must be alone with in the fleet, what the
- * rules find, and how ready they are. Those they clash with, or clashed with until now, are judged as well.
+ * Judges these instances again, in the caller's transaction: unique identities, rules and readiness. Instances that
+ * they clash with, or clashed with until now, are judged too.
  */
 export const reassess = async (
   tx: Tx,
@@ -30,12 +30,12 @@ export const reassess = async (
   return { judged: all.length }
 }
 
-/** The same for instances whose identities are already as they should be. */
+/** The same for instances whose identities are up to date. */
 export const judgeOnly = async (tx: Tx, ids: readonly string[]): Promise<void> => {
   for (const page of pages([...new Set(ids)].sort())) await judgePage(tx, page)
 }
 
-/** One batch of what was judged by other rules, or by a waiver that has ended. True: there may be more. */
+/** One page of instances judged by older rules or by a waiver that has ended. True: there may be more. */
 export const reassessStale = async (db: Db, limit = pageSize): Promise<boolean> => {
   const ids = await findStaleJudgements(db, { rulesVersion, limit })
   if (ids.length === 0) return false

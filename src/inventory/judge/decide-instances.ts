@@ -22,7 +22,7 @@ export interface SyncedSite {
   readonly name: string
 }
 
-/** One clean instance and its text. */
+/** One cleaned instance and its text. */
 interface Seen {
   readonly facts: InstanceFacts
   readonly notes: readonly string[]
@@ -38,14 +38,14 @@ interface Found {
 const maxNotes = 10
 
 export interface DecideOptions {
-  /** Of the whole fleet: what is new is judged at once, as if it were alone. */
+  /** Of the whole fleet: a new instance is judged at once, without looking at others. */
   readonly waivers: readonly WaiverInForce[]
   readonly refIsGone?: (ref: string) => boolean
 }
 
 /**
- * What each instance that was seen becomes, given what is recorded now. The later of two readings of one thing wins.
- * `refIsGone` tells whether a live record's id is proved to be gone; while a reading streams, nothing is.
+ * What becomes of each instance that was read, given the records. The later of two readings of an instance wins.
+ * `refIsGone` tells whether a live record's id is proved gone; while a reading streams, none is.
  */
 export const decideInstances = async (
   db: Queryable,
@@ -100,8 +100,8 @@ const findMarks = async (
 }
 
 /**
- * What the rules say of a new instance, found out while the platform still streams. Clashes with others, and
- * datastores that cannot be read or are not there, are only known at the end; those that they touch are judged again.
+ * The findings of a new instance, while the platform still streams. Clashes with others, and datastores that are
+ * missing or unreadable, are known only at the end; the instances concerned are judged again then.
  */
 const judgedLine = (line: StageLine, facts: InstanceFacts, waivers: readonly WaiverInForce[]): StageLine => {
   const instance = { id: line.recordId ?? '', facts, overrides: {}, tracking: trackingOf(line) }
@@ -148,11 +148,11 @@ const decidedLine = (site: SyncedSite, seen: Seen, record: InstanceRecord | null
   }
 }
 
-/** How full a disk is, and where its tracking stands, moves by itself: it is written, and nobody is told. */
+/** A disk's fill level and its tracking position change constantly: they are recorded without an event. */
 const movesByItself = /^disks\[[^\]]*\]\.(used|change_id)$/
 
 const quietAction = (decision: Decision): Exclude<Decision['action'], 'unchanged'> => {
-  // Nothing to write is still something when the text differs: the record keeps what the platform forgot.
+  // A changed text without changed facts is still written: the record keeps facts that the platform has dropped.
   if (decision.action === 'unchanged') return 'settle'
   const quiet = decision.action === 'update' && decision.changes.every(({ path }) => movesByItself.test(path))
   return quiet ? 'settle' : decision.action
@@ -164,9 +164,9 @@ const factsTextOf = (seen: Seen, decision: Decision): string | null => {
   return writes ? writeFacts(decision.facts).text : null
 }
 
-/** Everything of an instance's row that follows from its facts. */
+/** Every column of an instance's row that follows from its facts. */
 export const derivedColumns = (source: string, facts: InstanceFacts) => {
-  // Who else has its UUID is found out at the end, over all sources.
+  // Duplicate UUIDs are found at the end, over all sources.
   const ignored = whyIgnored({ facts, source, ownerOf: () => undefined })
   return {
     uuid: facts.uuid,

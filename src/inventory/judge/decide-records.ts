@@ -28,7 +28,7 @@ const clean = (item: RecordItem): RecordFacts => {
   }
 }
 
-/** What each becomes, given what is recorded now. The later of two readings of one thing wins. */
+/** What becomes of each record, given what is stored. The later of two readings of a thing wins. */
 export const decideRecords = async (
   db: Queryable,
   siteId: string,
@@ -49,7 +49,7 @@ export const decideRecords = async (
   return lines
 }
 
-/** Another service of the source may fill in a network's segment: a reading that does not know it changes nothing. */
+/** Another service of the source may provide a network's segment: a reading without it changes nothing. */
 const merged = (table: RecordTable, facts: RecordFacts, mark: RecordMark | undefined): RecordFacts => {
   if (table !== 'network') return facts
   const known = mark ? { facts: mark.facts as unknown as NetworkFacts, gone: mark.gone, pending: null } : null

@@ -42,10 +42,10 @@ export const fleetOf = (shared: readonly SharedValue[]): FleetCounts => {
   return counts as unknown as FleetCounts
 }
 
-/** The database has chosen the waivers by its own clock: none of these has ended. */
+/** The database has selected the waivers by its own clock: none of these has ended. */
 const noTime = new Date(0)
 
-/** What the rules say of one instance, as it is stored. */
+/** The judgement of one instance, as it is stored. */
 export const judge = (instance: Judged, context: JudgeContext): Judgement => {
   const { id, facts, overrides, tracking } = instance
   const waivers = context.waivers
@@ -71,7 +71,7 @@ export const judge = (instance: Judged, context: JudgeContext): Judgement => {
   }
 }
 
-/** What must be unique over the whole fleet, by the kinds that the rules count. */
+/** The identities that must be unique in the whole fleet, by kind of rule. */
 export const identitiesOf = (facts: InstanceFacts, overrides: InstanceOverrides) => {
   const effective: EffectiveFacts = applyOverrides(facts, overrides)
   const all = [
@@ -85,7 +85,7 @@ export const identitiesOf = (facts: InstanceFacts, overrides: InstanceOverrides)
   return all.filter(({ value }) => value !== '')
 }
 
-/** Whether an instance is one of the fleet; a duplicate is, for its twin's sake. */
+/** Whether an instance counts as part of the fleet; a duplicate does, because of its twin. */
 export const countsInFleet = (instance: {
   readonly ignored: string | null
   readonly gone: boolean

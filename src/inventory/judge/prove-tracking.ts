@@ -3,8 +3,8 @@ import type { InstanceFacts } from '../../domain/inventory/facts.ts'
 import type { DiskTracking, TrackingRecord } from '../../domain/inventory/tracking.ts'
 
 /**
- * What a reading proves of each disk's tracking: a change id is given only where changes are written down. A disk
- * without one is not refused by that: tracking may begin with the next start.
+ * What a reading proves of each disk's tracking: a platform gives a change id only where it tracks changes. A disk
+ * without one may still be tracked from its next start on.
  */
 export const proveTracking = (facts: InstanceFacts, record: TrackingRecord): TrackingRecord => {
   if (!facts.background_import) return record
@@ -16,7 +16,7 @@ export const proveTracking = (facts: InstanceFacts, record: TrackingRecord): Tra
   return proved.length > 0 ? { ...record, ...Object.fromEntries(proved) } : record
 }
 
-/** The same when somebody has asked: every disk that is copied has an answer now. */
+/** The same after a check that a person requested: every copied disk gets an answer. */
 export const verifyTracking = async (
   facts: InstanceFacts,
   askDisk: (key: string) => Promise<boolean>,

@@ -2,10 +2,10 @@ import { hash } from 'node:crypto'
 import { canonicalJson } from '../../domain/inventory/facts-hash.ts'
 import { storableJson } from '../../storable.ts'
 
-/** What a staged thing becomes; `seen`: it is as it is recorded. */
+/** What becomes of a staged thing; `seen`: unchanged. */
 export type StageAction = 'seen' | 'gone' | 'problem' | 'insert' | 'update' | 'return' | 'pend' | 'settle'
 
-/** One row of the stage, its facts as text already: they were written once for their hash. */
+/** One row of the stage. Its facts are text already, because they were serialised for their hash. */
 export interface StageLine {
   readonly kind: string
   readonly ref: string
@@ -24,10 +24,10 @@ export const writeFacts = (facts: object): { readonly text: string; readonly has
   return { text, hash: hash('sha256', text, 'base64url') }
 }
 
-/** What one statement may carry. A platform whose machines are all of the largest size must not break it. */
+/** The most text in one statement, so that machines of the largest size cannot break it. */
 const maxTextLength = 4 * 1024 * 1024
 
-/** The JSON text of rows, in as many arrays as their size asks for. Facts go in as they are; they are clean. */
+/** The JSON text of rows, in as many arrays as their size requires. The facts are clean and inserted as they are. */
 export const writeLines = (lines: readonly StageLine[]): string[] => {
   const texts: string[] = []
   let rows: string[] = []

@@ -24,27 +24,27 @@ export interface PowerTask {
   readonly platform: Platform
   readonly ref: string
   readonly asked: Omit<PowerAsked, 'booting'>
-  /** Whether the machine was started lately; asked when its guest cannot be asked. */
+  /** Whether the machine was started recently; used when its guest does not answer. */
   readonly isBooting?: () => Promise<boolean>
   /**
-   * Asked right before each call that makes the machine run: throws when it may not, see start-guard.ts. `never`: what is
-   * asked for starts nothing.
+   * Called right before each call that starts the machine: throws when the machine must not be started, see
+   * start-guard.ts. `never`: the request starts nothing.
    */
   readonly mayStart: (() => Promise<void>) | 'never'
-  /** Tells this power change from another one of the same job; part of every name. */
+  /** Tells this power change from others of the same job; part of every name. */
   readonly part: string
   /**
-   * What has to be done when the job ends before its time; null: nothing, it was only asked to do this. The step and the
-   * run of the machine that it is to end (`boot_id`) are added to `with`.
+   * What to undo when the job ends early; null: nothing, the power change is the whole job. The step and the boot that
+   * it ends (`boot_id`) are added to `with`.
    */
   readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> } | null
-  /** So many of its tasks may fail; not given: as many as the job has tries. */
+  /** The most tasks that may fail; not given: as many as the job has tries. */
   readonly most?: number
 }
 
 export type PowerOutcome =
   | { readonly type: 'done'; readonly seen: PowerFacts }
-  /** Look again after this long. */
+  /** Look again after this time. */
   | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
 
 const storedProgress = z.object({
@@ -53,7 +53,7 @@ const storedProgress = z.object({
   bootId: z.string(),
   deaf: z.boolean(),
   wasReset: z.boolean().default(false),
-  /** Tasks that failed: each is begun anew under another name. */
+  /** Failed tasks: each retry has a new name. */
   failed: z.number(),
 })
 type Stored = z.infer<typeof storedProgress>
@@ -61,18 +61,18 @@ type Stored = z.infer<typeof storedProgress>
 const fresh: Stored = { steps: [], waitedMs: 0, bootId: '', deaf: false, wasReset: false, failed: 0 }
 
 const lookMs = 2_000
-/** A guest that takes its time is looked at less often; what is noticed late is a tenth of the time that it took. */
+/** A slow guest is looked at less often; the delay in noticing is a tenth of the time taken. */
 const pauses: Pauses = { shortestMs: lookMs, longestMs: 10_000, share: 1 / 10 }
 const callMs = 30_000
 
 /**
- * Brings a machine's power to where it was asked to be, as far as one turn can: looks, decides, acts, records. A
- * crash between any two lines is gone on from; what was begun is found again and not begun twice.
+ * Brings a machine's power to the requested state, as far as one turn can: looks, decides, acts, records. Safe to
+ * continue after a crash between any two lines; a started task is found again and not started twice.
  */
 export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
   const { ctx, asked } = task
   let progress = readProgress(task)
-  // What a crash has cut between its record and the call is done now; what is done is only recognised.
+  // A step that a crash has cut between its record and its call is done now; a step that was done is recognised.
   const last = progress.steps.at(-1)
   const { failed } = progress
   if (last) progress = await take(task, progress, last)
@@ -92,7 +92,7 @@ export const powerMachine = async (task: PowerTask): Promise<PowerOutcome> => {
       return { type: 'wait', forMs, forWhat: decision.forWhat }
     }
     const first = progress.steps.length === 0 && progress.failed === 0
-    // Nothing is switched off that could not be started again.
+    // A machine that could not be started again is not switched off.
     if (first && asked.verb === 'restart') await askMayStart(task)
     const bootId = first ? seen.boot_id : progress.bootId
     progress = { ...progress, steps: [...progress.steps, decision.step], waitedMs: 0, bootId }
@@ -129,7 +129,7 @@ const look = async (task: PowerTask): Promise<PowerFacts> => {
 /** Does one step, once over all tries, and waits a while for the platform's task. */
 const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise<Stored> => {
   const { ctx, site, part, ref } = task
-  // Begun anew only where the one that failed has not happened all the same: a guest is not reset twice.
+  // Repeated only if the failed task has not taken effect after all: a guest is not reset twice.
   if (progress.failed > 0 && (await hasHappened(task, step, progress))) return progress
   const { counted, counter } = countIn(task, progress)
   try {
@@ -144,14 +144,14 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
       begin: (call) => begin(task, step, call),
       made: async () =>
         (await hasHappened(task, step, progress)) ? { found: true, value: null } : { found: false },
-      // What the machine comes to decides what is asked for next.
+      // The state of the machine decides what is requested next.
       repeat: 'never',
       ...(task.most === undefined ? {} : { most: task.most }),
       turnMs: lookMs * 2,
       record: counter,
     })
     if (end.type === 'failed') throw end.error
-    // It could not be reset when it was asked to be: it was on its way off, or on.
+    // The reset was not possible: the machine was just going off or coming on.
     if (step === 'reset' && end.type === 'unknown' && end.taskId === null)
       return progress.failed < missesMost ? await missed(task, progress) : progress
     return { ...counted(), wasReset: step === 'reset' && end.type === 'ended' && end.byWord, deaf: false }
@@ -169,7 +169,7 @@ const take = async (task: PowerTask, progress: Stored, step: PowerStep): Promise
   }
 }
 
-/** Failed tasks are counted over all steps of a change; that one has ended is seen of the machine. */
+/** Failed tasks are counted over all steps of a change; the machine shows whether a step has ended. */
 const countIn = (task: PowerTask, progress: Stored) => {
   let now = progress
   const counter: TaskRecord = {
@@ -183,10 +183,10 @@ const countIn = (task: PowerTask, progress: Stored) => {
   return { counter, counted: () => now }
 }
 
-/** A platform that says one thing of a machine and another to who asks it for something is not believed for ever. */
+/** A platform whose answers contradict its refusals is trusted only this often. */
 const missesMost = 5
 
-/** The machine was not as it was seen by the time it was to be done: the step is taken back, and it is looked at anew. */
+/** The machine changed before the step: the step is removed and the machine is looked at again. */
 const missed = async (task: PowerTask, progress: Stored): Promise<Stored> => {
   const next = { ...progress, steps: progress.steps.slice(0, -1), failed: progress.failed + 1 }
   await record(task, next)
@@ -200,7 +200,7 @@ const wantedState: Readonly<Record<PowerStep, PowerFacts['state']>> = {
   reset: 'on',
 }
 
-/** What the task of a step does, as platforms tell them apart. */
+/** The verb of a step's task, by which platforms tell tasks apart. */
 export const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
   start: 'start',
   shutdown: 'shutdown',
@@ -208,7 +208,7 @@ export const verbOf: Readonly<Record<PowerStep, TaskVerb>> = {
   reset: 'restart',
 }
 
-/** Whether the machine is where the step leads. */
+/** Whether the machine is in the state that the step leads to. */
 const hasHappened = async (task: PowerTask, step: PowerStep, progress: PowerProgress): Promise<boolean> => {
   const seen = await look(task)
   if (seen.state !== wantedState[step]) return false
@@ -227,13 +227,13 @@ const begin = async (task: PowerTask, step: PowerStep, call: Call): Promise<Task
   try {
     return await verbs[step]()
   } catch (error) {
-    // Somebody else was quicker: the next look decides.
+    // Somebody else was faster: the next look decides.
     if (error instanceof PlatformError && error.code === 'platform-wrong-state') return undefined
     throw error
   }
 }
 
-/** The look takes its time, so the lease is asked about after it. */
+/** The guard's look takes time, so the lease is checked after it. */
 const askMayStart = async ({ mayStart, ctx, asked }: PowerTask): Promise<void> => {
   if (mayStart === 'never') throw new Error(`A ${asked.verb} was about to start a machine.`)
   await mayStart()

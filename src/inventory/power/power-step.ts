@@ -8,26 +8,26 @@ export interface PowerAsked {
   readonly verb: PowerVerb
   readonly force: boolean
   readonly timeoutMs: number
-  /** It was started lately: a guest that cannot be asked may be about to come up, and is asked again. */
+  /** The machine was started recently: a guest that does not answer may still be booting, and is asked again. */
   readonly booting: boolean
 }
 
-/** How far it has come; kept from turn to turn. */
+/** The progress, kept from turn to turn. */
 export interface PowerProgress {
   readonly steps: readonly PowerStep[]
   /** Since the last step. */
   readonly waitedMs: number
-  /** Of the run that a restart has to end; empty when it was not running or the platform does not tell. */
+  /** The boot that a restart has to end; empty: the machine was not running, or the platform does not tell. */
   readonly bootId: string
   /** The guest cannot be asked. */
   readonly deaf: boolean
-  /** The platform says that its reset is done. */
+  /** The platform reports the reset as done. */
   readonly wasReset: boolean
 }
 
-/** What a wait for a guest that was asked is for. */
+/** The wait for a guest that was asked. */
 export const forGuest = 'the guest to shut itself down'
-/** The same of one that cannot be asked yet. */
+/** The wait for a guest that cannot be asked yet. */
 export const forGuestToHear = 'the guest to have come up far enough to be asked'
 
 export type PowerDecision =
@@ -43,7 +43,7 @@ export type PowerDecision =
 const done: PowerDecision = { type: 'done' }
 const act = (step: PowerStep): PowerDecision => ({ type: 'act', step })
 
-/** What to do next, given what was seen just now and what was done so far. Pure. */
+/** The next step, from what was seen just now and what was done so far. Pure. */
 export const nextPowerStep = (
   asked: PowerAsked,
   progress: PowerProgress,
@@ -105,13 +105,13 @@ const restart = (asked: PowerAsked, progress: PowerProgress, seen: PowerFacts): 
   const { steps } = progress
   if (steps.includes('start')) return reach('on', 'start', asked, progress, seen)
   if (steps.includes('reset')) {
-    // Not every platform counts a reset as another run: then its own word has to do.
+    // Not every platform counts a reset as a new boot: then the platform's own report has to do.
     const isNew = progress.bootId === '' || seen.boot_id === '' || seen.boot_id !== progress.bootId
     if (seen.state === 'on' && (isNew || progress.wasReset)) return done
     return { type: 'wait', forWhat: 'the machine to have started anew' }
   }
   if (seen.state === 'off') return act('start')
-  // A reset at once only when that was asked for: everything else gives the guest its time.
+  // An immediate reset only if requested: otherwise the guest gets its time.
   if (asked.force && steps.length === 0 && seen.state === 'on') return act('reset')
   return goDown(asked, progress, seen)
 }

@@ -19,8 +19,8 @@ export interface ActingJob {
 }
 
 /**
- * The instance, if this job may do anything to its machine now; else an error that says why not. The API has asked
- * the same, but a job can be made without it, and much happens while one waits.
+ * The instance, if this job may change its machine now; otherwise throws the reason. The API has checked the same, but
+ * a job can be made without the API, and things change while a job waits.
  */
 export const requireActionable = async ({ db, job }: ActingJob, id: string): Promise<ActionableInstance> => {
   if (job.subjectType !== 'instance' || job.subjectId !== id)

@@ -19,22 +19,25 @@ import type { UsePlatform } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { requireTrusted } from '../connection/connectivity.ts'
 
-/** A machine that is to start. Everything that starts one asks here: when it is asked for, and right before the call. */
+/** A machine to be started. Every start of a machine is checked here: at its request, and right before the call. */
 export interface Start {
   readonly at: MachineAt
   readonly name: string
   readonly by: StartAsker
-  /** Its own migration starts it: the source that it gives back, or the copy that it verifies. */
+  /** Started by its own migration: the source that is given back, or the copy that is verified. */
   readonly byItsMigration: boolean
 }
 
-/** Why it may not be started, by what is known; undefined: nothing is known against it. For the transaction that asks. */
+/**
+ * Why the machine must not be started, from what is recorded; undefined: nothing is known against it. For the
+ * transaction of the request.
+ */
 export const whyStartRefused = async (db: Queryable, start: Start): Promise<StartRefused | undefined> => {
   const { self, twins } = readTwins(start, await findTwins(db, start.at, start.by))
   return whyNotStart(self, twins, 'asked')
 }
 
-/** The machine of an instance, as a person has it started at its source. */
+/** The machine of an instance, as a person starts it on its source. */
 export const startOfInstance = (
   instance: { readonly siteId: string; readonly ref: string; readonly uuid: string; readonly name: string },
   jobId: string | null,
@@ -60,8 +63,8 @@ interface Looking {
 const callMs = 30_000
 
 /**
- * Throws unless it may be started now: each other place that may have the VM is asked whether it runs there. A place that
- * does not answer is no proof, so nothing is started, but for what a certificate proves.
+ * Throws unless the machine may be started now: asks every other site that may have the VM whether it runs there. A
+ * site that does not answer is no proof, so nothing is started, unless a certificate proves it.
  */
 export const requireMayStart = async (looking: Looking, start: Start): Promise<void> => {
   const { self, twins } = readTwins(start, await findTwins(looking.db, start.at, start.by))
@@ -85,7 +88,8 @@ const lookAt = async (
   const site = twin.siteId === null ? undefined : await loadSiteById(db, twin.siteId)
   const isGone = twin.power === 'gone'
   if (!site) return isGone ? 'gone' : 'unknown'
-  // What was seen to go is looked for once more where somebody answers: it may be back, or was overlooked.
+  // A machine that was seen to disappear is looked for once more if its site answers: it may be back, or was
+  // overlooked.
   if (isGone && site.connectivity !== 'ok') return 'gone'
   try {
     requireTrusted(site)
@@ -125,7 +129,10 @@ const latest = (lines: readonly TwinLine[]): number | null =>
     null,
   )
 
-/** All that is said of the machine at one place. What a sync saw go is gone, whoever else remembers it. */
+/**
+ * Everything known of the machine at one place. A machine that a sync saw disappear is gone, whatever else remembers
+ * it.
+ */
 const asTwin = (lines: readonly TwinLine[]): TwinAt[] => {
   const [first] = lines
   if (!first) return []
@@ -168,7 +175,7 @@ const remedies: Readonly<Record<StartRefusal, string>> = {
 
 export const startRemedy = (code: StartRefusal): string => remedies[code]
 
-/** Thrown before the call: nothing was asked of any platform. */
+/** Thrown before the call: no platform was asked for anything. */
 class NotStarted extends DroverError {
   override get cameToNothing(): boolean {
     return true

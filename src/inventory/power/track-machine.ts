@@ -22,7 +22,7 @@ export interface TrackTask {
   readonly removeSnapshots: boolean
   readonly force: boolean
   readonly timeoutMs: number
-  /** Asked before it is switched off, and right before it is switched on again. */
+  /** Asked before the machine is switched off, and right before it is switched on again. */
   readonly mayStart: () => Promise<void>
 }
 
@@ -30,10 +30,10 @@ export type TrackOutcome =
   | { readonly type: 'done'; readonly tracking: Readonly<Record<string, string>> }
   | { readonly type: 'wait'; readonly forMs: number; readonly forWhat: string }
 
-/** What brings a machine back that was switched off on the way; see the handler's undoer. */
+/** The effect kind whose undo starts a machine that was switched off on the way; see the handler's undoer. */
 export const cycleKind = 'instance-cycle'
 
-/** Looks whether each disk of a machine is tracked, and writes it down. */
+/** Checks whether each disk of a machine is tracked, and records it. */
 export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
   const { ctx, instance, site } = task
   const facts = await lookAt(task)
@@ -57,7 +57,7 @@ export const resetTracking = async (task: TrackTask): Promise<TrackOutcome> => {
   return { type: 'done', tracking }
 }
 
-/** Switches tracking on; the machine is switched off and on only where nothing less makes it begin. */
+/** Switches tracking on; power-cycles the machine only if tracking does not begin otherwise. */
 export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => {
   const { ctx, platform } = task
   requireCapability(platform, 'changed-blocks')
@@ -77,7 +77,7 @@ export const enableTracking = async (task: TrackTask): Promise<TrackOutcome> => 
   return resetTracking(task)
 }
 
-/** Off and on, as gently as was asked for. A machine that we switched off is switched on again, whatever comes. */
+/** Off and on, as gently as requested. A machine that Drover switched off is switched on again in every case. */
 const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   const { ctx, site, platform, instance, force, timeoutMs } = task
   const undo = { kind: cycleKind, with: { site_id: site.id, ref: instance.ref } }
@@ -103,7 +103,7 @@ const cycle = async (task: TrackTask): Promise<TrackOutcome | undefined> => {
   return up.type === 'wait' ? up : undefined
 }
 
-/** Asks the platform of each disk that does not show by itself where its tracking stands. */
+/** Asks the platform about the tracking of each disk whose facts do not tell. */
 const verify = ({ ctx, platform, instance }: TrackTask, facts: InstanceFacts): Promise<TrackingRecord> =>
   verifyTracking(facts, async (disk) => {
     const call = { signal: ctx.signal, timeoutMs: verifyMs, name: `verify-${ctx.job.id}-${disk}` }
@@ -111,7 +111,7 @@ const verify = ({ ctx, platform, instance }: TrackTask, facts: InstanceFacts): P
       await portOf(platform, 'disks').changedBlocks(call, { machine: instance.ref, disk }, '*')
       return true
     } catch (error) {
-      // No answer is not a no.
+      // A missing answer is not a no.
       if (saidNo(error) || isUnsupported(error)) return false
       throw error
     }
@@ -164,7 +164,7 @@ const switchOn = (task: TrackTask): Promise<void> => {
 const taskMs = 600_000
 const verifyMs = 60_000
 
-/** One change of the machine, once over all tries, to the end of the platform's task. */
+/** One change of the machine, once over all tries, until the platform's task ends. */
 const change = async (
   { ctx, site, platform, instance }: TrackTask,
   part: string,

@@ -10,8 +10,8 @@ import { proveTracking } from '../judge/prove-tracking.ts'
 import { writeFacts } from '../judge/stage-line.ts'
 
 /**
- * A person accepts what has changed at the source while a batch held the instance: it becomes the record, and the rules
- * judge it. How it runs stays as recorded, for it may be off on our account. Gives the facts that count now.
+ * Adopts the pending facts of an instance as its record, and judges it. The recorded power state stays, because the
+ * machine may be off because of Drover. Returns the facts that count now.
  */
 export const adoptPending = async (tx: Tx, instance: InstanceRow): Promise<InstanceFacts> => {
   const { id, pending, facts: before } = instance

@@ -11,7 +11,7 @@ import { type ConnectionAnswer, noteConnection } from '../connection/note-connec
 import { siteAbsent } from './read-site.ts'
 import { probeTimeoutMs } from './sync-site.ts'
 
-/** Looks at the connection of a source or target and writes down what it is like. */
+/** Checks the connection of a source or target and records the result. */
 export const checkSite = async (
   ctx: JobContext,
   asked: { readonly role: SiteRole; readonly name: string },
@@ -39,13 +39,13 @@ const look = async (ctx: JobContext, site: SiteRow): Promise<ConnectionAnswer> =
     })
   } catch (thrown) {
     const error = asDroverError(thrown)
-    // A defect of ours says nothing about the site.
+    // A defect in Drover says nothing about the site.
     if (ctx.signal.aborted || error.class === 'bug') throw thrown
     return { ok: false, error }
   }
 }
 
-/** Whether the connection is still the one that was looked at: a person may have changed it meanwhile. */
+/** Whether the connection is still the one that was checked: a person may have changed it meanwhile. */
 const isSame = (now: SiteRow, seen: SiteRow): boolean =>
   now.version === seen.version && now.endpoint === seen.endpoint
 
@@ -65,7 +65,7 @@ const write = async (
   return { connectivity, due: enqueued || isBack }
 }
 
-/** Once for each state of the connection that works: should it fail, the next one is due by the clock. */
+/** Once for each working connection; if that sync fails, the next one is due by the clock. */
 const enqueueFirstSync = async (tx: Tx, site: SiteRow, createdBy: string): Promise<void> => {
   const role = site.role as SiteRole
   await enqueue(tx, [

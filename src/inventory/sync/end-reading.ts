@@ -25,7 +25,7 @@ export interface EndReading {
   readonly sealer: Sealer
 }
 
-/** What a sync saw and changed; kept with the site and shown under these names. */
+/** What a sync saw and changed; stored with the site and shown under these names. */
 export interface SyncResult extends Record<string, unknown> {
   readonly reading: 'full' | 'delta'
   readonly full_because: string
@@ -33,7 +33,7 @@ export interface SyncResult extends Record<string, unknown> {
   readonly items: number
   readonly instances: number
   readonly ignored: number
-  /** Of a target: what it operates. */
+  /** Of a target: the machines that it runs. */
   readonly machines: number
   readonly appeared: number
   readonly changed: number
@@ -41,19 +41,19 @@ export interface SyncResult extends Record<string, unknown> {
   readonly vanished: number
   readonly pending: number
   readonly problems: number
-  /** Ids that were named but never read: each delta asks for them by themselves. */
+  /** Ids that were named but not read: each delta asks for them one by one. */
   readonly unread: readonly string[]
   /** Instances or machines that a suspiciously empty answer would have removed. */
   readonly held_back: number
 }
 
-/** Whether a sync has looked at the machines of a target before. */
+/** Whether an earlier sync has read the machines of a target. */
 export const knowsMachines = ({ syncResult }: Pick<SiteRow, 'syncResult'>): boolean =>
   typeof syncResult?.machines === 'number'
 
-/** With so many instances of which the last reading failed a full reading is the cheaper one. */
+/** With more failed instances than this, a full reading is cheaper. */
 const maxRereads = 200
-/** A source that had so many and shows none has more likely lost its voice than its machines. */
+/** A source that had this many and shows none is more likely faulty than empty. */
 const suspiciousCount = 10
 
 /** Makes a reading the inventory of its site. One transaction; the caller fences it. */
@@ -128,7 +128,7 @@ const counts = ({ appeared, changed, returned, vanished, pending }: Merged) => (
   pending,
 })
 
-/** How many instances or machines an answer without any would remove, if nobody has vouched for it; 0: it is believed. */
+/** How many instances or machines an empty answer would remove before it is confirmed; 0: the answer is believed. */
 const countHeldBack = async (
   tx: Tx,
   { reading, force }: EndReading,
@@ -137,7 +137,7 @@ const countHeldBack = async (
 ): Promise<number> => {
   if (reading.reading !== 'full' || force) return 0
   if (staged.some(({ kind, action }) => kind === 'instance' && action !== 'gone')) return 0
-  // A second full reading that says the same is believed.
+  // A second full reading with the same answer is believed.
   if (Number(site.syncResult?.held_back ?? 0) > 0) return 0
   const { instances, machines } = await countLiving(tx, site.id)
   const known = site.role === 'source' ? instances : machines
@@ -154,7 +154,7 @@ const syncWarnings: readonly WarningType[] = [
 ]
 const maxSaid = 49
 
-/** Says everything that a person should know after this reading; returns how many instances could not be read. */
+/** Raises every warning that follows from this reading; returns how many instances could not be read. */
 const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt): Promise<number> => {
   const { ctx, reading, site } = options
   const { troubles, counts: totals } = await findTroubles(tx, site.id, maxSaid)
@@ -184,7 +184,7 @@ const warn = async (tx: Tx, options: EndReading, heldBack: number, at: MergeAt):
   return totals.problem ?? 0
 }
 
-/** A name may be as long as its platform allows, and say anything. */
+/** Names may be as long as the platform allows and hold any text. */
 const shortName = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name)
 
 const suddenlyEmpty = (site: SiteRow, heldBack: number): string =>

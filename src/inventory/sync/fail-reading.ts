@@ -10,7 +10,7 @@ import { actorOf, type JobContext } from '../../ledger/job.ts'
 import { storableJson } from '../../storable.ts'
 import { boundedTexts, mergeWarnings } from '../connection/warnings.ts'
 
-/** Writes down that a reading failed. Everything that is known of the site stays as it is. */
+/** Records that a reading failed. Everything known of the site stays. */
 export const recordFailure = async (
   tx: Tx,
   failed: { readonly ctx: JobContext; readonly site: SiteRow; readonly error: DroverError },
@@ -21,7 +21,7 @@ export const recordFailure = async (
   await failSync(tx, {
     siteId: site.id,
     error: storableJson(recordError(error)),
-    // Whatever was the matter may have been the cursor's doing.
+    // The cursor may have caused a repeated failure.
     forgetCursor: site.syncFailures > 0,
     intervalSeconds: readSettings(site.role as SiteRole, site.settings).sync_interval_seconds,
     checkNow: saysOfConnection(error.code) && site.connectivity === 'ok',
@@ -30,7 +30,7 @@ export const recordFailure = async (
   const place = { entityType: site.role, entityId: site.name, entityName: site.name }
   const said = { 'sync-failed': boundedTexts([error.message]) }
   await mergeWarnings(tx, place, { types: ['sync-failed'], said, actor })
-  // Each new reason is told once: a source that is away for a night does not fill the history.
+  // Each new reason gets one event: a source that is unreachable for a night does not fill the history.
   if (site.syncError?.code === error.code) return
   await insertAuditEvent(tx, {
     type: `${site.role}.sync-failed`,

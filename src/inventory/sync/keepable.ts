@@ -2,13 +2,13 @@ import { limits } from '../../domain/inventory/bounded-text.ts'
 import type { InventoryItem } from '../../platforms/ports/inventory.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 
-/** More than any installation has (vCenter: 45,000 machines); what goes on beyond it would fill the database. */
+/** More than any installation has (vCenter: 45,000 machines); anything beyond it would fill the database. */
 export const mostThings = 500_000
 
-/** Of the items that are decided on at once: a platform whose machines are all of the largest size must not fill memory. */
+/** The weight of the items decided at once: machines of the largest size must not fill memory. */
 export const mostWeight = 8 * 1024 ** 2
 
-/** About the bytes that it takes in memory. Without calls of itself: what platforms say has few levels, but who knows. */
+/** The approximate bytes of an item in memory. Not recursive: a hostile answer may be nested deeply. */
 export const weightOf = (item: InventoryItem): number => {
   let weight = 0
   const open: unknown[] = ['facts' in item ? item.facts : item.ref]
@@ -25,7 +25,7 @@ export const weightOf = (item: InventoryItem): number => {
   return weight
 }
 
-/** Without an id that can be a key of a row it has no row: then it is a problem without an id, or nothing is gone. */
+/** Without an id that can be stored an item has no row: it becomes a problem without an id, or is dropped. */
 export const keepable = (item: InventoryItem): readonly InventoryItem[] => {
   const ref = 'facts' in item ? item.facts.ref : item.ref
   if (ref.length <= limits.text && ref !== '') return [item]

@@ -6,11 +6,11 @@ import type { InventoryItem } from '../../platforms/ports/inventory.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 
-/** Trouble of the source itself. What an account may not see is a matter of each machine. */
+/** Trouble of the source itself. Missing permission concerns single machines. */
 const isEverybodys = ({ code, class: kind }: PlatformError): boolean =>
   code !== 'platform-permission' && (kind === 'config' || code === 'platform-session-lost')
 
-/** Whether the site itself answers: then what cannot be reached is the host of one machine. */
+/** Whether the site itself answers: if so, only the host of one machine is unreachable. */
 const answers = async (platform: Platform, call: Call): Promise<boolean> => {
   try {
     await platform.probe({ ...call, name: `${call.name}/probe` })
@@ -20,13 +20,13 @@ const answers = async (platform: Platform, call: Call): Promise<boolean> => {
   }
 }
 
-/** One instance as an item of a reading; what cannot be read is its own problem. */
+/** One instance as an item of a reading; an instance that cannot be read becomes its own problem. */
 export const readInstance = async (platform: Platform, call: Call, ref: string): Promise<InventoryItem> => {
   try {
     const found = await portOf(platform, 'inventory').instance(call, ref)
     return found.found ? { type: 'instance', facts: found.value } : { type: 'gone', of: 'instance', ref }
   } catch (error) {
-    // Only what is this instance's own: a site that is away is no problem of each of its instances.
+    // Only trouble of this instance: an unreachable site is not a problem of each of its instances.
     if (!(error instanceof PlatformError) || isEverybodys(error) || call.signal.aborted) throw error
     if (error.code === 'platform-unreachable' && !(await answers(platform, call))) throw error
     return { type: 'problem', of: 'instance', ref, name: '', error }
@@ -41,7 +41,7 @@ export interface LookOptions {
 
 const lookAtOnce = 4
 
-/** Looks at single instances, some at once, in order. */
+/** Reads single instances, some at a time, in order. */
 export async function* lookAtEach(
   { ctx, site, platform }: LookOptions,
   refs: readonly string[],

@@ -4,21 +4,21 @@ import { cleanInstance } from '../../domain/inventory/normalise.ts'
 import type { InventoryItem } from '../../platforms/ports/inventory.ts'
 import { type StageLine, writeFacts } from '../judge/stage-line.ts'
 
-/** What nobody operates on: what machines are cloned from, and the platform's own. */
+/** Templates and the platform's own appliances are not operated on. */
 const isNoMachine = ({ template, appliance }: InstanceFacts): boolean => template || appliance
 
-/** What a column of that type holds. */
+/** The range of the column's type. */
 const mostCpus = 2 ** 31 - 1
 
-/** To a target's inventory something that became a template is gone, as a machine. */
+/** In a target's inventory, a machine that became a template is gone. */
 export const asMachineItem = (item: InventoryItem): InventoryItem =>
   item.type === 'instance' && isNoMachine(item.facts)
     ? { type: 'gone', of: 'instance', ref: item.facts.ref }
     : item
 
 /**
- * What a target's machines are like, as little of it as their rows have. Whether that is news is told by the statement
- * that merges them, so nothing has to be looked up while the platform streams.
+ * The machines of a target, reduced to the columns of their rows. The merge statement finds what has changed, so
+ * nothing is looked up while the platform streams.
  */
 export const machineLines = (seen: readonly InstanceFacts[]): StageLine[] =>
   seen.map((item) => {

@@ -9,10 +9,10 @@ import {
 } from '../../../db/queries/sync/merge-machines.ts'
 import type { Reading } from './merge-stage.ts'
 
-/** A statement has to end in time, however many machines there are. */
+/** Bounds the time of a statement, however many machines there are. */
 const pageSize = 5_000
 
-/** Makes what was staged of a target's machines its machines; the caller has locked the target. */
+/** Makes the staged machines of a target its machines; the caller has locked the target. */
 export const mergeMachines = async (tx: Tx, at: MachineMerge, reading: Reading) => {
   const total = { appeared: 0, changed: 0, returned: 0 }
   for (let after = ''; ; ) {

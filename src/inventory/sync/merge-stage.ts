@@ -28,13 +28,13 @@ import { decideInstances } from '../judge/decide-instances.ts'
 import { writeLines } from '../judge/stage-line.ts'
 import { mergeMachines } from './merge-machines.ts'
 
-/** What may be concluded from a stage about what it does not mention. */
+/** What a stage says about things that it does not mention. */
 export type Reading =
-  /** Everything there is: what is missing is gone. */
+  /** Everything: a missing thing is gone. */
   | 'full'
-  /** What changed: gone is what is said to be. */
+  /** Only changes: things are gone when the platform says so. */
   | 'delta'
-  /** Something, but not all: nothing is gone. */
+  /** A part: nothing is gone. */
   | 'part'
 
 export interface MergeOptions {
@@ -44,9 +44,9 @@ export interface MergeOptions {
   readonly begunAt: Date
   readonly reading: Reading
   readonly actor: string
-  /** The first sync tells of all it found in one event. */
+  /** The first sync reports all it found in one event. */
   readonly quiet: boolean
-  /** The waivers of the fleet that new instances were judged with, as `signFleetWaivers` tells them. */
+  /** The waivers that new instances were judged with, as `signFleetWaivers` identifies them. */
   readonly judgedWith: string
 }
 
@@ -56,17 +56,17 @@ export interface Merged {
   readonly returned: number
   readonly vanished: number
   readonly pending: number
-  /** Whether anything of the record is another than before. */
+  /** Whether anything in the record has changed. */
   readonly isChange: boolean
 }
 
-/** A statement has to end in time, however large the fleet. */
+/** Bounds the time of a statement, however large the fleet. */
 const pageSize = 5_000
 const redecidePage = 500
 
 /**
- * Makes a stage the inventory, inside one transaction that has locked the site. Decisions were made while the
- * platform still streamed; those whose records have changed since are made anew.
+ * Makes a stage the inventory, in one transaction that has locked the site. Decisions were made while the platform
+ * streamed; decisions about records that have changed since are repeated.
  */
 export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged> => {
   const { at, reading } = options
@@ -80,7 +80,7 @@ export const mergeStage = async (tx: Tx, options: MergeOptions): Promise<Merged>
   if (options.site.role !== 'source') {
     const { begunAt, actor, quiet, site } = options
     const machines = await mergeMachines(tx, { ...at, begunAt, actor, quiet, target: site.name }, reading)
-    // A plan lands on hosts and storage: what runs there already counts by the room that they say is left.
+    // A plan places machines on hosts and storage: their free room already accounts for what runs there.
     return { ...machines, isChange: records > 0 }
   }
   const instances = await mergeInstances(tx, options, turned)
@@ -100,7 +100,7 @@ const mergeInstances = async (tx: Tx, options: MergeOptions, turned: readonly st
       ? { vanished: [], pending: [], shared: [] }
       : await vanishInstances(tx, at, reading === 'full')
   await writeProblems(tx, at)
-  // From here on other sources wait for us: what is left is short.
+  // Other sources wait from here on: the rest is short.
   await lockDuplicates(tx)
   const standing = await markDuplicates(tx, at, reading === 'full')
   const isCurrent = options.judgedWith === (await signFleetWaivers(tx))
@@ -127,7 +127,7 @@ const mergeInstances = async (tx: Tx, options: MergeOptions, turned: readonly st
   }
 }
 
-/** Decides once more on what has changed since it was decided on, and on machines that were registered again. */
+/** Repeats decisions about records that have changed since, and about machines that were registered again. */
 const decideAnew = async (tx: Tx, options: MergeOptions): Promise<void> => {
   const { at, site, reading } = options
   const overtaken = await findOvertaken(tx, at)
@@ -139,7 +139,7 @@ const decideAnew = async (tx: Tx, options: MergeOptions): Promise<void> => {
   for (let start = 0; start < refs.length; start += redecidePage) {
     const staged = await loadStagedFacts(tx, at, refs.slice(start, start + redecidePage))
     const facts = staged.map((row) => row.facts as InstanceFacts | null)
-    // What was as recorded was not kept: only another reading can tell now.
+    // Unchanged facts were not staged: only another reading can tell now.
     if (facts.includes(null)) throw overtakenError(site.name)
     const known = facts.filter((item) => item !== null)
     const lines = await decideInstances(tx, site, known, { waivers, refIsGone: (ref) => gone.has(ref) })

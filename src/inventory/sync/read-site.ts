@@ -15,7 +15,7 @@ import { type Hidden, stageHidden } from './stage-hidden.ts'
 
 export interface SiteReading extends Staged {
   readonly reading: 'full' | 'delta'
-  /** Why everything was read although a delta was asked for; empty otherwise. */
+  /** Why everything was read although a delta was requested; empty otherwise. */
   readonly fullBecause: string
   readonly hidden: Hidden
 }
@@ -24,16 +24,16 @@ export interface ReadOptions {
   readonly ctx: JobContext
   readonly site: SiteRow
   readonly platform: Platform
-  /** Where a delta goes on; null: everything is read. */
+  /** Where a delta continues; null: everything is read. */
   readonly cursor: string | null
-  /** Instances whose last reading failed: a delta alone would never tell of them again. */
+  /** Instances whose last reading failed: a delta alone would never report them again. */
   readonly reread: readonly string[]
 }
 
-/** However large: a platform that talks for longer than this has hung. */
+/** Even for the largest inventory: a platform that streams for longer has hung. */
 const scanTimeoutMs = 3_600_000
 
-/** Reads a site's inventory into the stage, only what changed where that is possible. */
+/** Reads a site's inventory into the stage; only the changes, where possible. */
 export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
   const { ctx, site, platform, cursor } = options
   const inventory = portOf(platform, 'inventory')
@@ -68,7 +68,7 @@ export const readSite = async (options: ReadOptions): Promise<SiteReading> => {
   }
 }
 
-/** From here on the planner has to know how many they are. */
+/** From this size on, the query planner needs statistics. */
 const manyItems = 1_000
 
 const explainStage = async (ctx: JobContext, staged: Staged): Promise<void> => {

@@ -11,10 +11,7 @@ import { mergeStage } from './merge-stage.ts'
 import { siteAbsent, stageOptions } from './read-site.ts'
 import { stageItems } from './stage.ts'
 
-/**
- * Looks at one machine and makes what is seen its record, as a sync would. Nothing is concluded when it is not there:
- * only a sync says that something is gone.
- */
+/** Reads one machine and records it as a sync would. A missing machine is not removed: only a sync decides that. */
 export const refreshInstance = async (
   ctx: JobContext,
   site: SiteRow,

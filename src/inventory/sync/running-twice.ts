@@ -6,14 +6,14 @@ import { actorOf, type JobContext } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { boundedTexts, mergeWarnings } from '../connection/warnings.ts'
 
-/** As many pairs as a person can look at; the last line says that there are more. */
+/** The most pairs that a person can look at; the last line says that there are more. */
 const pairsMost = 50
 const callMs = 10_000
 const alarm = 'running-twice'
 
 /**
- * After each reading of a site: whatever runs here while its twin runs anywhere is an alarm. What was read is minutes old
- * on one of the sides, so both are looked at once more; a place that does not answer clears nobody.
+ * After each reading of a site: a machine that runs here while its twin runs on another site raises an alarm. The
+ * reading is minutes old, so both are looked at again; a site that does not answer clears nothing.
  */
 export const watchForTwins = async (ctx: JobContext, site: SiteRow): Promise<void> => {
   const found = await findRunningTwice(ctx.db, site, pairsMost + 1)
@@ -43,7 +43,7 @@ const bothRun = async (
   return (await mayRun(site, ref)) && (await mayRun(other, otherRef))
 }
 
-/** A place that did not answer once is not asked again: each of its pairs would hold the sync for as long. */
+/** A site that did not answer once is not asked again: each of its pairs would delay the sync as long. */
 const looker = (ctx: JobContext): MayRun => {
   const silent = new Set<string>()
   return async (site, ref) => {

@@ -10,12 +10,12 @@ import { type StageOptions, stageItems } from './stage.ts'
  */
 export type Hidden = 'none' | 'some' | 'many'
 
-/** With so many that are only hidden, asking for each of the others tells nothing new. */
+/** With more hidden machines than this, asking for the others one by one tells nothing new. */
 const manyHidden = 200
 
 /**
- * Asks for each known machine that the reading does not show. A platform leaves out without a word what an account
- * may not see any more, and a view may lose what is there: only its answer that there is no such machine says so.
+ * Asks for each known machine that the reading does not show. Platforms silently omit machines that an account may no
+ * longer see, and a view may lose machines: only the platform's answer that there is no such machine counts.
  */
 export const stageHidden = async (
   options: LookOptions,
@@ -30,7 +30,7 @@ export const stageHidden = async (
   let hidden = 0
   for await (const items of lookAtEach(options, missing)) {
     const problems = items.filter(({ type }) => type === 'problem')
-    // One that is there, and is not shown because it was moved out of the scopes, is none of ours any more.
+    // A machine that exists but was moved out of the scopes is not part of the inventory any more.
     const shown = scopes.length === 0 ? items.filter(({ type }) => type === 'instance') : []
     await stageItems([...problems, ...shown], stage)
     hidden += problems.length

@@ -10,7 +10,7 @@ import { type StageLine, writeLines } from '../judge/stage-line.ts'
 import { keepable, mostThings, mostWeight, tooManyThings, weightOf } from './keepable.ts'
 import { asMachineItem, machineLines } from './machine-line.ts'
 
-/** Who writes, and may write only while the lease holds. */
+/** The writer, which may write only while it holds the lease. */
 export interface SyncHolder {
   readonly db: Db
   readonly jobId: string
@@ -21,14 +21,14 @@ export interface SyncHolder {
 export interface StageOptions {
   readonly holder: SyncHolder
   readonly site: SyncedSite & { readonly role: string }
-  /** Of the whole fleet, and what tells them from others. */
+  /** The waivers of the whole fleet, and their identification. */
   readonly waivers: readonly WaiverInForce[]
   readonly judgedWith: string
-  /** Called after each chunk, for progress and for letting go. */
+  /** Called after each chunk, for progress and for safe points. */
   readonly onChunk: (items: number) => void
 }
 
-/** What a reading could not read and has no row in the stage, because not even its id is known. */
+/** A part of a reading that could not be read and has no row in the stage, because even its id is unknown. */
 export interface NamelessProblem {
   readonly of: string
   readonly name: string
@@ -43,7 +43,7 @@ export interface Staged {
   readonly cursor: string | null
 }
 
-/** Things decided on and written at once: enough to make a round trip cheap, few enough to keep memory flat. */
+/** Items per chunk: enough for few round trips, few enough for flat memory. */
 const chunkItems = 500
 const chunksInFlight = 2
 const maxNameless = 50
@@ -52,8 +52,8 @@ type ProblemItem = Extract<InventoryItem, { type: 'problem' }>
 type GoneItem = Extract<InventoryItem, { type: 'gone' }>
 
 /**
- * Reads a scan to its end and stages what it says, while the platform streams: deciding and writing of one chunk
- * goes on beside the reading of the next. Throws what the scan throws; then nothing may be concluded.
+ * Reads a scan to its end and stages its items while the platform streams: a chunk is decided and written while the
+ * next is read. Throws what the scan throws; then nothing may be concluded.
  */
 export const stageScan = async (scan: Scan, options: StageOptions): Promise<Staged> => {
   const stager = new Stager(options)
@@ -67,13 +67,13 @@ export const stageScan = async (scan: Scan, options: StageOptions): Promise<Stag
       await stager.add(step.value)
     }
   } catch (error) {
-    // Frees what the platform holds for the reading; the first error is the one that tells.
+    // Frees what the platform holds for the reading; the first error is the relevant one.
     await Promise.allSettled([scan.return({ cursor: null }), stager.settle()])
     throw error
   }
 }
 
-/** Stages single things outside a scan, such as one machine that was just switched on. */
+/** Stages single items outside a scan, such as a machine that was just switched on. */
 export const stageItems = async (items: readonly InventoryItem[], options: StageOptions): Promise<void> => {
   const stager = new Stager(options)
   await stager.add(items)
@@ -86,7 +86,7 @@ class Stager {
   #weight = 0
   #seen = 0
   readonly #inFlight = new Set<Promise<void>>()
-  /** Chunks are written in order: the later word about one thing must win. */
+  /** Chunks are written in order: the later item about a thing must win. */
   #last: Promise<void> = Promise.resolve()
   readonly #nameless: NamelessProblem[] = []
   #items = 0
@@ -131,7 +131,7 @@ class Stager {
     const before = this.#last
     const work = this.#write(items, before)
     this.#last = work
-    // Whoever waits for the last one hears of the error of any.
+    // The error is reported by the wait for the last chunk.
     work.catch(() => {})
     this.#inFlight.add(work)
     void work.finally(() => this.#inFlight.delete(work)).catch(() => {})
@@ -199,7 +199,7 @@ const kindOf = (item: InventoryItem): string =>
 const refOf = (item: InventoryItem): string =>
   item.type === 'gone' || item.type === 'problem' ? item.ref : item.facts.ref
 
-/** One line per thing: that of its last mention in the chunk. */
+/** One line per thing: its last mention in the chunk. */
 const lastWords = (items: readonly InventoryItem[], lines: readonly StageLine[]): StageLine[] => {
   const last = new Map(items.map((item) => [`${kindOf(item)}/${refOf(item)}`, item.type]))
   const kept = new Map<string, StageLine>()

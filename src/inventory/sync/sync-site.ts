@@ -23,14 +23,14 @@ export interface AskedSync {
   readonly force: boolean
 }
 
-/** How long the end of another sync is waited for before we look again. */
+/** The wait for another sync to end before the next look. */
 const busyMs = 2_000
-/** Deltas are trusted for this long; then everything is looked at once more. */
+/** Deltas are trusted for this long; then everything is read again. */
 const fullEveryMs = 24 * 3_600_000
 
 /**
- * Reads a source or target and makes what was read its inventory: all of it in one transaction, or nothing. A
- * reading that failed concludes nothing and leaves the inventory as it is.
+ * Reads a source or target and makes the reading its inventory, in one transaction. A failed reading concludes nothing
+ * and leaves the inventory as it is.
  */
 export const syncSite = async (ctx: JobContext, sealer: Sealer, asked: AskedSync): Promise<Outcome> => {
   const found = await loadSite(ctx.db, asked)
@@ -55,7 +55,7 @@ export const syncSite = async (ctx: JobContext, sealer: Sealer, asked: AskedSync
     await watchForTwins(ctx, site)
     return done({ ...result })
   } catch (thrown) {
-    // Not the source's fault: another worker has the job, this one gives it back, or our own database is away.
+    // Not the source's fault: another worker has the job, this one releases it, or our own database is unreachable.
     if (ctx.signal.aborted || thrown instanceof FencedError || isDbAway(thrown) || isRelease(thrown))
       throw thrown
     const error = asDroverError(thrown)
@@ -101,7 +101,7 @@ export const probeTimeoutMs = (site: SiteRow): number =>
 const isFull = (site: SiteRow, asked: AskedSync): boolean =>
   asked.mode === 'full' ||
   site.syncedAt === null ||
-  // Its machines were not looked at yet: a delta would only tell of those that change.
+  // Its machines were not read yet: a delta would report only those that change.
   (site.role === 'target' && !knowsMachines(site)) ||
   site.fullSyncedAt === null ||
   site.syncedAt.getTime() - site.fullSyncedAt.getTime() > fullEveryMs

@@ -14,7 +14,7 @@ export interface InventoryTicksOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly intervalMs?: number
-  /** Sites that one round takes: the rest is a round later, not forgotten. */
+  /** Sites per round; the rest is due in the next round. */
   readonly batch?: number
 }
 
@@ -26,7 +26,7 @@ export interface Ticked {
 
 const createdBy = 'conductor'
 
-/** Has connections looked at and inventories read when they are due, and judges anew what was judged by older rules. */
+/** Enqueues connection checks and syncs that are due, and judges instances again that older rules have judged. */
 export const inventoryTicks = (options: InventoryTicksOptions): Loop =>
   new Loop({
     name: 'inventory-ticks',
@@ -36,7 +36,7 @@ export const inventoryTicks = (options: InventoryTicksOptions): Loop =>
     runOnce: async () => (await tickSites(options)).more,
   })
 
-/** One round: what is due is enqueued, each exactly once, whoever else does the same. */
+/** One round: enqueues what is due, each exactly once, whoever else does the same. */
 export const tickSites = async (options: Pick<InventoryTicksOptions, 'db' | 'batch'>): Promise<Ticked> => {
   const { db } = options
   const limit = options.batch ?? 20
@@ -50,7 +50,7 @@ export const tickSites = async (options: Pick<InventoryTicksOptions, 'db' | 'bat
   return { ...ticked, more: ticked.checks === limit || ticked.syncs === limit }
 }
 
-/** One round of the judgements that are out of date. */
+/** One round of outdated judgements. */
 export const judgeStale = (options: InventoryTicksOptions): Loop =>
   new Loop({
     name: 'inventory-judgements',
@@ -60,7 +60,7 @@ export const judgeStale = (options: InventoryTicksOptions): Loop =>
     runOnce: () => reassessStale(options.db),
   })
 
-/** Removes what syncs have left that nobody will go on with. */
+/** Removes stage rows that no sync will continue with. */
 export const sweepStage = (options: InventoryTicksOptions): Loop =>
   new Loop({
     name: 'inventory-stage-sweep',

@@ -32,8 +32,8 @@ import {
 import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from './bell-queue.ts'
 
 /**
- * After an error of its connection BullMQ has a listener wait for up to an hour, and trusts in a NOTIFY to wake it. One
- * whose connection was lost in just that moment hears none: here it looks itself as often as one that is idle.
+ * After a connection error BullMQ lets a listener wait for up to an hour and relies on a NOTIFY to wake it. A listener
+ * whose connection was lost at that moment hears none: here it also polls, as often as an idle listener.
  */
 const createWatchfulBackend: typeof createPostgresBackend = (...given) => {
   const backend = createPostgresBackend(...given)
@@ -45,14 +45,14 @@ const { Queue, Worker } = withBackend(createWatchfulBackend)
 type PostgresQueue = InstanceType<typeof Queue>
 
 const schema = 'bullmq'
-/** Spells `BELL`. */
+/** The ASCII codes of `BELL`. */
 const identityLock = 0x42454c4c
 const callMs = 5_000
 const closeMs = 1_000
 /**
- * Connections for short statements, beside the two of each listener, and for listeners that are built anew: what died
- * without a word, as behind a firewall that forgot it, holds its connections until they are given up. With 10 the new
- * listeners got none, and the worker stayed deaf.
+ * Connections for short statements, besides the two of each listener, and for rebuilt listeners: connections that died
+ * silently, as behind a firewall, are held until they time out. With 10, rebuilt listeners got none, and the worker
+ * stayed deaf.
  */
 const workingConnections = 16
 
@@ -99,7 +99,7 @@ export class PostgresBell implements Bell {
     } catch (error) {
       if (!isSchemaGone(error)) throw error
     }
-    // The schema was dropped under us, or has never been there: make it again, as another store.
+    // The schema was dropped, or never existed: create it again, as another store.
     await this.#forgetQueues()
     await this.prepare()
     const identity = await this.#bounded(read())
@@ -134,8 +134,8 @@ export class PostgresBell implements Bell {
     })
     worker.on('error', (error) => {
       this.#options.log.debug({ err: error, kind }, 'bell listener')
-      // BullMQ remembers a failed first look at its schema for good, and asks again without a pause: the whole process
-      // would do nothing else. Who watches for deaf listeners builds another one.
+      // BullMQ remembers a failed first look at its schema for good, and retries without a pause: the whole process
+      // would do nothing else. The watch for deaf listeners builds another one.
       if (error instanceof SchemaMigrationRequiredError) worker.close(true).catch(() => {})
     })
     return listenerOf(worker)
@@ -151,12 +151,12 @@ export class PostgresBell implements Bell {
   }
 
   async close(): Promise<void> {
-    // Every farewell is bounded: a connection that a firewall forgot answers none of them.
+    // Every close is bounded: a connection that a firewall forgot never answers.
     await withinMs(closeMs, this.store, this.#forgetQueues()).catch(() => {})
     const pool = this.#pool
     this.#pool = undefined
     if (!pool) return
-    // A listener that was abandoned while it connected never gives its connection back, and the pool waits for it.
+    // A listener that was abandoned while connecting never returns its connection, and the pool waits for it.
     await withinMs(closeMs, this.store, pool.end()).catch(() => {})
     const farewells = [...this.#clients].map((client) => client.end().catch(() => {}))
     await withinMs(closeMs, this.store, Promise.all(farewells)).catch(() => {})
@@ -197,7 +197,7 @@ export class PostgresBell implements Bell {
         ...secured.options,
         max: bellKinds.length * 2 + workingConnections,
         connectionTimeoutMillis: callMs,
-        // Both sides give up: a silent server must not hold a worker's loop for ever.
+        // Limits on both sides: a silent server must not hold a worker's loop for ever.
         query_timeout: 20_000,
         statement_timeout: 15_000,
         keepAlive: true,
@@ -228,7 +228,7 @@ export class PostgresBell implements Bell {
 /** As the owner: the store, its identity, and who may do what with it. */
 const makeStore = async (client: pg.PoolClient): Promise<void> => {
   await runMigrations(client, schema)
-  // `if not exists` is no lock: two that create at once both find nothing, and one fails.
+  // `if not exists` is no lock: of two concurrent creations one fails.
   await client.query('select pg_advisory_lock($1)', [identityLock])
   await client.query(`create table if not exists ${schema}.drover_identity
     (only_one boolean primary key default true check (only_one), id uuid not null default gen_random_uuid())`)
@@ -237,7 +237,7 @@ const makeStore = async (client: pg.PoolClient): Promise<void> => {
   await client.query('select pg_advisory_unlock($1)', [identityLock])
 }
 
-/** A running role makes no schema: it finds one that `migrate` made, or says who has to. */
+/** A running role creates no schema: it finds the one that `migrate` made, or says what to do. */
 const expectStore = async (client: pg.PoolClient): Promise<void> => {
   try {
     await assertSchemaCompatibility(client, schema)

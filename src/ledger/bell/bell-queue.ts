@@ -5,8 +5,8 @@ import { type BellListener, bellId, type HeardBell, type Ring } from './bell.ts'
 /** BullMQ's own retries are off: attempts, backoff and deadlines belong to Postgres. */
 const bellOptions: JobsOptions = {
   attempts: 1,
-  // A bell that was followed has nothing more to tell: what became of the job is in Postgres. Keeping the last 500
-  // cost Redis a third of its time, and the Postgres store more than half of its rate.
+  // A bell that was followed has nothing more to tell: Postgres has the outcome of the job. Keeping the last 500 cost
+  // Redis a third of its time, and the Postgres store more than half of its rate.
   removeOnComplete: true,
   removeOnFail: { age: 86_400, count: 1_000 },
 }
@@ -15,10 +15,10 @@ const bellOptions: JobsOptions = {
 export const listenerOptions = {
   lockDuration: 30_000,
   stalledInterval: 15_000,
-  // A stalled bell is delivered again as often as it takes; how often a job may be lost is Postgres' to say.
+  // A stalled bell is delivered again as often as necessary; Postgres decides how often a job may be lost.
   maxStalledCount: 1_000_000,
   runRetryDelay: 500,
-  // Seconds. A frozen worker may have swallowed the wake-up that was meant for another one, who then looks itself.
+  // In seconds. A frozen worker may have swallowed the wake-up of another worker, which then polls.
   drainDelay: 1,
   removeOnComplete: { count: 0 },
   removeOnFail: { age: 86_400, count: 1_000 },
@@ -31,15 +31,15 @@ const isHeardBell = (data: unknown): data is HeardBell =>
   typeof data.id === 'string' &&
   'generation' in data
 
-/** What a BullMQ worker does with a job: hands the two fields on, and acks when that is done. */
+/** Handles a BullMQ job: passes the two fields on, and acknowledges afterwards. */
 export const processBell =
   (onBell: (bell: HeardBell) => Promise<void>) =>
   async (job: { data: unknown }): Promise<void> => {
-    // Whatever else is in the queue is not ours to judge: ack it, Postgres knows every real job.
+    // Anything else in the queue is acknowledged: Postgres knows every real job.
     if (isHeardBell(job.data)) await onBell({ id: job.data.id, generation: job.data.generation })
   }
 
-/** What both stores' queues can do for us; BullMQ types them apart by their connection. */
+/** What the queues of both stores have in common; BullMQ types them differently by their connection. */
 export interface RingableQueue {
   addBulk(jobs: { name: string; data: unknown; opts: JobsOptions }[]): Promise<unknown>
   getRanges(types: ('waiting' | 'prioritized' | 'delayed')[], start: number, end: number): Promise<string[]>
@@ -52,7 +52,7 @@ interface StoppableWorker {
   on(event: 'completed', listener: () => void): unknown
 }
 
-/** Adds rings to one queue in one call. Urgent ones go to the head, the most urgent last and so first. */
+/** Adds rings to one queue in one call. Urgent rings go to the head, the most urgent last and so first. */
 export const ringQueue = async (queue: RingableQueue, rings: readonly Ring[]): Promise<void> => {
   const toJob = (ring: Ring) => ({
     name: ring.kind,

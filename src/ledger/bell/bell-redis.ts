@@ -14,19 +14,19 @@ import {
 } from './bell.ts'
 import { listenerOf, listenerOptions, pendingIn, processBell, ringQueue } from './bell-queue.ts'
 
-/** One hash tag for all keys: BullMQ's scripts need a queue's keys on one node of a cluster. */
+/** One hash tag for all keys: BullMQ's scripts need the keys of a queue on one node of a cluster. */
 const prefix = '{drover}'
 const identityKey = `${prefix}:identity`
 const callMs = 3_000
 /**
- * Written to and silent for this long: the connection is half open, and TCP itself would wait a quarter of an
- * hour. A listener may have to wait the ten seconds that BullMQ lets Redis block.
+ * Silence after which a connection counts as half open; TCP itself would wait a quarter of an hour. A listener may
+ * have to wait the ten seconds that BullMQ lets Redis block.
  */
 const silentMs = { producer: 2 * callMs, listener: 15_000 }
 
 export interface RedisBellOptions {
   readonly url: string
-  /** Who may have signed its certificate (PEM), where that is none of the authorities that Node knows. */
+  /** The CA of its certificate (PEM), unless Node knows it. */
   readonly ca?: string | undefined
   readonly log: Logger
 }
@@ -95,8 +95,8 @@ export class RedisBell implements Bell {
     concurrency: number,
     onBell: (bell: HeardBell) => Promise<void>,
   ): Promise<BellListener> {
-    // Waits for a lost Redis as long as it takes: a worker has nothing better to do.
-    // Acks of jobs that end together share a packet: a write for each was a third of a worker's time.
+    // Waits for a lost Redis as long as it takes: a worker has nothing better to do. Acknowledgements of jobs that end
+    // together share a packet: a write for each was a third of a worker's time.
     const connection = this.#connect({
       maxRetriesPerRequest: null,
       enableAutoPipelining: true,
@@ -111,7 +111,7 @@ export class RedisBell implements Bell {
     })
     worker.on('error', (error) => this.#options.log.debug({ err: error, kind }, 'bell listener'))
     const listener = listenerOf(worker)
-    // BullMQ leaves a connection that it was given to whoever gave it.
+    // BullMQ does not close a connection that it was given.
     const forget = () => {
       this.#listeners.splice(this.#listeners.indexOf(connection), 1)
       connection.disconnect()
@@ -163,7 +163,7 @@ export class RedisBell implements Bell {
     return queue
   }
 
-  /** Fails at once while Redis is away: nothing of ours may queue up behind it. */
+  /** Fails at once while Redis is unreachable: nothing of ours may queue up behind it. */
   #redis(): Redis {
     this.#producer ??= this.#connect({
       enableOfflineQueue: false,
@@ -191,7 +191,7 @@ export class RedisBell implements Bell {
     })
     redis.on('error', (error) => {
       const refused = refusedCertificate(error)
-      // Also said where nobody waits for the bell: an API goes on without it.
+      // Logged even where nothing waits for the bell: an API goes on without it.
       if (refused && !this.#refused)
         log.error({ err: certificateRefused('Redis', refused) }, 'redis connection')
       else log.debug({ redis: withoutUserinfo(url), err: error }, 'redis connection')
@@ -200,7 +200,7 @@ export class RedisBell implements Bell {
     return redis
   }
 
-  /** The answer within a bound; a connection that is just being made is waited for, one that is lost is not. */
+  /** The answer within a time limit. A connection that is being made is waited for; a lost one is not. */
   async #bounded<T>(work: (redis: Redis) => Promise<T>): Promise<T> {
     try {
       const redis = this.#redis()
@@ -216,7 +216,7 @@ export class RedisBell implements Bell {
   }
 }
 
-/** A setting, or nothing where the service that runs Redis does not let anybody ask. */
+/** A setting; nothing where a managed Redis does not allow the question. */
 const readSetting = async (redis: Redis, name: string): Promise<string[]> => {
   try {
     return (await redis.config('GET', name)) as string[]
@@ -226,7 +226,7 @@ const readSetting = async (redis: Redis, name: string): Promise<string[]> => {
   }
 }
 
-/** Waits for a first connection that is under way. */
+/** Waits for a first connection in progress. */
 const connected = (redis: Redis): Promise<void> =>
   new Promise((resolve, reject) => {
     if (!['wait', 'connecting', 'connect'].includes(redis.status)) {

@@ -19,10 +19,10 @@ export interface BellWatchOptions {
 }
 
 const identityFact = 'bell-identity'
-/** More than the windows of all kinds: bells that are only slow must not hide lost ones. */
+/** More than the windows of all kinds: slow bells must not hide lost ones. */
 const silentBatch = 50_000
 
-/** Notices a bell store that was flushed, replaced or restored: everything that was out is rung again. */
+/** Notices a bell store that was flushed, replaced or restored: every bell that was out is rung again. */
 export const createBellWatch = (options: BellWatchOptions): Loop =>
   new Loop({
     name: 'bell-watch',
@@ -34,7 +34,7 @@ export const createBellWatch = (options: BellWatchOptions): Loop =>
       const identity = `${options.bell.store}:${await options.bell.identity()}`
       const known = await readLedgerFact(options.db, identityFact)
       if (known === identity) return false
-      // Another store may be set in another way: the checks of the start are due again.
+      // Another store may have other settings: the checks of the start are repeated.
       await options.bell.prepare()
       const lost = await unringAll(options.db)
       await writeLedgerFact(options.db, identityFact, identity)
@@ -49,8 +49,8 @@ export const createBellWatch = (options: BellWatchOptions): Loop =>
   })
 
 /**
- * Rings again for jobs whose bell is out, was followed by nobody for `olderMs`, and is no longer in line: a
- * worker took it and died before the claim. A bell that still stands in line is only slow, and left alone.
+ * Rings again for jobs whose bell is out, was not followed for `olderMs`, and is no longer queued: a worker took it
+ * and died before the claim. A bell that is still queued is only slow and left alone.
  */
 export const createSilentBellSweep = (options: BellWatchOptions & { olderMs: number }): Loop =>
   new Loop({

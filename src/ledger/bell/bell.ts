@@ -5,17 +5,17 @@ import { jobKinds } from '../../domain/job/kinds/registry.ts'
 import { DroverError } from '../../errors.ts'
 import type { Logger } from '../../process/log.ts'
 
-/** One ring: "there is a job". Nothing in it has to be true or kept; the claim asks Postgres. */
+/** One ring: "there may be a job". Nothing in it has to be true or kept; the claim asks Postgres. */
 export interface Ring {
   readonly id: string
   readonly kind: string
   readonly generation: number
   readonly publish: number
-  /** Goes to the head of the line. */
+  /** Goes to the head of the queue. */
   readonly urgent: boolean
 }
 
-/** What a worker hears. */
+/** What a worker receives. */
 export interface HeardBell {
   readonly id: string
   readonly generation: number
@@ -24,11 +24,11 @@ export interface HeardBell {
 export interface BellListener {
   /** How many bells it follows at once. */
   setSlots(slots: number): void
-  /** Asks for no more bells; what was taken goes on. One that is on its way at this moment may still come. */
+  /** Asks for no more bells; the current ones go on. A bell that is on its way may still arrive. */
   quiet(): Promise<void>
-  /** Waits for what was taken, then lets the connection go. */
+  /** Waits for the current bells, then closes the connection. */
   close(): Promise<void>
-  /** Lets the connection go at once; what was taken is delivered again some day, and refused by Postgres. */
+  /** Closes the connection at once; its bells are delivered again later, and Postgres refuses them. */
   abandon(): Promise<void>
 }
 
@@ -40,7 +40,7 @@ export interface Bell {
   readonly store: 'redis' | 'postgres'
   /** Makes the store ready for use, and refuses one that would lose bells silently. */
   prepare(): Promise<void>
-  /** Who the store is. A store that was flushed, replaced or restored gets a new identity. */
+  /** The identity of the store. A store that was flushed, replaced or restored gets a new one. */
   identity(): Promise<string>
   ring(rings: readonly Ring[]): Promise<void>
   /** Ids (`bellId`) of the rings of a kind that no worker has taken yet. */
@@ -88,7 +88,7 @@ export const bellAway = (store: string, cause: unknown): DroverError =>
     { cause },
   )
 
-/** A bound for calls into a store that may be gone: BullMQ itself waits for it without limit. */
+/** A time limit for calls into a store that may be gone: BullMQ itself waits without limit. */
 export const withinMs = async <T>(ms: number, store: string, work: Promise<T>): Promise<T> => {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
@@ -103,8 +103,8 @@ export const withinMs = async <T>(ms: number, store: string, work: Promise<T>): 
 }
 
 /**
- * Makes the store ready, waiting for one that is away as often as `tries` says. A store that is set in a way
- * that loses bells is refused at once: no waiting cures it.
+ * Makes the store ready and waits for an unreachable one as often as `tries` says. A store with settings that lose
+ * bells is refused at once: waiting does not help.
  */
 export const prepareBell = async (
   bell: Bell,

@@ -13,7 +13,7 @@ import type { Logger } from '../../process/log.ts'
 import { Loop, type Service } from '../../process/service.ts'
 import type { Bell, Ring } from './bell.ts'
 
-/** How far ahead of the workers bells may be: short, so that an urgent job never stands behind many. */
+/** How far ahead of the workers bells may be: short, so that an urgent job never queues behind many. */
 const aheadMs = 250
 const busyPauseMs = 3
 const slotsMaxAgeMs = 500
@@ -28,15 +28,15 @@ export interface RelayOptions {
 }
 
 /**
- * How many bells of a kind may be out: what the workers can take at once, twice, plus what they have lately
- * taken in `aheadMs`. Long jobs keep it near the slots; short ones open it as fast as they run. Pure.
+ * How many bells of a kind may be out: twice what the workers can take at once, plus what they have recently taken in
+ * `aheadMs`. Long jobs keep it near the slots; short ones open it as fast as they run. Pure.
  */
 export const windowFor = (slots: number, ratePerSecond: number, max: number): number =>
   slots === 0 ? 0 : Math.min(max, slots * 2 + Math.ceil((ratePerSecond * aheadMs) / 1_000))
 
 /**
- * Rings for due jobs: publish, then mark. A crash between the two rings again under the same bell id, which
- * the store drops; a bell that was followed before the mark has a new `publish`, so the mark misses.
+ * Rings for due jobs: publish, then mark. A crash in between rings again under the same bell id, which the store
+ * drops; a bell that was followed before the mark has a new `publish`, so the mark does not apply.
  */
 export class Relay implements Service {
   readonly name = 'relay'
@@ -75,7 +75,7 @@ export class Relay implements Service {
     this.#loop.wake()
   }
 
-  /** One round: true when another one may find more, else how soon to look again. */
+  /** One round: true when another round may find more, otherwise when to look again. */
   async runOnce(): Promise<boolean | number> {
     const windows = await this.#windows()
     if (windows.length === 0) return false
@@ -88,7 +88,7 @@ export class Relay implements Service {
       this.#count(due)
       return true
     }
-    // Full windows empty within milliseconds when jobs are short: look again soon, then ever more rarely.
+    // With short jobs full windows empty within milliseconds: look again soon, then less and less often.
     this.#idleRounds += 1
     if (this.#idleRounds > 6 || this.#rates.size === 0) return false
     return busyPauseMs * 2 ** (this.#idleRounds - 1)
@@ -140,7 +140,7 @@ export class Relay implements Service {
   }
 }
 
-/** Turns held jobs into due ones when their time comes, to the millisecond as far as timers go. */
+/** Makes held jobs due when their time comes, to the millisecond as far as timers allow. */
 export const createPromoter = (options: RelayOptions & { onDue: () => void }): Loop =>
   new Loop({
     name: 'promoter',

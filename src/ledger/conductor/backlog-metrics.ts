@@ -24,7 +24,7 @@ const twice = gauge(
 const stages = ['due', 'rung', 'held', 'waiting', 'running'] as const
 const intervalMs = 10_000
 
-/** Counts the lines for /metrics, on the leader: one process tells of the whole fleet. */
+/** Exports the backlog metrics on the leader: one process reports for the whole fleet. */
 export const backlogMetrics = (options: { db: Db; clock: Clock; log: Logger }): Loop =>
   new Loop({
     name: 'backlog-metrics',

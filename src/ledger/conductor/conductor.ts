@@ -10,7 +10,7 @@ import { Leader } from './leader.ts'
 import { createSweeps } from './sweeps.ts'
 
 const unlistenMs = 500
-/** A bell that is in no line any more after this was taken by a worker that died before its claim. */
+/** A bell that is not queued any more after this time was taken by a worker that died before its claim. */
 const silentBellMs = 2_000
 
 export interface ConductorOptions {
@@ -25,8 +25,8 @@ export interface ConductorOptions {
 }
 
 /**
- * Everything that has to happen without anybody asking: rings, sweeps, seals. One conductor leads, the others
- * stand by; two that lead at once for a moment do no harm, because every duty is idempotent.
+ * Everything that happens without a request: rings, sweeps, seals. One conductor leads, the others stand by; two
+ * leaders for a moment do no harm, because every duty is idempotent.
  */
 export class Conductor implements Service {
   readonly name = 'conductor'
@@ -53,7 +53,7 @@ export class Conductor implements Service {
       ...createSweeps({ db, clock, log, silentMs, onDue }),
       ...(options.services ?? []),
     ]
-    // Hints only: without them the relay finds work at its next poll. Once heard, they come again by themselves.
+    // Hints only: without them the relay finds work at its next poll.
     this.#hints = new Loop({
       name: 'hints',
       intervalMs: 2_000,
@@ -88,14 +88,14 @@ export class Conductor implements Service {
 
   #hint(): void {
     this.#relay.wake()
-    // It may be due in a blink: the promoter looks when.
+    // The job may be due very soon: the promoter checks.
     this.#promoter.wake()
   }
 
   async stop(): Promise<void> {
     await Promise.race([this.#hints.stop(), this.#options.clock.sleep(unlistenMs)])
     await this.#leader.stop()
-    // A Postgres that is away never answers an UNLISTEN; closing the pool ends it as well.
+    // An unreachable Postgres never answers an UNLISTEN; closing the pool ends it as well.
     const { clock } = this.#options
     await Promise.race([this.#unlisten?.().catch(() => {}), clock.sleep(unlistenMs)])
   }

@@ -6,8 +6,8 @@ import type { Logger } from '../../process/log.ts'
 import { Loop, type Service } from '../../process/service.ts'
 
 /**
- * A leader that was frozen or cut off without a word would keep its lock for as long as TCP believes in it,
- * two hours by default, and no conductor would lead. Several polls long, so that a slow one stays.
+ * A leader that was frozen or cut off silently would keep its lock until TCP gives up, two hours by default, and no
+ * conductor would lead. Several polls long, so that a slow leader stays.
  */
 const silentMs = 10_000
 

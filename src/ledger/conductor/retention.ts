@@ -18,14 +18,14 @@ export interface RetentionOptions {
   readonly log: Logger
   /** Signs what was pruned. */
   readonly sealer: Pick<Sealer, 'mac' | 'isMac' | 'open'>
-  /** No event goes before this age, whatever the setting says. */
+  /** No event is removed before this age, whatever the setting says. */
   readonly eventsKeptDaysMin: number
-  /** Whom the statement about pruned events names. */
+  /** The actor named in the statement about pruned events. */
   readonly by: string
   readonly intervalMs?: number
-  /** Rows that one statement removes. */
+  /** Rows per statement. */
   readonly batch?: number
-  /** Rest between two rounds of batches, so that live work always finds room. */
+  /** The pause between two rounds of batches, so that live work always has room. */
   readonly pauseMs?: number
 }
 
@@ -35,7 +35,7 @@ export interface Pruned {
   readonly signals: number
   readonly apiRequests: number
   readonly workers: number
-  /** Why events may not be removed although it is time. */
+  /** Why events may not be removed although they are old enough. */
   readonly refused?: string
   readonly sessions: number
   /** Whether another round may find something. */
@@ -44,7 +44,7 @@ export interface Pruned {
 
 const signalHours = 1
 const apiRequestHours = 24
-/** Beyond their end, for clocks that disagree. */
+/** Added to their end, for clocks that disagree. */
 const endedSessionHours = 24
 
 /** Removes what is old enough, a little at a time, in the background of the conductor. */
@@ -67,7 +67,7 @@ export const retentionService = (options: RetentionOptions): Loop => {
   })
 }
 
-/** One batch of each, each in a short transaction of its own. */
+/** One batch of each, each in a short transaction. */
 export const pruneOnce = async (
   options: Pick<RetentionOptions, 'db' | 'batch' | 'sealer' | 'eventsKeptDaysMin' | 'by'>,
 ): Promise<Pruned> => {

@@ -5,12 +5,12 @@ import { limits } from '../../config/config.ts'
 import type { Logger } from '../../process/log.ts'
 import { Loop } from '../../process/service.ts'
 
-/** Lets nobody wait for the locks of a process that was frozen in the middle of a statement. */
+/** Ends transactions of processes that were frozen during a statement, so that nothing waits for their locks. */
 export const strandedTransactions = (options: {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
-  /** For how long a process may be silent. */
+  /** How long a process may be silent. */
   readonly silentMs: number
 }): Loop =>
   new Loop({

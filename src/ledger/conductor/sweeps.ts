@@ -38,7 +38,7 @@ const keepers: ReadonlySet<string> = new Set(
   jobKinds.filter(({ keepsTokens }) => keepsTokens).map(({ kind }) => kind),
 )
 
-/** Takes jobs back from workers that fell silent, and hands on what they held. */
+/** Takes jobs back from silent workers, and passes on their tokens. */
 export const sweepLeases = async (db: Db): Promise<number> => {
   crashPoint('conductor-before-sweep')
   const expired = await db.begin(async (tx) => {
@@ -62,8 +62,8 @@ export const sweepLeases = async (db: Db): Promise<number> => {
 }
 
 /**
- * Fails what did not end in time; what it left outside becomes debt. A handler that was running hears of it with
- * its next heartbeat and may be in the middle of a call until then, so its debts rest for `graceMs`.
+ * Fails jobs that did not end in time; what they left outside becomes debt. A running handler notices with its next
+ * heartbeat and may be in the middle of a call until then, so its debts rest for `graceMs`.
  */
 export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =>
   (await db.begin(async (tx) => {
@@ -81,13 +81,13 @@ export const sweepDeadlines = async (db: Db, graceMs: number): Promise<number> =
     }
     await releaseAndAdmit(
       tx,
-      // One that ran may still be at it: its tokens lapse when it must have heard (lapseReservations).
+      // A job that ran may still be active: its tokens lapse when it must have noticed (lapseReservations).
       overdue.filter((job) => job.tokens.length > 0 && !job.ran).map((job) => job.id),
     )
     return overdue.length
   })) as number
 
-/** Sends a job for every debt that is due; each further try of one debt comes later than the last. */
+/** Sends a job for every debt that is due; each further try of a debt comes later than the last. */
 export const sweepDebts = async (db: Db): Promise<number> =>
   (await db.begin(async (tx) => {
     const debts = await takeDueDebts(tx, sweepBatch, debtPauseMs)
@@ -97,7 +97,7 @@ export const sweepDebts = async (db: Db): Promise<number> =>
         kind: 'settle-debt',
         payload: { effect_id: debt.id },
         subject: { type: 'effect', id: debt.id },
-        // What hangs hangs on its platform, and takes no more than that platform's share.
+        // A stalled undo depends on its platform, and takes no more than that platform's share.
         lane: `debts/${debt.platform}`,
         priority: -10,
         idempotencyKey: `settle-debt/${debt.id}/${debt.attempts}`,
@@ -107,7 +107,7 @@ export const sweepDebts = async (db: Db): Promise<number> =>
     return debts.length
   })) as number
 
-/** Closes what jobs intended that ended without its being closed: ended by a worker of an older version. */
+/** Closes intents of jobs that ended without closing them: ended by a worker of an older version. */
 export const sweepIntents = async (db: Db): Promise<number> =>
   (await db.begin((tx) => closeForgottenIntents(tx, sweepBatch, 'conductor'))) as number
 
@@ -115,7 +115,7 @@ export const sweepIntents = async (db: Db): Promise<number> =>
 export const debtDelayMs = (attempts: number, random: number): number =>
   backoffMs(attempts, 10_000, debtCapMs, random)
 
-/** Every sweep as a service of its own: one that is stuck or slow does not hold the others up. */
+/** Every sweep as a service of its own: a slow or stuck sweep does not delay the others. */
 export const createSweeps = (options: SweepOptions): Service[] => {
   const sweep = (name: string, intervalMs: number, run: () => Promise<number>): Loop =>
     new Loop({

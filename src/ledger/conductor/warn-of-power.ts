@@ -3,8 +3,8 @@ import { whoAmI } from '../../../db/queries/fleet/who-am-i.ts'
 import type { Logger } from '../../process/log.ts'
 
 /**
- * Says in the log that a role could do more with its login than it has to. It works all the same, as a database with one
- * user always did. A database that is away is told of elsewhere.
+ * Logs that a role's login has more privileges than the role needs. The role works all the same, as it does in a
+ * database with a single user. An unreachable database is reported elsewhere.
  */
 export const warnOfPower = async (db: Db, options: { readonly role: string; readonly log: Logger }) => {
   const { role, log } = options

@@ -7,10 +7,10 @@ const cursorText = /^(\d{1,5})-(\d{1,20})-(\d{1,16})$/
 const largestEra = 32_767
 const largestXid = 2n ** 64n - 1n
 
-/** `<era>-<xid>-<id>`: an event's public id, and what `Last-Event-ID` carries. */
+/** `<era>-<xid>-<id>`: an event's public id, sent as `Last-Event-ID`. */
 export const formatCursor = (cursor: EventCursor): string => `${cursor.era}-${cursor.xid}-${cursor.id}`
 
-/** Undefined when the text is no cursor, also one that the database's types could not hold. */
+/** Undefined when the text is no cursor, or does not fit the database's types. */
 export const parseCursor = (text: string): EventCursor | undefined => {
   const [, era = '', xid = '', id = ''] = cursorText.exec(text) ?? []
   if (era === '') return undefined
@@ -19,7 +19,7 @@ export const parseCursor = (text: string): EventCursor | undefined => {
   return { era: Number(era), xid: String(BigInt(xid)), id: Number(id) }
 }
 
-/** For a cursor that a person or a program sent: refuses what is none, with the field's name. */
+/** For a cursor from a request: refuses an invalid one, with the field's name. */
 export const requireCursor = (text: string, field: string): EventCursor => {
   const cursor = parseCursor(text)
   if (cursor) return cursor
@@ -32,7 +32,7 @@ export const requireCursor = (text: string, field: string): EventCursor => {
   })
 }
 
-/** Negative when `a` comes before `b`, zero when they are the same place. */
+/** Negative when `a` comes before `b`, zero when they are equal. */
 export const compareCursors = (a: EventCursor, b: EventCursor): number => {
   if (a.era !== b.era) return a.era - b.era
   if (a.xid !== b.xid) return BigInt(a.xid) < BigInt(b.xid) ? -1 : 1

@@ -14,36 +14,36 @@ export interface EventFeedOptions {
   readonly db: Db
   readonly clock: Clock
   readonly log: Logger
-  /** How long an event may lie before the tail is read. */
+  /** The interval at which the tail is read. */
   readonly pollMs?: number
   readonly pageMax?: number
-  /** Events kept for one subscriber that is slower than the fleet, before it is dropped. */
+  /** Events kept for a slow subscriber before it is dropped. */
   readonly bufferMax?: number
-  /** Late joiners that read their past at the same time; the others wait their turn. */
+  /** New subscribers that read past events at the same time; the others wait. */
   readonly catchUpMax?: number
 }
 
 export interface Subscription extends EventFilter {
-  /** Everything behind this. Without it, or with `now`: what is written from here on. */
+  /** Every event after this. Not given, or `now`: events from here on. */
   readonly after?: EventCursor | 'start' | 'now' | undefined
-  /** Called once, unless the subscriber itself leaves. A dropped one may come back with its last cursor. */
+  /** Called once, unless the subscriber itself leaves. A dropped subscriber may come back with its last cursor. */
   readonly onEnd?: ((end: SubscriberEnd) => void) | undefined
 }
 
 /**
- * Hands events out to everybody in this process who wants them, from one reader: the queries of the tail do
- * not grow with the number of subscribers, and stop when there is none. A newcomer with an old cursor reads
- * its own past page by page, then joins the tail without a gap or an event twice.
+ * Distributes events to all subscribers of this process from one reader: the queries for the tail do not grow with the
+ * number of subscribers, and stop when there are none. A subscriber with an old cursor reads its own past page by
+ * page, then joins the tail without a gap or a repeat.
  *
- * It polls. A notification for each event would make every commit of the fleet queue for Postgres's one
- * notification lock, to save a delay that no person sees.
+ * It polls. A notification per event would make every commit of the fleet queue for Postgres's single notification
+ * lock, to save a delay that no person sees.
  */
 export class EventFeed {
   readonly #options: EventFeedOptions
   readonly #subscribers = new Set<FeedSubscriber>()
   readonly #loop: Loop
   readonly #catchUps: Turns
-  /** How far the tail has read. Unknown while nobody listens. */
+  /** How far the tail has been read. Unknown while there are no subscribers. */
   #tail: EventCursor | undefined
   #stopped = true
 
@@ -69,7 +69,7 @@ export class EventFeed {
     this.#loop.start()
   }
 
-  /** Ends every subscription; resolves when the reader is still. */
+  /** Ends every subscription; resolves when the reader has stopped. */
   async stop(): Promise<void> {
     this.#stopped = true
     for (const subscriber of this.#subscribers) subscriber.end('stopped')
@@ -83,11 +83,11 @@ export class EventFeed {
   }
 
   /**
-   * Calls `onEvents` with every event behind `after`, in order, each once, never two calls at a time. While a
-   * call's promise is open the events wait; other subscribers do not.
+   * Calls `onEvents` with every event after `after`, in order, each once, never two calls at a time. While a call's
+   * promise is open the events wait; other subscribers do not.
    *
-   * For a page that first reads state and then follows it: take `headCursor` before the state, and give it as
-   * `after`. `now` begins with the first round after this call.
+   * A page that first reads state and then follows it takes `headCursor` before the state, and passes it as `after`.
+   * `now` starts with the first round after this call.
    */
   subscribe(subscription: Subscription, onEvents: OnEvents): () => void {
     if (this.#stopped) throw new Error('The event feed is not started.')
@@ -117,14 +117,14 @@ export class EventFeed {
     return this.#options.pageMax ?? 1_000
   }
 
-  /** One page of the tail for everybody. True when there is more to read at once. */
+  /** One page of the tail for all subscribers. True when there is more to read at once. */
   async #readTail(): Promise<boolean> {
     if (this.#subscribers.size === 0) {
       this.#tail = undefined
       return false
     }
     this.#tail ??= await headCursor(this.#options.db)
-    // From here to the end of the page is one round: who joins now gets all that is read below.
+    // From here to the end of the page is one round: a subscriber that joins now gets everything read below.
     for (const subscriber of this.#subscribers) subscriber.joinTail(this.#tail)
     const page = await readEventsAfter(this.#options.db, this.#tail, { limit: this.#pageMax })
     this.#tail = page.next
@@ -133,7 +133,7 @@ export class EventFeed {
   }
 }
 
-/** So many at once, the rest in the order they came. */
+/** A limited number at once, the rest in order of arrival. */
 class Turns {
   #free: number
   readonly #waiting: (() => void)[] = []

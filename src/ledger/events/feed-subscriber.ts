@@ -10,7 +10,7 @@ import type { Clock } from '../../clock.ts'
 import type { Logger } from '../../process/log.ts'
 import { compareCursors } from './event-cursor.ts'
 
-/** `left`: by itself. `slow`: its buffer ran over. `failed`: its callback threw. `stopped`: the feed stopped. */
+/** `left`: it left. `slow`: its buffer overflowed. `failed`: its callback threw. `stopped`: the feed stopped. */
 export type SubscriberEnd = 'left' | 'slow' | 'failed' | 'stopped'
 
 export type OnEvents = (events: readonly FeedEvent[]) => void | Promise<void>
@@ -22,7 +22,7 @@ export interface FeedSubscriberOptions {
   readonly onEnd: (end: SubscriberEnd) => void
   readonly bufferMax: number
   readonly read: (cursor: EventCursor, filter: EventFilter) => Promise<EventPage>
-  /** Called when it wants to join, so that the tail need not wait for its next tick. */
+  /** Called when it wants to join, so that the tail does not wait for its next tick. */
   readonly joined: () => void
   readonly clock: Clock
   readonly log: Logger
@@ -31,9 +31,9 @@ export interface FeedSubscriberOptions {
 const readAgainMs = 500
 
 /**
- * One subscriber of the feed. It first reads its past by itself; at the past's end it asks to join the tail,
- * keeps what the tail offers, reads once more up to the end, and goes on from what it kept. Between the join
- * and that last reading nothing can be missed, and what came both ways is told apart by its cursor.
+ * One subscriber of the feed. It first reads past events itself; at their end it asks to join the tail, keeps what the
+ * tail offers, reads once more to the end, and continues with what it kept. So nothing is missed between the join and
+ * that last reading, and events that arrive twice are recognised by their cursor.
  */
 export class FeedSubscriber {
   readonly #options: FeedSubscriberOptions
@@ -67,7 +67,7 @@ export class FeedSubscriber {
     this.#options.onEnd(end)
   }
 
-  /** Called at the start of each of the tail's rounds, with the place it reads from. */
+  /** Called at the start of each round of the tail, with the position that it reads from. */
   joinTail(tail: EventCursor): void {
     if (!this.#wantsTail || this.#onTail) return
     this.#onTail = true
@@ -75,7 +75,7 @@ export class FeedSubscriber {
     this.#tailJoined.resolve()
   }
 
-  /** What the tail has read. Kept until the subscriber has time for it, up to a bound. */
+  /** Events of the tail. Kept until the subscriber has time for them, up to a limit. */
   offer(events: readonly FeedEvent[]): void {
     if (!this.#onTail || this.#ended.signal.aborted) return
     const wanted = events.filter((event) => matchesFilter(event, this.#options.filter))
@@ -91,7 +91,7 @@ export class FeedSubscriber {
   async #run(): Promise<void> {
     if (this.#options.after !== 'now') await this.#catchUp()
     await this.#join()
-    // The past may have grown between its end and the join.
+    // Past events may have grown between their end and the join.
     if (this.#options.after !== 'now') await this.#catchUp()
     while (!this.#ended.signal.aborted) {
       await this.#more.promise

@@ -1,8 +1,8 @@
 import { tlsCode } from '../../errors.ts'
 
 /**
- * Why a delivery failed, as everybody with a token may read it. Coarse on purpose: refused, silent, cut off and not HTTP
- * are one answer, so that nobody learns from a webhook which ports are open in Drover's network. The log has the detail.
+ * Why a delivery failed, for everybody with a token. Coarse on purpose: refused, silent, cut off and not HTTP give one
+ * answer, so that a webhook does not reveal which ports are open in Drover's network. The log has the detail.
  */
 export const webhookFailures = {
   address: 'The receiver has an address that webhooks may not be sent to.',
@@ -22,7 +22,7 @@ export type WebhookFailure = keyof typeof webhookFailures
 export interface FailedPost {
   readonly delivered: false
   readonly failure: WebhookFailure
-  /** For the log alone. Holds neither the URL nor a secret. */
+  /** For the log only. Contains neither the URL nor a secret. */
   readonly detail?: string
 }
 
@@ -36,7 +36,7 @@ export const failureOfStatus = (status: number): WebhookFailure | undefined => {
 
 const nameCodes = new Set(['ENOTFOUND', 'EAI_AGAIN', 'EAI_NODATA', 'EAI_NONAME', 'EAI_FAIL'])
 
-/** By the code of an error of the network. */
+/** By the code of a network error. */
 export const failureOfCode = (code: string | undefined): WebhookFailure => {
   if (code === undefined) return 'no-answer'
   if (nameCodes.has(code)) return 'name'

@@ -21,8 +21,8 @@ export interface WebhookSender {
 const answerBytesMax = 64 * 1024
 
 /**
- * Posts over kept-alive connections. No redirect is followed, the answer's body is thrown away and bounded, and
- * the address is judged where the connection is made, so that a name cannot point elsewhere in between.
+ * Posts over kept-alive connections. Redirects are not followed, the answer's body is bounded and discarded, and the
+ * address is checked where the connection is made, so that a name cannot point elsewhere in between.
  */
 export const createWebhookSender = (options: {
   readonly requestMs: number
@@ -56,7 +56,7 @@ export const createWebhookSender = (options: {
         settle(judge(response.statusCode ?? 0))
       })
       request.on('error', (error) => {
-        // The receiver closed a kept connection just as we used it: that says nothing about the receiver.
+        // The receiver closed a kept connection just as it was used: that says nothing about the receiver.
         if (request.reusedSocket && codeOf(error) === 'ECONNRESET') settle('stale')
         else settle({ delivered: false, ...describe(error, signal) })
       })
@@ -69,7 +69,7 @@ export const createWebhookSender = (options: {
       if (!url) return { delivered: false, failure: 'address' }
       const host = url.hostname.replace(/^\[|\]$/g, '')
       if (isIP(host) !== 0 && refusesAddress(host, options)) return { delivered: false, failure: 'address' }
-      // Also of the answer's body, so it lasts for its time.
+      // Covers the answer's body as well.
       const signal = boundedSignal(stopping, options.requestMs)
       for (;;) {
         const outcome = await attempt(url, message, signal)

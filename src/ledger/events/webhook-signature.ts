@@ -2,15 +2,15 @@ import { createHmac, randomBytes } from 'node:crypto'
 import { sameBytes } from '../../seal/seal.ts'
 
 /**
- * Signatures after the Standard Webhooks scheme, so that receivers can check them with a library they have:
- * HMAC-SHA256 over `id.timestamp.body`, under the bytes that `whsec_<base64>` spells.
+ * Signatures of the Standard Webhooks scheme, so that receivers can check them with an existing library: HMAC-SHA256
+ * over `id.timestamp.body`, with the bytes of `whsec_<base64>` as key.
  */
 const secretPrefix = 'whsec_'
 const secretBytes = { made: 32, min: 24, max: 64 }
 
 export const newWebhookSecret = (): string => secretPrefix + randomBytes(secretBytes.made).toString('base64')
 
-/** The key's bytes; undefined when the text is no secret of this scheme. */
+/** The bytes of the key; undefined when the text is no secret of this scheme. */
 export const webhookKey = (secret: string): Buffer | undefined => {
   if (!/^whsec_[A-Za-z0-9+/]+={0,2}$/.test(secret)) return undefined
   const key = Buffer.from(secret.slice(secretPrefix.length), 'base64')
@@ -24,7 +24,7 @@ export interface SignedMessage {
   readonly body: string
 }
 
-/** The headers that go with a message. */
+/** The headers of a message. */
 export const signWebhook = (key: Buffer, message: SignedMessage): Record<string, string> => ({
   'webhook-id': message.id,
   'webhook-timestamp': String(message.timestamp),
@@ -40,7 +40,7 @@ export interface ReceivedMessage {
   readonly toleranceMs?: number
 }
 
-/** What a receiver does: whether the message was signed with this key, lately. */
+/** The check of a receiver: whether the message was signed with this key, recently. */
 export const isSigned = (key: Buffer, received: ReceivedMessage): boolean => {
   const [id, timestamp, signatures] = ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map(
     (name) => received.headers[name],

@@ -24,7 +24,7 @@ export interface WebhooksOptions {
   readonly sealer: Pick<Sealer, 'open'>
   readonly pollMs?: number
   readonly requestMs?: number
-  /** Receivers that are talked to at once. */
+  /** Receivers that are called at once. */
   readonly concurrencyMax?: number
   /** Whether receivers in private networks and on this machine are allowed; metadata services never are. */
   readonly allowPrivate?: boolean
@@ -33,13 +33,13 @@ export interface WebhooksOptions {
   readonly random?: () => number
 }
 
-/** Events looked at before a webhook goes back to the end of the line. */
+/** Events per turn before a webhook goes back to the end of the queue. */
 const turnEvents = 200
 
 /**
- * Delivers events to webhooks: in order, at least once, each webhook at its own pace. The cursor in the
- * webhook's row moves after the receiver's 2xx, one event at a time, so a crash in between delivers that one
- * event again, under the same id.
+ * Delivers events to webhooks: in order, at least once, each webhook at its own rate. The cursor in the webhook's row
+ * moves after the receiver's 2xx, one event at a time, so a crash in between delivers that event again, under the same
+ * id.
  */
 export class Webhooks implements Service {
   readonly name = 'webhooks'
@@ -67,7 +67,7 @@ export class Webhooks implements Service {
     this.#loop.start()
   }
 
-  /** Ends what is under way; an event that was cut off is delivered again by whoever leads next. */
+  /** Stops deliveries in progress; the next leader repeats an event that was cut off. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await this.#loop.stop()
@@ -76,7 +76,7 @@ export class Webhooks implements Service {
     this.#sender = undefined
   }
 
-  /** Long enough for one request and the writing down of its outcome. */
+  /** Long enough for one request and the record of its outcome. */
   get #leaseMs(): number {
     return this.#requestMs + 20_000
   }
@@ -105,12 +105,12 @@ export class Webhooks implements Service {
         )
     } finally {
       this.#active.delete(webhook.id)
-      // There may be more, and there is a free place.
+      // There may be more, and a place is free.
       this.#loop.wake()
     }
   }
 
-  /** True when the webhook may go on at once; false when a failure has set its next try. */
+  /** True when the webhook may continue at once; false when a failure has scheduled its next try. */
   async #deliverSome(webhook: DueWebhook): Promise<boolean> {
     const { db } = this.#options
     const page = await readEventsAfter(db, webhook.cursor, { types: webhook.types, limit: turnEvents })
@@ -186,7 +186,7 @@ export class Webhooks implements Service {
   }
 }
 
-/** What a receiver gets, as documented in docs/events.md. */
+/** The body that a receiver gets, as documented in docs/events.md. */
 const webhookBody = (event: FeedEvent): Record<string, unknown> => ({
   id: formatCursor(event.cursor),
   type: event.type,

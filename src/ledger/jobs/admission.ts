@@ -26,18 +26,18 @@ import { findKind, jobKinds } from '../../domain/job/kinds/registry.ts'
 import { crowdedThings, type SlotAsk, takeSlot, whatIsCrowded } from '../../domain/job/room.ts'
 import { dependencyClasses, parseToken, tokenLimit } from '../../domain/job/token.ts'
 
-/** How many waiters one pass looks at: enough to fill what one release frees, bounded for the lock's sake. */
+/** Waiters per pass: enough to fill what one release frees, bounded because locks are held. */
 const waitersPerPass = 64
-/** Of those that hang on the same: when the first has no room, the rest would only stand before others. */
+/** Waiters that depend on the same things: when the first has no room, the rest would only block others. */
 const alikePerPass = 8
-/** What is crowded is looked for in a line by so many things at most: of those with more in common there are few. */
+/** Things in common by which crowded waiters are left out at most: few have more in common. */
 const prunedMost = 3
-/** A waiter that nobody admitted asks again by itself after this: a net under the releases. */
+/** A waiter that was not admitted asks again after this time: a safety net under the releases. */
 const askAgainMs = 600_000
 
 /**
- * The tokens of a list that have no room, given who holds what and the limits in force. A token of a class that
- * this version does not know is full to it: a newer worker may admit the job. Pure.
+ * The tokens of a list that are full, given the holders and the limits in force. A token of an unknown class counts as
+ * full: a newer worker may admit the job. Pure.
  */
 export const fullTokens = (
   tokens: readonly string[],
@@ -47,9 +47,9 @@ export const fullTokens = (
   tokens.filter((token) => !parseToken(token) || (holds.get(token) ?? 0) >= tokenLimit(token, limits))
 
 /**
- * Claims a job that needs tokens: all of them or none. When one is full the job stands in line under that
- * token's name, and the next release looks at the line first. The job's row is locked before any token, as
- * everywhere; whoever holds tokens' locks never waits for a row.
+ * Claims a job that needs tokens: all of them or none. When one is full the job queues under that token's name, and
+ * the next release looks at the queue first. The job's row is locked before any token, as everywhere; a holder of
+ * token locks never waits for a row.
  */
 export const claimWithTokens = (
   db: Db,
@@ -57,17 +57,17 @@ export const claimWithTokens = (
   by: { workerId: string; leaseMs: number },
 ): Promise<ClaimedJob | undefined> =>
   db.begin(async (tx) => {
-    // Another bell may have brought it to another worker by now: then its tokens are that one's, not ours.
+    // Another bell may have brought it to another worker by now: then the tokens belong to that worker's claim.
     const job = await lockReadyJob(tx, asked)
     if (!job) return undefined
-    // As the row says now: it may have come to need fewer since the bell was answered.
+    // As the row says now: it may need fewer tokens since the bell was answered.
     await lockTokens(tx, [...job.tokens, ...slotLocks([job.kind])])
     const held = new Set(await findTokensHeldBy(tx, asked.id))
     const missing = job.tokens.filter((token) => !held.has(token))
     const full = fullTokens(missing, await countTokenHolds(tx, missing), await readAdmissionLimits(tx))
-    // One that was let in while it stood in line has its room already.
+    // A job that was admitted while it was queued has its room already.
     const crowded = missing.length > 0 && full.length === 0 ? await crowdedFor(tx, job) : undefined
-    // A cancelled job only undoes what it did; to wait for admission for that would keep it from ending.
+    // A cancelled job only undoes its effects; waiting for admission would keep it from ending.
     if ((full.length > 0 || crowded !== undefined) && !job.cancelRequested) {
       await waitForTokens(tx, {
         jobId: asked.id,
@@ -91,7 +91,7 @@ export const claimWithTokens = (
 
 const sharingKinds = jobKinds.filter((kind) => kind.sharesSlots).map((kind) => kind.kind)
 
-/** Slots of a kind are handed out by one at a time, as tokens are: two must not be given the same room. */
+/** Slots of a kind are given out by one transaction at a time, like tokens. */
 const slotLocks = (kinds: readonly string[]): string[] => sharing(kinds).map((kind) => `slots/${kind}`)
 
 const sharing = (kinds: readonly string[]): string[] => [
@@ -109,12 +109,12 @@ const crowdedFor = async (tx: Tx, job: SlotAsk & { readonly kind: string }): Pro
   return `the others of ${crowded} have as many of the ${use?.slots} slots for ${job.kind} as leave room to the rest`
 }
 
-/** Takes the tokens of ended jobs back and hands them to the line, in one transaction with what ended them. */
+/** Releases the tokens of ended jobs and admits waiters, in the transaction that ended them. */
 export const releaseAndAdmit = async (tx: Tx, jobIds: readonly string[]): Promise<void> => {
   await admitToFreed(tx, await releaseTokens(tx, jobIds))
 }
 
-/** The same for jobs that go on and keep their tokens: those alone that they do not ask for any more. */
+/** The same for jobs that go on and keep their tokens: releases only those that they no longer need. */
 export const releaseDropped = async (tx: Tx, jobIds: readonly string[]): Promise<void> => {
   await admitToFreed(tx, await releaseUnasked(tx, jobIds))
 }
@@ -124,8 +124,8 @@ const admitToFreed = async (tx: Tx, freed: readonly string[]): Promise<void> => 
 }
 
 /**
- * Lets in who stands in line for these tokens, in order, each all or nothing. A waiter that cannot get all
- * does not hold the others back: nothing that is stuck elsewhere stalls this token.
+ * Admits the jobs that queue for these tokens, in order, each all or nothing. A waiter that cannot get all does not
+ * hold the others back: a job that is stuck elsewhere does not block this token.
  */
 export const admitWaiters = async (
   tx: Tx,
@@ -165,8 +165,8 @@ export const admitWaiters = async (
 const waitsFor = (tokens: readonly string[]): string => `waits for ${tokens.join(', ')}`
 
 /**
- * A job that has not begun is let off one of its tokens, and into what is free of the others, in the caller's
- * transaction. False: it runs by now, or never needed it.
+ * Drops one token of a job that has not begun, and admits the job if its other tokens are free, in the caller's
+ * transaction. False: the job runs by now, or never needed the token.
  */
 export const letOffToken = async (tx: Tx, job: { id: string; token: string }): Promise<boolean> => {
   const left = await dropJobToken(tx, job, waitsFor)
@@ -174,15 +174,15 @@ export const letOffToken = async (tx: Tx, job: { id: string; token: string }): P
   if (await releaseToken(tx, job.id, job.token)) await admitWaiters(tx, [job.token])
   if (!left.inLine) return true
   if (left.tokens.length === 0) return admitWaiter(tx, job.id)
-  // Those before it that still need the token would only stand in its way.
+  // Jobs before it that still need the token would only be in its way.
   const full = fullTokens([job.token], await countTokenHolds(tx, [job.token]), await readAdmissionLimits(tx))
   await admitWaiters(tx, left.tokens, { full })
   return true
 }
 
 /**
- * The conductor's look at every line: a limit was raised, a lane resumed, a release was cut short, or more wait
- * for something else than one pass looks at. Full tokens are left out, so the cost follows what is free.
+ * The conductor's look at every queue: after a raised limit, a resumed lane, an interrupted release, or more waiters
+ * for other tokens than one pass reads. Full tokens are left out, so the cost follows what is free.
  */
 export const readmitAll = async (db: Db): Promise<number> => {
   for (let admitted = 0; ; ) {
@@ -195,7 +195,7 @@ export const readmitAll = async (db: Db): Promise<number> => {
         .filter(({ length }) => length <= prunedMost)
         .map((things) => ({ kind, things })),
     )
-    // All lines at once: one by one, a later waiter could be let in before an earlier one of another line.
+    // All queues at once: one by one, a later waiter could be admitted before an earlier one of another queue.
     const more = (await db.begin((tx) => admitWaiters(tx, open, { full, crowded }))) as number
     if (more === 0) return admitted
     admitted += more
@@ -203,8 +203,8 @@ export const readmitAll = async (db: Db): Promise<number> => {
 }
 
 /**
- * Takes tokens back from jobs that were let in but that no worker took for `olderMs`: their lane was paused, or
- * nobody serves their kind any more. They ask again when a worker comes; until then others have their turn.
+ * Takes tokens back from admitted jobs that no worker claimed for `olderMs`: their lane was paused, or no worker
+ * serves their kind any more. They ask again when a worker comes; until then others get their turn.
  */
 export const lapseReservations = async (db: Db, olderMs: number): Promise<number> =>
   (await db.begin(async (tx) => {

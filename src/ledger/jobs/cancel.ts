@@ -16,9 +16,9 @@ export interface CancelOutcome {
 }
 
 /**
- * Cancels a job in the caller's transaction. One that nobody runs and that left nothing outside ends here; any
- * other is asked to end, and a worker undoes its effects first. `ended`: there was nothing to cancel any more.
- * Call `nudgeCancel` after the commit.
+ * Cancels a job in the caller's transaction. A job that is not running and left nothing outside ends here; any other
+ * job is asked to end, and a worker undoes its effects first. `ended`: there was nothing left to cancel. Call
+ * `nudgeCancel` after the commit.
  */
 export const cancelInTransaction = async (
   tx: Tx,

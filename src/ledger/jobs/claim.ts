@@ -3,18 +3,20 @@ import { unringJobs } from '../../../db/queries/bell/unring-jobs.ts'
 import { type ClaimAsk, type ClaimedJob, claimJobs } from '../../../db/queries/leases/claim-jobs.ts'
 import { explainRefusedClaim, type RefusedJob } from '../../../db/queries/leases/explain-refused-claim.ts'
 
-/** What came of following a bell. */
+/** The result of following a bell. */
 export type ClaimAnswer =
   | { readonly outcome: 'claimed'; readonly job: ClaimedJob }
-  /** It can be had, but only with its tokens: `claimWithTokens`. */
+  /** It can be claimed, but only with its tokens: `claimWithTokens`. */
   | { readonly outcome: 'needs-tokens'; readonly tokens: readonly string[] }
-  /** Somebody else's, over, or put back for later: nothing to do. */
+  /** Claimed by another worker, ended, or postponed: nothing to do. */
   | { readonly outcome: 'not-ours' }
 
-/** A job whose payload is too new for this worker is offered again after this, in the hope of a newer one. */
+/**
+ * A job whose payload is too new for this worker is offered again after this time, so that a newer worker can take it.
+ */
 const tooNewPauseMs = 2_000
 
-/** Claims a group of jobs by id and explains each refusal by doing what it asks for. */
+/** Claims a group of jobs by id, and handles each refusal as its reason requires. */
 export const claimGroup = async (
   db: Db,
   asked: readonly ClaimAsk[],
@@ -23,7 +25,7 @@ export const claimGroup = async (
   const unique = [...new Map(asked.map((ask) => [ask.id, ask])).values()]
   const claimed = new Map((await claimOnce(db, unique, by)).map((job) => [job.id, job]))
   const missed = unique.filter((ask) => !claimed.has(ask.id))
-  // The claims are committed: a failed word about the others must not lose them. Unexplained bells ring again.
+  // The claims are committed: an error about the others must not lose them. Unexplained bells ring again.
   const refused = await explain(db, missed).catch(() => new Map<string, RefusedJob>())
   return asked.map((ask): ClaimAnswer => {
     const job = claimed.get(ask.id)
@@ -44,7 +46,7 @@ const claimOnce = async (
   try {
     return await claimJobs(db, asked, by)
   } catch (error) {
-    // Two processes with the same bells twice over, locked in different orders. The second try finds peace.
+    // Two processes had the same bells, locked in different orders. The second try succeeds.
     if (!isDeadlock(error)) throw error
     return claimJobs(db, asked, by)
   }

@@ -15,8 +15,8 @@ const close = async (tx: Tx, intents: readonly IntentRow[], actor: string): Prom
 }
 
 /**
- * What jobs that end in this transaction still intend: what is known to have come to nothing is undone, of all else
- * nobody knows whether it is there, so it is a debt and somebody looks.
+ * Closes the open intents of jobs that end in this transaction: an intent that provably came to nothing is undone; any
+ * other may exist and becomes a debt.
  */
 export const closeIntents = async (tx: Tx, jobIds: readonly string[], actor: string): Promise<number> =>
   close(tx, await lockIntents(tx, jobIds), actor)

@@ -13,7 +13,7 @@ import { currentTraceparent } from '../../process/telemetry.ts'
 export interface NewJob {
   readonly kind: string
   readonly payload: unknown
-  /** What the job is about; its effects and events are found by it. */
+  /** The subject of the job; its effects and events are found by it. */
   readonly subject: { readonly type: string; readonly id: string }
   /** Fair share: lanes take turns. A batch is a lane. */
   readonly lane?: string
@@ -24,7 +24,7 @@ export interface NewJob {
   readonly deadline?: Date
   readonly tokens?: readonly string[]
   readonly createdBy: string
-  /** W3C traceparent; by default that of the span the caller is in. */
+  /** W3C traceparent; by default that of the caller's span. */
   readonly trace?: string
 }
 
@@ -32,17 +32,17 @@ export interface EnqueuedJob {
   readonly id: string
   readonly kind: string
   readonly state: JobState
-  /** True when the idempotency key was taken by this same job earlier. */
+  /** True when an earlier identical request has made this job. */
   readonly existing: boolean
 }
 
 /**
- * Adds jobs in the caller's transaction: they exist when it commits, and only then. Call `nudge` after the
- * commit for an immediate start. Same idempotency key and payload: the first job is returned.
+ * Adds jobs in the caller's transaction: they exist when it commits, and only then. Call `nudge` after the commit for
+ * an immediate start. Same idempotency key and payload: the first job is returned.
  */
 export const enqueue = async (tx: Tx, jobs: readonly NewJob[]): Promise<EnqueuedJob[]> => {
   const inserts = jobs.map(toInsert)
-  // One order for everybody: two transactions with the same keys wait for each other, never in a ring.
+  // One order for all: two transactions with the same keys wait for each other, never in a cycle.
   const ordered = [...inserts].sort((a, b) => compare(a.idempotencyKey, b.idempotencyKey))
   const inserted = new Set<string>()
   for (let at = 0; at < ordered.length; at += limits.relayBatch)
@@ -92,7 +92,7 @@ const mismatch = (key: string, jobId: string): DroverError =>
 
 const compare = (a: string | null, b: string | null): number => ((a ?? '') < (b ?? '') ? -1 : a === b ? 0 : 1)
 
-/** Before it is parsed: what is too large is told as that, and costs no more than its measure. */
+/** Checked before parsing: an oversized payload is reported as such and costs only its measurement. */
 export const requireSmall = (payload: unknown): void => {
   if (Buffer.byteLength(JSON.stringify(payload) ?? '') <= limits.payloadBytes) return
   throw invalid(

@@ -1,11 +1,11 @@
 export interface GroupCommitOptions<Item, Answer> {
-  /** Largest group that goes into one statement. */
+  /** The largest group for one statement. */
   readonly max: number
-  /** How many groups may be under way at once; more in flight means smaller groups. */
+  /** How many groups may run at once; more in flight means smaller groups. */
   readonly inFlight?: number
-  /** Writes a group and answers for each item, in order. */
+  /** Writes a group and returns an answer for each item, in order. */
   readonly flush: (items: readonly Item[]) => Promise<readonly Answer[]>
-  /** Whether a failed group is worth trying item by item: one of them may be what the store refuses. */
+  /** Whether a failed group is worth repeating item by item: one item may be what the store refuses. */
   readonly apart?: (error: unknown) => boolean
 }
 
@@ -16,8 +16,8 @@ interface Waiting<Item, Answer> {
 }
 
 /**
- * Lets concurrent jobs of one process share a statement, and so a commit. A group is whatever came while the
- * previous one was under way: an idle process pays no delay, a busy one pays one commit for hundreds of jobs.
+ * Lets concurrent jobs of one process share a statement, and so a commit. A group is everything that arrived while the
+ * previous group was being written: an idle process has no delay, a busy one has one commit for hundreds of jobs.
  */
 export class GroupCommit<Item, Answer> {
   readonly #options: GroupCommitOptions<Item, Answer>

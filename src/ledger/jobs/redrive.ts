@@ -20,7 +20,7 @@ export const redriveInTransaction = async (
   if (!job) return { outcome: 'not-found' }
   if (job.state === 'succeeded') return { outcome: 'succeeded' }
   if (!isTerminal(job.state)) return { outcome: 'not-ended' }
-  // Somebody may be undoing them this very moment; a new run must not build on what is being torn down.
+  // The effects may be being undone right now; a new run must not build on them.
   if (job.debts > 0) return { outcome: 'in-debt' }
   return { outcome: 'ready', generation: await redriveJob(tx, jobId, by.by) }
 }

@@ -12,9 +12,9 @@ import { closeIntents } from './close-intents.ts'
 
 export interface SettledWith {
   readonly change?: DomainChange
-  /** Comes before the job's own lock: of what others lock before they cancel the job. */
+  /** Runs before the job's own lock: for locks that others take before they cancel the job. */
   readonly lock?: DomainChange
-  /** A job that goes on holds the tokens that it still asks for until its next turn. */
+  /** A job that goes on holds the tokens that it still needs until its next turn. */
   readonly keepsTokens?: boolean
 }
 
@@ -48,7 +48,7 @@ const endWaitBeforeItBegins = async (tx: Tx, settlement: JobSettlement): Promise
   return { ...settlement, event: 'wait-over', wait: null, reason: `${signal} came while the wait began` }
 }
 
-/** A job that somebody wants cancelled neither waits nor rests before its next turn: that turn ends it. */
+/** A job with a pending cancel neither waits nor rests before its next turn: that turn ends it. */
 const hurryCanceled = async (tx: Tx, settlement: JobSettlement): Promise<JobSettlement> => {
   const waits = settlement.event === 'wait'
   const rests = waits || (settlement.delayMs ?? 0) > 0
@@ -58,18 +58,18 @@ const hurryCanceled = async (tx: Tx, settlement: JobSettlement): Promise<JobSett
 
 /** A plain success. */
 export interface PlainFinish extends JobFinish {
-  /** It has done nothing outside, in this turn or an earlier one: nothing of it is looked for. */
+  /** It has changed nothing outside, in this turn or an earlier one: nothing is looked for. */
   readonly touchedNothing?: boolean
 }
 
-/** Ends plain successes in one statement. Answers for each whether it was accepted (false: fenced). */
+/** Ends plain successes in one statement. Returns for each whether it was accepted (false: fenced). */
 export const finishGroup = async (
   db: Db,
   finishes: readonly PlainFinish[],
   actor: string,
 ): Promise<readonly boolean[]> => {
   const finish = () => finishAndClose(db, finishes, actor)
-  // All of these outcomes would be lost, and their jobs run again, for one lock that was taken out of order.
+  // Without a retry, one deadlock would lose all of these outcomes, and their jobs would run again.
   const accepted = await finish().catch((error: unknown) => {
     if (!isDeadlock(error)) throw error
     return finish()
@@ -83,7 +83,7 @@ const finishAndClose = async (
   actor: string,
 ): Promise<ReadonlySet<string>> => {
   const touched = finishes.filter(({ touchedNothing }) => touchedNothing !== true).map(({ id }) => id)
-  // Nearly always nothing is left open: then the end is one statement, for the whole group.
+  // Nearly always no intent is open: then the end is one statement for the whole group.
   const intending = touched.length === 0 ? [] : await findIntending(db, touched)
   if (intending.length === 0) return finishJobs(db, finishes, actor)
   return (await db.begin(async (tx) => {

@@ -7,13 +7,13 @@ import { formerKeyPlace } from '../../seal/seal-places.ts'
 import { pruneText, sealText } from './seal-texts.ts'
 
 /**
- * A sealing key that was replaced, as far as seals of events need it: what made their MACs, up to which seal, and that
- * seal's hash, which covers all before it. All of it is sealed with the key of today, so whoever finds the old key later
- * can sign nothing behind that seal, and change nothing before it.
+ * A replaced sealing key, as far as seals of events need it: its MAC key, the last seal that it made, and that seal's
+ * hash, which covers everything before. All of it is sealed with the current key, so that a person who finds the old
+ * key later can sign nothing after that seal and change nothing before it.
  */
 export interface FormerKey {
   readonly id: string
-  /** Null: the key was lost, and what it signed is held by the hash alone. */
+  /** Null: the key was lost; its seals are held by the hash alone. */
   readonly macKey: Buffer | null
   /** The newest seal when the key was replaced; 0: there was none. */
   readonly seq: number
@@ -29,7 +29,7 @@ const stored = z.object({
   pruned: z.int(),
 })
 
-/** Those that open: one that does not proves nothing, and its seals then fail by their MACs. */
+/** The keys that can be opened: the seals of any other key then fail by their MACs. */
 const readFormerKeys = async (db: Queryable, sealer: Pick<Sealer, 'open'>): Promise<FormerKey[]> => {
   const rows = await listFormerKeys(db)
   return rows.flatMap(({ id, sealed }) => {
@@ -53,11 +53,11 @@ export const sealFormerKey = (sealer: Sealer, { id, macKey, seq, hash, prunedSeq
     formerKeyPlace(id),
   )
 
-/** What this installation's keys, those of today and former ones, have signed about the history of events. */
+/** What the current and former keys of this installation have signed about the history of events. */
 export interface SealKeys {
-  /** The newest seal when each former key was replaced. */
+  /** The newest seal at each replacement of a key. */
   readonly heads: readonly { readonly seq: number; readonly hash: string }[]
-  /** Up to this seal a key was lost: the hash alone holds them. 0: none was. */
+  /** Up to this seal a key was lost: the hash alone holds the seals. 0: none was lost. */
   readonly unprovedTo: number
   proveSeal(seal: StoredSeal): boolean
   proveStatement(statement: PruneStatement): boolean
@@ -82,7 +82,7 @@ export const sealKeys = async (db: Queryable, sealer: Pick<Sealer, 'isMac' | 'op
       const held = ({ seq }: FormerKey) => seal.seq <= seq
       return prove(sealText(seal, seal, seal.sealedAtMs), seal.mac, held, held)
     },
-    // The hash of the chain holds no statements: without the key, only those that were there when it was lost.
+    // The hash of the chain holds no statements: without the key, only those that existed when it was lost count.
     proveStatement: (said) =>
       prove(
         pruneText(said),

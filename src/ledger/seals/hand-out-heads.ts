@@ -27,16 +27,16 @@ export interface HandOutHeadsOptions {
   readonly signingKey: (tx: Tx) => Promise<HeadKey>
   readonly clock: Clock
   readonly log: Logger
-  /** Who hands out, for the event. */
+  /** The actor of the event. */
   readonly by: string
-  /** Where each line is added. */
+  /** Where each line is appended. */
   readonly file?: string | undefined
   readonly intervalMs?: number
-  /** Shared with who says whether all is well. */
+  /** Shared with the readiness check. */
   readonly memory: HeadsMemory
 }
 
-/** A process that has just begun, and has no head to go by, seals a little first. */
+/** A process that has just started, and knows no head, seals a little first. */
 const firstAfterMs = 60_000
 
 /** Hands out the newest seal's number and hash, signed, as an event (for webhooks), in the log and in a file. */
@@ -56,9 +56,9 @@ export const handOutHeadsService = (options: HandOutHeadsOptions): Loop => {
 }
 
 /**
- * One look: nothing when it is not time or nothing was sealed since. Before it signs it makes sure that the chain still
- * holds what it handed out last (in memory, or in the file from before its start): a chain that was cut off or replaced
- * gets no new head, and an error in the log each time.
+ * One look: nothing when it is too early or nothing was sealed since. Before it signs, it checks that the chain still
+ * holds the last head that was handed out (in memory, or in the file from before its start): a chain that was cut off
+ * or replaced gets no new head, and an error is logged each time.
  */
 export const handOutHead = async (
   options: Omit<HandOutHeadsOptions, 'intervalMs' | 'memory'>,
@@ -70,7 +70,7 @@ export const handOutHead = async (
   const known = memory.last ?? (options.file === undefined ? undefined : await lastHeadOf(options.file))
   const told = known ?? (await toldBefore(options))
   const nowMs = clock.now()
-  // One that says it is of tomorrow is no reason to wait.
+  // A head with a time in the future is no reason to wait.
   if (told && told.atMs <= nowMs && nowMs - told.atMs < everyMs) return undefined
   const seal = await readNewestSeal(db)
   memory.lost = known && (await isLost(db, known)) ? known : undefined
@@ -88,7 +88,9 @@ export const handOutHead = async (
   return head
 }
 
-/** What an earlier process handed out. Every role may add events: one that we did not sign keeps nothing back. */
+/**
+ * The head that an earlier process handed out. Every role may add events: a head that we did not sign delays nothing.
+ */
 const toldBefore = async ({
   db,
   signingKey,

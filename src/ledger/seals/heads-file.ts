@@ -3,11 +3,11 @@ import { open, rename, stat } from 'node:fs/promises'
 import { DroverError } from '../../errors.ts'
 import { parseHead, type SignedHead } from '../../seal/seal-head.ts'
 
-/** Some 8,000 lines; what was before is in `<path>.1`. */
+/** About 8,000 lines; older ones are in `<path>.1`. */
 const fileBytes = 2 * 1024 * 1024
 const tailBytes = 4_096
 
-/** Adds a line, durable when it returns. The file is for its owner alone; a link in its place is refused. */
+/** Appends a line; durable when it returns. Only the owner can read the file; a link in its place is refused. */
 export const appendHead = async (path: string, line: string): Promise<void> => {
   try {
     const size = (await stat(path).catch(() => undefined))?.size ?? 0

@@ -1,13 +1,15 @@
 import type { SignedHead } from '../../seal/seal-head.ts'
 
-/** What the conductor, and only it, remembers of heads: the database cannot talk it out of that. */
+/** What the conductor alone remembers of heads, out of reach of the database. */
 export interface HeadsMemory {
   last?: SignedHead | undefined
-  /** A head that was handed out and that the chain does not hold: none is handed out until a person has decided. */
+  /**
+   * A head that was handed out and that the chain no longer holds: no head is handed out until a person has decided.
+   */
   lost?: SignedHead | undefined
 }
 
-/** What that means and what ends it, for the log and for /readyz; undefined when no head is lost. Names no path. */
+/** What a lost head means and what ends it, for the log and /readyz; undefined when no head is lost. Names no path. */
 export const lostHeadWords = (
   { lost }: HeadsMemory,
   options: { readonly file?: string | undefined },

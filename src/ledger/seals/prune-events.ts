@@ -19,13 +19,13 @@ import { dayMs } from './verify-pruned.ts'
 export interface PruneEventsOptions {
   readonly db: Db
   readonly sealer: Pick<Sealer, 'mac' | 'isMac' | 'open'>
-  /** How long events are kept. What counts is the larger of this and the floor. */
+  /** How long events are kept: the larger of this and the floor counts. */
   readonly days: number
-  /** From this process's environment, where the database has no say. */
+  /** From this process's environment, out of reach of the database. */
   readonly floorDays: number
   /** Events that one call removes. */
   readonly limit: number
-  /** Who signs: the statement names it. */
+  /** The signer named in the statement. */
   readonly by: string
   readonly nowMs?: number
 }
@@ -33,22 +33,22 @@ export interface PruneEventsOptions {
 export interface PrunedEvents {
   readonly events: number
   readonly more: boolean
-  /** Why nothing may be removed although it is time. */
+  /** Why nothing may be removed although it is old enough. */
   readonly refused?: string
 }
 
-/** Statements are made once an hour, and then about everything that is due: each is an event and a row for ever. */
+/** Statements are made once an hour, about everything that is due: each is an event and a permanent row. */
 const gatherMs = 3_600_000
-/** The function of the database looks at its own clock, too. */
+/** The database function checks its own clock too. */
 const skewMs = 600_000
-/** By then, and the floor's days, all that the version before pruned is old enough to be accepted. */
+/** By then, and with the floor's days, everything that the version before pruned is old enough to be accepted. */
 const upgradeMs = 7 * dayMs
 const sealsPerStatement = 2_000
 
 /**
- * Removes one batch of events that were sealed long ago: the oldest sealed ranges, or what is left of the last one.
- * The seals stay, and a statement says which went, when, under which retention and by whom, signed like a seal. The
- * age is what the seals' own signatures say, by this process's clock. An event that is not sealed is never removed.
+ * Removes one batch of events that were sealed long ago: the oldest sealed ranges, or the rest of the last one. The
+ * seals stay, and a statement, signed like a seal, says which events went, when, under which retention and by whom.
+ * The age comes from the seals' own signatures, by this process's clock. An unsealed event is never removed.
  */
 export const pruneEvents = async (options: PruneEventsOptions): Promise<PrunedEvents> => {
   const { db, limit } = options
@@ -80,7 +80,7 @@ interface Refused {
 
 const keptDays = ({ days, floorDays }: PruneEventsOptions): number => Math.max(days, floorDays)
 
-/** The next seals that are old enough, about `limit` events of them; at least one, however large it is. */
+/** The next seals that are old enough, with about `limit` events; at least one, however large. */
 const dueSeals = async (
   options: PruneEventsOptions,
   last: StoredSeal | undefined,
@@ -102,8 +102,8 @@ const dueSeals = async (
 }
 
 /**
- * Seals that the version before marked as pruned, without a statement: accepted once, as they are, when all of them are
- * as old as the floor says. Nothing when there are none.
+ * Seals that the version before marked as pruned, without a statement: accepted once, when all of them are older than
+ * the floor. Undefined when there are none.
  */
 const goneBefore = async (options: PruneEventsOptions): Promise<Due | Refused | undefined> => {
   const oldestKept = (options.nowMs ?? Date.now()) - options.floorDays * dayMs - skewMs
@@ -149,7 +149,7 @@ const broken = (seq: number): Refused => ({
   refused: `The chain of seals is broken at seal ${seq}; drover events verify says how. No event is removed.`,
 })
 
-/** Signs the statement, and has the owner's function store it and remove the first events, in one transaction. */
+/** Signs the statement, and lets the owner's function store it and remove the first events, in one transaction. */
 const state = async (
   options: PruneEventsOptions,
   found: { readonly from: StoredSeal; readonly through: StoredSeal; readonly kind: PruneStatement['kind'] },

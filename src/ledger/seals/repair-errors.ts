@@ -21,7 +21,7 @@ export const headNeeded = (seq: number): DroverError =>
       'drover repair-seals --without-head, and take the events of those seals for unproved.',
   })
 
-/** A head is given for a seal that was proved then: a repair would hide what happened to it. */
+/** The head was handed out for a seal that was proved then: a repair would hide what happened to the seal. */
 export const headAgainst = ({ seq }: SealHead, first: number): DroverError =>
   new DroverError({
     code: 'events-changed',

@@ -6,7 +6,7 @@ const counted = (count: number, thing: string): string => `${count} ${thing}${co
 const sealsFromTo = (from: number, to: number): string =>
   from === to ? `seal ${from}` : `seals ${from} to ${to}`
 
-/** What was done, for a person. */
+/** The result, for a person. */
 export const repairLines = ({ seals, statements, head }: RepairReport): string[] => {
   if (seals.length + statements.length === 0)
     return ['Every seal and every statement was made with our keys: nothing to do.']

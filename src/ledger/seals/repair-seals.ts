@@ -18,7 +18,7 @@ export interface RepairOptions {
 }
 
 export interface RepairReport {
-  /** Seals that were taken away: the first was not made by us, and the others stand on it. Their events are unproved. */
+  /** Seals that were removed: the first was not made by us, and the others build on it. Their events are unproved. */
   readonly seals: readonly { readonly seq: number; readonly hash: string; readonly ours: boolean }[]
   /** Statements about pruning that were not ours. */
   readonly statements: readonly RepairedStatements[]
@@ -29,16 +29,17 @@ export interface RepairReport {
 const pageSeals = 200
 
 /**
- * Takes away what a login that may add seals and statements has added without our key, so that sealing goes on behind the
- * last link that holds. No event is changed or deleted. Where an event was changed after it was sealed, as far as seals and
- * noted heads show, nothing is done, since sealing anew would hide it. All that goes is told in an event.
+ * Removes what a login with insert rights on seals and statements has added without our key, so that sealing continues
+ * after the last valid link. No event is changed or deleted. If an event was changed after it was sealed, as far as
+ * seals and noted heads show, nothing is done, because sealing again would hide it. An event records everything that
+ * is removed.
  */
 export const repairSeals = async ({ db, sealer, heads }: RepairOptions): Promise<RepairReport> =>
   (await db.begin(async (begun) => {
     const tx = begun as unknown as Tx
     await lockSeals(tx)
     const keys = await sealKeys(tx, sealer)
-    // Statements first: they speak of seals, and which of those are true is still to be seen then.
+    // Statements first: they refer to seals, and which of those are valid is decided afterwards.
     const statements = await repairStatements(tx, { keys, sealer })
     const seals = await removeFalseSeals(tx, keys, heads)
     const head = heads === 'none' ? null : Math.max(0, ...heads.map(({ seq }) => seq)) || null
@@ -80,7 +81,7 @@ const removeFalseSeals = async (
   return removed
 }
 
-/** What was handed out held then: neither may it be among what goes, nor differ from what stays. */
+/** The noted heads were valid: a head must neither be removed nor differ from what stays. */
 const holdHeads = async (tx: Tx, heads: RepairOptions['heads'], first: number | undefined): Promise<void> => {
   if (heads === 'none') return
   for (const head of heads) {
@@ -92,7 +93,7 @@ const holdHeads = async (tx: Tx, heads: RepairOptions['heads'], first: number | 
 const standsOn = (seal: StoredSeal, previous: StoredSeal | undefined): boolean =>
   sameBytes(seal.previousHash, rangeAfter(previous).previousHash)
 
-/** A conductor of ours went on behind the false seal, and the events that it sealed are as it saw them. */
+/** One of our conductors continued after the false seal, and the events that it sealed are as it saw them. */
 const standsOnFalse = async (
   tx: Tx,
   seal: StoredSeal,

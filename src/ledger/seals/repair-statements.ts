@@ -10,17 +10,17 @@ import { digestRange } from './seal-digest.ts'
 import { pruneText } from './seal-texts.ts'
 import { dayMs } from './verify-pruned.ts'
 
-/** What became of false statements that stood behind one another. */
+/** What became of consecutive false statements. */
 export interface RepairedStatements {
   readonly fromSeq: number
   readonly toSeq: number
   readonly statements: number
-  /** Events of our seals that are gone for good, and those that are still there. */
+  /** Events of our seals that are gone for good, and those that still exist. */
   readonly missing: number
   readonly kept: number
   /** A signed statement says that the events up to this seal are gone; null: none was made. */
   readonly signedTo: number | null
-  /** Those of the missing events that the signed statement speaks of. */
+  /** The missing events that the signed statement covers. */
   readonly missingSigned: number
   readonly keptDays: number
 }
@@ -29,7 +29,7 @@ interface Run {
   readonly fromSeq: number
   readonly toSeq: number
   readonly statements: number
-  /** A true statement stands behind it, and statements leave no gap. */
+  /** A valid statement follows it, and statements leave no gap. */
   readonly followed: boolean
 }
 
@@ -41,7 +41,9 @@ interface Repairing {
 
 const pageStatements = 500
 
-/** Takes false statements away. It deletes no event: where some of a span are still there, it signs nothing about them. */
+/**
+ * Removes false statements. It deletes no event: where some events of a span still exist, it signs nothing about them.
+ */
 export const repairStatements = async (
   tx: Tx,
   { keys, sealer }: Pick<Repairing, 'keys' | 'sealer'>,
@@ -55,7 +57,7 @@ export const repairStatements = async (
   return repaired
 }
 
-/** Not the newest alone: several can be false, and an earlier version pruned on behind a false one. */
+/** Not only the newest: several can be false, and an earlier version pruned on after a false one. */
 const falseRuns = async (tx: Tx, keys: SealKeys): Promise<Run[]> => {
   const runs: Run[] = []
   let open: Run | undefined
@@ -101,12 +103,12 @@ const lookAt = async (
 ) => {
   let [missing, kept, missingSigned] = [0, 0, 0]
   let through: StoredSeal | undefined
-  // What is left of the pruned range before goes by the next retention; until then nothing can be stated behind it.
+  // The rest of the pruned range before goes with the next retention; until then nothing can be stated after it.
   const before = await readSeal(tx, run.fromSeq - 1)
   let gone = !before || !(await hasEvents(tx, before))
   for (let seq = run.fromSeq; seq <= run.toSeq; seq += 1) {
     const seal = await readSeal(tx, seq)
-    // A false seal, and all behind it, is not ours to speak of.
+    // A false seal, and everything after it, cannot be stated by us.
     if (!seal || !keys.proveSeal(seal)) break
     const found = await digestRange(tx, seal, seal.version)
     const whole = found.events === seal.events

@@ -3,7 +3,9 @@ import type { Queryable } from '../../../db/client.ts'
 import { type EventBytes, readEventBytes } from '../../../db/queries/events/read-event-bytes.ts'
 import type { SealRange } from '../../../db/queries/seals/seal-events.ts'
 
-/** What seals are made with. Version 1 was hashed by the database; its chains still verify, here in the process. */
+/**
+ * The version of new seals. Version 1 was hashed by the database; its chains are still verified, here in the process.
+ */
 export const sealVersion = 2
 
 export interface SealDigest {
@@ -11,12 +13,12 @@ export interface SealDigest {
   readonly hash: Buffer
 }
 
-/** Small enough that a page holds up the process for a few milliseconds only. */
+/** Small enough that a page blocks the process for a few milliseconds only. */
 const pageRows = 1_000
 
 /**
- * The hash of a range, computed in this process from the bytes that the database sent: a database that computed it
- * could be taught to say what it likes. One page is in memory at a time, however large a transaction is.
+ * The hash of a range, computed in this process from the bytes of the database: a manipulated database could return
+ * any hash. One page is in memory at a time, however large a transaction is.
  */
 export const digestRange = async (
   db: Queryable,
@@ -32,7 +34,7 @@ export const digestRange = async (
   return { events, hash: digest.end(range, events) }
 }
 
-/** The chain's link and the range, then every event: its columns in order, each behind its length. */
+/** The link of the chain and the range, then every event: its columns in order, each after its length. */
 class Digest {
   readonly #hash: Hash
 
@@ -52,10 +54,10 @@ class Digest {
   }
 }
 
-/** No length is this long; an empty text has length 0. */
+/** No length is this large; an empty text has length 0. */
 const nullLength = 0xffffffff
 
-/** Four bytes of length and the column's bytes, column by column: no two pages of events have the same encoding. */
+/** Four bytes of length and the column's bytes, column by column: different events never have the same encoding. */
 export const encodeEvents = (page: readonly EventBytes[]): Buffer => {
   let size = 0
   for (const event of page) for (const value of event) size += 4 + (value?.length ?? 0)
@@ -92,7 +94,7 @@ class FirstDigest {
 
 const momentColumn = 3
 
-/** Postgres's text of a row: a value is quoted when it is empty or holds what would part it from the next. */
+/** Postgres's text of a row: a value is quoted when it is empty or contains a separator. */
 const rowText = (event: EventBytes): string => {
   const values = event.map((value, column) => {
     if (value === null) return ''

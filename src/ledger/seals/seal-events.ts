@@ -12,7 +12,7 @@ export interface SealEventsOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly intervalMs?: number
-  /** About how many events one seal covers; one transaction is never split. */
+  /** About how many events one seal covers; a transaction is never split. */
   readonly eventsMax?: number
 }
 
@@ -20,7 +20,7 @@ export interface SealEventsOptions {
 const betweenSealsMs = 200
 const eventsPerSeal = 5_000
 
-/** Seals what became final since the last time, in the background of the conductor. */
+/** Seals new final events, in the background of the conductor. */
 export const sealEventsService = (options: SealEventsOptions): Loop =>
   new Loop({
     name: 'seal-events',
@@ -31,9 +31,9 @@ export const sealEventsService = (options: SealEventsOptions): Loop =>
   })
 
 /**
- * Adds one link to the hash chain over events. No commit waits for it: it takes only events that are final,
- * after the fact. Two sealers at once compute the same link and one of them stores it. The moment is this process's:
- * it decides one day whether the events are old enough to go, and the database must not have a say in that.
+ * Adds one link to the hash chain over events. No commit waits for it: it takes only final events, afterwards. Two
+ * concurrent sealers compute the same link and one of them stores it. The time is this process's: it later decides
+ * whether the events are old enough to be removed, and the database must not influence that.
  */
 export const sealEvents = async (
   options: Pick<SealEventsOptions, 'db' | 'sealer' | 'eventsMax'> & { readonly nowMs?: number },

@@ -2,12 +2,12 @@ import type { SealRange } from '../../../db/queries/seals/seal-events.ts'
 import type { PruneStatement } from '../../../db/queries/seals/verify-seals.ts'
 import type { Sealer } from '../../seal/seal.ts'
 
-/** Signs with this installation's key of today. */
+/** Signs with the current key of this installation. */
 export type Signer = Pick<Sealer, 'mac'>
 
 /**
- * What the key signs: not the hash alone but every column of the link, so that a link whose events were pruned
- * can still be proved.
+ * The text that the key signs: not only the hash but every column of the link, so that a link with pruned events can
+ * still be proved.
  */
 export const sealText = (
   range: SealRange,
@@ -28,7 +28,7 @@ export const sealText = (
     ].join('\n'),
   )
 
-/** What the key signs when retention takes events away. The hash of its last seal ties it to one chain. */
+/** The text that the key signs when retention removes events. The hash of its last seal ties it to one chain. */
 export const pruneText = (statement: Omit<PruneStatement, 'mac'>): Buffer =>
   Buffer.from(
     [

@@ -15,10 +15,10 @@ import { digestRange } from './seal-digest.ts'
 
 export const dayMs = 24 * 3_600_000
 
-/** Statements that are looked at for the last true one: somebody may have put others behind it. */
+/** Statements that are read to find the last valid one: others may have been put after it. */
 const statementsMost = 500
 
-/** Taken as it was, at this moment, when statements began. */
+/** Accepted as it was when statements were introduced. */
 export interface Accepted {
   readonly toSeq: number
   readonly atMs: number
@@ -31,7 +31,7 @@ export interface PrunedSealsOptions {
   readonly floorDays: number
 }
 
-/** Seals whose events are gone, and the signed statements that say why. */
+/** Seals whose events are gone, and the signed statements about them. */
 export class PrunedSeals {
   readonly #options: PrunedSealsOptions
   #statement: PruneStatement | undefined
@@ -45,7 +45,7 @@ export class PrunedSeals {
     return this.#accepted
   }
 
-  /** Whether a statement speaks of the seal. Whether it is true is for `wrongAbout` to say. */
+  /** Whether a statement refers to the seal. `wrongAbout` tells whether it is valid. */
   async covers(seq: number): Promise<boolean> {
     const known = this.#statement
     if (known && seq >= known.fromSeq && seq <= known.toSeq) return true
@@ -58,7 +58,7 @@ export class PrunedSeals {
     return found !== undefined
   }
 
-  /** What is wrong about a seal that a statement speaks of, and whose own link and signature hold. */
+  /** What is wrong about a seal that a statement refers to and whose own link and signature are valid. */
   async wrongAbout(seal: StoredSeal): Promise<string | undefined> {
     const { keys, floorDays, keptDays } = this.#options
     const said = this.#statement
@@ -70,7 +70,7 @@ export class PrunedSeals {
     if (wrongKind) return 'Its events were accepted as gone, but it is not of the time before statements.'
     if (seal.sealedAtMs > said.atMs - said.keptDays * dayMs)
       return `Its events are gone as if by retention, but they were not ${said.keptDays} days old.`
-    // Behind what is wrong by its own words: a statement that was true when it was made is the milder finding.
+    // Checked after the statement's own contradictions: a statement that was valid when made is the milder finding.
     if (said.keptDays < floorDays) return await this.#belowFloor(said)
     if (keptDays !== undefined && seal.sealedAtMs > Date.now() - keptDays * dayMs)
       return `Its events are gone as if by retention, but they are not ${keptDays} days old: the signed statement about them names ${said.keptDays}.`
@@ -79,8 +79,8 @@ export class PrunedSeals {
   }
 
   /**
-   * Nobody can tell from outside whether the floor was lower for everybody then, or for a process that should not have
-   * run so. It stays a fault, with all that a person needs to tell which, and with the way past it.
+   * Nobody can tell from outside whether the floor was lower for all processes then, or for one that should not have
+   * run so. It stays a fault, with everything that a person needs to decide, and with the way past it.
    */
   async #belowFloor(said: PruneStatement): Promise<string> {
     const { db, keys, floorDays } = this.#options
@@ -94,10 +94,10 @@ export class PrunedSeals {
     )
   }
 
-  /** All that was pruned lies before the oldest event, but for a large range that is being removed in steps. */
+  /** Everything pruned lies before the oldest event, except for a large range that is being removed in steps. */
   async wrongBefore(): Promise<{ seq: number; why: string } | undefined> {
     const { db } = this.#options
-    // The statement first: retention may come by before the oldest event is read, and then that is a younger one.
+    // The statement first: retention may run before the oldest event is read, and then that is a younger one.
     const newest = await readNewestStatement(db)
     const last = newest ? await readSeal(db, newest.toSeq) : undefined
     const oldest = await oldestEvent(db)

@@ -10,13 +10,13 @@ import { digestRange } from './seal-digest.ts'
 import { type Accepted, PrunedSeals } from './verify-pruned.ts'
 
 export interface VerifySealsOptions {
-  /** The first seal to check; its predecessor is taken as it is stored. */
+  /** The first seal to check; its predecessor is taken as stored. */
   readonly from?: number
-  /** The newest seal the caller knows of. Without it a cut-off tail looks like a shorter history. */
+  /** The newest seal that the caller knows. Without it a cut-off tail looks like a shorter history. */
   readonly head?: SealHead
-  /** How long events are kept: younger ones that are gone are a fault, whatever says that they were pruned. */
+  /** How long events are kept: the absence of younger events is a fault, whatever a statement says. */
   readonly keptDays?: number
-  /** Below this age nothing may be pruned, whatever a setting says: DROVER_EVENTS_KEPT_DAYS_MIN. */
+  /** No event below this age may be pruned, whatever a setting says: DROVER_EVENTS_KEPT_DAYS_MIN. */
   readonly floorDays?: number
   readonly signal?: AbortSignal
 }
@@ -24,13 +24,13 @@ export interface VerifySealsOptions {
 export interface SealReport {
   readonly ok: boolean
   readonly seals: number
-  /** Events that were hashed anew. */
+  /** Events that were hashed again. */
   readonly events: number
-  /** Seals whose events retention took away: checked as links, and by the signed statement that says so. */
+  /** Seals whose events retention has removed: checked as links, and by the signed statement about them. */
   readonly pruned: number
-  /** Events that were gone before there were statements: taken as they were at that moment. */
+  /** Events that were gone before statements existed: accepted as they were at that time. */
   readonly accepted?: Accepted
-  /** The newest seal that holds. Note it elsewhere and give it as `head` the next time. */
+  /** The newest valid seal. Note it elsewhere and pass it as `head` the next time. */
   readonly head?: SealHead
   readonly firstBroken?: BrokenSeal
   /** What this run could not have seen, each a sentence. */
@@ -44,7 +44,7 @@ interface BrokenSeal {
 
 const pageSeals = 200
 
-/** Walks the chain in memory that does not grow, and stops at the first link that is broken. */
+/** Walks the chain in constant memory, and stops at the first broken link. */
 export const verifySeals = async (
   db: Queryable,
   sealer: Pick<Sealer, 'isMac' | 'open'>,
@@ -63,7 +63,7 @@ class Walk {
   readonly #count = { seals: 0, events: 0, pruned: 0 }
   #previous: StoredSeal | undefined
   #previousPruned = true
-  /** What the caller noted, and what was noted, sealed, when a key was replaced; those that were not come by yet. */
+  /** Heads that the caller noted, and heads sealed when a key was replaced; those not yet passed. */
   readonly #heads: Set<SealHead>
 
   constructor(db: Queryable, keys: SealKeys, options: VerifySealsOptions) {
@@ -122,7 +122,7 @@ class Walk {
   async #wrongAboutEvents(seal: StoredSeal): Promise<string | undefined> {
     if (!(await this.#pruned.covers(seal.seq))) {
       const why = await this.#wrongAboutKept(seal)
-      // Read anew: retention may have come by while the events were read.
+      // Read again: retention may have run while the events were read.
       if (!why || !(await this.#pruned.coversNow(seal.seq))) return why
     }
     const before = this.#previous
@@ -164,7 +164,7 @@ class Walk {
     return undefined
   }
 
-  /** Heads in front of the part that was asked for are looked up by themselves. */
+  /** Heads before the requested part are looked up one by one. */
   async #brokenTail(): Promise<BrokenSeal | undefined> {
     const newest = this.#previous?.seq ?? 0
     for (const head of this.#heads) {
@@ -219,7 +219,7 @@ const notShown = (
         `Whether seals 1 to ${found.unprovedTo} were signed by this installation: the key is lost, and what was there when it was given up is taken as it was.`,
       ]
     : []),
-  // Seconds, when all is well; somebody who holds a transaction open keeps everything after it from being sealed.
+  // Seconds, when all is well; a transaction that is held open keeps everything after it from being sealed.
   found.last
     ? `Events that were written after ${new Date(found.last.sealedAtMs).toISOString()} are not sealed yet.`
     : 'No event is sealed yet.',

@@ -27,7 +27,7 @@ export interface BatchVerb {
 
 const laneOf = (name: string) => ({ scope: 'lane', name: `batch/${name}` }) as const
 
-/** Starts a batch, or lets a stopped one go on where it was. Its entries are made by a job. */
+/** Starts a batch or resumes a stopped batch. A job makes its entries. */
 export const startBatchNow = async (
   tx: Tx,
   verb: BatchVerb,
@@ -41,7 +41,7 @@ export const startBatchNow = async (
       `Every window of ${batch.name} is over.`,
       'Add a window that is still to come.',
     )
-  // An instance gets a new entry only when its old one is gone: those would be left out for good.
+  // An instance gets a new entry only when its old entry is gone: otherwise it would be left out for good.
   const leaving = await countLeaving(tx, batch.id)
   if (leaving > 0)
     throw refuse(
@@ -89,7 +89,7 @@ const nobodyToStart = (
         { batches: holders.map((holder) => holder.name) },
       )
 
-/** The job that notes who belongs to a batch: after it was made or changed. */
+/** The job that finds the instances of a batch, after the batch was made or changed. */
 export const searchJob = (batch: BatchRow, purpose: 'assign' | 'start', by: string) => ({
   kind: 'start-batch',
   payload: { batch: batch.name, purpose, version: batch.version },
@@ -98,7 +98,7 @@ export const searchJob = (batch: BatchRow, purpose: 'assign' | 'start', by: stri
   createdBy: by,
 })
 
-/** What runs lets go at its next safe point; sources that are off stay off until their window ends. */
+/** Running jobs stop at their next safe point; sources that are off stay off until their window ends. */
 export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
   const batch = await locked(tx, verb.name)
   requirePossible(batch, 'stop')
@@ -106,17 +106,20 @@ export const stopBatch = async (tx: Tx, verb: BatchVerb): Promise<BatchRow> => {
   return moveBatch(tx, { batch, event: 'stop', message: 'Stopped by a person.', by: verb.by })
 }
 
-/** Its entries go, with what they made; finished machines stay. Committed entries need force. How many are to go. */
+/**
+ * Removes the entries of a batch and what they made; finished machines stay. Committed entries need force. Returns how
+ * many entries are to go.
+ */
 export const resetBatch = async (
   tx: Tx,
   verb: BatchVerb & {
     readonly force: boolean
-    /** How many finished entries a person knows to be forgotten. */
+    /** How many finished entries the person has agreed to forget. */
     readonly confirmedFinished?: number | undefined
   },
 ): Promise<{ readonly batch: BatchRow; readonly entries: number }> => {
   const batch = await locked(tx, verb.name)
-  // It is what was asked for: by somebody who heard no answer, or by a script that begins with it.
+  // Already as requested: the answer to an earlier request was lost, or a script begins with a reset.
   if (batch.state === 'defined') return { batch, entries: await countLeaving(tx, batch.id) }
   requirePossible(batch, 'reset')
   const committed = await findCommitted(tx, batch.id)

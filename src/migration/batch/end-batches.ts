@@ -8,7 +8,7 @@ import {
 import { type FailedStart, findFailedStarts } from '../../../db/queries/waits/find-failed-starts.ts'
 import { type BatchState, mayHappen } from '../../domain/migration/batch/batch-table.ts'
 
-/** A batch whose start ended without success has not got all its entries: it says so, and can be started again. */
+/** A batch whose start failed does not have all its entries: it moves to `error` and can be started again. */
 export const failBatches = async (db: Db): Promise<void> => {
   for (const { batch } of await findFailedStarts(db)) await failBatch(db, batch)
 }
@@ -27,7 +27,7 @@ const whyFailed = ({ state, error }: FailedStart): string =>
     ? 'Its start was cancelled before all entries were made. Start it again, or reset it.'
     : `Its entries could not be made: ${error?.message ?? 'the start failed.'} Start it again, or reset it.`
 
-/** Running batches of which every entry has finished or was given up are finished; gives their names. */
+/** Finishes running batches in which every entry has finished or was cancelled; returns their names. */
 export const finishBatches = async (db: Db): Promise<string[]> => {
   const over = await findOverBatches(db)
   if (over.length === 0) return []

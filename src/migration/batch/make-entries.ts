@@ -32,14 +32,14 @@ export interface FoundInstances {
   readonly entries: number
 }
 
-/** Instances at once: enough for a cheap round trip, few enough for flat memory and a short transaction. */
+/** Instances per page: enough for few round trips, few enough for flat memory and short transactions. */
 const pageSize = 1_000
-/** The end of a job wakes its entry; this is for when nobody heard of it. */
+/** The end of a job wakes its entry; this is the fallback when the wake-up was missed. */
 const lookAgainMs = 300_000
 
 /**
- * Goes over the whole fleet page by page, each page in a transaction of its own with the place it has reached: cut
- * short anywhere, it goes on from there, and nothing is made twice.
+ * Walks the whole fleet page by page. Each page is one transaction that also records the position, so an interrupted
+ * walk continues there and makes nothing twice.
  */
 export const makeEntries = async (
   ctx: JobContext,
@@ -98,7 +98,7 @@ export const judgeCandidate = (line: CandidateLine, filter: CompiledFilter): Jud
 
 interface PageDone {
   readonly entries: number
-  /** Some of its instances have changed since they were read: they are read again. */
+  /** Some instances of the page have changed since they were read: the page is read again. */
   readonly changed: boolean
 }
 
@@ -113,13 +113,13 @@ const assign = async (
   return noEntries
 }
 
-/** Nobody has it or has migrated it, and it matches or has matched. */
+/** The instance is in no batch, was not migrated, and matches now or matched before. */
 export const getsEntry = ({ line, matches }: Judged): boolean =>
   line.entryBatch === null && !line.migrated && (matches === true || line.assigned)
 
 /**
- * An entry keeps the record that it was made of, and ends as that says. A machine that was switched on between the reading
- * of a page and this transaction would be left off by its migration.
+ * An entry keeps the record that it was made from, and ends with that power state. A machine switched on between the
+ * read of a page and this transaction would be left off by its migration.
  */
 const makePageOfEntries = async (
   ctx: JobContext,
@@ -149,13 +149,13 @@ const makePageOfEntries = async (
   })
 }
 
-/** A stop or a reset takes its turn with each page: nothing is made for a start that is not in force any more. */
+/** Locks the batch, so that a stop or a reset waits for the page: no entry is made for a start that was withdrawn. */
 const stillRuns = async (tx: Tx, { id, name, startedAt }: BatchView['row']): Promise<boolean> => {
   const now = await lockBatch(tx, name)
   return now?.id === id && now.state === 'running' && now.startedAt?.getTime() === startedAt?.getTime()
 }
 
-/** What the scheduler would find out of each by itself, for a page at once. */
+/** Sends the first jobs of a page at once, as the scheduler would one by one. */
 const sendFirstJobs = async (
   tx: Tx,
   batch: BatchView,
@@ -179,7 +179,7 @@ const sendFirstJobs = async (
   )
 }
 
-/** What the inventory says of it beside its facts. */
+/** What the inventory says of the instance besides its facts. */
 export const instanceStanding = ({ gone, ignored, migrated, findings }: CandidateLine): InstanceStanding => ({
   gone,
   ignored,
@@ -187,7 +187,7 @@ export const instanceStanding = ({ gone, ignored, migrated, findings }: Candidat
   findings: findingsOf(findings),
 })
 
-/** Where an entry of this batch begins. */
+/** The first state of an entry of this batch. */
 export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): EntryInsert => {
   const force = batch.defaults.force_conflict_resolution
   const begun = startEntry({
@@ -213,7 +213,7 @@ export const newEntry = (batch: BatchView, { line, facts, matches }: Judged): En
   }
 }
 
-/** What a start has found, in words. */
+/** Reports what a start has found. */
 export const sayFound = async (ctx: JobContext, batch: BatchView, found: FoundInstances): Promise<void> => {
   const message = `${many(found.entries, 'new entry', 'new entries')}; ${found.matched} of ${many(found.looked, 'instance matches', 'instances match')}.`
   await ctx.transaction((tx) => setBatchMessage(tx, { id: batch.row.id, message }))

@@ -30,17 +30,17 @@ export interface SchedulerOptions {
   readonly clock: Clock
   readonly log: Logger
   readonly intervalMs?: number
-  /** Entries that one round looks at. */
+  /** Entries per round. */
   readonly batch?: number
 }
 
 const actor = 'conductor'
 const atOnce = 4
-/** Jobs that ended while no conductor led. What ended before that has its `look_at`. */
+/** Jobs that ended while no conductor led. For older ends, `look_at` applies. */
 const firstLookBackSeconds = 3_600
 const spareSeconds = 10
 
-/** Takes every entry a step further when its moment has come: the hand of `decideEntry`. */
+/** Moves every entry that is due a step further, as `decideEntry` says. */
 export const migrationScheduler = (options: SchedulerOptions): Loop => {
   const { clock, log, db } = options
   let lastRound: number | undefined
@@ -55,14 +55,14 @@ export const migrationScheduler = (options: SchedulerOptions): Loop => {
       const looked = await advanceEntries({ ...options, endedWithinSeconds: since + spareSeconds })
       await failBatches(db)
       await finishBatches(db)
-      // Only now: a round that failed is made up for by the next one.
+      // Set only now: a failed round is repeated by the next one.
       lastRound = began
       return looked
     },
   })
 }
 
-/** One round. True: there may be more. One entry that cannot be decided on does not keep the others back. */
+/** One round. True: there may be more. An entry that cannot be decided does not hold up the others. */
 export const advanceEntries = async (
   options: Pick<SchedulerOptions, 'db' | 'log' | 'batch'> & { readonly endedWithinSeconds?: number },
 ): Promise<boolean> => {
@@ -109,7 +109,7 @@ const decideAndDo = async (tx: Tx, db: Db, id: string, views: Views): Promise<Ad
     views.set(entry.batchId, view)
   }
   const batch = await view
-  // Who gives out room in windows and under constraints does it alone.
+  // Room in windows and under constraints is given out by one transaction at a time.
   if (entry.state === 'idle' && batch?.scarce) await lockRoom(tx, entry.batchId)
   const observed = batch && (await observeEntry(tx, batch, entry))
   if (!batch || !observed) return nothing
@@ -137,7 +137,7 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
         force: decision.force,
         cleanup: decision.cleanup,
         tries: decision.tries,
-        // It failed to get away from there: the next try is later each time, whatever the row says of since when.
+        // The entry failed to move on: each retry comes later, whatever `since` says.
         ...(decision.tries > 0 ? { lookAt: new Date(entry.now.getTime() + pauseMs(decision.tries)) } : {}),
         change: { reasons: reasonsOf(step, decision), error: entry.jobError },
       })
@@ -170,7 +170,7 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
         actor,
         reason: decision.reason.message,
       })
-      // What the row says of itself stays: it may be why a person has to look.
+      // The reason in the row stays: it may be why a person has to act.
       await note(tx, entry, {
         reason: { code: entry.reason, message: entry.message },
         jobId: entry.jobId,
@@ -180,7 +180,7 @@ const carryOut = async (tx: Tx, step: Step): Promise<Advanced> => {
   }
 }
 
-/** What blocks it; or, where it is tried again only for so long, until when. */
+/** What blocks the entry or, for retries with a deadline, that deadline. */
 const reasonsOf = (
   { observed }: Step,
   { reason, until }: Extract<EntryDecision, { do: 'apply' }>,
@@ -189,11 +189,11 @@ const reasonsOf = (
     ? observed.facts.blocks.map((block) => ({ ...block }))
     : [{ ...reason, until: new Date(until).toISOString() }]
 
-/** A call-off is heard within a second; this is for when it was not. */
+/** A cancel is noticed within a second; this is the fallback. */
 const callOffMs = 5_000
 const soon = (entry: EntryAtWork): number => entry.now.getTime() + callOffMs
 
-/** Writes why it waits and until when. */
+/** Records the reason and the end of a wait. */
 const note = (
   tx: Tx,
   entry: EntryAtWork,
@@ -223,12 +223,12 @@ const startJob = async (
   const { surroundings, facts, constraint } = observed
   const source = surroundings.sourceName
   const target = surroundings.targetName ?? ''
-  // What is copied already is only fitted: it takes no room of those that copy.
+  // A complete copy is only fitted: it takes no token of a copy.
   const copied = entry.stage === 'complete'
   const imports = copied ? [] : [`source-imports/${source}`, `target-imports/${target}`]
   const both = dependOn({ source, target: surroundings.targetName })
   const cuts = decision.job === 'cutover-instance'
-  // The limit on first copies never holds back one whose window is open.
+  // The limit on first copies never holds back an entry whose window is open.
   const first = entry.syncedAt === null && batch.config.sync_limit > 0 && facts.window.is !== 'open'
   const copies = copied ? [] : tokensOfSource(source, observed.record)
   const tokens = {
@@ -250,7 +250,7 @@ const startJob = async (
     jobId,
     tries: decision.tries,
     lookAt: decision.lookAt,
-    // From now on it is counted: two must not be given the same room.
+    // Counted from now on, so that no other entry gets the same room.
     ...(cuts && !copied
       ? { change: { windowId: window?.id ?? entry.windowId, constraintName: constraint?.name ?? null } }
       : {}),
@@ -263,7 +263,7 @@ const payloadOf = (entry: EntryAtWork, job: string): Record<string, unknown> => 
   return {}
 }
 
-/** Those of the one that failed, or only what the source is owed. */
+/** The orders of the failed withdrawal, or only what the source is owed. */
 const ordersOf = ({ jobKind, jobPayload }: EntryAtWork): Record<string, unknown> =>
   jobKind === 'withdraw-entry' && jobPayload
     ? { source: jobPayload.source, target: jobPayload.target }

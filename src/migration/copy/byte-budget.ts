@@ -1,4 +1,4 @@
-/** So many bytes, for copies that are likely to hang together. */
+/** Bytes to reserve, and the group of copies that are likely to stall together. */
 export interface Spending {
   readonly bytes: number
   readonly by: string
@@ -9,8 +9,8 @@ interface Turn extends Spending {
 }
 
 /**
- * Bytes that may be in memory at once, over all copies of a process: a copy that wants more waits for its turn. Nobody
- * has more of them than it leaves free, but always its first: reads that hang hold their bytes for as long.
+ * Limits the bytes in memory over all copies of a process; a copy that wants more waits. A group may not take the last
+ * part of the budget, except for its first reservation: reads that stall hold their bytes until they end.
  */
 export class ByteBudget {
   readonly #total: number
@@ -23,12 +23,15 @@ export class ByteBudget {
     this.#total = total
   }
 
-  /** The most that was ever taken at once. */
+  /** The most bytes reserved at once so far. */
   get most(): number {
     return this.#most
   }
 
-  /** Works with so many bytes of it. What is more than all of it waits until nothing else is taken. */
+  /**
+   * Runs the work with these bytes reserved. A reservation larger than the budget waits until nothing else is
+   * reserved.
+   */
   async spend<Result>(spending: Spending, signal: AbortSignal, work: () => Promise<Result>): Promise<Result> {
     await this.#take(spending, signal)
     try {
@@ -77,7 +80,7 @@ export class ByteBudget {
     else this.#spent.set(by, left)
   }
 
-  /** In the order in which they came; those that would leave too little stand aside. */
+  /** In order of arrival; a reservation that would leave too little is passed over. */
   #admit(): void {
     for (let at = 0; at < this.#waiting.length; ) {
       const next = this.#waiting[at]

@@ -16,30 +16,30 @@ import { type DiskPlan, planDisk } from './plan-disk.ts'
 import { sendDisk } from './send-disk.ts'
 import { findSnapshot, snapshotName, takeSnapshot } from './source-snapshot.ts'
 
-/** A whole copy of what had changed, as old as its beginning. */
+/** A complete copy of the changes, as old as its start. */
 export interface CopiedCycle {
   readonly n: number
   readonly takenAt: Date
   readonly bytes: number
-  /** How long it took; null when it was cut on the way, and nobody knows. */
+  /** How long the copy took; null: it was interrupted, so the time is not known. */
   readonly tookMs: number | null
-  /** Disks of which everything was copied, because their tracking had been begun anew. */
+  /** Disks that were copied in full, because their change tracking was reset. */
   readonly reset: readonly string[]
 }
 
-/** How many times the snapshot may vanish under a copy before the job is tried again later. */
+/** How many times the snapshot may disappear during a copy before the job is retried later. */
 const snapshotsLost = 2
 
 export interface CycleAsk {
-  /** The cycle that this job has done before and that was not good enough. */
+  /** The cycle of this job that was not good enough. */
   readonly after?: number
-  /** The source is off: disks that no snapshot holds are copied as well, whole and from the machine itself. */
+  /** The source is off: disks outside every snapshot are copied too, in full and from the machine itself. */
   readonly sourceOff: boolean
 }
 
 /**
- * Copies what changed on the source since the last whole cycle: a snapshot, then extent by extent of every disk. Goes
- * on where an earlier try of this job was cut, as long as its snapshot is there.
+ * Copies what changed on the source since the last complete cycle: takes a snapshot, then copies every disk extent by
+ * extent. Continues an interrupted try of this job as long as its snapshot exists.
  */
 export const copyCycle = async (task: CopyTask, ask: CycleAsk): Promise<CopiedCycle> => {
   for (let lost = 0; ; lost += 1) {
@@ -65,18 +65,18 @@ const wholeCycle = ({ n, opened_at }: DiskCycle, bytes: number): CopiedCycle => 
   reset: [],
 })
 
-/** Bytes of the disks that an earlier try has copied whole. */
+/** Bytes of the disks that an earlier try has copied completely. */
 const sentBefore = (disks: readonly OpenDisk[]): number =>
   disks.reduce((sum, { cycle }) => sum + (cycle.state === 'whole' ? (cycle.bytes ?? 0) : 0), 0)
 
 interface OpenDisk extends EntryDiskRow {
   readonly cycle: DiskCycle
-  /** By snapshots; else it is read as it is. */
+  /** Read from a snapshot; otherwise from the machine itself. */
   readonly held: boolean
 }
 type OpenDisks = readonly [OpenDisk, ...OpenDisk[]]
 
-/** The cycle that is open already, or the next one. */
+/** The open cycle, or the next one. */
 const openCycle = (task: CopyTask, { after = 0, sourceOff }: CycleAsk): Promise<OpenDisks> => {
   const { ctx, entry, facts } = task.entryWork
   const apart = new Set(facts.disks.filter((disk) => !isCopiedRunning(disk)).map(({ key }) => key))
@@ -118,14 +118,14 @@ const openDisk = async (
     ...opened,
     state: 'open',
     whole: before?.whole ?? 0,
-    // What a cycle that was given up may have written is written over.
+    // Whatever an abandoned cycle may have written is overwritten.
     doubt: before?.doubt ?? [],
   }
   await writeDiskCycle(tx, { entryId: row.entryId, disk: row.disk, cycle })
   return cycle
 }
 
-/** The same snapshot as before a crash, or a new one of the cycle's name; none where it would hold no disk. */
+/** The snapshot from before a crash, or a new snapshot with the name of the cycle; none if it would hold no disk. */
 const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Promise<OpenDisks> => {
   const { ctx, entry } = task.entryWork
   const cycle = disks.find(({ held }) => held)?.cycle
@@ -153,11 +153,11 @@ const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
   return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
 }
 
-/** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */
+/** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new snapshot. */
 const abandon = (task: CopyTask): Promise<void> => {
   const { ctx, entry } = task.entryWork
   return ctx.transaction(async (tx) => {
-    // A number that no cycle has: it is nobody's to go on with.
+    // Without a job, so that no job continues this cycle.
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id))
       if (cycle) await writeDiskCycle(tx, { entryId: entry.id, disk, cycle: { ...cycle, job: '' } })
   })
@@ -186,7 +186,7 @@ const copyOnce = async (task: CopyTask, disks: OpenDisks): Promise<CopiedCycle> 
   return { n: cycle.n, takenAt: new Date(cycle.opened_at), bytes: total, tookMs, reset }
 }
 
-/** Shows how far a copy is and how fast it goes. What an earlier try has sent is done, and makes it no faster. */
+/** Reports progress and rate of a copy. Bytes sent by an earlier try count as done, not towards the rate. */
 const teller = ({ entryWork: { ctx }, phase }: CopyTask, total: number, sent: number) => {
   const meter = new PaceMeter(ctx.clock.monotonicMs())
   let done = sent
@@ -199,7 +199,7 @@ const teller = ({ entryWork: { ctx }, phase }: CopyTask, total: number, sent: nu
   }
 }
 
-/** Sends a disk; only when all of it is there the next cycle goes on from this one. */
+/** Sends a disk. The next cycle builds on this one only if the disk is complete. */
 const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) => void): Promise<void> => {
   await sendDisk(task, plan, tell)
   const { ctx, entry } = task.entryWork
@@ -214,7 +214,7 @@ const copyDisk = async (task: CopyTask, plan: DiskPlan, tell: (bytes: number) =>
   )
 }
 
-/** All disks at once. The first that fails is what is thrown, when the others have let go at their next extent. */
+/** Sends all disks at once. Throws the first failure after the other disks have stopped at their next extent. */
 const together = async (
   task: CopyTask,
   begin: (paced: CopyTask) => readonly Promise<void>[],

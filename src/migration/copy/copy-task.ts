@@ -4,24 +4,24 @@ import type { Platform } from '../../platforms/ports/ports.ts'
 import { type Ends, type EntryWork, machineOf } from '../entry/entry-work.ts'
 import type { ByteBudget } from './byte-budget.ts'
 
-/** All that a copy of an entry needs. */
+/** What a copy of an entry needs. */
 export interface CopyTask {
   readonly entryWork: EntryWork
   readonly ends: Ends
   /** Shared by all copies of the process. */
   readonly budget: ByteBudget
-  /** Shown with the progress: which of an entry's copies this is. */
+  /** The phase shown with the progress. */
   readonly phase: string
-  /** A safe point between two extents: throws when the work has to be let go of. */
+  /** A safe point between two extents: throws when the work must stop. */
   readonly pace: () => Promise<void>
 }
 
-/** For one extent, as long as it comes further. */
+/** For one extent, as long as bytes keep moving. */
 const extentMs = 60_000
-/** For work of the platform that it does by itself. */
+/** For tasks of the platform. */
 export const taskMs = 600_000
 
-/** A look, a read or a write, which a platform begins to answer at once; or, with a time, work that it does by itself. */
+/** A call that the platform answers at once (a look, a read, a write) or, with a time given, a task of the platform. */
 export const callOf = ({ entryWork: { ctx } }: CopyTask, name: string, timeoutMs?: number): JobCall => ({
   ...callBy(ctx, name, timeoutMs ?? extentMs),
   ...(timeoutMs === undefined ? { stallMs: limits.platformStallMs } : {}),
@@ -49,6 +49,6 @@ export const targetOf = ({ entryWork, ends }: CopyTask): CopyEnd => ({
   ref: machineOf(entryWork),
 })
 
-/** Copies that are likely to hang together: of one batch, on one host of one source. */
+/** The group of copies that are likely to stall together: one batch, one host of one source. */
 export const spenderOf = ({ entryWork: { batch, source, facts } }: CopyTask): string =>
   [batch.row.id, source.id, facts.host].join('/')

@@ -11,7 +11,7 @@ export type Guarded =
   | { readonly is: 'same'; readonly notes: readonly DriftNote[] }
   | { readonly is: 'identity'; readonly message: string }
 
-/** Reads the source anew and names what others have done to it. Throws when its disks are not those of the record. */
+/** Reads the source again and names what others have changed. Throws when its disks are not those of the record. */
 export const guardDrift = async (task: CopyTask, reset: readonly string[]): Promise<Guarded> => {
   const { entry, facts } = task.entryWork
   const prefix = snapshotPrefix(entry.id)
@@ -23,7 +23,7 @@ export const guardDrift = async (task: CopyTask, reset: readonly string[]): Prom
   return drift.is === 'identity' ? drift : { is: 'same', notes: drift.notes }
 }
 
-/** The source as it is now; a look that fails throws. */
+/** The source as it is now; a failed look throws. */
 const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.entryWork.ctx.job.id}`)
@@ -31,6 +31,6 @@ const readSource = async (task: CopyTask): Promise<InstanceFacts> => {
     of: name,
   })
   if (!found.found) throw sourceGone(ref)
-  // As a sync would: an empty answer is no news.
+  // As in a sync, an empty value keeps the known one.
   return mergeInstance(task.entryWork.facts, cleanInstance(found.value).facts)
 }

@@ -2,7 +2,7 @@ import type { InstanceFacts, SnapshotFacts } from '../../domain/inventory/facts.
 import { anyDiskChange, type DiskChanges, diskChanges } from '../../domain/inventory/tracking.ts'
 import { DroverError } from '../../errors.ts'
 
-/** What somebody else did to a source while it was copied, and which the copy survives. */
+/** A foreign change of the source during the copy that the copy survives. */
 export interface DriftNote {
   readonly code: 'snapshot-added' | 'snapshot-removed' | 'host-changed' | 'tracking-reset'
   readonly message: string
@@ -10,12 +10,12 @@ export interface DriftNote {
 
 export type Drift =
   | { readonly is: 'noted'; readonly notes: readonly DriftNote[] }
-  /** It is not the machine that was to be copied. */
+  /** The machine is another one. */
   | { readonly is: 'identity'; readonly message: string }
-  /** Its disks are not those that were planned. */
+  /** The disks are not those that were planned. */
   | { readonly is: 'disks'; readonly changes: DiskChanges }
 
-/** Compares a source with what was known of it. Snapshots whose names are ours are nobody else's doing. */
+/** Compares a source with its record. Snapshots with our names are not foreign. */
 export const findDrift = (
   before: InstanceFacts,
   now: InstanceFacts,

@@ -1,9 +1,9 @@
 import type { Extent } from '../../platforms/ports/disks.ts'
 
-/** The grid that disks are copied and proved on: an extent is sent whole when any byte of it has changed. */
+/** The grid of copies and proofs: an extent is sent in full when any byte of it has changed. */
 export const extentBytes = 4 * 1024 * 1024
 
-/** Which extents of a disk are meant: one bit each, so that the largest disk takes little room. */
+/** A set of extents of a disk: one bit each, so that even the largest disk takes little memory. */
 export class ExtentMap {
   readonly capacity: number
   readonly length: number
@@ -16,12 +16,12 @@ export class ExtentMap {
     this.#bits = new Uint8Array(Math.ceil(this.length / 8))
   }
 
-  /** How many are in it. */
+  /** How many extents are in the set. */
   get count(): number {
     return this.#count
   }
 
-  /** Bytes of all that are in it. */
+  /** Bytes of all extents in the set. */
   get bytes(): number {
     const last = this.length - 1
     const missing = this.length * extentBytes - this.capacity
@@ -44,13 +44,13 @@ export class ExtentMap {
     this.#count -= 1
   }
 
-  /** Every extent that these bytes touch. */
+  /** Adds every extent that these bytes touch. */
   addBytes({ offset, length }: Extent): void {
     const to = Math.ceil(Math.min(offset + length, this.capacity) / extentBytes)
     for (let at = Math.floor(offset / extentBytes); at < to; at += 1) this.add(at)
   }
 
-  /** Where an extent lies; the last one of a disk may be shorter. */
+  /** The position of an extent; the last extent of a disk may be shorter. */
   rangeOf(at: number): Extent {
     const offset = at * extentBytes
     return { offset, length: Math.min(extentBytes, this.capacity - offset) }

@@ -3,13 +3,14 @@ import { type ExtentDigest, recordExtents } from '../../../db/queries/copies/ent
 import type { JobContext } from '../../ledger/job.ts'
 import type { DiskPlan } from './plan-disk.ts'
 
-/** So many extents at most are announced at once. */
+/** The most extents announced at once. */
 const announceAhead = 64
 const rowsMax = 512
 
 /**
- * Writes down what is about to be written to a disk, and what was. One statement is under way at a time, and what
- * comes meanwhile shares the next: a quick copy is not slowed down, and a cut one has lost next to nothing.
+ * Records which extents are about to be written and which were written. One statement runs at a time, and requests
+ * that arrive meanwhile share the next one: a fast copy is not slowed down, and an interrupted copy loses almost
+ * nothing.
  */
 export class ExtentRecord {
   readonly #ctx: JobContext
@@ -29,7 +30,7 @@ export class ExtentRecord {
     this.#loose = new Set(plan.cycle.doubt)
   }
 
-  /** The next extent to send; whatever happens to it, it is known that it may have been written. */
+  /** The next extent to send. Its announcement is recorded first, so a half-written extent is always known. */
   async next(): Promise<number | undefined> {
     while (this.#announced.length === 0) {
       this.#announcing ??= this.#announce().finally(() => {
@@ -41,7 +42,7 @@ export class ExtentRecord {
     return this.#announced.shift()
   }
 
-  /** It is on the target. Returns when there is room for more, which is at once unless Postgres is slow. */
+  /** The extent is on the target. Returns when there is room for more: at once, unless Postgres is slow. */
   async add(extent: ExtentDigest): Promise<void> {
     this.#pending.push(extent)
     const writing = this.#write()
@@ -49,7 +50,7 @@ export class ExtentRecord {
     else writing.catch(() => {})
   }
 
-  /** Everything that was added is written down. */
+  /** Waits until everything that was added is recorded. */
   async flush(): Promise<void> {
     while (this.#pending.length > 0 || this.#writing) await this.#write()
   }
@@ -77,7 +78,7 @@ export class ExtentRecord {
   }
 
   async #writeOnce(): Promise<void> {
-    // What comes in the same moment goes along.
+    // Requests of the same moment share the statement.
     await Promise.resolve()
     while (this.#pending.length > 0) {
       const extents = this.#pending

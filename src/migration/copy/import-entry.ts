@@ -24,7 +24,7 @@ import { guardDrift } from './drift-guard.ts'
 import { requireDisks } from './require-disks.ts'
 import { clearSnapshots } from './source-snapshot.ts'
 
-/** One copy of what changed while the source runs: as old, in the end, as its snapshot. */
+/** One copy of the changes while the source runs: in the end as old as its snapshot. */
 export const importEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
   const entryWork = await enterEntryWork(ctx, entryId, async (tx, batch, entry) => {
     if (entry.state === 'background-import') return
@@ -66,13 +66,13 @@ export const importEntry = async (ctx: JobContext, entryId: string, budget: Byte
   })
 }
 
-/** With how long a top-up took: from where it began, by whatever it was held up. */
+/** Includes how long a top-up took, from its start and with every interruption. */
 const progressAfter = ({ progress, stage, since, now }: EntryAtWork, bytes: number) =>
   stage === 'final'
     ? toppedUp(progress, { bytes, tookMs: now.getTime() - since.getTime() })
     : copiedInAll(progress, bytes)
 
-/** A top-up that would not be over when the window opens keeps the cutover waiting. */
+/** A top-up that would not end before the window opens would delay the cutover. */
 const comesTooLate = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<boolean> => {
   const facts = (await observeEntry(tx, batch, entry))?.facts
   return facts?.window.is === 'later' && facts.now > latestTopUp({ ...facts, opensAt: facts.window.at })
@@ -89,7 +89,7 @@ type Leaving = Omit<EntryStep, 'by' | 'change'> & {
   readonly change?: EntryChange | ((entry: EntryAtWork) => EntryChange)
 }
 
-/** Moves the entry with the job's outcome. */
+/** Moves the entry together with the job's outcome. */
 export const move = (entryWork: EntryWork, { took, change, ...step }: Leaving): DomainChange =>
   leaveEntryWork(entryWork, async (tx, entry) => {
     const changes = typeof change === 'function' ? change(entry) : change
@@ -98,14 +98,14 @@ export const move = (entryWork: EntryWork, { took, change, ...step }: Leaving): 
     if (took) await noteHistory(tx, entryWork, took)
   })
 
-/** As {@link identityChanged}, and our snapshots go all the same. */
+/** Like {@link identityChanged}, but removes our snapshots first. */
 export const endForPerson = async (task: CopyTask, message: string): Promise<Done> => {
   const debts = await clearSnapshots(task)
   const ended = identityChanged(task.entryWork, message)
   return { ...ended, result: { ...ended.result, debts } }
 }
 
-/** The source is not the machine any more that was planned: a person says what it is. */
+/** The source is not the planned machine any more: a person has to decide. */
 export const identityChanged = (entryWork: EntryWork, message: string): DoneWithChange => ({
   type: 'done',
   result: { ended: 'identity-changed' },

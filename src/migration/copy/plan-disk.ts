@@ -12,18 +12,18 @@ export interface DiskPlan {
   readonly row: EntryDiskRow
   readonly cycle: DiskCycle
   readonly ref: DiskRef
-  /** What is still to be sent. */
+  /** The extents still to be sent. */
   readonly extents: ExtentMap
-  /** Bytes of the whole cycle, and how many of them an earlier try has sent. */
+  /** Bytes of the whole cycle, and the part that an earlier try has sent. */
   readonly total: number
   readonly sent: number
-  /** Where tracking stands at the snapshot; null: the disk is not tracked. */
+  /** The tracking position at the snapshot; null: the disk is not tracked. */
   readonly changeId: string | null
-  /** `reset`: it had a position, and tracking was begun anew since. */
+  /** `reset`: the disk had a position, and tracking was restarted since. */
   readonly how: 'changes' | 'all' | 'reset'
 }
 
-/** Finds out what has to be sent, whatever an earlier cycle that was never finished has left on the target. */
+/** Finds what has to be sent, including whatever an unfinished earlier cycle has left on the target. */
 export const planDisk = async (
   task: CopyTask,
   row: EntryDiskRow,
@@ -36,12 +36,12 @@ export const planDisk = async (
       ? { machine, disk: row.disk }
       : { machine, disk: row.disk, snapshot: cycle.snapshot }
   const extents = new ExtentMap(row.capacity)
-  // What no snapshot holds is not tracked either, whatever the platform says of it.
+  // A disk outside every snapshot is not tracked either, whatever the platform says.
   const seen = held ? await lookAt(task, row, ref, extents) : await everything(task, ref, extents)
   const { ctx, entry } = task.entryWork
   const recorded = (fromCycle: number, toCycle: number) =>
     recordedExtents(ctx.db, { entryId: entry.id, disk: row.disk, fromCycle, toCycle })
-  // Written before, and perhaps nothing but zeros by now: on the target they are what they were.
+  // Extents written earlier may be zeros by now: on the target they still hold the old data.
   for await (const page of recorded(seen.how === 'changes' ? cycle.whole + 1 : 0, cycle.n - 1))
     for (const at of page) extents.add(at)
   for (const at of cycle.doubt) extents.add(at)
@@ -60,10 +60,10 @@ const lookAt = async (task: CopyTask, row: EntryDiskRow, ref: DiskRef, into: Ext
   return used ? fill(into, used, how) : ({ ...(await everything(task, ref, into)), how } as const)
 }
 
-/** All that may hold data, where nothing tells what changed. */
+/** Every extent that may hold data, where changes are not tracked. */
 const everything = async (task: CopyTask, ref: DiskRef, into: ExtentMap) => {
   const disks = portOf(task.ends.source, 'disks')
-  // Begun anew when it is cut: what was added already stays true.
+  // Restarted when interrupted: extents added so far stay correct.
   const readAll = async () => {
     for await (const page of disks.extents(callOf(task, 'extents', taskMs), ref))
       for (const extent of page) into.addBytes(extent)
@@ -77,7 +77,7 @@ const fill = <How extends DiskPlan['how']>(into: ExtentMap, changed: ChangedBloc
   return { changeId: changed.changeId, how }
 }
 
-/** What changed; undefined when the platform cannot tell, for this disk or from there. */
+/** The changes; undefined: the platform cannot tell, for this disk or from this position. */
 const changedSince = async (
   task: CopyTask,
   ref: DiskRef,

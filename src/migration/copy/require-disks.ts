@@ -4,7 +4,7 @@ import { DroverError } from '../../errors.ts'
 import type { CopyTask } from './copy-task.ts'
 
 /**
- * Every disk of the record has its place in the copy. Entries of versions that left disks out have not: it is said before
+ * Every disk of the record takes part in the copy. Entries of older versions may lack disks: that is reported before
  * their sources are switched off, not after.
  */
 export const requireDisks = async ({ entryWork }: CopyTask): Promise<void> => {

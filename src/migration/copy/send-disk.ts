@@ -8,10 +8,10 @@ import { ExtentRecord } from './extent-record.ts'
 import type { DiskPlan } from './plan-disk.ts'
 
 const lanesMax = 4
-/** What is under way when a copy is cut is sent again: of each disk at most one in so many extents. */
+/** Extents in flight when a copy is interrupted are sent again: per disk, at most one in this many. */
 const cutShare = 100
 
-/** Sends what a plan names, several extents at once, and records each when it is on the target. */
+/** Sends the planned extents, several at once, and records each extent when it is on the target. */
 export const sendDisk = async (
   task: CopyTask,
   plan: DiskPlan,
@@ -37,7 +37,7 @@ export const sendDisk = async (
     }
   }
   await Promise.all(Array.from({ length: lanes }, lane))
-  // What is written is recorded also when the rest is let go of: it need not be sent again.
+  // Written extents are recorded even when the rest is abandoned, so that they are not sent again.
   if (failed) {
     if (!task.entryWork.ctx.signal.aborted) await record.flush()
     throw failed.error
@@ -45,7 +45,7 @@ export const sendDisk = async (
   await record.flush()
 }
 
-/** Reads, proves the length, writes; the bytes are gone from memory when it returns. Gives their digest. */
+/** Reads an extent, checks its length and writes it; its bytes are out of memory afterwards. Returns the digest. */
 const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer> => {
   const range = plan.extents.rangeOf(at)
   const { ctx } = task.entryWork
@@ -62,7 +62,7 @@ const sendExtent = (task: CopyTask, plan: DiskPlan, at: number): Promise<Buffer>
     const digest = createHash('sha256').update(bytes).digest()
     const target = { machine: to.ref, disk: plan.row.targetDisk }
     const write = () => {
-      // A process that was frozen since it read must not put old bytes over what its successor has written.
+      // A process that was frozen since the read must not overwrite what its successor has written.
       ctx.confirm()
       return portOf(to.platform, 'disks').write(callOf(task, `write-${at}`), target, range.offset, bytes)
     }

@@ -14,28 +14,28 @@ import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 import { storableJson } from '../../storable.ts'
 import { type CopyTask, callOf, sourceOf, taskMs } from './copy-task.ts'
 
-/** Effects of this kind are snapshots of a source that are there only to be read. */
+/** Effects of this kind are snapshots of a source that exist only to be read. */
 export const snapshotKind = 'source-snapshot'
 
-/** Names of the snapshots of an entry begin like this: nobody else's do, so the name proves whose they are. */
+/** The prefix of an entry's snapshot names. No other snapshot has it, so the name proves the owner. */
 export const snapshotPrefix = (entryId: string): string => `drover-${entryId}-`
 
 const undoSchema = z.object({ site_id: z.string(), machine: z.string(), snapshot: z.string() })
 
 /**
- * The name of a cycle's snapshot. Cycles are counted anew when an entry is placed anew, so it carries the job: what an
- * earlier one has left is not taken for it, nor it for that. Older versions left the job out, and what this very job has
- * intended so keeps its name.
+ * The name of a cycle's snapshot. Cycles are counted from 1 after each placement, so the name carries the job: a
+ * leftover of an earlier job is never mistaken for it. Older versions left the job out; a snapshot that this job has
+ * intended under such a name keeps it.
  */
 export const snapshotName = async ({ entryWork: { ctx, entry } }: CopyTask, n: number): Promise<string> => {
   const prefix = snapshotPrefix(entry.id)
   const open = ctx.job.leaseEpoch > 1 ? await findOpenEffects(ctx.db, ctx.job.id) : []
   const older = open.some(({ kind, undo }) => kind === snapshotKind && undo?.snapshot === `${prefix}${n}`)
-  // Its end is random; platforms allow 80 characters.
+  // The end of the id, which is random; platforms allow 80 characters.
   return older ? `${prefix}${n}` : `${prefix}${ctx.job.id.slice(-12)}-${n}`
 }
 
-/** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
+/** Makes the snapshot of a cycle, once over all tries of the job. Returns its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
   const { ctx, source, entry } = task.entryWork
   const { platform, ref: machine } = sourceOf(task)
@@ -54,7 +54,7 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
     verb: 'snapshot',
     turnMs: taskMs,
     older: `${snapshotPrefix(entry.id)}${n}`,
-    // The cycle records it, and the snapshot goes with the job.
+    // The cycle records the result, and the snapshot is removed with the job.
     record: failuresInCheckpoint(ctx, part),
     sentAgain: true,
     begin: (call) => machines.createSnapshot(call, machine, snapshot),
@@ -74,7 +74,7 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
   })
 }
 
-/** The snapshot of that name, if the machine has it. A machine that is gone throws: it is no answer to this. */
+/** The snapshot with that name, if the machine has it. Throws when the machine is gone. */
 export const findSnapshot = async (
   platform: Platform,
   call: JobCall,
@@ -86,8 +86,8 @@ export const findSnapshot = async (
 }
 
 /**
- * Removes what this job's cycles have left on the source. One that cannot be removed is a debt: it is tried again
- * until it is gone, and the copy is none the worse for it.
+ * Removes the snapshots of this job's cycles from the source. A snapshot that cannot be removed is a debt and does not
+ * affect the copy.
  */
 export const clearSnapshots = async (task: CopyTask): Promise<number> => {
   const { ctx } = task.entryWork
@@ -114,7 +114,7 @@ const clearOne = async (ctx: JobContext, platform: Platform, effect: EffectRow):
 
 const debtMs = 30_000
 
-/** Undoes the making of a snapshot. What is gone is gone. */
+/** Undoes the creation of a snapshot. A snapshot that is gone counts as undone. */
 export const undoSnapshot: Undoer = async (undoing) => {
   const { effect, db, usePlatform } = undoing
   const site = await loadSiteById(db, undoSchema.parse(effect.undo).site_id)
@@ -123,18 +123,18 @@ export const undoSnapshot: Undoer = async (undoing) => {
 
 type Hand = Pick<JobContext, 'signal' | 'clock' | 'confirm'>
 
-/** By its recorded ref and by its name, which is nobody else's; several, when an answer was lost. */
+/** By recorded ref and by name, which only we use. There are several when an answer was lost. */
 const removeOwn = async (platform: Platform, effect: EffectRow, hand: Hand): Promise<void> => {
   const { machine, snapshot } = undoSchema.parse(effect.undo)
-  // Named by the try: a removal that failed is begun anew.
+  // The name contains the try, so that a failed removal is started again.
   const called = `${effect.id}/${effect.attempts}/${effect.epoch}`
   const call = callBy(hand, called, taskMs)
-  // One that is still being made would be there only after we have looked.
+  // A snapshot that is still being made would appear only after the look.
   await awaitTaskOf(portOf(platform, 'machines'), call, { effect, machine, verb: 'snapshot' })
   await removeSnapshots(platform, call, { machine, isOurs: ({ name }) => name === snapshot })
 }
 
-/** Removes those snapshots of a machine that are ours; says how many there were. */
+/** Removes our snapshots of a machine; returns how many there were. */
 export const removeSnapshots = async (
   platform: Platform,
   call: JobCall,

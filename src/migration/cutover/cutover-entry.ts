@@ -19,7 +19,7 @@ import { startOfSource } from '../source/give-back.ts'
 import { finalImport } from './final-import.ts'
 import { fitTarget } from './fit-target.ts'
 
-/** From the source's power-off to a copy that is ready to be verified; goes on from wherever it was cut. */
+/** From the power-off of the source to a copy that is ready for verification; continues from any interruption. */
 export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: ByteBudget): Promise<Done> => {
   const entryWork = await enterEntryWork(ctx, entryId, (tx, batch, entry) => begin(ctx, tx, batch, entry))
   if (entryWork.entry.state === 'idle') return tooLate(entryWork)
@@ -45,14 +45,14 @@ export const cutOverEntry = async (ctx: JobContext, entryId: string, budget: Byt
   })
 }
 
-/** Takes the entry into the state whose work is next; leaves it idle where its window does not let it begin any more. */
+/** Moves the entry to the state of its next work; leaves it idle when its window no longer allows a start. */
 const begin = async (ctx: JobContext, tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<void> => {
   if (entry.state === 'final-import' || entry.state === 'post-import') return
   if (entry.state !== 'idle') throw movedOn(entry.id)
   const complete = entry.stage === 'complete'
   // The job may have waited for its turn since it was sent.
   if (!complete && !(await mayBegin(tx, batch, entry))) return
-  // From here on it goes before whatever has not begun, whenever it has to be claimed again.
+  // From here on its jobs go before those of entries that have not begun.
   await hurryJob(tx, ctx.job.id, committedPriority)
   await moveEntry(tx, batch.row, entry, {
     event: complete ? 'post-begin' : 'cutover-begin',
@@ -66,13 +66,13 @@ const begin = async (ctx: JobContext, tx: Tx, batch: BatchView, entry: EntryAtWo
 }
 
 const mayBegin = async (tx: Tx, batch: BatchView, entry: EntryAtWork): Promise<boolean> => {
-  // It is to go: by a person's verb, which the scheduler carries out.
+  // A person's verb is pending, and the scheduler carries it out.
   if (entry.intent !== null) return false
   const window = (await observeEntry(tx, batch, entry))?.facts.window
   return window?.is === 'open' && (window.window?.id ?? null) === entry.windowId
 }
 
-/** It gives its room back, and the scheduler looks for another window. */
+/** Gives the room in the window back; the scheduler looks for another window. */
 const tooLate = (entryWork: EntryWork): Done => ({
   type: 'done',
   result: { ended: 'not-begun' },
@@ -110,7 +110,7 @@ const importFinally = async (task: CopyTask): Promise<Imported> => {
 
 const ended = (outcome: Done): Imported => ({ type: 'ended', outcome })
 
-/** The copy is whole, and its fitting begins: both are told, in one step. */
+/** The copy is complete and the fitting begins: one step reports both. */
 const moveOn = async (entryWork: EntryWork, { takenAt, bytes, tookMs }: CopiedCycle): Promise<void> => {
   const { ctx, entry } = entryWork
   await enterEntryWork(ctx, entry.id, async (tx, batch, now) => {

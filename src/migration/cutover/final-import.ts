@@ -17,25 +17,25 @@ import { noteHistory } from '../entry/note-history.ts'
 import { guestGivenTime, noteSourceOff, sourceStopUndo } from '../source/source-stops.ts'
 import { takeBaseline } from './take-baseline.ts'
 
-/** How often the source may be found running again before a person has to look. */
+/** How often the source may be found running again before a person has to decide. */
 const roundsMax = 5
 
 const storedRound = z.object({
   at: z.int(),
-  /** The claim that began it: a round that was undone is not gone on with under the same names. */
+  /** The claim that began the round: a round that was undone is not continued under the same names. */
   tag: z.int(),
-  /** Cycles up to this one are older than the power-off. */
+  /** Cycles up to this number are older than the power-off. */
   after: z.int(),
   off: z.boolean(),
 })
 type Round = z.infer<typeof storedRound>
 
-/** Throws where the source, once it is off, may not be started again. */
+/** Throws when the source could not be started again after a power-off. */
 export type WayBack = () => Promise<void>
 
 /**
- * Switches the source off and copies the rest. The copy counts only when the source has been off from before its
- * beginning until after its end: one that somebody started meanwhile has written, and the copy is made again.
+ * Switches the source off and copies the rest. The copy counts only if the source was off from before its start until
+ * after its end: a source that ran meanwhile has written, and the copy is repeated.
  */
 export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<CopiedCycle> => {
   const { ctx } = task.entryWork
@@ -50,7 +50,7 @@ export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<Cop
       round = await nextRound(task, round.at + 1)
       continue
     }
-    // Nothing is switched off that could not be started again.
+    // A source that could not be started again is not switched off.
     if (before.state !== 'off' && !hasBegun(task, round)) await wayBack()
     await switchOff(task, round, before)
     if (!round.off) {
@@ -65,7 +65,7 @@ export const finalImport = async (task: CopyTask, wayBack: WayBack): Promise<Cop
   }
 }
 
-/** Undefined: somebody started the source, and a disk that no snapshot holds cannot be read while it runs. */
+/** Undefined: somebody started the source, and a disk outside every snapshot cannot be read while it runs. */
 const copyWhileOff = async (task: CopyTask, { after }: Round): Promise<CopiedCycle | undefined> => {
   try {
     return await copyCycle(task, { after, sourceOff: true })
@@ -94,19 +94,19 @@ const keepRound = async ({ entryWork: { ctx } }: CopyTask, round: Round): Promis
 
 const partOf = ({ tag, at }: Round): string => `source-off-${tag}-${at}`
 
-/** Whether the source was asked to go off in this round. */
+/** Whether this round has asked the source to go off. */
 const hasBegun = ({ entryWork: { ctx } }: CopyTask, round: Round): boolean =>
   ctx.checkpointed?.[partOf(round)] !== undefined
 
 /**
- * Switches the source off and waits for that within the turn: a job that gave its slot and its tokens back here would
- * stand in line for them, behind whatever hangs, while its source is off. That the source is ours to start again is
- * written down before it is asked to go. `powerMachine` bounds the wait: twice the limit of the guest.
+ * Switches the source off and waits within the turn: a job that released its slot and tokens here would queue for them
+ * behind stalled work while its source is off. The duty to start the source again is recorded before the request.
+ * `powerMachine` bounds the wait to twice the guest's limit.
  */
 const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Promise<void> => {
   const { entryWork } = task
   const { ctx, source, batch, facts } = entryWork
-  // Off already, and not by us: nothing is asked, and nothing will be ours to start.
+  // Off already, and not by Drover: nothing is asked, and Drover will not start it.
   if (before.state === 'off' && !hasBegun(task, round)) return
   const begun = hasBegun(task, round)
   const entry = await noteEntry(
@@ -135,7 +135,7 @@ const switchOff = async (task: CopyTask, round: Round, before: PowerFacts): Prom
   }
 }
 
-/** How soon it is heard that the turn is to be let go of. */
+/** How soon the wait notices that the turn must end. */
 const restMs = 500
 
 const rest = async (task: CopyTask, forMs: number): Promise<void> => {
@@ -148,7 +148,7 @@ const rest = async (task: CopyTask, forMs: number): Promise<void> => {
   }
 }
 
-/** How long it took from the first word to the guest. */
+/** Records how long the power-off took from the first request to the guest. */
 const noteStop = async ({ entryWork }: CopyTask, round: Round): Promise<void> => {
   if (round.at > 0) return
   await entryWork.ctx.transaction(async (tx) => {
@@ -159,7 +159,7 @@ const noteStop = async ({ entryWork }: CopyTask, round: Round): Promise<void> =>
   })
 }
 
-/** The source's power as it is now. Unknown throws. */
+/** The power of the source as it is now. Unknown throws. */
 export const powerOf = async (task: CopyTask): Promise<PowerFacts> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')

@@ -14,22 +14,22 @@ import { requireOwn } from '../target/own-target.ts'
 const targetFitKind = 'target-fit'
 
 /**
- * Makes the copy what the source was: its size and identity, and its cards on the networks where they land instead
- * of the one that it was copied on.
+ * Gives the copy the size and the identity of the source, and the NICs of its placement instead of the NIC that it was
+ * copied with.
  */
 export const fitTarget = async (task: CopyTask): Promise<void> => {
   const { ctx, target, entry } = task.entryWork
   const { platform, ref } = targetOf(task)
   const machines = portOf(platform, 'machines')
   const change = fitted(task.entryWork)
-  // Of what it is fitted to: a task that was asked for by another record says nothing of this one.
+  // Named by what the machine is fitted to: a task for another record proves nothing for this one.
   const part = `fit-${digestOf(change)}`
   if (readTask(ctx, part)?.ended) return
   const call = callOf(task, `${ctx.job.id}/fit`, taskMs)
   await requireOwn(platform, call, { entryId: entry.id, machineRef: ref })
   for (const effect of await findEarlierEffects(ctx, targetFitKind)) {
     if (effect.name.startsWith(taskName(ctx.job.id, part, 0))) continue
-    // It may be of another record, and would undo this one: it comes to its end first.
+    // The task may belong to another record and would undo this one, so it must end first.
     await awaitTaskOf(machines, call, { effect, machine: ref, verb: 'reconfigure' })
   }
   await finishTask(ctx, {
@@ -43,7 +43,7 @@ export const fitTarget = async (task: CopyTask): Promise<void> => {
     turnMs: taskMs,
     sentAgain: true,
     begin: (named) => machines.reconfigure(named, ref, change),
-    // Done again it changes nothing.
+    // Repeating it changes nothing.
     made: async () => ({ found: false }),
   })
 }

@@ -8,18 +8,18 @@ import { sourceGone } from '../copy/source-snapshot.ts'
 import { type EntryWork, noteEntry } from '../entry/entry-work.ts'
 import { probedPorts } from '../entry/probed-ports.ts'
 
-/** What could be seen of a source before it was touched: what final-verify measures the target by. */
+/** What was visible of a source before it was changed: final-verify compares the target with it. */
 export interface Baseline {
   readonly taken_at: string
   readonly power: 'on' | 'off' | 'suspended'
-  /** Null: the source was off, or cannot be asked. */
+  /** Null: the source was off, or the platform cannot look into guests. */
   readonly guest: GuestView | null
-  /** Ports of the batch's probes that were looked at, and those of them that answered; null: could not be looked at. */
+  /** The probed ports that were checked, and those that answered; null: they could not be checked. */
   readonly asked_ports: readonly number[]
   readonly open_ports: readonly number[] | null
 }
 
-/** Takes the baseline of an entry that has none, or one of other probes than its batch asks for by now. */
+/** Takes the baseline of an entry that has none, or whose baseline has other ports than its batch asks for now. */
 export const takeBaseline = async (task: CopyTask): Promise<void> => {
   const { entryWork } = task
   const ports = [...probedPorts(entryWork).keys()]
@@ -43,14 +43,14 @@ export const takeBaseline = async (task: CopyTask): Promise<void> => {
   })
 }
 
-/** Once the source has been asked to go off there is nothing to be seen any more. */
+/** After the source was asked to go off, nothing is visible any more. */
 const isWanted = ({ entry: { baseline, sourceStoppedAt } }: EntryWork, ports: readonly number[]): boolean => {
   if (baseline === null) return true
   const asked = baseline.asked_ports as readonly number[] | undefined
   return sourceStoppedAt === null && JSON.stringify(asked) !== JSON.stringify(ports)
 }
 
-/** A platform that cannot look at all is no obstacle; one that does not answer now is asked again later. */
+/** A platform without this ability is no obstacle; a platform that does not answer is asked again later. */
 const orNull = async <Value>(look: () => Promise<Value>): Promise<Value | null> => {
   try {
     return await look()

@@ -35,12 +35,12 @@ export interface EntryStep {
   readonly reason: Reason
   readonly by: string
   readonly force?: boolean
-  /** A cancel that takes the target away, too. */
+  /** A cancel that also removes the target machine. */
   readonly cleanup?: boolean
   readonly tries?: number
-  /** Nobody looks before; undefined: at once. */
+  /** No look before this time; undefined: at once. */
   readonly lookAt?: Date
-  /** The job that stays at it; none given: nobody does. */
+  /** The job that continues the entry; not given: none. */
   readonly jobId?: string | null
   readonly change?: EntryChange
 }
@@ -50,7 +50,7 @@ export const placeOf = (entry: Pick<EntryAtWork, 'state' | 'stage'>): EntryPlace
   stage: entry.stage as EntryStage,
 })
 
-/** An entry that stays where it is, as it is written: what a writer does not name is as it was. */
+/** The fields of an entry that stay as they are unless a writer names them. */
 export const asItIs = (entry: EntryAtWork) => ({
   id: entry.id,
   reason: entry.reason,
@@ -60,8 +60,8 @@ export const asItIs = (entry: EntryAtWork) => ({
 })
 
 /**
- * The only way an entry moves: asks the table, writes the row and the event, and sends whoever puts right what the
- * transition leaves outside. The caller holds the entry's lock. Throws when the table says no.
+ * The only way to move an entry: asks the table, writes the row and the event, and sends the withdrawal that the
+ * transition needs. The caller holds the entry's lock. Throws when the table refuses.
  */
 export const moveEntry = async (
   tx: Tx,
@@ -80,7 +80,7 @@ export const moveEntry = async (
     await deleteEntry(tx, entry.id)
     return undefined
   }
-  // A reset that has to put something right first takes the entry away when that is done.
+  // With something to withdraw, a reset takes the entry away after the withdrawal.
   const place = to ?? rule.leavesAs ?? from
   const jobId = withdrawal ? await send(tx, batch, entry, withdrawal) : (step.jobId ?? null)
   await writeEntry(tx, {
@@ -99,32 +99,32 @@ export const moveEntry = async (
       ...reasonsAfter(step, place),
     },
   })
-  // A sync meanwhile would take for the instance's own what is only off on our account.
+  // A sync before the withdrawal would record the power state that Drover caused as the instance's own.
   if (to && hasEnded(place.state) && place.state !== 'error' && !withdrawal)
     await thawInstance(tx, entry.instanceId)
   return to
 }
 
-/** What keeps it is said while that does: nothing keeps an entry that a person has given up. */
+/** Reasons are shown only while they apply: an entry that a person has cancelled has none. */
 const reasonsAfter = (step: EntryStep, { state }: EntryPlace): EntryChange => {
   if (step.event === 'block') return { reasons: reasonsOf(step) }
   return state === 'canceled' ? { reasons: [] } : {}
 }
 
-/** All that blocks an entry; a job that failed has one reason. */
+/** Every reason of a block; a failed job has one. */
 const reasonsOf = ({ change, reason }: EntryStep): readonly Readonly<Record<string, unknown>>[] => {
   const given = change?.reasons ?? []
   return given.length > 0 ? given : [{ ...reason }]
 }
 
-/** It is looked at again and again: that nothing has become better is no news, nor is another number of free bytes. */
+/** An unchanged block, or one with another number of free bytes alone, is not reported again. */
 const isBlockedAsBefore = (entry: EntryAtWork, step: EntryStep): boolean => {
   const told = (reasons: readonly Readonly<Record<string, unknown>>[]) =>
     JSON.stringify(reasons.map(({ code, message }) => [code, String(message).replace(/ \d+(?=[ .,])/g, '')]))
   return step.event === 'block' && entry.state === 'blocked' && told(entry.reasons) === told(reasonsOf(step))
 }
 
-/** A reset whose withdrawal failed is carried out once more, and was told when it began. */
+/** A reset whose withdrawal failed is repeated; it was reported when it began. */
 const isResetOnceMore = ({ intent }: EntryAtWork, event: EntryEvent): boolean =>
   event === 'reset' && intent?.verb === 'reset' && intent.begun === true
 
@@ -138,8 +138,8 @@ const requestAfter = (event: EntryEvent, to: EntryPlace | undefined): EntryChang
 }
 
 /**
- * A blocked entry's instance goes on being synced, so that its restriction can heal; one that may go on is frozen as
- * it is known at that moment.
+ * The instance of a blocked entry is still synced, so that its restriction can go; once the entry goes on, the
+ * instance is frozen with its facts of that moment.
  */
 const followRecord = async (
   tx: Tx,
@@ -155,11 +155,10 @@ const followRecord = async (
   const instance = await findInstanceById(tx, entry.instanceId)
   if (!instance) return {}
   const again = event === 'retry'
-  // Who tries it again or lets it through takes what has changed since, and is told what of it does not fit. One that
-  // is unblocked was placed by the record as it is.
+  // A retry or a resolve adopts changes and reports what does not fit. An unblocked entry has the current record.
   const known = event === 'unblock' ? instance.facts : await adoptPending(tx, instance)
   const facts = applyOverrides(known, instance.overrides)
-  // It ends as it was when its batch began: by now it may be off on our account.
+  // The entry ends with the power state from the start of its batch: by now the source may be off because of Drover.
   const running = again ? entry.facts.running === true : facts.running
   return {
     facts: { ...facts, running },
@@ -169,8 +168,8 @@ const followRecord = async (
 }
 
 /**
- * Windows and constraints are held from when a cutover is sent for, and only as long as it may go on; a constraint also
- * until a source that we switched off runs again, because it says how many may be off at once.
+ * Windows and constraints are held from the request of a cutover and only while it may go on. A constraint is also
+ * held until a source that we switched off runs again, because it limits how many are off at once.
  */
 const leaving = (entry: EntryAtWork, to: EntryPlace, from: EntryPlace): EntryChange => {
   if (!hasEnded(to.state) && !(isCommitted(from) && !isCommitted(to))) return {}
@@ -191,31 +190,31 @@ const withdrawalOf = (entry: EntryAtWork, rule: EntryRule, step: EntryStep): Wit
   return source === 'keep' && target === 'keep' ? undefined : { source, target }
 }
 
-/** Whatever machine the source is by now, a person has said that it is to run: by giving it up, or when they were asked. */
+/** A person has decided that the source is to run, by a cancel, a reset or an answer to the question. */
 const personDecided = (entry: EntryAtWork, { event }: EntryStep): boolean =>
   event === 'cancel' || event === 'reset' || (entry.state === 'error' && entry.reason.startsWith('identity-'))
 
-/** Its source is off, or is about to be: it goes before what has not begun, and behind what puts right. */
+/** The source is off or about to be: before entries that have not begun, behind withdrawals. */
 export const committedPriority = 40
-/** Putting right goes before all other work. */
+/** Withdrawals go before all other work. */
 const withdrawPriority = 50
 
 export interface EntryJobRequest {
   readonly kind: EntryJobKind
-  /** The entry's source is off on our account. */
+  /** The entry's source is off because of Drover. */
   readonly committed?: boolean
   readonly payload?: Record<string, unknown>
   readonly tokens?: readonly string[]
-  /** Of a withdrawal: it is wanted now, and not an earlier one tried again. */
+  /** A withdrawal that was requested now, not a repeated one. */
   readonly anew?: boolean
 }
 
-/** A job of an entry's journey, as it is sent. */
+/** A job of an entry, as it is sent. */
 export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryJobRequest): NewJob => ({
   kind: work.kind,
   payload: { batch: batch.name, entry_id: entryId, ...work.payload },
   subject: { type: 'entry', id: entryId },
-  // A batch that is stopped still puts right what it left: its pause must not hold that back.
+  // A stopped batch still withdraws: its pause must not hold that back.
   lane: `${work.kind === 'withdraw-entry' ? 'withdraw' : 'batch'}/${batch.name}`,
   ...(work.tokens ? { tokens: work.tokens } : {}),
   priority: priorityOf(work),
@@ -225,7 +224,7 @@ export const jobOfEntry = (batch: BatchOfEntry, entryId: string, work: EntryJobR
 const priorityOf = ({ kind, committed = kind === 'final-verify' }: EntryJobRequest): number =>
   kind === 'withdraw-entry' ? withdrawPriority : committed ? committedPriority : 0
 
-/** Sends a job to the entry: it is the one at it from now on. */
+/** Sends a job for the entry, which becomes the entry's current job. */
 export const sendJob = async (
   tx: Tx,
   batch: BatchOfEntry,

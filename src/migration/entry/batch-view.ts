@@ -15,17 +15,17 @@ import {
 import type { Constraint, Window } from '../../domain/migration/schedule/windows.ts'
 import { durationMs } from '../../domain/text/duration.ts'
 
-/** A batch as those who decide about its entries see it. */
+/** A batch as decisions about its entries see it. */
 export interface BatchView {
   readonly row: BatchRow
   readonly defaults: BatchDefaults
   readonly config: BatchConfig
-  /** The ports that its probes ask of an instance, of those that it matches, each with the names of those probes. */
+  /** The ports that the probes of the batch check on an instance, each with the names of those probes. */
   readonly probedPorts: (view: FilterView) => ReadonlyMap<number, readonly string[]>
   readonly windows: readonly Window[]
   /** The last constraint that matches. */
   readonly constraintOf: (view: FilterView) => Constraint | null
-  /** Windows or constraints hold few at once: their room is given out by one at a time. */
+  /** Windows or constraints have a limit: their room is given out by one transaction at a time. */
   readonly scarce: boolean
 }
 
@@ -68,7 +68,7 @@ const portsAsked = (probes: readonly BatchProbe[]): BatchView['probedPorts'] => 
   }
 }
 
-/** One that cannot be answered for an instance does not match it. */
+/** A filter that cannot be evaluated for an instance does not match it. */
 const matches = (filter: CompiledFilter, view: FilterView): boolean => {
   const outcome = filter.run(view)
   return 'match' in outcome && outcome.match

@@ -29,9 +29,9 @@ export interface EntryVerbAsk {
 
 export interface EntryVerbAnswer {
   readonly batch: BatchRow
-  /** `done`: it is so now. `asked`: a job lets go first, then it is done. */
+  /** `done`: carried out. `asked`: carried out as soon as the running job has stopped. */
   readonly outcome: 'done' | 'asked'
-  /** To be told to workers after the commit. */
+  /** Told to the workers after the commit. */
   readonly canceled?: CancelOutcome
 }
 
@@ -41,7 +41,10 @@ const says: Readonly<Record<EntryVerbAsk['verb'], string>> = {
   resolve: 'A person has decided.',
 }
 
-/** A person's verb on one entry, in the caller's transaction: done at once, or written down for when its job has let go. */
+/**
+ * A person's verb on one entry, in the caller's transaction: carried out at once, or recorded until its job has
+ * stopped.
+ */
 export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAnswer> => {
   const { entry, batch } = await open(tx, ask.id)
   const { verb, force, cleanup, by } = ask
@@ -49,14 +52,14 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
     place: placeOf(entry),
     verb,
     force,
-    // Where nothing is left on the target there is nothing to clean up.
+    // With nothing left on the target there is nothing to clean up.
     cleanup: cleanup && (entry.state !== 'canceled' || hasLeftovers(entry)),
     openJob: entry.busy ? (entry.jobKind as EntryJobKind) : null,
   })
   if (answer.do === 'refuse') throw refused(entry, verb, answer.why)
   const reason = { code: verb, message: says[verb] }
   if (answer.do === 'apply') {
-    // A batch of which all else has finished goes on for it.
+    // A finished batch is opened again for it.
     if (verb === 'retry' && mayHappen(batch.state as BatchState, 'reopen'))
       await moveBatch(tx, { batch, event: 'reopen', message: 'An entry is tried again.', by })
     await moveEntry(tx, batch, entry, { event: verb, reason, by, force, cleanup, change: changeOf(verb) })
@@ -78,13 +81,13 @@ export const actOnEntry = async (tx: Tx, ask: EntryVerbAsk): Promise<EntryVerbAn
   }
 }
 
-/** Something of ours is on its target, or may be. */
+/** Whether something of ours is or may be on the target. */
 export const hasLeftovers = ({
   machineRef,
   placement,
 }: Pick<EntryAtWork, 'machineRef' | 'placement'>): boolean => machineRef !== null || placement !== null
 
-/** A resolve lets it through once; a retry begins with nothing counted against it. */
+/** A resolve lets the conflict through once; a retry starts with a count of zero. */
 const changeOf = (verb: EntryVerbAsk['verb']) => {
   if (verb === 'resolve') return { resolved: true, retries: 0 }
   return verb === 'retry' ? { retries: 0, error: null, pending: null } : {}
@@ -93,15 +96,15 @@ const changeOf = (verb: EntryVerbAsk['verb']) => {
 export interface EntryRemoval {
   readonly id: string
   readonly by: string
-  /** Of a finished one: 1. */
+  /** 1 for a finished entry. */
   readonly confirmedFinished?: number | undefined
   /** Its copy on the target is destroyed first. */
   readonly cleanup?: boolean
 }
 
 /**
- * Takes an entry off the list, where nothing is under way. `leaving`: its copy goes first. No copy of ours stays behind
- * without an entry; a finished machine stays, and the person has said that its entry may be forgotten.
+ * Removes an entry on which nothing is in progress. `leaving`: its copy is removed first. No copy of ours stays
+ * without an entry; a finished machine stays, and the person has agreed to forget its entry.
  */
 export const removeEntry = async (tx: Tx, ask: EntryRemoval): Promise<'gone' | 'leaving'> => {
   const { entry } = await open(tx, ask.id)

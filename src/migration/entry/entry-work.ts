@@ -16,12 +16,12 @@ import type { Platform } from '../../platforms/ports/ports.ts'
 import { asItIs } from './apply-entry.ts'
 import { type BatchView, readBatchView } from './batch-view.ts'
 
-/** An entry as its job sees it, with its batch, its source and its target. */
+/** An entry as its job sees it, with its batch, source and target. */
 export interface EntryWork {
   readonly ctx: JobContext
   readonly entry: EntryAtWork
   readonly batch: BatchView
-  /** The record that was taken: committed. */
+  /** The committed record of the instance. */
   readonly facts: EffectiveFacts
   readonly source: SiteRow
   /** Undefined before the placement. */
@@ -32,8 +32,8 @@ export interface EntryWork {
 export type Entering = (tx: Tx, batch: BatchView, entry: EntryAtWork) => Promise<void>
 
 /**
- * Loads an entry if it still belongs to this job, and lets `enter` change it. Throws when another job has the entry by
- * now: then this job has nothing left to do.
+ * Loads an entry if it still belongs to this job, and lets `enter` change it. Throws when another job has the entry:
+ * then this job has nothing left to do.
  */
 export const enterEntryWork = (ctx: JobContext, entryId: string, enter?: Entering): Promise<EntryWork> =>
   ctx.transaction(async (tx) => {
@@ -76,7 +76,10 @@ export const writeNote = (
   lookAt: Date = entry.lookAt,
 ): Promise<void> => writeEntry(tx, { ...asItIs(entry), lookAt, change })
 
-/** The same in a transaction of its own, during the job; `look`: what the entry says of itself hangs on it. */
+/**
+ * The same in a transaction of its own, during the job; `look`: the scheduler looks again, because the shown state
+ * depends on it.
+ */
 export const noteEntry = (
   { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   change: EntryChange | ((tx: Tx, now: EntryAtWork) => Promise<EntryChange>),

@@ -1,7 +1,7 @@
 import { findRule } from '../../domain/inventory/rules/catalogue.ts'
 import type { Finding } from '../../domain/inventory/rules/evaluate.ts'
 
-/** Stored findings with what the rules of today say of them; a rule that is gone says nothing. */
+/** Stored findings with the current texts of their rules; a rule that no longer exists is left out. */
 export const findingsOf = (
   stored: readonly { readonly rule: string; readonly evidence: readonly string[] }[],
 ): Finding[] =>

@@ -2,7 +2,7 @@ import type { SomeEntries } from '../../../db/queries/entries/finished-entries.t
 import { whatStays } from '../../domain/migration/entry/reasons.ts'
 import { DroverError } from '../../errors.ts'
 
-/** Throws unless a person has said how many finished entries are forgotten: it tells what else that means first. */
+/** Throws unless the person has confirmed how many finished entries are forgotten; the error says what that means. */
 export const requireForgettingConfirmed = (
   { count, names }: SomeEntries,
   confirmed: number | undefined,

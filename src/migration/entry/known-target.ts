@@ -1,12 +1,12 @@
 import type { BatchView } from './batch-view.ts'
 
-/** Where an entry lands that nobody has placed yet; null: the batch's script may send it anywhere. */
+/** The target of an entry before its placement; null: the script of the batch may choose any target. */
 export const targetBeforePlacement = ({
   defaults,
   config,
 }: Pick<BatchView, 'defaults' | 'config'>): string | null =>
   config.placement_scriptlet === '' ? defaults.placement.target : null
 
-/** What the job that places an entry must hold. Where its target is not known yet, it asks when it is. */
+/** The tokens of the job that places an entry. If the target is not known yet, the job asks for them later. */
 export const tokensToPlace = (target: string | null): string[] =>
   target === null ? [] : [`target-creates/${target}`]

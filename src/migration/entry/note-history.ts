@@ -3,7 +3,7 @@ import { insertEntryHistory } from '../../../db/queries/entries/insert-entry-his
 import type { HistoryPhase } from '../../domain/migration/schedule/plan-forecast.ts'
 import type { EntryWork } from './entry-work.ts'
 
-/** Keeps how long a part of a journey took; one that was cut on the way tells nothing. */
+/** Records how long a part of an entry took; an interrupted part is left out. */
 export const noteHistory = async (
   tx: Tx,
   { entry, source, target }: EntryWork,

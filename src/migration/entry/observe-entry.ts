@@ -27,10 +27,10 @@ import type { BatchView } from './batch-view.ts'
 import { findingsOf } from './findings-of.ts'
 import { targetBeforePlacement } from './known-target.ts'
 
-/** Everything that is known about one entry at one moment. */
+/** Everything known about one entry at one moment. */
 export interface ObservedEntry {
   readonly facts: EntryFacts
-  /** Of the instance, as it was taken. */
+  /** The facts of the instance, as they were frozen. */
   readonly record: EffectiveFacts
   readonly constraint: Constraint | null
   readonly surroundings: EntrySurroundings
@@ -98,7 +98,7 @@ const jobOf = (batch: BatchView, entry: EntryAtWork): EntryJob | null => {
   }
 }
 
-/** Only while it fails again and again: what was said before it was tried anew is over. */
+/** Only during repeated failures: the deadline of an earlier series does not count. */
 const askedAt = ({ tries, reasons }: EntryAtWork): number | null => {
   const until = reasons.find((one) => typeof one.until === 'string')?.until
   return tries > 0 && typeof until === 'string' ? Date.parse(until) : null
@@ -111,7 +111,7 @@ const remainingOf = ({ jobProgress, jobState, now }: EntryAtWork): number | null
   return etaSeconds === null ? null : etaSeconds * 1_000
 }
 
-/** Every reason why it may not start, not the first. Of a target that is not known yet nothing can be said. */
+/** Every reason why the entry may not start. If its target is not known yet, the target gives none. */
 export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: string | null): Reason[] => [
   ...instanceBlocks(
     {
@@ -122,7 +122,7 @@ export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: st
     },
     batch.config.instance_restriction_overrides,
   ),
-  // Its record would say that it is off when it is only off for a moment.
+  // Its record would say that it is off although it is off only for a moment.
   ...(around.busy ? [{ code: 'instance-busy', message: 'A job switches it on or off right now.' }] : []),
   ...endsOf(around)
     .filter(({ role }) => role === 'source' || target !== null)
@@ -133,7 +133,7 @@ export const blocksOf = (batch: BatchView, around: EntrySurroundings, target: st
     : []),
 ]
 
-/** Both ends of its way; the target only where it is known. */
+/** The source and, where it is known, the target. */
 const endsOf = (around: EntrySurroundings): AwaySite[] => [
   {
     role: 'source',
@@ -162,7 +162,7 @@ const siteBlock = (site: AwaySite): Reason => ({
     : `The ${site.role} ${site.name} is not connected: ${site.connectivity}.`,
 })
 
-/** Asked only where the answer matters: counting costs a look at other entries. */
+/** Evaluated only when the answer matters: counting reads other entries. */
 const windowOf = async (
   tx: Tx,
   batch: BatchView,

@@ -16,7 +16,7 @@ type AskedEntry = Pick<
   readonly now: Date
 }
 
-/** The window that an entry would get if it asked now; null: none, or it needs none. Nothing is taken. */
+/** The window that an entry would get now; null: none, or it needs none. Nothing is taken. */
 export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<Window | null> => {
   if (!isBeforeWindow(placeOf(entry))) return null
   const batch = await readBatchView(db, entry.batchId)
@@ -24,7 +24,7 @@ export const projectWindow = async (db: Queryable, entry: AskedEntry): Promise<W
   return answer === null || answer.is === 'none' ? null : answer.window
 }
 
-/** What its batch would answer if it asked for a window now, wherever it stands; null: its instance is gone. */
+/** The window that the batch would give now, whatever the state of the entry; null: its instance is gone. */
 export const askWindow = async (
   db: Queryable,
   batch: BatchView,

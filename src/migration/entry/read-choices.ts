@@ -7,7 +7,7 @@ import { readBatchView } from './batch-view.ts'
 import { hasLeftovers } from './entry-verbs.ts'
 import { askWindow } from './project-window.ts'
 
-/** What each verb would do to an entry now, for a person who has not said it yet. */
+/** What each verb would do to an entry now, shown to a person before the choice. */
 export const readChoices = async (db: Queryable, entry: EntryDetail): Promise<Choice[]> => {
   const batch = await readBatchView(db, entry.batchId)
   const window = batch && (await askWindow(db, batch, entry))

@@ -6,8 +6,8 @@ import { DroverError } from '../../errors.ts'
 const ofBatch = 'batch/'
 
 /**
- * Lets a kind or a lane go on; false: it was not paused. Not the lane of a stopped batch: its machines would go on to
- * their cutovers while everything says that they rest. A start of the batch is what lets that go on.
+ * Resumes a kind or a lane; false: it was not paused. Refuses the lane of a stopped batch: its entries would go on to
+ * their cutovers while the batch is shown as stopped. A start of the batch resumes it.
  */
 export const resumeBySomebody = async (tx: Tx, key: PauseKey, by: string): Promise<boolean> => {
   if (key.scope === 'lane' && key.name.startsWith(ofBatch)) {

@@ -8,7 +8,7 @@ import { actorOf, type DomainChange } from '../../ledger/job.ts'
 import { moveEntry } from '../entry/apply-entry.ts'
 import { type EntryWork, leaveEntryWork, movedOn } from '../entry/entry-work.ts'
 
-/** It cannot be placed now: every reason is kept, and somebody looks again after a pause that grows. */
+/** Blocks the entry with every reason found. The scheduler looks at it again after a pause that grows. */
 export const blockEntry = (entryWork: EntryWork, reasons: readonly Reason[]): DomainChange =>
   leaveEntryWork(entryWork, async (tx, entry) => {
     await block(tx, entryWork, entry, reasons)
@@ -29,7 +29,7 @@ const block = async (
     by: actorOf(ctx),
     tries,
     lookAt: new Date(entry.now.getTime() + pauseMs(tries)),
-    // The error tells a try that failed from a restriction: what it failed at, other settings may mend.
+    // The error marks a failed attempt, as opposed to a restriction: other settings may mend it.
     change: { reasons: reasons.map((reason) => ({ ...reason })), error: failureOf(first) },
   })
 }
@@ -41,13 +41,13 @@ const failureOf = ({ code, message }: Reason): RecordedError => ({
   remedy: explainReason({ code, state: 'blocked' }).remedy,
 })
 
-/** The target refused before it made anything: back to where it waits, with the reason. */
+/** The target refused before anything was made: the entry goes back to its waiting state with the reason. */
 export const putBack = (entryWork: EntryWork, why: Reason): DomainChange =>
   leaveEntryWork(entryWork, async (tx, entry) => {
     const { batch, ctx } = entryWork
     for (const { id } of await findOpenEffects(tx, ctx.job.id))
       await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
-    // Nothing is there to be taken away, so nobody is sent to do it.
+    // Nothing was made, so no withdrawal is sent.
     const empty = { ...entry, placement: null, machineRef: null }
     await moveEntry(tx, batch.row, empty, {
       event: 'create-put-off',

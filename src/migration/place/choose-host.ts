@@ -1,7 +1,7 @@
 import type { HostFacts } from '../../domain/inventory/facts.ts'
 import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 
-/** Attributes by which a person asks for hosts: apart from the others of a group, or with them. */
+/** Attributes by which a person asks for hosts: apart from the other members of a group, or together with them. */
 export const hostHints = { spread: 'drover.spread', together: 'drover.keep-with' } as const
 
 export interface HostHint {
@@ -10,7 +10,7 @@ export interface HostHint {
   readonly group: string
 }
 
-/** What an instance asks for; both together: apart from the one group goes first. */
+/** The hint of an instance. If both attributes are set, `spread` wins. */
 export const hintOf = ({ attributes }: Pick<EffectiveFacts, 'attributes'>): HostHint | undefined => {
   for (const grouping of ['spread', 'together'] as const) {
     const attribute = hostHints[grouping]
@@ -21,8 +21,8 @@ export const hintOf = ({ attributes }: Pick<EffectiveFacts, 'attributes'>): Host
 }
 
 /**
- * The host that suits a hint best; undefined: none has room, and then the target chooses. `taken`: how many of the
- * group each host has, by its name. A preference, no promise: two of a group may meet where there are no more hosts.
+ * The host that suits a hint best. Undefined: no host has room, and the target chooses. `taken`: how many members of
+ * the group each host has, by host name. A preference, not a promise: when hosts run out, two members share a host.
  */
 export const chooseHost = (
   hint: HostHint,

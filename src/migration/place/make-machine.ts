@@ -10,7 +10,7 @@ import { ownerOfEntry } from '../target/ownership.ts'
 import { type MadeMachine, machineKind, makeTargetMachine } from '../target/target-machine.ts'
 import { nicsOf } from './place.ts'
 
-/** The machine as the copy needs it: everything that only matters when it runs is fitted at the cutover. */
+/** The machine as the copy needs it. Settings that matter only when the machine runs are fitted at the cutover. */
 export const newMachineOf = async (
   { ctx, entry, facts, batch }: EntryWork,
   placement: Placement,
@@ -34,7 +34,7 @@ export const newMachineOf = async (
   owner: await ownerOfEntry(ctx.db, entry.id),
 })
 
-/** Whether an earlier job's machine is still to be taken away: it must not be taken over meanwhile. */
+/** Whether a machine of an earlier job is still to be removed: until then it must not be adopted. */
 export const hasMachineDebts = async ({ ctx, entry }: EntryWork): Promise<boolean> =>
   (await countMachineDebts(ctx.db, {
     entryId: entry.id,
@@ -60,7 +60,7 @@ export const makeMachine = (
   )
 }
 
-/** The machine is there: its ref and disks are recorded, and the copy can begin. */
+/** Records the ref and the disks of the machine; the copy can begin. */
 export const recordMachine = (entryWork: EntryWork, made: MadeMachine, site: SiteRow): DomainChange =>
   leaveEntryWork(entryWork, async (tx, entry) => {
     const { ctx, batch, facts } = entryWork

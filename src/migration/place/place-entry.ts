@@ -36,7 +36,7 @@ export interface PlaceParts {
   readonly looks: TargetLooks
 }
 
-/** What was found out about where an entry is to land, before anything is decided. */
+/** What is known of a possible placement before the decision. */
 export interface Considered {
   readonly where: Omit<WhereAsk, 'host'>
   readonly site: SiteRow | undefined
@@ -46,16 +46,16 @@ export interface Considered {
 export type Placed =
   | {
       readonly placed: true
-      /** With the record that it was placed by. */
+      /** Includes the record that the placement was decided with. */
       readonly entryWork: EntryWork
       readonly placement: KeptPlacement
       readonly target: SiteRow
-      /** Its job holds what making a machine there takes. */
+      /** The job holds the tokens for making a machine on that target. */
       readonly admitted: boolean
     }
   | { readonly placed: false; readonly reasons: readonly Reason[]; readonly log: readonly string[] }
 
-/** Decides where an entry lands and moves it to `creating`; or says everything that keeps it from there. */
+/** Decides the placement of an entry and moves the entry to `creating`, or returns every reason against it. */
 export const placeEntry = async (entered: EntryWork, parts: PlaceParts): Promise<Placed> => {
   for (
     let entryWork = entered;
@@ -67,7 +67,7 @@ export const placeEntry = async (entered: EntryWork, parts: PlaceParts): Promise
   }
 }
 
-/** Undefined: what is known of the instance changed meanwhile. */
+/** Undefined: the facts of the instance changed during the decision. */
 const placeNow = async (entryWork: EntryWork, parts: PlaceParts): Promise<Placed | undefined> => {
   const considered = await consider(entryWork, parts)
   if ('blocks' in considered) return { placed: false, reasons: considered.blocks, log: considered.log }
@@ -79,7 +79,7 @@ const placeNow = async (entryWork: EntryWork, parts: PlaceParts): Promise<Placed
     const { site } = considered
     if (!site || reasons.length > 0) return { placed: false, reasons, log: placement.log }
     if (!(await holdRecord(tx, entryWork, entry))) return undefined
-    // Looked at a moment ago, it may be removed by now.
+    // The site may have been removed since the look.
     if (!(await holdSites(tx, [site.id])).has(site.id)) return undefined
     await create(tx, entryWork, entry, { placement, site })
     const admitted = !(await setJobTokens(tx, ctx.job.id, tokensToPlace(site.name)))
@@ -100,7 +100,7 @@ const consider = async (entryWork: EntryWork, parts: PlaceParts): Promise<Consid
   const { target, project } = decideWhere(where).placement
   const around = await readEntrySurroundings(ctx.db, { instanceId: entry.instanceId, targetName: target })
   if (!around) throw movedOn(entry.id)
-  // Here they are asked for the last time, and for the first time of a target that the script names.
+  // The last check, and the first for a target that the script names.
   const blocks = blocksOf(batch, around, target)
   if (blocks.length > 0) return { blocks, log: script?.log ?? [] }
   const site = await loadSite(ctx.db, { role: 'target', name: target })
@@ -110,7 +110,7 @@ const consider = async (entryWork: EntryWork, parts: PlaceParts): Promise<Consid
   return { where, site, view: await viewOf(entryWork, site, { project, late: false }, parts) }
 }
 
-/** An earlier journey's machine on another target is of no use any more. */
+/** Removes the machine of an earlier placement on another target. */
 const removeElsewhere = async (entryWork: EntryWork, site: SiteRow): Promise<void> => {
   const { ctx, entry } = entryWork
   const { machineRef: ref, targetId } = entry
@@ -133,7 +133,7 @@ export const mapNetworks = async ({ ctx, source, facts }: EntryWork): Promise<Ma
   return mapLines(await findNetworksByRef(ctx.db, source.id, refs))
 }
 
-/** Where the NICs of these networks land, by ref. */
+/** The target networks of these source networks, by the ref of the source network. */
 export const mapLines = (lines: readonly NetworkLine[]): Map<string, MappedNetwork> =>
   new Map(
     lines.map((line) => [
@@ -160,7 +160,7 @@ export const askScript = async (
   return answer ?? null
 }
 
-/** The target as it is now, and who has the name there. */
+/** The target as it is now, and the machine that has the name there, if any. */
 export const viewOf = async (
   entryWork: EntryWork,
   site: SiteRow,
@@ -179,12 +179,12 @@ export const viewOf = async (
   }
   const view = await look()
   if (view.nameHeldBy !== 'somebody') return view
-  // Whoever had the name a moment ago may be gone, as after a reset.
+  // The machine that had the name may be gone by now, for example after a reset.
   looks.forgetOld(site, ctx.clock)
   return look()
 }
 
-/** Where it lands, and all that is wrong with it. Plans ask the same, in a transaction that they take back. */
+/** The placement and every problem with it. Plans call this too, in a transaction that is rolled back. */
 export const decidePlace = async (
   tx: Tx,
   { batch, entry, facts }: Pick<EntryWork, 'batch' | 'facts'> & { readonly entry: Pick<EntryAtWork, 'id'> },
@@ -194,7 +194,7 @@ export const decidePlace = async (
   const hint = hintOf(facts)
   let host: WhereAsk['host']
   if (hint && view) {
-    // Two that look at once would both see the same empty host.
+    // Without the lock, two concurrent placements would both see the same empty host.
     await lockRoom(tx, batch.row.id)
     const { attribute, group } = hint
     const asked = { batchId: batch.row.id, but: entry.id, target: view.name, attribute, group }
@@ -203,7 +203,7 @@ export const decidePlace = async (
   }
   const { placement, problems } = decideWhere({ ...where, ...(host ? { host } : {}) })
   const obstacles = findObstacles(placement, facts, view, batch.defaults.migration_network)
-  // A NIC without a place is said by both; once is enough.
+  // Both checks report a NIC without a network; one report is enough.
   const codes = new Set(problems.map(({ code }) => code))
   return { placement, reasons: [...problems, ...obstacles.filter(({ code }) => !codes.has(code))] }
 }
@@ -231,14 +231,14 @@ const create = async (
     change: {
       placement: { ...placement },
       targetId: site.id,
-      // Until when it is tried is not over because it is tried once more.
+      // A retry does not extend the deadline of the retries.
       reasons: waiting.reasons.filter(({ until }) => until !== undefined),
       error: null,
     },
   })
 }
 
-/** The target of an entry that was placed by an earlier turn of this job. */
+/** The target of an entry that an earlier turn of this job has placed. */
 export const targetOf = async ({ ctx, entry }: EntryWork): Promise<SiteRow> => {
   const site = entry.targetId === null ? undefined : await loadSiteById(ctx.db, entry.targetId)
   if (!site) throw movedOn(entry.id)

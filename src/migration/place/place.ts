@@ -14,7 +14,7 @@ import type { NewNic } from '../../platforms/ports/machines.ts'
 import { placeOfProblem } from './script-runner.ts'
 import type { ScriptAnswer } from './script-types.ts'
 
-/** A placement as it is kept with its entry. */
+/** A placement as it is stored with its entry. */
 export interface KeptPlacement extends Placement {
   readonly why: readonly WhyHere[]
   readonly log: readonly string[]
@@ -35,7 +35,9 @@ export interface Where {
   readonly problems: readonly Reason[]
 }
 
-/** Where an instance is to land: defaults, then its networks, then the script. Nothing of the target is asked yet. */
+/**
+ * Decides the placement of an instance: the defaults, then its networks, then the script. Does not look at the target.
+ */
 export const decideWhere = ({ defaults, facts, networks, script, host }: WhereAsk): Where => {
   const merged = mergePlacement({
     defaults,
@@ -60,7 +62,7 @@ export const decideWhere = ({ defaults, facts, networks, script, host }: WhereAs
   }
 }
 
-/** Everything that is wrong with that place, on the target as it is. */
+/** Every problem with a placement on the target as it is now. */
 export const findObstacles = (
   placement: Placement,
   facts: EffectiveFacts,
@@ -97,8 +99,8 @@ export const findObstacles = (
 }
 
 /**
- * The cards of the machine while it is copied: one on the migration network of its target and project, where the batch
- * names one; else those it ends with. The cutover gives it the latter in any case.
+ * The NICs of the machine during the copy: one NIC on the migration network of its target and project if the batch
+ * names one, otherwise the final NICs. The cutover sets the final NICs in any case.
  */
 export const nicsOf = (
   placement: Placement,
@@ -122,7 +124,7 @@ export const nicsOf = (
   return { migrationNic, nics: migrationNic ? [migrationNic] : final }
 }
 
-/** Of the range that anybody may give out, the same on every try. */
+/** From the locally administered range; the same on every try. */
 const ownMac = (entryId: string): string => {
   const digest = createHash('sha256').update(`migration-nic/${entryId}`).digest('hex')
   return ['02', ...(digest.slice(0, 10).match(/../g) ?? [])].join(':')

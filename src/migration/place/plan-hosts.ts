@@ -2,11 +2,11 @@ import type { EffectiveFacts } from '../../domain/inventory/overrides.ts'
 import type { Placement } from '../../domain/migration/place/placement.ts'
 import { type HostHint, hintOf } from './choose-host.ts'
 
-/** Hosts that a plan has given to the members of groups, beside those that their entries have. */
+/** Hosts that a plan has given to members of groups, in addition to the hosts of existing entries. */
 export class SupposedHosts {
   readonly #given = new Map<string, Map<string, number>>()
 
-  /** One of a group lands there; `before`: where its entry is counted so far. */
+  /** Counts a member of a group on its new host; `before`: the host where its entry is counted so far. */
   move(
     facts: Pick<EffectiveFacts, 'attributes'>,
     step: { readonly before: Placement | null; readonly now: Placement },
@@ -17,7 +17,7 @@ export class SupposedHosts {
     this.#count(step.now, hint, 1)
   }
 
-  /** How many of a group each host has, with those of the plan. */
+  /** How many members of a group each host has, including those of the plan. */
   over(target: string, hint: HostHint, taken: ReadonlyMap<string, number>): ReadonlyMap<string, number> {
     const all = new Map(taken)
     for (const [host, more] of this.#given.get(keyOf(target, hint)) ?? [])

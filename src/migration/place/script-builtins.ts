@@ -5,7 +5,7 @@ import type { ScriptPlacement } from '../../domain/migration/batch/merge-placeme
 import { scriptLimits } from './script-limits.ts'
 import type { ScriptAsk } from './script-types.ts'
 
-/** What a script can call, and the names of the same calls in the tools that people come from. */
+/** The calls that a script can make, and the names of the same calls in other tools. */
 export const builtins = {
   setTarget: 'setTarget',
   setProject: 'setProject',
@@ -23,17 +23,17 @@ export const builtins = {
 
 export type BuiltinName = keyof typeof builtins
 
-/** An argument as it left the interpreter: only what has no code of the script's behind it. */
+/** An argument as it left the interpreter: plain data only, with no code of the script behind it. */
 export type ScriptValue =
   | string
   | number
   | undefined
   | { readonly type: 'boolean' | 'object' | 'function' | 'symbol' | 'bigint' }
 
-/** A call that cannot be right: the sentence becomes the script's exception. */
+/** Arguments that are wrong: the sentence becomes the script's exception. */
 class ArgumentRefusal extends Error {}
 
-/** Collects what the calls of one run ask for. */
+/** Collects the calls of one run. */
 export class ScriptCalls {
   readonly #ask: ScriptAsk
   readonly #pools = new Map<string, string>()
@@ -47,7 +47,7 @@ export class ScriptCalls {
     this.#ask = ask
   }
 
-  /** Does what was called. Gives what is wrong with the arguments, as a sentence. */
+  /** Carries out a call. Returns what is wrong with the arguments, as a sentence. */
   call(name: string, given: readonly ScriptValue[]): string | undefined {
     try {
       this.#do(name as BuiltinName, given)
@@ -178,7 +178,7 @@ const brief = (text: string): string => bounded(text, 100)
 const listed = (names: readonly string[]): string =>
   bounded(names.map((one) => `"${one}"`).join(', ') || 'none', 400)
 
-/** Storable, on one line, and not longer than that. */
+/** Text that Postgres can store, on one line, cut to a length. */
 export const bounded = (text: string, chars: number): string => {
   const short = text.length > chars ? `${text.slice(0, chars)}…` : text
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what must not be stored.

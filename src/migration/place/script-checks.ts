@@ -2,8 +2,8 @@ import { Piscina } from 'piscina'
 import { checkPlacementScript, type ScriptThreads } from './script-runner.ts'
 
 /**
- * A thread that looks at the placement scripts people send: one that loops must not keep a server from answering. It
- * starts with the first script and ends when none has come for a while.
+ * A thread that checks placement scripts that people send, so that a script in an endless loop does not block the
+ * server. The thread starts with the first script and ends when idle for a while.
  */
 export class ScriptChecks {
   #pool: Piscina | undefined

@@ -1,15 +1,17 @@
-/** What a placement script may use up for one instance, and in all. */
+/** The limits of a placement script, for one instance and in total. */
 export const scriptLimits = {
   memoryBytes: 32 * 1024 * 1024,
   stackBytes: 256 * 1024,
-  /** The interpreter asks every 10,000 steps whether it may go on; so many times it may. The same on any machine. */
+  /**
+   * The interpreter asks every 10,000 steps whether to go on, at most this many times: the same limit on any machine.
+   */
   interrupts: 1_000,
-  /** For what few steps can make long. A worker that shares its processor needs many times what it would need alone. */
+  /** For scripts whose few steps are slow. A worker on a busy processor needs many times the usual time. */
   wallMs: 5_000,
   logLines: 100,
   logLineChars: 500,
   messageChars: 1_000,
-  /** What the interpreter cannot interrupt is ended with its thread. */
+  /** A thread that the interpreter cannot interrupt is ended. */
   stallMs: 15_000,
 } as const
 

@@ -9,7 +9,9 @@ import { scriptFile, scriptLimits } from './script-limits.ts'
 import { prelude } from './script-prelude.ts'
 import type { ScriptAnswer, ScriptAsk, ScriptProblem } from './script-types.ts'
 
-/** No dates, no proxies, no raw memory. Promises are there because functions need them to be freed; none ever runs. */
+/**
+ * No dates, no proxies, no raw memory. Promises are present because functions need them to be freed; none ever runs.
+ */
 const intrinsics = {
   BaseObjects: true,
   Eval: true,
@@ -23,7 +25,7 @@ const intrinsics = {
 
 const builtinNames = JSON.stringify(Object.entries(builtins))
 
-/** The script threw, or is not what it must be. */
+/** The script threw, or is invalid. */
 class ScriptFault extends Error {
   readonly problem: ScriptProblem
 
@@ -34,9 +36,9 @@ class ScriptFault extends Error {
 }
 
 /**
- * The interpreter of placement scripts: a small JavaScript of its own inside WebAssembly, which has nothing of ours but
- * the calls it is given. One script is read and its own lines run once; what the memory holds then is put back before
- * each instance, so that no run sees anything of another one, whatever it did.
+ * The interpreter of placement scripts: a small JavaScript engine inside WebAssembly with access to nothing but the
+ * calls it is given. A script is loaded once and its top-level lines run once. The memory at that point is restored
+ * before each instance, so that no run can see anything of another.
  */
 export class ScriptMachine {
   readonly #module: QuickJSWASMModule
@@ -59,7 +61,7 @@ export class ScriptMachine {
     this.#context = runtime.newContext({ intrinsics })
   }
 
-  /** Reads a script for one batch (JSON text). One that cannot be used has a problem. */
+  /** Loads a script for one batch (JSON text). An unusable script has a `problem`. */
   static async open(script: string, batch: string): Promise<ScriptMachine> {
     const module = await newQuickJSWASMModuleFromVariant(import('@jitl/quickjs-ng-wasmfile-release-sync'))
     const machine = new ScriptMachine(module)
@@ -68,12 +70,12 @@ export class ScriptMachine {
     return machine
   }
 
-  /** What is wrong with the script before any instance is there; undefined: nothing that can be seen. */
+  /** What is wrong with the script before any instance is placed; undefined: nothing is known to be wrong. */
   get problem(): ScriptProblem | undefined {
     return this.#problem
   }
 
-  /** The interpreter itself gave up: it is not asked again. */
+  /** The interpreter itself failed and must not be used again. */
   get isSpent(): boolean {
     return this.#spent
   }
@@ -112,7 +114,7 @@ export class ScriptMachine {
     return this.#cutShort !== ''
   }
 
-  // No handle is disposed of: the memory that it is in is put back as a whole.
+  // No handle is disposed of: the memory that holds it is restored as a whole.
 
   #load(script: string, batch: string): void {
     const context = this.#context
@@ -146,7 +148,7 @@ export class ScriptMachine {
     )
   }
 
-  /** An exception of ours would show itself to the script. */
+  /** An exception of ours would become visible to the script. */
   #call(name: string, values: readonly ScriptValue[]): string | undefined {
     if (!this.#calls) return `${name} can only be called while placement runs.`
     try {
@@ -162,7 +164,7 @@ export class ScriptMachine {
     throw new ScriptFault(this.#describe(result.error))
   }
 
-  /** Of what was thrown, which may be anything. Its properties are asked under the same limits. */
+  /** Describes a thrown value, which can be anything. Its properties are read under the same limits. */
   #describe(thrown: QuickJSHandle): ScriptProblem {
     const context = this.#context
     const text = (of: QuickJSHandle) =>
@@ -178,7 +180,7 @@ export class ScriptMachine {
   }
 }
 
-/** Up to the last byte that is not zero: what lies behind has never been used. */
+/** Up to the last byte that is not zero; the rest was never used. */
 const usedPart = (memory: Uint8Array): Uint8Array<ArrayBuffer> => {
   const words = new BigUint64Array(memory.buffer, memory.byteOffset, memory.byteLength / 8)
   let end = words.length
@@ -201,7 +203,7 @@ const placeIn = (stack: string): Pick<ScriptProblem, 'line' | 'column'> => {
 
 const plainTypes = new Set(['object', 'function', 'symbol', 'bigint', 'boolean'])
 
-/** Nothing of an object is looked at: no code of the script's runs here. */
+/** Reads no property of an object: none of the script's code runs here. */
 const argumentOf = (context: QuickJSContext, handle: QuickJSHandle): ScriptValue => {
   const type = context.typeof(handle)
   if (type === 'string') return context.getString(handle)

@@ -1,7 +1,7 @@
 /**
- * Runs inside the interpreter before the script, in the interpreter's own JavaScript: gives the script its calls and
- * data, and takes away what would make two runs differ. It holds on to what it needs, so that a script that changes
- * `JSON` or a prototype changes it for itself alone.
+ * Runs inside the interpreter before the script, in the interpreter's own JavaScript. It gives the script its calls
+ * and data, and removes what would make two runs differ. It keeps its own references, so that a script that changes
+ * `JSON` or a prototype affects only itself.
  */
 export const prelude = `(host, longest, names, batchText) => {
   'use strict'

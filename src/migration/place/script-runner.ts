@@ -21,13 +21,13 @@ export interface ScriptWork {
   readonly signal: AbortSignal
 }
 
-/** For one thread at a time: long enough to be worth the way, short enough to share the threads. */
+/** Instances for one thread at a time: enough to be worth the transfer, few enough to share the threads. */
 const chunkSize = 250
 const lookMs = 250
 
 /**
- * Asks a script about instances, in their order. One that the interpreter cannot be got out of costs its thread and
- * is told so; the others are asked again.
+ * Runs a script for instances, in order. An instance whose run cannot be interrupted costs its thread and gets an
+ * error; the other instances are tried again.
  */
 export const runScript = async (threads: ScriptThreads, work: ScriptWork): Promise<ScriptAnswer[]> => {
   const chunks = Array.from({ length: Math.ceil(work.asks.length / chunkSize) }, (_, index) =>
@@ -67,7 +67,7 @@ type Watched<Value> =
   | { readonly ended: true; readonly value: Value }
   | { readonly ended: false; readonly stuckAt: number }
 
-/** Waits for a thread, and ends it when it has not come further for too long. */
+/** Waits for a thread, and ends it when it makes no progress for too long. */
 const watch = async <Value>(
   signal: AbortSignal,
   run: (at: SharedArrayBuffer, signal: AbortSignal) => Promise<Value>,
@@ -100,7 +100,7 @@ const watch = async <Value>(
   }
 }
 
-/** Throws what is wrong with a script that a person wants to store: its syntax, its first lines, its function. */
+/** Throws what is wrong with a script that a person wants to store: syntax, top-level lines, function. */
 export const checkPlacementScript = async (
   threads: ScriptThreads,
   script: string,

@@ -1,7 +1,7 @@
 import { ScriptMachine } from './script-machine.ts'
 import type { ScriptAnswer, ScriptProblem, ScriptTask } from './script-types.ts'
 
-/** What threads do of placement scripts. Scripts that were read stay for the next task, the latest last. */
+/** What a thread does with placement scripts. Loaded scripts are kept for the next task, the latest last. */
 const ready = new Map<string, ScriptMachine>()
 const mostReady = 3
 

@@ -12,7 +12,7 @@ export interface ScriptDisk {
   readonly key: string
   readonly label: string
   readonly name: string
-  /** Why no copy of it can be made, after its name; null: one can be made. */
+  /** Why this disk can never be copied, as the rest of a sentence; null: it can be copied. */
   readonly neverCopied: string | null
 }
 
@@ -40,6 +40,6 @@ export interface ScriptTask {
   /** What the script sees as `batch`: JSON text. */
   readonly batch: string
   readonly asks: readonly ScriptAsk[]
-  /** Where it is, for the one who waits: one more than the index of the instance it is at; 0: it has not begun. */
+  /** Where the thread is: the index of the current instance plus one; 0: not begun. */
   readonly at: SharedArrayBuffer
 }

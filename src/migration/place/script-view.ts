@@ -5,8 +5,8 @@ import type { BatchView } from '../entry/batch-view.ts'
 import type { ScriptAsk } from './script-types.ts'
 
 /**
- * What a script sees as `instance`: the facts after overrides, as the API shows them, its disks with the fields that
- * filters have, and the overrides beside.
+ * What a script sees as `instance`: the facts after overrides as the API shows them, the disks with the fields that
+ * filters have, and the overrides.
  */
 export const askAbout = (
   facts: EffectiveFacts,
@@ -33,7 +33,7 @@ export const askAbout = (
 /** What a script sees as `batch`. */
 export const batchText = ({ row, defaults, config, windows }: BatchView): string => {
   const moment = (ms: number | null) => (ms === null ? null : new Date(ms).toISOString())
-  // The script is not shown itself: it is long, and the same for every instance.
+  // Without the script itself: it is long and the same for every instance.
   const { placement_scriptlet: _script, ...settings } = config
   return JSON.stringify({
     name: row.name,

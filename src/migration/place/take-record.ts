@@ -8,8 +8,8 @@ import { endsRunning } from '../../domain/migration/batch/start-batch.ts'
 import { type Entering, type EntryWork, writeNote } from '../entry/entry-work.ts'
 
 /**
- * The instance of a blocked entry goes on being synced and edited, so that what blocks it can heal: it is placed by
- * what is known of it now, not by what was known when it was blocked.
+ * The instance of a blocked entry is still synced and edited, so that the cause of the block can go. It is placed by
+ * its current facts, not by those from the time of the block.
  */
 export const takeRecord: Entering = async (tx, _batch, entry) => {
   if (entry.state !== 'blocked') return
@@ -18,8 +18,8 @@ export const takeRecord: Entering = async (tx, _batch, entry) => {
 }
 
 /**
- * From here on the record stands: for a blocked entry, whose instance nobody held so far, only when it still is the one
- * that its place was chosen by.
+ * Freezes the record. For a blocked entry, whose instance was not frozen so far, only if the record is still the same
+ * as in the placement decision.
  */
 export const holdRecord = async (
   tx: Tx,

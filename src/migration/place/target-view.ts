@@ -15,13 +15,16 @@ import type { TargetView } from '../../domain/migration/place/place-check.ts'
 import type { JobContext, UsePlatform } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 
-/** What a target has, as it was at most `freshMs` ago. */
+/** What a target has, at most `freshMs` old. */
 export interface TargetThings {
   readonly networks: readonly NetworkFacts[]
   readonly pools: readonly StorageFacts[]
   readonly hosts: readonly HostFacts[]
   readonly projects: readonly ProjectFacts[]
-  /** Some machine of this name that is none of these, in a project (by ref) or in any; undefined: none is known. */
+  /**
+   * A machine with this name outside the given list, in a project (by ref) or in any project; undefined: none is
+   * known.
+   */
   namesake(asked: Namesake): Promise<string | undefined>
 }
 
@@ -31,7 +34,9 @@ interface Namesake {
   readonly project: string | null
 }
 
-/** The target as somebody finds it who is to have that name in that project; `mine`: what it has there already. */
+/**
+ * The target as seen by a machine of that name in that project; `mine`: the machine that the entry already has there.
+ */
 export const viewTarget = async (
   site: Pick<SiteRow, 'name'>,
   { networks, pools, hosts, projects, namesake }: TargetThings,
@@ -39,12 +44,12 @@ export const viewTarget = async (
     readonly name: string
     readonly project: string
     readonly mine: readonly string[]
-    /** Ours was made long ago: that another is called so as well is no obstacle any more. */
+    /** Our machine was made long ago: another machine with the same name is no obstacle any more. */
     readonly late?: boolean
   },
 ): Promise<TargetView> => {
   const { name, mine, late = false } = asked
-  // Names are a project's own; where there is only one, all machines are in it.
+  // Names are unique within a project. With a single project, all machines are in it.
   const own = projects.find((one) => one.name === asked.project || one.ref === asked.project)
   const project = projects.length > 1 ? (own?.ref ?? asked.project) : null
   const other = late ? undefined : await namesake({ name, but: mine, project })
@@ -52,10 +57,10 @@ export const viewTarget = async (
   return { name: site.name, networks, pools, hosts, projects, nameHeldBy }
 }
 
-/** Room that others take meanwhile is found out by the creation itself. */
+/** If others take the room meanwhile, the creation finds out. */
 const freshMs = 30_000
 const scanMs = 300_000
-/** However many ask, a target is not looked at anew more often than that. */
+/** The least time between two looks at a target, however many entries ask. */
 const justNowMs = 2_000
 
 type Looking = Pick<JobContext, 'db' | 'clock' | 'usePlatform' | 'signal'>
@@ -66,8 +71,8 @@ interface Kept {
 }
 
 /**
- * Looks at targets as they are: at the records of a sync that has just been, else at the platform itself. One look
- * serves all who ask in the next half minute.
+ * Looks at targets: reads the records of a very recent sync, or asks the platform. One look serves all entries that
+ * ask within the next half minute.
  */
 export class TargetLooks {
   readonly #kept = new Map<string, Kept>()
@@ -76,19 +81,19 @@ export class TargetLooks {
     if (site.syncedAt !== null && clock.now() - site.syncedAt.getTime() < freshMs) return recorded(db, site)
     const known = this.#kept.get(site.id)
     if (known && known.untilMs > clock.monotonicMs()) return orAborted(known.things, signal)
-    // Shared, with the lender of the process: it does not end with the one who asked first.
+    // Shared, and run with the lender of the process: it does not end with the entry that asked first.
     const things = this.#scan(site, usePlatform)
     this.#kept.set(site.id, { untilMs: clock.monotonicMs() + freshMs, things })
     things.catch(() => this.forget(site))
     return orAborted(things, signal)
   }
 
-  /** What was seen is not true any more: the next one looks anew. */
+  /** Drops the last look, so that the next call looks again. */
   forget(site: Pick<SiteRow, 'id'>): void {
     this.#kept.delete(site.id)
   }
 
-  /** The same, unless it was seen just now. */
+  /** Drops the last look unless it was made just now. */
   forgetOld(site: Pick<SiteRow, 'id'>, clock: Clock): void {
     const known = this.#kept.get(site.id)
     if (known && known.untilMs - clock.monotonicMs() < freshMs - justNowMs) this.forget(site)
@@ -126,7 +131,7 @@ export class TargetLooks {
   }
 }
 
-/** What is shared goes on; who is stopped does not wait for it. */
+/** The shared look goes on; a caller that is stopped does not wait for it. */
 const orAborted = async <Value>(shared: Promise<Value>, signal: AbortSignal): Promise<Value> => {
   let onAbort = () => {}
   const stopped = new Promise<void>((resolve) => {

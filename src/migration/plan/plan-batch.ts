@@ -36,9 +36,9 @@ import { PlanTargets } from './plan-target.ts'
 import { PlanWindows } from './plan-windows.ts'
 
 export interface PlanDocument {
-  /** Of the batch, when it was planned. */
+  /** The version of the batch when it was planned. */
   readonly version: number
-  /** Of what the plan was made from. */
+  /** Digest of the settings that the plan was made from. */
   readonly settings: string
   readonly planned_at: string
   readonly totals: PlanTotals
@@ -50,10 +50,10 @@ export interface PlanDocument {
 
 /** Few enough for a short transaction, many enough for one call of the script. */
 const pageSize = 200
-/** So many are kept one by one: a plan stays a document that can be read. */
+/** The most items listed one by one, so that a plan stays readable. */
 export const planItemsMost = 10_000
 
-/** The settings that a plan was made from, as a digest: another one says that it is of something else. */
+/** A digest of the settings that a plan is made from: another digest means that the plan is outdated. */
 export const settingsDigest = ({ row, windows }: Pick<BatchView, 'row' | 'windows'>): string =>
   createHash('sha256')
     .update(
@@ -67,7 +67,7 @@ export const settingsDigest = ({ row, windows }: Pick<BatchView, 'row' | 'window
     )
     .digest('hex')
 
-/** What a start of this batch would do to every instance of the fleet. Leaves nothing behind. */
+/** What a start of this batch would do with every instance of the fleet. Changes nothing. */
 export const planBatch = async (
   ctx: JobContext,
   batch: BatchView,
@@ -189,7 +189,7 @@ const placeAlone = ({ target, project, host, pools, networks }: Placement): Plac
   networks,
 })
 
-/** What its journey has to hold at one time or another. */
+/** The tokens that its jobs will need at some time. */
 const tokensOf = (
   { row, config }: BatchView,
   entryWork: { readonly source: string; readonly facts: EffectiveFacts; readonly target: string },

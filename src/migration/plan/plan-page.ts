@@ -21,23 +21,23 @@ import type { ScriptAnswer } from '../place/script-types.ts'
 import { askAbout, batchText } from '../place/script-view.ts'
 import type { PlanTargets } from './plan-target.ts'
 
-/** One instance of a plan, with the entry it has or would get. */
+/** One instance of a plan, with its entry or the entry that it would get. */
 export interface Subject {
   readonly judged: Judged
   readonly facts: EffectiveFacts
   readonly entryId: string
-  /** Undefined: it would be made. */
+  /** Undefined: the entry would be made. */
   readonly existing: EntryRow | undefined
   readonly fresh: EntryInsert | undefined
-  /** The batch that has it already, when it is another one. */
+  /** The other batch that already has the instance. */
   readonly elsewhere: string | null
 }
 
-/** What would become of it. */
+/** What would become of the instance. */
 export interface Decided {
   readonly subject: Subject
   readonly source: SiteRow | undefined
-  /** Where it is, or would be; null: nowhere. */
+  /** Where it is or would be placed; null: nowhere. */
   readonly placement: KeptPlacement | null
   readonly reasons: readonly Reason[]
 }
@@ -50,7 +50,7 @@ export interface PagePlannerOptions {
   readonly signal: AbortSignal
 }
 
-/** Carries what was decided out of a transaction that is taken back. */
+/** Carries the decisions out of a transaction that is rolled back. */
 class TakenBack extends Error {
   readonly decided: readonly Decided[]
 
@@ -60,7 +60,7 @@ class TakenBack extends Error {
   }
 }
 
-/** Plans a batch page by page: what would be done is done, and taken back. */
+/** Plans a batch page by page: carries out a start and rolls it back. */
 export class PagePlanner {
   readonly #options: PagePlannerOptions
   readonly #sources = new Map<string, SiteRow | undefined>()
@@ -105,7 +105,7 @@ export class PagePlanner {
         elsewhere: null,
       }
       if (existing) {
-        // A blocked one is placed by what is known of it then.
+        // A blocked entry is placed by the facts at that time.
         const facts = existing.state === 'blocked' ? one.facts : (existing.facts as unknown as EffectiveFacts)
         return [{ ...whole, facts, entryId: existing.id, existing }]
       }
@@ -121,7 +121,7 @@ export class PagePlanner {
     return this.#sources.get(id)
   }
 
-  /** All that is looked up before anything is decided: networks, the script's word, the live targets. */
+  /** Looks up everything before any decision: networks, the script's answers, the live targets. */
   async #consider(
     subjects: readonly Subject[],
   ): Promise<Map<Subject, Considered & { troubles: readonly Reason[] }>> {
@@ -184,7 +184,7 @@ export class PagePlanner {
     const made = new Set((await insertEntries(tx, by, fresh)).map(({ instanceId }) => instanceId))
     const decided: Decided[] = []
     for (const subject of subjects) {
-      // Another batch has just taken it.
+      // Another batch has just taken the instance.
       if (subject.fresh && !made.has(subject.fresh.instanceId)) continue
       const source = await this.#sourceOf(subject.judged.line.siteId)
       const found = considered.get(subject)
@@ -210,7 +210,7 @@ export class PagePlanner {
     const { facts, entryId: id, existing } = subject
     const whose = { batch, facts, entry: { id } }
     const { placement, reasons } = await decidePlace(tx, whose, found, this.#supposed)
-    // Of a target that could not be looked at nothing else is known.
+    // Nothing else is known of a target that could not be looked at.
     const problems = found.troubles.length > 0 ? found.troubles : reasons
     if (problems.length === 0) this.#supposed.move(facts, { before: keptOf(existing), now: placement })
     const away: Reason[] =
@@ -231,18 +231,20 @@ export class PagePlanner {
   }
 }
 
-/** Where it lands is not decided yet. */
+/** Whether its placement is not decided yet. */
 export const isOpen = ({ existing, elsewhere }: Subject): boolean =>
   elsewhere === null && (existing === undefined || isBeforePlacement(placeOf(existing)))
 
-/** It belongs to this batch, and to one that was quicker. */
+/** The instance matches this batch, but another batch already has it. */
 const isElsewhere = ({ line, matches }: Judged, batch: string): boolean =>
   line.entryBatch !== null && line.entryBatch !== batch && (matches === true || line.assigned)
 
 const keptOf = (entry: EntryRow | undefined): KeptPlacement | null =>
   (entry?.placement as unknown as KeptPlacement | null | undefined) ?? null
 
-/** What its start says of it, or said. Restrictions come and go until it is placed, so they are judged anew. */
+/**
+ * The reasons that its start gives or gave. Restrictions come and go until the placement, so they are checked again.
+ */
 const reasonsOf = ({ existing, fresh, judged, elsewhere }: Subject, { config }: BatchView): Reason[] => {
   if (elsewhere !== null)
     return [{ code: 'in-other-batch', message: `It is in the queue of the batch ${elsewhere}.` }]

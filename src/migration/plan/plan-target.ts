@@ -9,17 +9,17 @@ import { requireTrusted } from '../../inventory/connection/connectivity.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import { type TargetLooks, type TargetThings, viewTarget } from '../place/target-view.ts'
 
-/** How many parts of earlier journeys a forecast is made of, at most. */
+/** The most history records that a forecast uses. */
 const samples = 2_000
 
 interface KnownTarget {
   readonly site: SiteRow | undefined
-  /** Undefined: it could not be looked at. */
+  /** Undefined: the target could not be looked at. */
   readonly things: TargetThings | undefined
   readonly troubles: readonly Reason[]
 }
 
-/** The targets of one plan: each is looked at once, and the history of each pair is read once. */
+/** The targets of one plan: each target is looked at once, and each pair's history is read once. */
 export class PlanTargets {
   readonly #ctx: JobContext
   readonly #looks: TargetLooks
@@ -37,7 +37,7 @@ export class PlanTargets {
     return known
   }
 
-  /** The target as a machine of this name would find it. `mine`: the machine that its entry has there already. */
+  /** The target as seen by a machine of this name. `mine`: the machine that its entry already has there. */
   async viewFor(
     name: string,
     machine: { readonly name: string; readonly project: string; readonly mine: string | null },

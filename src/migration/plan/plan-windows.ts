@@ -4,11 +4,11 @@ import type { BatchView } from '../entry/batch-view.ts'
 
 export interface PlannedWindow {
   readonly window: string | null
-  /** Why it would get none now; empty: it would, or the batch has no windows. */
+  /** Why the entry would get no window now; empty: it would get one, or the batch has no windows. */
   readonly note: string
 }
 
-/** Gives out the room in a batch's windows as the scheduler would, on paper. */
+/** Gives out the room in a batch's windows as the scheduler would, without recording it. */
 export class PlanWindows {
   readonly #batch: BatchView
   readonly #now: number

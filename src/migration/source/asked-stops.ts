@@ -37,12 +37,12 @@ const callMs = 60_000
 const callOf = ({ ctx }: EntryWork): JobCall => callBy(ctx, `${ctx.job.id}/stops`, callMs)
 
 /**
- * A source that was asked to go off and runs is not back yet: it is about to go. When it has gone, it is known what is
- * left to do; when its guest has let its time go by, the question stays owed (see {@link findAskedStops}).
+ * A source that was asked to shut down and still runs is not back: it may go off at any moment. Once it is off, the
+ * rest is known; if its guest does not go down in time, the stop stays owed (see {@link findAskedStops}).
  */
 export const awaitStop = async (entryWork: EntryWork, platform: Platform): Promise<StopWait | undefined> => {
   const { ctx, entry, facts, batch } = entryWork
-  // It was seen off, and has been started since.
+  // The source was seen off and has been started since.
   if (ctx.checkpointed?.[sourceStartPart] !== undefined) return undefined
   const power = portOf(platform, 'power')
   const call = callOf(entryWork)
@@ -60,18 +60,21 @@ export const awaitStop = async (entryWork: EntryWork, platform: Platform): Promi
   return { type: 'wait', forMs: lookMs, forWhat: 'the guest that was asked to shut itself down' }
 }
 
-/** What the entry asked of its source's guest: what may still come about, and what is over since it was started anew. */
+/**
+ * The stops that the entry asked of its source's guest: those that may still happen, and those that a restart has
+ * ended.
+ */
 export interface AskedStops {
   readonly owed: readonly EffectRow[]
   readonly over: readonly EffectRow[]
 }
 
-/** Looked at when the source has been given back. A look that fails throws. */
+/** Called after the source was given back. A failed look throws. */
 export const findAskedStops = async (entryWork: EntryWork, platform: Platform): Promise<AskedStops> => {
   const { ctx, entry, facts } = entryWork
   const effects = await listEntryEffects(ctx.db, { entryId: entry.id, kind: sourceStopKind })
   if (hasStarted(ctx.checkpointed?.[sourceStartPart])) {
-    // Where runs cannot be told apart, nobody could tell later that this one is another.
+    // Where boots cannot be told apart, nobody could tell later whether this one is another.
     const over = effects.filter((effect) => effect.state === 'debt' && stopOf(effect).guestRun === '')
     return { owed: [], over }
   }
@@ -88,7 +91,7 @@ const hasStarted = (stored: unknown): boolean => {
   return parsed.success && parsed.data.steps.includes('start')
 }
 
-/** What may still come about is owed on, without the entry: nobody else would know why the source went off. */
+/** Keeps stops that may still happen as debts without the entry, so that a later power-off is still explained. */
 export const keepAskedStops = async (
   tx: Tx,
   entryWork: EntryWork,

@@ -15,13 +15,13 @@ export const startOfSource = ({ ctx, entry, source, facts }: EntryWork): Start =
   byItsMigration: true,
 })
 
-/** Starts it; somebody who was quicker has done the same. */
+/** Starts the source; if it runs already, that is fine. */
 export const startSource = async (
   platform: Platform,
   call: JobCall,
   asked: {
     readonly ref: string
-    /** The one guard, asked right before the call: throws when it may not. */
+    /** The guard, asked right before the call; throws when the source must not be started. */
     readonly mayStart: () => Promise<void>
     readonly confirm: () => void
   },
@@ -36,12 +36,12 @@ export const startSource = async (
     })
     await handle.wait(call)
   } catch (error) {
-    // Somebody was quicker.
+    // It runs already.
     if (!(error instanceof PlatformError) || error.code !== 'platform-wrong-state') throw error
   }
 }
 
-/** Whether a ref still leads to the machine whose identity was recorded; null: whatever its identity is by now. */
+/** Whether a ref still leads to the machine with the recorded identity; null: any identity is accepted. */
 export const sameMachine = async (
   platform: Platform,
   call: JobCall,

@@ -8,32 +8,34 @@ import { type Begun, begunBy } from '../../ledger/ended-task.ts'
 import type { PowerFacts } from '../../platforms/ports/power.ts'
 import { type EntryWork, noteEntry } from '../entry/entry-work.ts'
 
-/** Effects of this kind are sources that we switched off. */
+/** Effects of this kind are power-offs of sources by Drover. */
 export const sourceStopKind = 'source-stop'
 
 const undoSchema = z.object({
   entry_id: z.string(),
-  /** When the source was asked to go off: tells this stop from a later one. */
+  /** When the source was asked to go off; tells this stop from a later one. */
   stopped_at: z.string(),
   source_id: z.string(),
   ref: z.string(),
   uuid: z.string(),
   target_id: z.string().nullable(),
   machine_ref: z.string().nullable(),
-  /** How long a guest may take to go down. */
+  /** How long a guest may take to shut down. */
   limit_ms: z.number(),
-  /** The entry goes on without its source: the end of the job alone does not start it. */
+  /** The entry goes on without its source: the end of the job alone does not start the source. */
   stays: z.boolean(),
-  /** What was asked of which run of the machine; an empty id: the platform does not tell runs apart. */
+  /**
+   * The request, and the boot of the machine that it was sent to. An empty id: the platform does not tell boots apart.
+   */
   step: z.string().optional(),
   boot_id: z.string().optional(),
 })
 export type SourceStopUndo = z.infer<typeof undoSchema>
 
-/** What an effect of this kind says of the stop. */
+/** The stop that an effect of this kind describes. */
 export const readSourceStop = ({ undo }: Pick<EffectRow, 'undo'>): SourceStopUndo => undoSchema.parse(undo)
 
-/** What starts the source again when the job ends before its time, as data. */
+/** The undo data by which the source is started again when the job ends early. */
 export const sourceStopUndo = (
   { entry, facts, source, target, batch }: EntryWork,
   { stays }: { readonly stays: boolean },
@@ -52,13 +54,13 @@ export const sourceStopUndo = (
   } satisfies SourceStopUndo,
 })
 
-/** The guest is given its time from now on: what was seen off before does not count. */
+/** The guest's time begins now; an earlier sighting as off does not count. */
 export const guestGivenTime = (now: Date, { batch }: EntryWork) => ({
   sourceOffAt: null,
   guestUntil: new Date(now.getTime() + durationMs(batch.config.guest_shutdown_limit)),
 })
 
-/** The source was seen off, after it was asked to go. */
+/** Records that the source was seen off after the request. */
 export const noteSourceOff = (entryWork: EntryWork): Promise<EntryAtWork> =>
   noteEntry(
     entryWork,
@@ -67,9 +69,9 @@ export const noteSourceOff = (entryWork: EntryWork): Promise<EntryAtWork> =>
     'at-once',
   )
 
-/** A source's stop that was asked for. */
+/** A requested stop of a source. */
 export interface AskedStop extends Begun {
-  /** The run that a guest was asked to end; undefined: nobody asked the guest. Empty: any. */
+  /** The boot that the guest was asked to end; undefined: the guest was not asked. Empty: any boot. */
   readonly guestRun: string | undefined
 }
 
@@ -79,7 +81,7 @@ export const stopOf = (effect: EffectRow): AskedStop => {
   return { ...begunBy(effect), guestRun: step === 'shutdown' ? (run ?? '') : undefined }
 }
 
-/** Every stop of an entry's source that was ever asked for, but for those that have been undone. */
+/** Every requested stop of an entry's source, except those that have been undone. */
 export const stopsOf = async (db: Queryable, entryId: string): Promise<AskedStop[]> =>
   (await listEntryEffects(db, { entryId, kind: sourceStopKind })).flatMap((effect) => {
     const { stays } = readSourceStop(effect)
@@ -87,7 +89,7 @@ export const stopsOf = async (db: Queryable, entryId: string): Promise<AskedStop
     return [stopOf(effect)]
   })
 
-/** Whether a guest that was asked to go down may still do so: what runs is the run that was asked. */
+/** Whether a guest that was asked to shut down may still do so: the same boot still runs. */
 export const mayStillGoOff = (seen: PowerFacts, stops: readonly AskedStop[]): boolean =>
   seen.state === 'on' &&
   stops.some(({ guestRun: run }) => run === '' || (run !== undefined && ['', run].includes(seen.boot_id)))

@@ -24,22 +24,22 @@ const undoMs = 50_000
 const untilDown: WaitBounds = { shortestMs: 500, longestMs: 500, share: 0, limitMs: 30_000 }
 
 /**
- * Starts a source again, after our copy of it is proved off. What cannot be told is no proof: nothing is started. As long
- * as the guest that was asked may still go down, it stays owed, also when the entry has let go of the source.
+ * Starts a source again, after our copy is proved off. If that cannot be proved, nothing is started. The debt stays
+ * owed while the guest may still shut down, even if the entry no longer holds the source.
  */
 export const undoSourceStop: Undoer = async (undoing) => {
   const { effect, db, confirm, usePlatform } = undoing
   const undo = readSourceStop(effect)
   const call = callBy(undoing, `${effect.name}/undo/${effect.attempts}/${effect.epoch}`, undoMs)
   if (!(await isOwed(db, undo))) return watchSource({ ...undoing, call })
-  // A cutover that came to its end goes on without its source, also where the answer to one of its calls was lost.
+  // A cutover that succeeded goes on without its source, even if the answer to one of its calls was lost.
   if (undo.stays || (await hasSucceeded(db, effect.jobId))) return
   const target = undo.target_id === null ? undefined : await loadSiteById(db, undo.target_id)
   if (undo.target_id !== null && !target) throw targetUnknown(undo.target_id)
   if (target) {
     const owned = { entryId: undo.entry_id, machineRef: undo.machine_ref }
     const starts = await startsOf(db, undo.entry_id)
-    // Long after, the machine that runs may be the one that took over.
+    // Long after, the running machine may be the migrated one.
     const stillOwed = async () => {
       if (!(await isOwed(db, undo))) throw notOwed(undo)
       confirm()
@@ -53,7 +53,7 @@ export const undoSourceStop: Undoer = async (undoing) => {
   const stops = await stopsOf(db, undo.entry_id)
   await usePlatform(source, async (platform) => {
     if ((await whatIsLeft(platform, call, { undo, stops })) !== 'start-it') return
-    // All this has taken its time: somebody may have ended the matter meanwhile.
+    // The look takes time: somebody may have settled the debt meanwhile.
     if (!(await isOwed(db, undo))) return
     const by = { jobId: effect.jobId, entryId: undo.entry_id }
     const at = { siteId: source.id, ref: undo.ref, uuid: undo.uuid }
@@ -63,8 +63,8 @@ export const undoSourceStop: Undoer = async (undoing) => {
 }
 
 /**
- * Whether the start is still owed. A debt may be tried long after: by then a withdrawal has started the source, the
- * entry has switched it off once more, or its target runs in its stead.
+ * Whether the start is still owed. A debt may be retried long after: by then a withdrawal may have started the source,
+ * the entry may have switched it off again, or the target may run in its place.
  */
 const isOwed = async (db: Db, undo: SourceStopUndo): Promise<boolean> => {
   const entry = await findStoppedSource(db, undo.entry_id)
@@ -75,7 +75,7 @@ const isOwed = async (db: Db, undo: SourceStopUndo): Promise<boolean> => {
   )
 }
 
-/** Looks until it is known what has become of the stop; a guest that takes long to go down is looked at again later. */
+/** Looks until the outcome of the stop is known. For a guest that takes long to shut down, looks again later. */
 const whatIsLeft = async (
   platform: Platform,
   call: JobCall,
@@ -89,7 +89,7 @@ const whatIsLeft = async (
     const seen = await again(call, () => power.power(call, undo.ref))
     if (!seen.found) return { result: 'nothing' }
     if (seen.value.state !== 'on') return { result: 'start-it' }
-    // It may go down at any later time as well: then it is off, and somebody has to know.
+    // It may also go down at any later time: then it is off, and somebody must be told.
     return mayStillGoOff(seen.value, stops) ? { over: goesDown(undo.ref) } : { result: 'nothing' }
   })
 }

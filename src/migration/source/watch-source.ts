@@ -20,8 +20,8 @@ export interface Watching extends UndoContext {
 }
 
 /**
- * Sees through what a guest was asked for by a migration that has let go of it: it may still shut itself down, and then
- * it is off on our account, whatever has become of the entry. Throws as long as that may come about.
+ * Watches a guest that was asked to shut down by a migration that no longer holds it. The guest may still go down, and
+ * then it is off because of Drover, whatever has become of the entry. Throws while that may still happen.
  */
 export const watchSource = async (watching: Watching): Promise<void> => {
   const { db, usePlatform, effect } = watching
@@ -62,7 +62,7 @@ const lookAtSource = async (
   return { step, now }
 }
 
-/** After these it is off because a person wants it so. */
+/** After these verbs the machine is off because a person wants it off. */
 const offVerbs: readonly string[] = ['stop', 'shutdown', 'hibernate', 'restore']
 
 const entryOf = ({ state, stage, sourceStoppedAt }: AskedSource) => {
@@ -84,7 +84,7 @@ const startIt = async (watching: Watching, { platform, source, undo }: Starting)
   const { entryId, targetId, machineRef } = before.now
   await requireCopiesOff(watching, undo.target_id, { entryId: undo.entry_id, machineRef: undo.machine_ref })
   if (entryId !== null) await requireCopiesOff(watching, targetId, { entryId, machineRef })
-  // All this has taken its time: somebody may have taken the machine in hand meanwhile.
+  // The look takes time: somebody may have changed the machine's power meanwhile.
   const { step, now } = await lookAtSource(watching, platform, undo)
   if (step === 'hold') throw neededOff(now)
   if (step !== 'start') return
@@ -92,14 +92,14 @@ const startIt = async (watching: Watching, { platform, source, undo }: Starting)
     requireMayStart(watching, {
       at: { siteId: source.id, ref: undo.ref, uuid: undo.uuid },
       name: now.name,
-      // What an entry has begun that does not need it off is no reason to leave it off.
+      // Work of an entry that does not need the source off is no reason to leave it off.
       by: { jobId: effect.jobId, entryId: now.entryId },
       byItsMigration: true,
     })
   await startSource(platform, call, { ref: undo.ref, mayStart, confirm })
 }
 
-/** Copies of an entry on its target are off, and none of them is about to run. Nothing is switched off for this. */
+/** Requires that copies of an entry on its target are off and that none is about to start. Switches nothing off. */
 const requireCopiesOff = async (
   { db, usePlatform, call }: Watching,
   targetId: string | null,
@@ -135,7 +135,7 @@ const warn = async (
   )
 }
 
-/** The answer as long as the run lives that was asked to end. */
+/** The error while the boot that was asked to end still runs. */
 export const sourceMayGoOff = (name: string, ref: string, at: Date): DroverError =>
   new DroverError({
     code: 'source-may-go-off',

@@ -12,8 +12,8 @@ import { entryTag, ownMachines } from './own-target.ts'
 import { removeOwned } from './target-machine.ts'
 
 /**
- * Effects of this kind are machines of ours that are to be taken away. Each is a debt from before the target is first
- * asked until the machine is proved to be gone: what is left behind is known also while nobody can look.
+ * Effects of this kind are machines of ours that must be removed. Each is a debt from before the first call to the
+ * target until the machine is proved to be gone, so the leftovers are known even while the target cannot be reached.
  */
 export const cleanUpKind = 'target-clean-up'
 
@@ -23,7 +23,7 @@ const undoSchema = z.object({
   machine_ref: z.string().nullable(),
 })
 
-/** Owes it for the job that is to do it. `anew`: also where a person had taken over what was left. */
+/** Records the debt for the job that removes the machine. `anew`: also if a person had waived the earlier debt. */
 export const oweMachine = (
   tx: Tx,
   asked: {
@@ -34,13 +34,13 @@ export const oweMachine = (
   },
 ): Promise<void> => oweCleanUp(tx, { kind: cleanUpKind, ...asked })
 
-/** Whether a person has taken over what an entry left on its target: then nobody takes it away. */
+/** Whether a person has taken over what an entry left on its target: then Drover does not remove it. */
 export const isTakenOver = async (db: Queryable, entryId: string): Promise<boolean> => {
   const found = await findCleanUps(db, { kind: cleanUpKind, entryId })
   return found.at(-1)?.state === 'waived'
 }
 
-/** Nothing of the entry is on its target any more. */
+/** Settles the debts: nothing of the entry is left on its target. */
 export const settleCleanUps = async (
   tx: Tx,
   { entryId, actor }: { readonly entryId: string; readonly actor: string },
@@ -52,8 +52,8 @@ export const settleCleanUps = async (
 const callMs = 50_000
 
 /**
- * Takes a machine away whose withdrawal has ended without it, and whose entry may be gone. Judged now: an entry that goes
- * on has its machine, and what was verified has taken over.
+ * Removes a machine whose withdrawal ended without removing it, and whose entry may be gone. Checked again now: an
+ * entry that goes on keeps its machine, and so does a verified migration.
  */
 export const undoCleanUp: Undoer = async (undoing) => {
   const { effect, db, confirm, usePlatform } = undoing
@@ -70,7 +70,7 @@ export const undoCleanUp: Undoer = async (undoing) => {
   const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
   await usePlatform(site, async (platform) => {
     for (const ref of await ownMachines(platform, call, { entryId, machineRef })) {
-      // Looks take their time: its entry may have been taken up again.
+      // The look takes time: the entry may have been resumed.
       if (!(await isOwed())) return
       crashPoint('undo-before-change')
       await removeOwned(platform, call, { ref, owner: { [entryTag]: entryId }, confirm })

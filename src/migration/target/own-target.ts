@@ -7,25 +7,25 @@ import { again } from '../../platforms/ports/bounded-wait.ts'
 import { PlatformError } from '../../platforms/ports/platform-error.ts'
 import { type Platform, portOf } from '../../platforms/ports/ports.ts'
 
-/** The tag that tells whose a machine is: an entry's id, which nobody else has. */
+/** The tag that marks our machines: the id of the entry. */
 export const entryTag = 'drover.entry'
 
-/** Effects of this kind are targets that we started and that nobody has vouched for yet. */
+/** Effects of this kind are starts of targets that no certificate covers yet. */
 export const targetStartKind = 'target-start'
 
-/** Every start of an entry's target that was ever asked for: one of them may not have come about yet. */
+/** Every requested start of an entry's target: some may still be under way. */
 export const startsOf = async (db: Queryable, entryId: string): Promise<Begun[]> =>
   (await listEntryEffects(db, { entryId, kind: targetStartKind })).map(begunBy)
 
 export interface OwnedBy {
   readonly entryId: string
-  /** As it was recorded; null when the answer to its making was lost. */
+  /** As recorded; null: the answer of the creation was lost. */
   readonly machineRef: string | null
 }
 
 /**
- * Machines on a target that are an entry's own: the recorded one, if it carries our tag, and any that carries it and
- * was never recorded. A stranger's machine with the same ref or name is never among them. A look that fails throws.
+ * The machines of an entry on its target: the recorded machine if it carries our tag, and any other machine with our
+ * tag. A foreign machine with the same ref or name is never among them. A failed look throws.
  */
 export const ownMachines = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<string[]> => {
   const machines = portOf(platform, 'machines')
@@ -37,7 +37,7 @@ export const ownMachines = async (platform: Platform, call: JobCall, owned: Owne
   return [...mine].sort()
 }
 
-/** Whether the recorded machine is there and ours. */
+/** Whether the recorded machine exists and carries our tag. */
 export const isOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<boolean> => {
   const { entryId, machineRef } = owned
   if (machineRef === null) return false
@@ -45,7 +45,7 @@ export const isOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): 
   return owner.found && owner.value[entryTag] === entryId
 }
 
-/** The same, or a person has to look. */
+/** Throws a conflict for a person unless the recorded machine exists and is ours. */
 export const requireOwn = async (platform: Platform, call: JobCall, owned: OwnedBy): Promise<void> => {
   if (!(await isOwn(platform, call, owned))) throw targetNotOurs(owned.machineRef ?? '')
 }
@@ -61,15 +61,15 @@ export const targetNotOurs = (ref: string): DroverError =>
   })
 
 export interface ProvenBy {
-  /** As {@link startsOf} knows them. */
+  /** From {@link startsOf}. */
   readonly starts: readonly Begun[]
-  /** Says, right before a plug is pulled, that it may still be pulled; throws when not. */
+  /** Called right before a power-off; throws when the lease is lost. */
   readonly confirm: () => Promise<void> | void
 }
 
 /**
- * Switches off what is ours and runs, and proves it: whoever starts the source after this starts the only one. A
- * machine that is off while a start of it is under way is about to run: that is waited for first.
+ * Switches off our running machines and proves it, so that a source started afterwards is the only running copy. For a
+ * machine that is off while one of its starts is under way, waits for the start first.
  */
 export const proveTargetOff = async (
   platform: Platform,

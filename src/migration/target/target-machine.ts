@@ -29,14 +29,14 @@ export interface MachineTask {
   readonly platform: Platform
   readonly site: SiteRow
   readonly entryId: string
-  /** The machine that the entry counts on; null: none. */
+  /** The machine recorded in the entry; null: none. */
   readonly known: string | null
   readonly machine: NewMachine
 }
 
 export interface MadeMachine {
   readonly ref: string
-  /** It was there, and what has been copied to it still counts. */
+  /** The machine existed already, and the data copied to it still counts. */
   readonly kept: boolean
   readonly disks: DiskPairs
 }
@@ -45,8 +45,8 @@ export interface MadeMachine {
 export type DiskPairs = ReadonlyMap<string, string>
 
 /**
- * Makes the machine, or takes over the one of ours that is there: exactly one in the end. A crash between any two
- * lines is gone on from; a lost answer is looked for before anything is made again.
+ * Makes the machine, or adopts our existing machine: exactly one in the end. Safe to continue after a crash between
+ * any two lines; after a lost answer it looks before it creates anything again.
  */
 export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine> => {
   const known = task.known === null ? undefined : await fits(task, task.known)
@@ -65,7 +65,7 @@ export const makeTargetMachine = async (task: MachineTask): Promise<MadeMachine>
     older: `machine of ${entryId}`,
     begin: async (call) => {
       if ((await ours(task)) !== undefined) return undefined
-      // The look takes its time.
+      // The look takes time.
       ctx.confirm()
       return machines.create(call, { ...machine, owner: marksOf(machine) })
     },
@@ -88,7 +88,7 @@ const callOf = (ctx: Pick<JobContext, 'signal'>, name: string): Call => ({
   name,
 })
 
-/** The one machine that carries our tag and is what is wanted; whatever else carries it is taken away. */
+/** The one machine with our tag that fits; every other machine with our tag is removed. */
 const ours = async (task: MachineTask): Promise<string | undefined> => {
   const { ctx, platform, machine } = task
   const call = callOf(ctx, `${ctx.job.id}/${ctx.job.leaseEpoch}/ours`)
@@ -100,13 +100,13 @@ const ours = async (task: MachineTask): Promise<string | undefined> => {
   return kept
 }
 
-/** Our tags, and one of what was asked for: a machine that was made for another place or name is told by it. */
+/** Our tags plus a digest of the request, which tells a machine that was made for another place or name. */
 const marksOf = (machine: NewMachine): Readonly<Record<string, string>> => ({
   ...machine.owner,
   'drover.made-as': madeAs(machine),
 })
 
-/** All of a machine that nothing changes once it is made. The rest is fitted at the cutover. */
+/** The parts of a machine that never change after its creation. The rest is fitted at the cutover. */
 const madeAs = ({ machineName, project, host, legacyBoot, secureBoot, disks }: NewMachine): string =>
   createHash('sha256')
     .update(
@@ -117,7 +117,7 @@ const madeAs = ({ machineName, project, host, legacyBoot, secureBoot, disks }: N
     )
     .digest('hex')
 
-/** Whether a machine is ours, was made as it is wanted now, and is off: then it can be written to. */
+/** Whether a machine is ours, fits the current request and is off, so that it can be written to. */
 const fits = async ({ ctx, platform, machine }: MachineTask, ref: string): Promise<DiskPairs | undefined> => {
   const call = callOf(ctx, 'look')
   if (!(await isOwned(platform, call, { ref, owner: marksOf(machine) }))) return undefined
@@ -126,7 +126,7 @@ const fits = async ({ ctx, platform, machine }: MachineTask, ref: string): Promi
   return matchDisks(machine.disks, found.value.disks)
 }
 
-/** By key; where a platform gives keys of its own, in the order in which they were asked for. */
+/** By key; on platforms that choose their own keys, by the order in the request. */
 export const matchDisks = (
   wanted: readonly { readonly key: string; readonly capacity: number }[],
   has: readonly { readonly key: string; readonly capacity: number }[],
@@ -149,12 +149,12 @@ const isOwned = async (platform: Platform, call: Call, { ref, owner }: Owned): P
   return found.found && Object.entries(owner).every(([key, value]) => found.value[key] === value)
 }
 
-/** Takes a machine away that is ours beyond doubt; what is not ours, or not there, stays as it is. */
+/** Removes a machine that is ours beyond doubt. A machine that is not ours, or not there, stays as it is. */
 export const removeOwned = async (
   platform: Platform,
   call: Call,
   owned: Owned & {
-    /** Throws when it may no longer be changed from here: looks take their time. */
+    /** Throws when this process may no longer change the machine: looks take time. */
     readonly confirm: () => void
   },
 ): Promise<void> => {
@@ -175,17 +175,17 @@ export const removeOwned = async (
   }
 }
 
-/** By its recorded ref and our tag, never by its name. */
+/** By recorded ref and tag, never by name. */
 export const undoTargetMachine: Undoer = async (undoing) => {
   const { effect, db, confirm, usePlatform } = undoing
   const undo = undoSchema.parse(effect.undo)
   const site = await loadSiteById(db, undo.site_id)
   if (!site) return
-  // A debt may be tried long after: by then the machine has taken over, and its entry may be no more.
+  // A debt may be retried long after: by then the machine may be the verified one, and its entry gone.
   if (await isVouchedFor(db, undo.entry_id)) return
   await usePlatform(site, async (platform) => {
     const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
-    // A creation that is still under way would bring its machine after we have looked.
+    // A creation that is still under way would bring its machine after the look.
     await awaitTaskOf(portOf(platform, 'machines'), call, { effect })
     for (const ref of await portOf(platform, 'machines').findOwned(call, undo.owner)) {
       if (await isMachineOfEntry(db, { entryId: undo.entry_id, ref })) continue

@@ -29,14 +29,14 @@ export type BootOutcome =
 const storedBoot = z.object({
   starts: z.int(),
   waitedMs: z.number(),
-  /** The start of that number is done, or has failed. */
+  /** The start with this number succeeded or failed. */
   settled: z.int(),
-  /** What the target said when it last refused; empty: it never did. */
+  /** The last refusal of the target; empty: none. */
   refusal: z.string().default(''),
 })
 type Boot = z.infer<typeof storedBoot>
 
-/** Brings the target up, or leaves it off as it should be, and asks it what the source had answered. */
+/** Starts the target, or leaves it off as required, and checks what the source had answered. */
 export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
   const { ctx, entry, batch } = task.entryWork
   if (!entry.running) return { type: 'checked', checks: [await checkOff(task)] }
@@ -76,7 +76,7 @@ export const bootTarget = async (task: VerifyTask): Promise<BootOutcome> => {
 const settleStart = async (task: VerifyTask, boot: Boot): Promise<BootOutcome | undefined> => {
   const outcome = await startTarget(task, boot.starts)
   if (outcome.type === 'wait') return { type: 'wait', forMs: outcome.forMs, forWhat: outcome.forWhat }
-  // A failed start counts like a machine that went off again: it is tried again after a pause.
+  // A failed start counts like a machine that went off again: it is retried after a pause.
   const refusal = outcome.type === 'failed' ? outcome.error.message : ''
   await keep(task, { ...readBoot(task), settled: boot.starts, waitedMs: 0, refusal })
   return undefined
@@ -98,7 +98,7 @@ const targetPower = async (task: VerifyTask): Promise<PowerFacts> => {
   throw machineAbsent(ref)
 }
 
-/** What the target says of the machine that was verified. */
+/** The target's view of the verified machine. */
 export const seenOnTarget = async (task: VerifyTask): Promise<InstanceFacts> => {
   const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'name')
@@ -118,7 +118,7 @@ const machineAbsent = (ref: string): DroverError =>
 
 const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<VerifyCheck[]> => {
   const probes = probedPorts(task.entryWork)
-  // A probe that is younger than the baseline proves nothing, and the certificate says so.
+  // A probe that is newer than the baseline proves nothing, and the certificate says so.
   const asked = [...(baseline?.ports ?? []).map(({ port }) => port), ...probes.keys()]
   const ports = [...new Set(asked)].sort((a, b) => a - b)
   return checkGuest(baseline, await guestOf(task, ports), ports, probes)
@@ -126,7 +126,7 @@ const lookInside = async (task: VerifyTask, baseline: Baseline | null): Promise<
 
 const nothing: GuestSeen = { agent: 'unknown', hostname: '', addresses: [], open: [] }
 
-/** A platform that cannot look at all shows nothing: what the source had then counts as missing. */
+/** On a platform that cannot look into guests, everything that the source showed counts as missing. */
 const guestOf = async (task: VerifyTask, ports: readonly number[]): Promise<GuestSeen> => {
   const { platform, name, ref } = targetOf(task)
   const call = callOf(task, 'guest')
@@ -164,7 +164,7 @@ const checkOff = async (task: VerifyTask): Promise<VerifyCheck> => {
   })
 }
 
-/** What failed is a person's to decide, unless they have already. */
+/** A failed check is for a person to decide, unless a person has already done so. */
 const judge = (task: VerifyTask, checks: readonly VerifyCheck[]): readonly VerifyCheck[] => {
   const failed = failedChecks(checks)
   if (failed.length === 0 || task.force) return checks

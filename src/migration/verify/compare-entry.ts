@@ -10,18 +10,18 @@ import type { VerifyTask } from './verify-task.ts'
 
 export interface Compared {
   readonly answer: CompareAnswer
-  /** With the reasons for it, which are told and not compared. */
+  /** Includes the reasons for it, which are shown and not compared. */
   readonly placement: KeptPlacement | null
 }
 
-/** Compares the record with the source as it was just read, and with where it would land now. */
+/** Compares the record with the source as it was just read, and with its placement if it were placed now. */
 export const compareEntry = async (
   task: VerifyTask,
   instance: InstanceRow,
   seen: InstanceFacts,
 ): Promise<Compared> => {
   const { entryWork } = task
-  // As a sync would: an empty answer is no news.
+  // As in a sync, an empty value keeps the known one.
   const now: EffectiveFacts = applyOverrides(mergeInstance(instance.facts, seen), instance.overrides)
   const again = await task.parts.placeAgain(entryWork, now)
   const answer = compareFinal({

@@ -8,21 +8,21 @@ import { callOf, spenderOf, taskMs } from '../copy/copy-task.ts'
 import { ExtentMap } from '../copy/extent-map.ts'
 import type { VerifyTask } from './verify-task.ts'
 
-/** The disk of one end, as it is now. */
+/** A disk of the source or the target, as it is now. */
 export interface ReadDisk {
   readonly platform: Platform
   /** Of the source or target. */
   readonly name: string
   readonly ref: DiskRef
-  /** Tells its calls from those for another end. */
+  /** Tells the names of its calls from those of the other disk. */
   readonly called: string
 }
 
 export interface ComparedDisk {
-  /** Extents that are not what was recorded; `at` names the first of them. */
+  /** Extents that differ from the record; `at` names the first of them. */
   readonly count: number
   readonly at: readonly number[]
-  /** SHA-256 over the digests of what was compared: as recorded, and as read. */
+  /** SHA-256 over the digests of the compared extents: as recorded, and as read. */
   readonly expected: string
   readonly seen: string
   /** Extents that have a record; the others are zeros. */
@@ -31,23 +31,23 @@ export interface ComparedDisk {
 
 export interface CompareOptions {
   readonly tell: (bytes: number) => void
-  /** The first extent; the digests are of the whole disk only from 0. */
+  /** The first extent to compare; the digests cover the whole disk only from 0. */
   readonly from?: number
-  /** Ends with the first difference. */
+  /** Stops at the first difference. */
   readonly firstOnly?: boolean
-  /** Is told now and then up to which extent all was as recorded. */
+  /** Called now and then with the extent up to which everything was equal. */
   readonly reached?: (next: number) => Promise<void>
 }
 
 const lanesMax = 4
-/** Extents that are zeros on both sides cost nothing but their digest: so many between two safe points. */
+/** Extents that are zeros on both sides cost only their digest: this many between two safe points. */
 const holesAtOnce = 4_096
-/** So many are copied again one by one; beyond, the whole disk is. */
+/** Up to this many extents are copied again one by one; beyond that, the whole disk is copied again. */
 const namedMax = 1_000
 
 /**
- * Reads a disk and compares it, extent by extent, with what was read from the source when it was copied. In order and
- * bounded: a few extents at a time, whatever the disk holds.
+ * Reads a disk and compares it, extent by extent, with what was read from the source during the copy. In order, and
+ * with a few extents in memory at a time.
  */
 export const compareExtents = async (
   task: VerifyTask,
@@ -93,7 +93,7 @@ class Comparing {
     return this.#options.firstOnly === true && this.#count > 0
   }
 
-  /** Compares all up to there, with these records and zeros where there is none. */
+  /** Compares everything up to an extent, with these records and with zeros where there is none. */
   async upTo(to: number, recorded: Digests): Promise<void> {
     this.#copied += recorded.size
     while (this.#next < to && !this.isOver) {
@@ -166,7 +166,7 @@ class Comparing {
   }
 }
 
-/** Where the platform says that it holds anything: the rest of a thin disk need not be read to be zeros. */
+/** The extents that hold data according to the platform: the rest of a thin disk need not be read. */
 const dataOf = async (
   task: VerifyTask,
   { platform, name, ref, called }: ReadDisk,

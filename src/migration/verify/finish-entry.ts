@@ -24,19 +24,19 @@ import type { ProvedDisk } from './prove-disks.ts'
 import { settleStarts } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
 
-/** All that speaks for an entry. */
+/** The evidence for an entry. */
 export interface Evidence {
   readonly checks: readonly VerifyCheck[]
   readonly disks: readonly ProvedDisk[]
-  /** What the target says of the machine. */
+  /** The target's view of the machine. */
   readonly machine: InstanceFacts
-  /** What force set aside. */
+  /** The reasons that force has set aside. */
   readonly ignored: readonly Reason[]
-  /** The record as it was adopted; undefined: it stays. */
+  /** The record that was adopted; undefined: the record stays. */
   readonly record: { readonly facts: EffectiveFacts; readonly placement: object } | undefined
 }
 
-/** The certificate and the finish: both are committed with the job's outcome, or neither. */
+/** The certificate and the finish, committed together with the job's outcome. */
 export const finishEntry = (task: VerifyTask, certificateId: string, evidence: Evidence): DomainChange =>
   leaveEntryWork(task.entryWork, async (tx, entry) => {
     const key = await installationKey(tx, task.parts.sealer)
@@ -81,7 +81,7 @@ export const finishEntry = (task: VerifyTask, certificateId: string, evidence: E
     })
   })
 
-/** A sync may have seen the machine before: whoever writes of it has its row first. */
+/** A sync may have seen the machine already: the writer locks its row first. */
 export const lockMachine =
   ({ entryWork }: VerifyTask): DomainChange =>
   (tx) =>
@@ -90,7 +90,7 @@ export const lockMachine =
       refs: [machineOf(entryWork)],
     })
 
-/** What was migrated is operated from now on. */
+/** From now on Drover operates the migrated machine. */
 const handOver = async (
   tx: Tx,
   { entryWork, overrides }: VerifyTask,
@@ -104,7 +104,7 @@ const handOver = async (
   const actor = actorOf(entryWork.ctx)
   const seen = { name, uuid, project, host, power, cpus, memory }
   const id = await handOverMachine(tx, { ...made, instanceId: entry.instanceId, batch, seen }, actor)
-  // What was off already is not switched off, and of what a person wants off they need not be told.
+  // A machine that was off already was not switched off, and a person who wants it off need not be told.
   if (entry.running || entry.sourceStoppedAt === null || overrides.stopped_after === true) return
   const text = `${name} ran at ${entryWork.source.name} when it was switched off for its migration at ${utcText(entry.sourceStoppedAt.getTime())}, and is off at ${entryWork.target.name}: it was off when batch ${batch} took it in. Start it if it is to run.`
   const place = { entityType: 'machine', entityId: id, entityName: name }
@@ -166,11 +166,11 @@ const documentOf = async (
     by: actorOf(ctx),
     people: await peopleOf(tx, task),
   }
-  // What is signed is what is stored: Postgres takes neither NUL characters nor halves of a pair.
+  // The stored document is the signed one: Postgres takes neither NUL characters nor lone surrogates.
   return JSON.parse(storableJson(document)) as CertificateDocument
 }
 
-/** Whoever is asked later why it was let through. A force that nobody has set since is that of who defined the batch. */
+/** The people responsible for a force. A force that nobody has set since comes from the author of the batch. */
 const peopleOf = async (
   tx: Tx,
   { entryWork, force }: VerifyTask,

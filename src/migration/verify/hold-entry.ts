@@ -6,7 +6,7 @@ import { DroverError } from '../../errors.ts'
 import { viewWindow } from '../entry/batch-view.ts'
 import { type EntryWork, movedOn } from '../entry/entry-work.ts'
 
-/** The entry as it is now, while this job is the one at it; throws when it is not any more, or when `check` does. */
+/** The entry as it is now, while it belongs to this job; throws when it does not, or when `check` does. */
 export const holdEntry = (
   { ctx, entry }: Pick<EntryWork, 'ctx' | 'entry'>,
   check?: (tx: Tx, now: EntryAtWork) => Promise<void>,
@@ -18,7 +18,7 @@ export const holdEntry = (
     return now
   })
 
-/** Throws when the window that the entry holds is over, by the database's clock: its job is about to be called off. */
+/** Throws when the window of the entry has ended by the database's clock: its job is about to be cancelled. */
 export const requireWindow = async (tx: Tx, { batchId, windowId, now }: EntryAtWork): Promise<void> => {
   if (windowId === null) return
   const held = (await listWindows(tx, batchId)).find(({ id }) => id === windowId)

@@ -22,7 +22,7 @@ export type SourceLook =
   | { readonly is: 'stale'; readonly why: string }
   | { readonly is: 'there'; readonly facts: InstanceFacts }
 
-/** Reads the source anew, switches it off when it runs, and asks whether it wrote anything. Unknown throws. */
+/** Reads the source again, switches it off if it runs, and finds whether it has written. Unknown throws. */
 export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, `look-${task.entryWork.ctx.job.id}`)
@@ -32,7 +32,7 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   const power = found.found ? await sourcePower(task) : undefined
   if (!found.found || !power) return { is: 'gone' }
   const facts = cleanInstance(found.value).facts
-  // Another machine than the one we know is compared, and never touched.
+  // A machine with another UUID is compared and never touched.
   if (facts.uuid !== '' && facts.uuid !== task.entryWork.facts.uuid) return { is: 'there', facts }
   const waits = await switchOff(task, power)
   if (waits) return waits
@@ -40,7 +40,7 @@ export const lookAtSource = async (task: VerifyTask): Promise<SourceLook> => {
   return why === undefined ? { is: 'there', facts } : { is: 'stale', why }
 }
 
-/** Undefined: it is not there. Unknown throws. */
+/** Undefined: the source does not exist. Unknown throws. */
 export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefined> => {
   const { platform, name, ref } = sourceOf(task)
   const call = callOf(task, 'look')
@@ -49,8 +49,8 @@ export const sourcePower = async (task: VerifyTask): Promise<PowerFacts | undefi
 }
 
 /**
- * That it ran is written down first: a crash right after the power-off must not hide it. Whoever ends the entry starts
- * the source again, as `source_stopped_at` says; this job alone does not, because the entry goes on.
+ * Records first that the source ran, so that a crash right after the power-off does not hide it. The end of the entry
+ * starts the source again, as `source_stopped_at` says; the end of this job does not, because the entry goes on.
  */
 const switchOff = async (task: VerifyTask, seen: PowerFacts): Promise<SourceLook | undefined> => {
   const { ctx, source, batch, facts } = task.entryWork
@@ -94,14 +94,14 @@ const countStops = (checkpointed: Readonly<Record<string, unknown>> | null) => {
 export interface Staleness {
   /** Why the copy is behind its source; undefined: nothing shows that it is. */
   readonly why: string | undefined
-  /** Disks of which tracking says that nothing was written since the final import, and those of which nothing does. */
+  /** Disks that were not written since the final import according to change tracking, and disks without tracking. */
   readonly proved: readonly string[]
   readonly untold: readonly string[]
 }
 
 /**
- * Whether the copy is behind its source by now, by what tracking says since the final import and by whether the source
- * was seen to run since. A source that is gone has no disks. Unknown throws.
+ * Whether the copy is behind its source now, by change tracking since the final import and by whether the source was
+ * seen running since. A source that does not exist has no disks. Unknown throws.
  */
 export const findStaleNow = async (task: VerifyTask): Promise<Staleness> =>
   (await sourcePower(task)) ? findStale(task) : { why: undefined, proved: [], untold: [] }

@@ -8,13 +8,15 @@ import { decideWhere, type KeptPlacement } from '../place/place.ts'
 import { askScript, mapNetworks, type PlaceParts, viewOf } from '../place/place-entry.ts'
 
 export interface PlacedAgain {
-  /** Null: that cannot be told, and `problems` says why. */
+  /** Null: the placement cannot be decided, and `problems` says why. */
   readonly placement: KeptPlacement | null
-  /** Of the new placement, and of the live target with it. */
+  /** Problems of the new placement, including those on the target as it is now. */
   readonly problems: readonly Reason[]
 }
 
-/** Where an instance would land now, the script included, and what the live target says of it. Unknown throws. */
+/**
+ * The placement of an instance if it were placed now, script included, and its problems on the target. Unknown throws.
+ */
 export type PlaceAgain = (entryWork: EntryWork, facts: EffectiveFacts) => Promise<PlacedAgain>
 
 export const placeAgain =
@@ -32,14 +34,14 @@ export const placeAgain =
     const site = await loadSite(entryWork.ctx.db, { role: 'target', name: placement.target })
     if (site) {
       requireTrusted(site)
-      // What others were told a moment ago is not good enough for the last look.
+      // The last check must not use an earlier look.
       parts.looks.forget(site)
     }
     const target =
       site && site.id === entryWork.target?.id
         ? await viewOf(asked, site, { project: placement.project, late: true }, parts)
         : undefined
-    // On another target nothing of ours is: that it would land there is what a person is told.
+    // Nothing of ours is on another target: the person is told of the other placement.
     const obstacles = site && !target ? [] : checkPlace({ placement, facts, target, late: true })
     const codes = new Set<string>(problems.map(({ code }) => code))
     const live = obstacles

@@ -11,7 +11,7 @@ import { targetOf } from '../copy/copy-task.ts'
 import { compareExtents } from './compare-extents.ts'
 import type { VerifyTask } from './verify-task.ts'
 
-/** Where a disk of the target is not what was copied. */
+/** Where a disk of the target differs from the copy. */
 export interface DiskDifference {
   readonly disk: string
   readonly count: number
@@ -30,7 +30,7 @@ export interface ProvedDisk {
 
 /**
  * Reads the target's disks back and compares them with what was read from the source, extent by extent. Once the
- * target has run it is its own: what was proved before its first start counts, as long as nothing is copied anew.
+ * target has run, its disks differ: the proof from before its first start counts until something is copied again.
  */
 export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
   const { ctx, entry, facts } = task.entryWork
@@ -54,8 +54,8 @@ export const proveDisks = async (task: VerifyTask): Promise<DisksProved> => {
 }
 
 /**
- * What a target has written for itself since it was started is not of its source: the next copy writes over it. The
- * caller has proved it off.
+ * Marks what a target has written since its start as doubtful, so that the next copy overwrites it. The caller has
+ * proved the target off.
  */
 export const doubtWhatRan = async (task: VerifyTask): Promise<void> => {
   const { ctx, entry } = task.entryWork

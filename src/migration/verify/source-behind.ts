@@ -7,7 +7,7 @@ import { findStaleNow } from './look-at-source.ts'
 import { requireSourceOff } from './start-target.ts'
 import type { VerifyTask } from './verify-task.ts'
 
-/** How it is known of a disk of the source that its copy is as new as it is. */
+/** How a disk of the source is known to be unchanged since its copy. */
 export interface DiskStands {
   readonly disk: string
   readonly by: 'tracking' | 'reading'
@@ -20,12 +20,12 @@ export type SourceStands =
 const noteEveryMs = 10_000
 
 /**
- * Whether the copy is as new as its source. Tracking says it; where nothing is tracked, a source that its owner has
- * started and stopped again looks as it did, so its disks are read once more and compared with what was copied.
+ * Whether the copy is as new as its source. Change tracking tells; without it, a source that was started and stopped
+ * again looks unchanged, so its disks are read again and compared with the copy.
  *
- * `before-start`: so that no target is started of a copy that is behind. It goes on where an earlier turn was cut.
- * `before-finish`: the last word, because a target takes its time to come up. It is read in one go: what is as old as an
- * earlier turn proves nothing.
+ * `before-start`: prevents the start of a target whose copy is behind. Continues where an earlier turn was
+ * interrupted. `before-finish`: the last check, because a target takes time to start. Reads everything in one turn:
+ * what an earlier turn has read proves nothing.
  */
 export const compareWithSource = async (
   task: VerifyTask,
@@ -46,13 +46,13 @@ export const compareWithSource = async (
     before += row.capacity
     tell(0)
   }
-  // What was read while it ran would prove nothing.
+  // Disks read while the source ran would prove nothing.
   if (rows.length > 0) await requireSourceOff(task)
   const tracked = proved.map((disk) => ({ disk, by: 'tracking' as const }))
   return { is: 'same', disks: [...tracked, ...rows.map(({ disk }) => ({ disk, by: 'reading' as const }))] }
 }
 
-/** A disk that no snapshot holds cannot be read while the source runs: that it runs is what a person is told. */
+/** A disk outside every snapshot cannot be read while the source runs: the person is told that it runs. */
 const whyUnread = async (task: VerifyTask, error: unknown): Promise<never> => {
   if (isWrongState(error)) await requireSourceOff(task)
   throw error
@@ -74,9 +74,9 @@ const readNow: Read = async (task, row, tell) => {
 }
 
 const storedRead = z.object({
-  /** Disks that were read to their end. */
+  /** Disks that were read to the end. */
   done: z.array(z.string()),
-  /** The one that is being read, and up to where it was as copied. */
+  /** The disk in progress, and the extent up to which it was equal. */
   disk: z.string(),
   next: z.int(),
 })

@@ -20,15 +20,15 @@ import type { VerifyTask } from './verify-task.ts'
 
 const undoSchema = z.object({ entry_id: z.string(), target_id: z.string(), machine_ref: z.string() })
 
-/** How long the platform may take from a start that it accepted to a machine that runs. */
+/** The time from an accepted start to a running machine. */
 const startMs = 30_000
 const callMs = 30_000
 
 export type StartOutcome = PowerOutcome | { readonly type: 'failed'; readonly error: DroverError }
 
 /**
- * Starts the target, for the `nth` time. Right before the call the entry is still this job's and the source is seen
- * to be off: nothing else makes a second copy of a machine run.
+ * Starts the target for the `nth` time. Right before the call, the entry must belong to this job and the source must
+ * be off, so that no second copy of a machine runs.
  */
 export const startTarget = async (task: VerifyTask, nth: number): Promise<StartOutcome> => {
   const { entryWork, ends } = task
@@ -77,7 +77,7 @@ const mayStart = async (task: VerifyTask): Promise<void> => {
   await holdEntry(entryWork, requireWindow)
 }
 
-/** Nor does any other copy run: one of an earlier migration, or a machine with its UUID anywhere. */
+/** No other copy may run: no copy of an earlier migration and no machine with the same UUID on any site. */
 const requireNoOther = async (task: VerifyTask): Promise<void> => {
   const { ctx, entry, target, facts } = task.entryWork
   const { ref } = targetOf(task)
@@ -90,7 +90,7 @@ const requireNoOther = async (task: VerifyTask): Promise<void> => {
   })
 }
 
-/** From here on the target's bytes are its own: the proof that was made of them is not repeated. */
+/** From here on the target changes its own disks: their proof is not repeated. */
 const markStarted = ({ entryWork: { ctx, entry } }: VerifyTask): Promise<void> =>
   ctx.transaction(async (tx) => {
     for (const { disk, cycle } of await listEntryDisks(tx, entry.id)) {
@@ -104,7 +104,7 @@ const markStarted = ({ entryWork: { ctx, entry } }: VerifyTask): Promise<void> =
     }
   })
 
-/** Throws when the source runs, or when that cannot be told. A source that is gone does not run. */
+/** Throws when the source runs or when its power is unknown. A source that does not exist does not run. */
 export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
   const seen = await sourcePower(task)
   if (!seen || seen.state === 'off') return
@@ -116,20 +116,20 @@ export const requireSourceOff = async (task: VerifyTask): Promise<void> => {
   })
 }
 
-/** Whether somebody is still going to stop the target on account of an earlier verification. */
+/** Whether a debt of an earlier verification will still stop the target. */
 export const hasStartDebts = async ({ ctx, entry }: EntryWork): Promise<boolean> => {
   const asked = { entryId: entry.id, kind: targetStartKind, jobId: ctx.job.id }
   return (await ctx.transaction((tx) => hastenEntryDebts(tx, asked))) > 0
 }
 
 /**
- * What earlier verifications started was stopped before this one began, and what runs now is vouched for: nobody stops
- * it on their account, also when the entry is no more.
+ * Settles the starts of earlier verifications, which were stopped before this one began. The running machine is
+ * certified: no debt stops it, even after the entry is gone.
  */
 export const settleStarts = async (tx: Tx, { ctx, entry }: EntryWork): Promise<void> => {
   const effects = await listEntryEffects(tx, { entryId: entry.id, kind: targetStartKind })
   const open = effects.filter(
-    // Of its own, a start that was never answered: the machine runs, and by which of them is nothing to anybody.
+    // Includes a start of this job that was never answered: the machine runs, whichever start did it.
     ({ jobId, state }) => state === 'intended' || (jobId !== ctx.job.id && ['done', 'debt'].includes(state)),
   )
   for (const { id } of open) await settleEffect(tx, { id, actor: actorOf(ctx), outcome: 'undone' })
@@ -137,11 +137,11 @@ export const settleStarts = async (tx: Tx, { ctx, entry }: EntryWork): Promise<v
 
 const undoMs = 50_000
 
-/** Stops a target that nobody has vouched for. By its recorded ref and our tag, and proved. */
+/** Stops a target that is not certified, by recorded ref and tag, and proves that it is off. */
 export const undoTargetStart: Undoer = async (undoing) => {
   const { effect, db, confirm, usePlatform } = undoing
   const undo = undoSchema.parse(effect.undo)
-  // A debt may be tried long after: by then a later verification has vouched for the machine that runs.
+  // A debt may be retried long after: by then a later verification may have certified the running machine.
   if (await isVouchedFor(db, undo.entry_id)) return
   const site = await loadSiteById(db, undo.target_id)
   if (!site) return

@@ -36,8 +36,8 @@ export interface AskedVerify {
 }
 
 /**
- * The last word on an entry: the source is what was copied and is off, the copy is what was read of it byte by byte,
- * and the target runs as its source did. Only then there is a certificate, and the entry is finished.
+ * The final check of an entry: the source is off and is what was copied, the target's disks equal what was read from
+ * the source, and the target runs as the source did. Only then is the certificate issued and the entry finished.
  */
 export const verifyEntry = async (
   ctx: JobContext,
@@ -51,7 +51,7 @@ export const verifyEntry = async (
   const instance = await findInstanceById(ctx.db, entry.instanceId)
   if (!instance) throw movedOn(entry.id)
   if (await hasStartDebts(entryWork)) return waitOf(entryWork.facts.name, earlierStart)
-  // As it is now: what the batch said when it started may have been taken back since.
+  // The value of now: the batch may have been changed since its start.
   const force = asked.force || batch.defaults.force_conflict_resolution
   return atBothEnds(entryWork, (ends) =>
     verify(
@@ -69,7 +69,7 @@ const earlierStart = {
   forWhat: 'its target to be stopped, which an earlier verification has left running',
 } as const
 
-/** What was settled before the target was started, and is not asked again by the turns that wait for it. */
+/** What was settled before the start of the target; later turns that wait for the target do not ask again. */
 interface Settled {
   readonly ignored: readonly Reason[]
   readonly record: { readonly facts: EffectiveFacts; readonly placement: object } | null
@@ -92,16 +92,16 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   const proved = await proveDisks(task)
   if (proved.is === 'different') return contentDiffers(task, proved.differences)
   if (ctx.checkpointed?.settled === undefined) {
-    // What it is fitted to is what is certified: a turn that goes on with this goes on with the same record.
+    // The certificate covers the record that the machine was fitted to, so later turns continue with the same record.
     await ctx.checkpoint({ ...ctx.checkpointed, to_fit: settled })
     await fitTarget(settled.record ? withRecord(task, settled.record) : task)
     await ctx.checkpoint({ ...ctx.checkpointed, settled })
   }
   const boot = await bootTarget(task)
   if (boot.type === 'wait') return waitOf(facts.name, boot)
-  // While it booted somebody may have started the source: two of them are no result.
+  // Somebody may have started the source during the boot: two running copies must not be certified.
   await requireSourceOff(task)
-  // Off again by now, it may have run in between.
+  // The source is off again by now, but may have run in between.
   const late = await compareWithSource(task, 'before-finish')
   if (late.is === 'behind') return stale(task, late.why)
   const disks: VerifyCheck[] = proved.disks.map(({ row, proof }) => ({
@@ -127,7 +127,7 @@ const verify = async (task: VerifyTask, instance: InstanceRow): Promise<VerifyOu
   }
 }
 
-/** Source, record and place: what they come to, or what is left for the disks and the boot. */
+/** Compares source, record and placement: returns an outcome, or what disks and boot still have to prove. */
 const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled | VerifyOutcome> => {
   const { entryWork } = task
   await proveOff(task)
@@ -170,7 +170,10 @@ const settle = async (task: VerifyTask, instance: InstanceRow): Promise<Settled 
   }
 }
 
-/** What makes it fail is kept with the instance, as a sync would: a retry takes it, and a person sees what changed. */
+/**
+ * The differences behind a failure are kept with the instance, as a sync would: a retry adopts them, and a person sees
+ * them.
+ */
 const keepSeen = (seen: InstanceFacts, instanceId: string, outcome: DoneWithChange): VerifyOutcome => ({
   ...outcome,
   change: async (tx) => {
@@ -202,7 +205,7 @@ const identityCheck = (expected: string, observed: string): VerifyCheck => ({
   result: expected === '' || observed === '' ? 'not-asked' : expected === observed ? 'passed' : 'failed',
 })
 
-/** A target that an earlier try has left running is stopped first: its disks are read, and the source is looked at. */
+/** Stops a target that an earlier try has left running: its disks are read, and the source is checked. */
 const proveOff = async (task: VerifyTask): Promise<void> => {
   const { ctx, entry } = task.entryWork
   const call = callOf(task, `${ctx.job.id}/${ctx.job.leaseEpoch}/verify`, taskMs)
@@ -220,7 +223,7 @@ const withRecord = (task: VerifyTask, record: NonNullable<Settled['record']>): V
   },
 })
 
-/** The final import is made anew, into a target that is off and of which nothing is left that it wrote itself. */
+/** The final import is repeated, into a target that is off and whose own writes are overwritten. */
 const stale = async (task: VerifyTask, message: string): Promise<VerifyOutcome> => {
   await proveOff(task)
   await doubtWhatRan(task)
@@ -262,7 +265,7 @@ const failed = ({ entryWork }: VerifyTask, why: Reason): DoneWithChange => ({
 const errorOf = ({ code, message }: Reason, remedy: string) =>
   ({ code, class: 'conflict', message, remedy }) as const
 
-/** What differs is copied anew by whoever tries again; nobody can let it pass. */
+/** Differences are copied again on a retry; nobody can waive them. */
 const contentDiffers = ({ entryWork }: VerifyTask, differences: readonly DiskDifference[]): VerifyOutcome => {
   const told = differences.map(({ disk, count }) => `disk ${disk} in ${count} extents`).join(', ')
   const why = {

@@ -10,10 +10,10 @@ export interface VerifyParts {
   readonly placeAgain: PlaceAgain
 }
 
-/** A final verification under way. */
+/** A final verification in progress. */
 export interface VerifyTask extends CopyTask {
   readonly parts: VerifyParts
-  /** `force_conflict_resolution`, of the batch, the entry or this very run. */
+  /** `force_conflict_resolution` of the batch, of the entry or of this request. */
   readonly force: boolean
   readonly overrides: InstanceOverrides
 }

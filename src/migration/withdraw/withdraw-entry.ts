@@ -66,11 +66,11 @@ const lookMs = 2_000
 
 const noStops: AskedStops = { owed: [], over: [] }
 
-/** Puts right what an entry left outside: our copy is off before the source runs, and goes when that was asked for. */
+/** Withdraws an entry: our copy is off before the source runs, and is removed if that was requested. */
 export const withdrawEntry = async (ctx: JobContext, entryId: string, orders: Orders): Promise<Outcome> => {
   const entryWork = await enterWithdrawal(ctx, entryId, orders)
   const takenOver = orders.target === 'destroy' && (await isTakenOver(ctx.db, entryId))
-  // What is there is a person's then: the target need not even answer, but where the source has yet to be started.
+  // The machine belongs to a person now: the target need not even answer, unless the source has yet to be started.
   const own = takenOver
     ? undefined
     : await useTarget(entryWork, (platform, target) => ownOff(entryWork, platform, target))
@@ -110,7 +110,7 @@ export const withdrawEntry = async (ctx: JobContext, entryId: string, orders: Or
 const waitForPower = ({ forWhat, forMs }: Waiting): Outcome =>
   waitFor({ reason: 'power', detail: `Waits for ${forWhat}.`, forMs })
 
-/** What it is to take away is owed already, but where an older version has sent it. */
+/** The debt for the machine exists already, except in a withdrawal that an older version has sent. */
 const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Orders): Promise<EntryWork> => {
   const owed = { entryId, jobId: ctx.job.id, anew: false, actor: actorOf(ctx) }
   const entryWork = await enterEntryWork(ctx, entryId, async (tx) => {
@@ -123,7 +123,7 @@ const enterWithdrawal = async (ctx: JobContext, entryId: string, { target }: Ord
 
 const storedMachines = z.array(z.string())
 
-/** With those that an earlier turn was about to destroy: one that is gone since is seen to be so, and recorded. */
+/** Includes the machines that an earlier turn was about to destroy: one that is gone since is recorded as removed. */
 const rememberOwn = async (ctx: JobContext, machines: readonly string[]): Promise<readonly string[]> => {
   const stored = storedMachines.safeParse(ctx.checkpointed?.machines)
   const known = stored.success ? stored.data : []
@@ -144,7 +144,7 @@ const callOf = ({ ctx }: EntryWork, name: string, timeoutMs = callMs): JobCall =
 
 type OwnOff = { readonly type: 'off'; readonly machines: readonly string[] } | Waiting
 
-/** Our machines there, every one of them proved off. What cannot be seen throws: then nothing else is done either. */
+/** Our machines on the target, each proved off. Unknown throws, and nothing else is done. */
 const ownOff = async (entryWork: EntryWork, platform: Platform, target: SiteRow): Promise<OwnOff> => {
   const { ctx, entry } = entryWork
   const owned = { entryId: entry.id, machineRef: entry.machineRef }
@@ -152,7 +152,7 @@ const ownOff = async (entryWork: EntryWork, platform: Platform, target: SiteRow)
   const machines = await ownMachines(platform, call, owned)
   const begun = await startsOf(ctx.db, entry.id)
   for (const ref of machines) {
-    // Off, and about to run.
+    // Off, and about to start.
     if (await isUnderWay(portOf(platform, 'power'), call, { machine: ref, begun }))
       return { type: 'wait', forMs: lookMs, forWhat: 'a start of our copy that the target is still at' }
     const outcome = await powerMachine({
@@ -179,8 +179,8 @@ const proveOff = async (entryWork: EntryWork, platform: Platform): Promise<void>
 }
 
 /**
- * Starts the source when it is ours to start. Unless a person has given the entry up it must still be the machine that
- * we switched off: until then the start stays owed.
+ * Starts the source if Drover must start it. Unless a person has cancelled the entry, it must still be the machine
+ * that was switched off: until then the start stays owed.
  */
 const leaveSource = async (
   entryWork: EntryWork,
@@ -207,7 +207,10 @@ const leaveSource = async (
   return outcome.type === 'wait' ? outcome : 'started'
 }
 
-/** By its recorded id, and only while it carries our tag. What is gone is gone. That it is to go is a debt already. */
+/**
+ * By recorded ref, and only while the machine carries our tag. A machine that is gone counts as removed. The debt
+ * exists already.
+ */
 const destroy = async (entryWork: EntryWork, platform: Platform, machine: string): Promise<void> => {
   const { ctx, entry } = entryWork
   const machines = portOf(platform, 'machines')
@@ -224,7 +227,7 @@ const destroy = async (entryWork: EntryWork, platform: Platform, machine: string
   crashPoint('after-effect')
 }
 
-/** What its copies have left on the source: by the names that are an entry's own. */
+/** Removes the snapshots of its copies from the source, by the names that only this entry uses. */
 const dropSnapshots = (entryWork: EntryWork, platform: Platform): Promise<number> => {
   const prefix = snapshotPrefix(entryWork.entry.id)
   return removeSnapshots(platform, callOf(entryWork, `drop/${entryWork.ctx.job.leaseEpoch}`, taskMs), {
@@ -233,7 +236,7 @@ const dropSnapshots = (entryWork: EntryWork, platform: Platform): Promise<number
   })
 }
 
-/** What the entry is after it: nobody's, and gone when that was what a person wanted. */
+/** The entry after the withdrawal: free, or removed if a person wanted that. */
 const settle = async (
   tx: Tx,
   ctx: JobContext,
@@ -261,7 +264,7 @@ const settle = async (
     return
   }
   const change: EntryChange = {
-    // It runs on: what it answered before is no measure of what is copied next.
+    // The source runs on: an old baseline does not fit the next copy.
     ...(orders.source === 'keep'
       ? {}
       : { sourceStoppedAt: null, sourceOffAt: null, guestUntil: null, constraintName: null, baseline: null }),
@@ -270,7 +273,7 @@ const settle = async (
       : {}),
   }
   await writeEntry(tx, { ...asItIs(entry), jobId: null, change })
-  // Held until now: its record is not to say that it is off when it was only off for us.
+  // Frozen until now, so that its record does not take a power-off by Drover for its own.
   if (entry.state === 'canceled') await thawInstance(tx, entry.instanceId)
 }
 

@@ -14,7 +14,7 @@ import { isActive } from '../../domain/operation/kinds/state.ts'
 import { moveToEnd } from './operation-followups.ts'
 import { sendOperation } from './send-operation.ts'
 
-/** Ends an operation of which nothing runs any more, and promotes the next one. The machine is locked. */
+/** Ends an operation that no longer acts, and promotes the next one. The machine is locked. */
 export const endOperation = async (
   tx: Tx,
   machineId: string,

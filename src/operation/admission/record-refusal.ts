@@ -5,15 +5,15 @@ import { type OperationReason, operationReasons } from '../../domain/operation/k
 import { DroverError } from '../../errors.ts'
 import type { OperationAsk } from './ask-operation.ts'
 
-/** What was asked for and the error that was the answer. */
+/** A request and the error that it was answered with. */
 export interface RefusedAsk {
   readonly ask: Pick<OperationAsk, 'machineId' | 'kind' | 'force' | 'cause' | 'by'>
   readonly error: unknown
 }
 
 /**
- * Writes down refusals, which the rollback of their admission has left no trace of. In a transaction of its own, to
- * be called after that one; what is no refusal of ours is left alone. Of a dry run nothing is written: do not call it.
+ * Records refusals, which the rollback of their admission has removed. Runs in a transaction of its own, after that
+ * rollback; other errors are left alone. Not for dry runs, which record nothing.
  */
 export const recordRefusals = async (db: Db, refused: readonly RefusedAsk[]): Promise<void> => {
   const records = new Map<string, RefusalRecord>()
@@ -24,14 +24,14 @@ export const recordRefusals = async (db: Db, refused: readonly RefusedAsk[]): Pr
   if (records.size > 0) await db.begin((tx) => recordRefusalRows(tx, [...records.values()]))
 }
 
-/** The same for one. */
+/** The same for one request. */
 export const recordRefusal = (db: Db, ask: RefusedAsk['ask'], error: unknown): Promise<void> =>
   recordRefusals(db, [{ ask, error }])
 
-/** The operation is there, and is not given up for that. */
+/** The operation exists and is not cancelled. */
 const cancelRefusals = ['past-return', 'operation-ended']
 
-/** Writes down that somebody was told that an operation cannot be given up any more; to be called after the rollback. */
+/** Records that a person was told that an operation can no longer be cancelled; called after the rollback. */
 export const recordCancelRefusal = async (
   db: Db,
   { id, by, error }: { readonly id: string; readonly by: string; readonly error: unknown },

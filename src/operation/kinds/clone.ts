@@ -61,13 +61,13 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 
 export const cloneMachine = retryUntilDeadline(['clone', 'ownership-tags'], perform)
 
-/** Where the machine itself is; a platform may have several places and no idea which one is meant. */
+/** The folder of the machine; a platform with several folders cannot know which one is meant. */
 const folderOf = async ({ machine, platform }: Performance, call: Call): Promise<string> => {
   const found = await portOf(platform, 'inventory').instance(call, machine.ref)
   return found.found ? found.value.folder : ''
 }
 
-/** Makes the copy one of our machines, once it is proven to be there and to be the one that was made here. */
+/** Records the copy as a machine of ours, after proof that it exists and was made by this operation. */
 const adopt = async (
   performance: Performance,
   made: string | null,
@@ -91,7 +91,7 @@ const adopt = async (
   return { machine_id: id, machine_ref: ref, name: facts.value.name, power: facts.value.power_state }
 }
 
-/** Removes the copy that this operation has made and nobody uses: by its tag, never by its name. */
+/** Removes an unused copy that this operation has made: by its tag, never by its name. */
 export const undoOperationClone = undoerOf(undoSchema, async ({ effect, undo, platform, call, confirm }) => {
   const machines = portOf(platform, 'machines')
   await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'clone' })
@@ -101,7 +101,7 @@ export const undoOperationClone = undoerOf(undoSchema, async ({ effect, undo, pl
   }
 })
 
-/** A copy is off when it is made. Whoever has started one needs it. */
+/** A copy is off when it is made. If it runs, a person needs it. */
 const requireOff = async (platform: Platform, call: JobCall, ref: string): Promise<void> => {
   const power = await again(call, () => portOf(platform, 'power').power(call, ref))
   if (!power.found || power.value.state === 'off') return

@@ -32,7 +32,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       with: { target: target.name, ref: machine.ref, machine_id: machine.id },
     },
     begin: (call) => hibernate.save(call, machine.ref),
-    // A state without the word of its own save is nobody's: which one it is of cannot be told.
+    // Without the answer of this save, nobody can tell which save a state comes from.
     made: async () => ({ found: false }),
     doing: `The memory of ${machine.name} is being saved.`,
     pastReturn: true,
@@ -60,8 +60,8 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 export const hibernateMachine = retryUntilDeadline(['hibernate', 'power'], perform)
 
 /**
- * It cannot be taken back. When its job ends before it, it is waited for all the same, and the machine is known to be
- * hibernated: otherwise it would be started cold next, and its memory lost.
+ * A save cannot be taken back. If its job ends first, the undo waits for the save and records the machine as
+ * hibernated: otherwise the machine would be started cold next and its memory lost.
  */
 export const endOperationSave = undoerOf(
   undoTaskShape,

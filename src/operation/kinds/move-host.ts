@@ -25,16 +25,16 @@ import type { Performance, PerformWait } from '../perform/performer.ts'
 import { type HostName, type MovePlan, storePlan } from './move-plan.ts'
 
 const hostsMost = 10_000
-/** Of the hosts that should do, so many are asked about in one turn. */
+/** The most suitable hosts that are checked in one turn. */
 const checksMost = 5
 const shortestMs = 5_000
 const longestMs = 60_000
 
-/** The host that a person has named; null: one is to be found. */
+/** The host that a person has named; null: Drover chooses. */
 export const namedHost = ({ operation }: Performance): string | null =>
   operation.kind === 'migrate' ? (readParams('migrate', operation.params).host ?? null) : null
 
-/** The hosts of the target as they were seen last, with what is on its way to them. */
+/** The hosts of the target as last seen, with the machines that are on their way to them. */
 export const seeHosts = async (db: Queryable, { operation, target }: Performance): Promise<HostSeen[]> => {
   const filter = { role: 'target', site: target.name, gone: false } as const
   const lines = await listSiteThings(db, 'host', filter, { after: undefined, limit: hostsMost })
@@ -59,8 +59,8 @@ export const seeHosts = async (db: Queryable, { operation, target }: Performance
 const inboundToken = (target: string, host: string): string => `host-inbound-moves/${thingOf(target, host)}`
 
 /**
- * What a move holds for as long as it goes on; that of the memory copy too, because no platform lets a move be held
- * between its preparing and its copying.
+ * The tokens that a move holds until it ends. They include those for the memory copy, because no platform can pause a
+ * move between its preparation and its copy.
  */
 export const moveTokens = (target: string, from: HostName, to: HostName): string[] => [
   inboundToken(target, to.name),
@@ -69,13 +69,13 @@ export const moveTokens = (target: string, from: HostName, to: HostName): string
   `target-moves/${thingOf(target)}`,
 ]
 
-/** A host that would do, and whether its slots are held already. */
+/** A suitable host, and whether its slots are held already. */
 interface Picked {
   readonly host: HostName
   readonly held: boolean
 }
 
-/** A host that the platform would take the machine to now, whose slots are held; or what there is to wait for. */
+/** A host that would take the machine now and whose slots are held, or a wait. */
 export const takeHost = async (
   performance: Performance,
   plan: MovePlan,
@@ -94,7 +94,7 @@ export const takeHost = async (
   return noHost(performance, plan, { why: '', refused })
 }
 
-/** Chooses one and asks for its slots, before anybody else chooses: who comes next sees that. */
+/** Chooses a host and asks for its slots under the lock, so that the next move sees the choice. */
 const pick = (
   performance: Performance,
   plan: MovePlan,
@@ -112,8 +112,8 @@ const pick = (
 }
 
 /**
- * What it held for another host is given back: all of it, because who is let in gets all or nothing, and one that held
- * what it also waits for would stand in its own way. Its deadline stands still from this very change on.
+ * Gives back every slot held for another host: slots are granted all or nothing, and an operation that held what it
+ * also waits for would block itself. The deadline is paused from this change on.
  */
 const lineUp = async (
   tx: Tx,
@@ -137,7 +137,7 @@ const choose = async (
   const fitting = hostsToTry(hosts, needs).filter(({ ref }) => !but.includes(ref))
   const fresh = fitting.filter(({ ref }) => !plan.spent.includes(ref))
   const order = fresh.length > 0 ? fresh : fitting
-  // Where it was to go before comes first: it has stood in line there.
+  // The host of the earlier choice comes first: the operation has queued for it.
   const best = order.find(({ ref }) => ref === plan.to?.ref) ?? order[0]
   return best ? { ref: best.ref, name: best.name } : { why: whyNone(hosts, needs) }
 }
@@ -154,7 +154,7 @@ const chooseNamed = (
   return unsuited ? { why: `${host.name} ${unsuited.why}.` } : { ref: host.ref, name: host.name }
 }
 
-/** Why the platform would not move it there now; what says nothing of the host is thrown. */
+/** Why the platform would not move the machine there now; throws errors that say nothing about the host. */
 const refusalOf = async (performance: Performance, host: string): Promise<PlatformError | undefined> => {
   const { operation, machine, platform } = performance
   try {
@@ -175,7 +175,7 @@ const hostTroubles: readonly string[] = [
   'platform-absent',
 ]
 
-/** Goes on when it holds the slots; else it stands in line for them. */
+/** Goes on when the slots are held, otherwise queues for them. */
 const stand = async (
   performance: Performance,
   plan: MovePlan,
@@ -205,7 +205,7 @@ const noHost = (
 ): Promise<PerformWait> => {
   const refusals = [...refused.values()]
   const [first] = refusals
-  // All that had room were refused, and not for want of anything that may come free.
+  // Every host with room refused, for reasons that do not pass.
   if (first && refusals.every(({ code }) => code === 'platform-refused'))
     throw new DroverError({
       code: 'machine-not-movable' satisfies OperationReason,
@@ -225,12 +225,12 @@ const unsuitable = ({ machine, target }: Performance, why: string): DroverError 
     field: 'params.host',
   })
 
-/** It neither holds slots nor stands in line for any. */
+/** Holds no slots and queues for none. */
 export const dropSlots = async (performance: Performance): Promise<void> => {
   await underMachineLock(performance, (tx) => setJobTokens(tx, performance.ctx.job.id, []))
 }
 
-/** The same of one that has begun and meets with other trouble: that counts against its deadline. */
+/** The same for a move that has begun and meets other trouble, which counts against its deadline. */
 export const leaveLine = async (performance: Performance): Promise<void> => {
   const { ctx, operation } = performance
   await underMachineLock(performance, async (tx) => {
@@ -239,7 +239,7 @@ export const leaveLine = async (performance: Performance): Promise<void> => {
   })
 }
 
-/** None now: it holds nothing meanwhile, says why, and looks again, ever later. */
+/** No host now: holds nothing meanwhile, shows why, and looks again after a pause that grows. */
 const inVain = async (performance: Performance, plan: MovePlan, why: string): Promise<PerformWait> => {
   await storePlan(performance, { ...plan, to: null, spent: [], vain: plan.vain + 1 })
   await dropSlots(performance)

@@ -6,23 +6,23 @@ import type { Performance } from '../perform/performer.ts'
 const hostName = z.object({ ref: z.string(), name: z.string() })
 export type HostName = z.infer<typeof hostName>
 
-/** What a move has decided and begun, kept over every try of its job. */
+/** The decisions and the progress of a move, kept over every try of its job. */
 const storedMove = z.object({
-  /** Where the machine ran when the move was asked for. */
+  /** The host of the machine when the move was requested. */
   from: hostName,
-  /** Its run there: the move must not end it. */
+  /** The boot of the machine, which the move must not end. */
   bootId: z.string(),
-  /** Null: none has been found yet. */
+  /** Null: no host has been found yet. */
   to: hostName.nullable(),
-  /** Looks for a host that found none, in a row: each makes the pause longer. */
+  /** Failed searches for a host in a row: each makes the pause longer. */
   vain: z.number(),
-  /** Hosts at which it failed. */
+  /** Hosts where the move failed. */
   spent: z.array(z.string()),
-  /** The platform was asked, or is about to be. */
+  /** The platform was asked or is about to be asked. */
   asked: z.boolean(),
-  /** It was refused, and nothing came of it: what was intended then is still open under the same name. */
+  /** The platform refused and did nothing: the intent is still open under the same name. */
   refused: z.boolean(),
-  /** Tasks that failed: each is begun anew under another name. */
+  /** Failed tasks: each retry has a new name. */
   failed: z.number(),
   track: z.object({
     phase: z.enum(movePhases).nullable(),

@@ -7,8 +7,8 @@ import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 export const operationMoveKind = 'operation-move'
 
 /**
- * Aborts a move and waits for its end: it is either where it was or, when that came too late, where it was to go. What
- * goes on for longer is looked at again later; until then nothing newer acts at the machine.
+ * Aborts a move and waits for its end: the machine is at its old host or, if the abort came too late, at the new one.
+ * A longer move is checked again later; until then no newer operation acts on the machine.
  */
 export const undoOperationMove = undoerOf(undoTaskShape, async ({ effect, undo, platform, call, fenced }) => {
   const moves = portOf(platform, 'liveMove')

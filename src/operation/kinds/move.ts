@@ -16,27 +16,30 @@ import { operationMoveKind } from './move-undo.ts'
 
 const lookMs = 1_000
 
-/** While it has not begun: a host that would take the machine, and the slots of both. */
+/** Before the move begins: finds a host that would take the machine, and gets the slots of both hosts. */
 const prepareMove = async (performance: Performance): Promise<PerformWait | { readonly type: 'ready' }> => {
   const seen = await requirePower(performance)
   if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
   const plan = await planOf(performance, seen)
-  // Somebody else was quicker: there is nothing to wait for.
+  // Somebody else has moved the machine: there is nothing to wait for.
   if (!isAt(seen, plan.from)) return { type: 'ready' }
   return takeHost(performance, plan)
 }
 
-/** What was decided before, or where it all begins: kept from the first look on, so that it is known what has changed. */
+/**
+ * The stored plan, or a new one that records where the machine is at the first look, so that later changes are
+ * noticed.
+ */
 const planOf = async (performance: Performance, seen: PowerFacts): Promise<MovePlan> => {
   const kept = readPlan(performance)
   if (kept) return kept
-  // What an evacuation is to leave it may have left by now: nobody moves it on from there, let alone back.
+  // The machine may already have left the evacuated host: it is not moved on from there, and not back.
   const plan = newPlan(await nameOf(performance, performance.operation.leaves ?? seen.host), seen.boot_id)
   await storePlan(performance, plan)
   return plan
 }
 
-/** A host by both its names, as far as they are known. */
+/** A host by ref and name, as far as they are known. */
 const nameOf = async (performance: Performance, text: string): Promise<HostName> => {
   const host = (await seeHosts(performance.ctx.db, performance)).find(
     ({ ref, name }) => ref === text || name === text,
@@ -55,14 +58,14 @@ const performMove = async (performance: Performance): Promise<PerformWait | Perf
     if (!left && seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
   }
   if (!plan.to && !left) return elsewhere(performance, plan)
-  // One that has left is asked for nothing: what was intended when it was refused is seen to have come about.
+  // A machine that has left is asked for nothing: the intent that was refused has come about.
   const going = { ...plan, to: plan.to ?? plan.from, asked: true, refused: left && plan.refused }
   return move(performance, going, plan.asked ? {} : { checkpoint: withPlan(performance, going) })
 }
 
 type Going = MovePlan & { readonly to: HostName }
 
-/** Has it moved once over all turns, as far as one turn can. */
+/** Moves the machine once over all turns, as far as one turn can. */
 const move = async (
   performance: Performance,
   plan: Going,
@@ -83,7 +86,7 @@ const move = async (
       machine: machine.ref,
       turnMs: 0,
       begin: (call) => {
-        // From here on it may be elsewhere.
+        // From here on the machine may be elsewhere.
         seen = undefined
         return port
           .move(call, machine.ref, { host: plan.to.ref, force: operation.force })
@@ -92,7 +95,7 @@ const move = async (
             throw error
           })
       },
-      // Where it runs tells, also of a task that failed after the machine had gone over, or was lost.
+      // The host of the machine tells, even if the task was lost or failed after the machine had arrived.
       made: async () => {
         seen = await requirePower(performance)
         return isAt(seen, plan.from) ? { found: false } : { found: true, value: null }
@@ -111,11 +114,11 @@ const move = async (
   }
 }
 
-/** A task that failed is counted together with what follows from it: another host, or the same one after a while. */
+/** A failed task is counted together with what follows from it: another host, or the same host after a pause. */
 const inPlan = (performance: Performance, plan: Going): TaskRecord => ({
   read: () => ({ failed: plan.failed, ended: false, result: null }),
   write: async ({ failed, ended }) => {
-    // That it has ended is seen of the machine.
+    // The machine shows that the task has ended.
     if (ended) return
     const to = namedHost(performance) === null ? null : plan.to
     const spent = [...plan.spent, plan.to.ref]
@@ -123,7 +126,7 @@ const inPlan = (performance: Performance, plan: Going): TaskRecord => ({
   },
 })
 
-/** Nothing has begun: the host would not have it, or the machine does not run, or not where it did. */
+/** Nothing has begun: the host refused, or the machine is off or elsewhere. */
 const afterRefusal = async (
   performance: Performance,
   plan: MovePlan,
@@ -140,7 +143,7 @@ const follow = async (
   plan: Going,
   status: MoveStatus | null,
 ): Promise<PerformWait> => {
-  // A task of that machine whose owner the platform does not tell.
+  // A task of the machine whose owner the platform does not tell.
   if (!status) return { type: 'wait', reason: 'move-scheduling', detail: 'A task is at work.', forMs: lookMs }
   const { force, ranMs: atMs } = performance.operation
   const verdict = judgeMove(plan.track, {
@@ -152,7 +155,7 @@ const follow = async (
   })
   const { reason, progress, pastReturn } = verdict
   const detail = moveText({ seen: status.move, rate: verdict.rate }, plan.to.name)
-  // Thrown, it is aborted and its end awaited by the undo of what it began.
+  // The undo of the effect aborts the move and waits for its end.
   if (verdict.giveUp) throw gaveUp(performance, reason, detail)
   await storePlan(performance, { ...plan, track: verdict.track })
   if (pastReturn && !performance.operation.pastReturn)
@@ -160,7 +163,7 @@ const follow = async (
   return { type: 'wait', reason, detail, forMs: lookMs, progress }
 }
 
-/** The platform says that it is done: the machine itself has to say so too. */
+/** The platform reports success; the machine must confirm it. */
 const arrived = (performance: Performance, plan: MovePlan, seen: PowerFacts): PerformDone => {
   if (seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}, on ${seen.host}`)
   if (isAt(seen, plan.from)) throw stayed(performance, plan)
@@ -169,7 +172,7 @@ const arrived = (performance: Performance, plan: MovePlan, seen: PowerFacts): Pe
     result: {
       from: plan.from.name,
       to: plan.to && isAt(seen, plan.to) ? plan.to.name : seen.host,
-      // By somebody else, while this one waited.
+      // Somebody else moved the machine while this operation waited.
       ...(plan.asked && !plan.refused ? {} : { by: 'somebody else' }),
       ...(plan.bootId === '' || seen.boot_id === '' ? {} : { same_run: plan.bootId === seen.boot_id }),
     },
@@ -185,7 +188,7 @@ const stayed = ({ machine, target }: Performance, { from }: MovePlan): DroverErr
     remedy: 'Nothing to do: it is looked at again.',
   })
 
-/** No other host and no later time would mend it. */
+/** Throws what neither another host nor a later time would mend. */
 const throwWhatLasts = (performance: Performance, error: Error, seen: PowerFacts | undefined): void => {
   if (seen && seen.state !== 'on') throw notForPhase(performance, `is ${seen.state}`)
   if (!(error instanceof PlatformError)) return
@@ -193,7 +196,7 @@ const throwWhatLasts = (performance: Performance, error: Error, seen: PowerFacts
   if (error.class === 'permanent') throw error
 }
 
-/** It failed where it was to go, and runs where it was. */
+/** The move failed and the machine runs on its old host. */
 const again = async (performance: Performance, plan: Going, why: string): Promise<PerformWait> => {
   const message = `The move to ${plan.to.name} failed: ${why.replace(/\.$/, '')}. It is tried again.`
   await note(performance, { reason: 'move-scheduling', message, pastReturn: false })
@@ -201,10 +204,10 @@ const again = async (performance: Performance, plan: Going, why: string): Promis
   return { type: 'wait', reason: 'move-scheduling', detail: message, forMs }
 }
 
-/** Another host than the one that was chosen, now that the move has begun: its slots are asked for first. */
+/** Chooses another host after the move has begun: its slots are requested first. */
 const elsewhere = async (performance: Performance, plan: MovePlan): Promise<PerformWait> => {
   const spent = plan.to && namedHost(performance) === null ? [...plan.spent, plan.to.ref] : plan.spent
-  // From here on the one that refused is not asked any more, whatever happens before there is another.
+  // The host that refused is not asked again, even if no other host is found.
   const open = { ...plan, to: null, spent }
   await storePlan(performance, open)
   const taken = await takeHost(performance, open).catch(async (error: unknown) => {
@@ -235,7 +238,7 @@ const gaveUp = ({ machine, operation }: Performance, reason: OperationReason, de
     remedy: operationReasons[reason].remedy,
   })
 
-/** While a person moves the machine by hand, that is what is in the way. */
+/** A move by a person's hand is named as the obstacle. */
 const nameOther = async (performance: Performance, thrown: unknown): Promise<PerformWait> => {
   if (!(thrown instanceof PlatformError) || thrown.code !== 'platform-busy') throw thrown
   const { platform, machine, target } = performance
@@ -255,7 +258,7 @@ const retrying = retryUntilDeadline(['live-move', 'power'], (performance) =>
   performMove(performance).catch((error: unknown) => nameOther(performance, error)),
 )
 
-/** From a host to another, while the machine runs. */
+/** Moves a machine from a host to another while it runs. */
 export const moveMachine: Performer = {
   prepare: async (performance) => {
     await retrying.prepare?.(performance)
@@ -264,7 +267,7 @@ export const moveMachine: Performer = {
       .catch((error: unknown) => outlast(performance, error))
     if (prepared.type === 'wait') {
       const { reason, detail: message, progress = 0 } = prepared
-      // While it waits for anything else it takes nobody's slots.
+      // Any other wait must not hold slots.
       if (reason !== 'awaiting-slot') await dropSlots(performance)
       await note(performance, { reason, message, progress })
     }

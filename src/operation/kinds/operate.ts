@@ -14,7 +14,7 @@ import { noteSeen } from '../perform/note-seen.ts'
 import type { Performance, PerformDone, PerformWait } from '../perform/performer.ts'
 import { performers } from './performers.ts'
 
-/** One turn of an operation: waits for the one that gave way, acts, and ends it when the machine is where it was asked. */
+/** One turn of an operation: waits for the superseded operation, acts, and ends when the machine is as requested. */
 export const operate = async (ctx: JobContext, operationId: string): Promise<Outcome> => {
   const entered = await enterOperation(ctx, operationId)
   if ('older' in entered) {
@@ -37,11 +37,11 @@ export const operate = async (ctx: JobContext, operationId: string): Promise<Out
   })
 }
 
-/** It stands in line for the slot that it has asked for, not for the time to pass. */
+/** A wait for slots ends when they are granted, not after a time. */
 const waitOrRelease = (wait: PerformWait): Outcome =>
   wait.reason === 'awaiting-slot' ? release(wait.reason, wait.detail) : wait
 
-/** From here on it runs, and its deadline counts. */
+/** From here on the operation runs and its deadline counts. */
 const begin = (entered: Entered): Promise<Entered['operation']> =>
   underMachineLock(entered, async (tx) => {
     const { ctx, operation, machine } = entered
@@ -70,7 +70,7 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Outco
     lock: async (tx) => void (await lockMachine(tx, machine.id)),
     change: async (tx) => {
       const mine = await lockOperationOfJob(tx, { operationId: operation.id, jobId: ctx.job.id })
-      // A newer one took its place at the last moment: that one says where the machine goes.
+      // A newer operation superseded this one at the last moment and decides what happens to the machine.
       if (!mine) throw movedOn(operation.id)
       await noteSeen(tx, { machineId: machine.id, jobId: ctx.job.id }, seen)
       const ended = await endOperation(tx, machine.id, {
@@ -87,7 +87,7 @@ const finish = (entered: Entered, { result, machine: seen }: PerformDone): Outco
   }
 }
 
-/** With what it waited for last: that is what has to be mended. */
+/** Includes the last reason of its waits, which has to be mended. */
 const overdue = ({ kind, reason, message, deadlineSeconds }: OperationRow, machine: string): DroverError => {
   const code = overdueReason(reason)
   return new DroverError({

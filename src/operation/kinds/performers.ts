@@ -21,7 +21,7 @@ import { undoSavedStateDrop } from './saved-state.ts'
 import { operationSnapshotKind, snapshotMachine, undoOperationSnapshot } from './snapshot.ts'
 import { awaitOperationWake, operationWakeKind, wakeMachine } from './wake.ts'
 
-/** How each kind is done. */
+/** The performer of each kind. */
 export const performers: Readonly<Record<OperationKind, Performer>> = {
   start: startMachine,
   stop: stopMachine,
@@ -35,7 +35,7 @@ export const performers: Readonly<Record<OperationKind, Performer>> = {
   evict: moveMachine,
 }
 
-/** How what an operation began is called off when it ends before its time, by effect kind. */
+/** How an unfinished effect of an operation is undone or awaited, by effect kind. */
 export const operationUndoers: Readonly<Record<string, Undoer>> = {
   [operationPowerKind]: awaitOperationPower,
   [operationSnapshotKind]: undoOperationSnapshot,

@@ -18,10 +18,10 @@ import { letOutlivedGo } from './saved-state.ts'
 export const operationPowerKind = 'operation-power'
 
 const guestWaits: readonly string[] = [forGuest, forGuestToHear]
-/** Whoever was started so lately may have no agent yet that hears. */
+/** The agent of a machine that was started this recently may not answer yet. */
 const bootSeconds = 300
 
-/** Brings the machine's power to where it was asked to be, as one part of an operation. */
+/** Brings the machine's power to the requested state, as one part of an operation. */
 export const powerPart = async (
   performance: Performance,
   { part, verb, force }: { readonly part: string; readonly verb: PowerVerb; readonly force: boolean },
@@ -72,11 +72,11 @@ const performPower =
     return { type: 'done', result: { power: state, host }, machine: { power: state, host } }
   }
 
-/** Whether more has to be known than where the power is to go; a look more is a call more. */
+/** Whether the decision needs more than the power state; each further look is a call. */
 const isInDoubt = ({ operation, machine }: Performance): boolean =>
   machine.savedState !== null || (operation.kind === 'restart' && !operation.force)
 
-/** Before anything is touched: whether it still makes sense. It was asked for when the machine was another one. */
+/** Before any change: whether the operation still makes sense. The machine may have changed since the request. */
 const judge = async (performance: Performance): Promise<void> => {
   const { operation, machine } = performance
   const seen = await lookAtPower(performance)
@@ -91,7 +91,7 @@ const judge = async (performance: Performance): Promise<void> => {
 const wakeIt = 'Wake it (`wake`); with `cold` it starts without its memory.'
 const startIt = 'Start it, or restart it with force, which starts one that is off.'
 
-/** What is not there does not run: that is all that a stop is asked for. */
+/** A machine that does not exist does not run, which is all that a stop requests. */
 const stop = async (performance: Performance): Promise<PerformWait | PerformDone> => {
   try {
     return await performPower((force) => (force ? 'stop' : 'shutdown'))(performance)
@@ -102,15 +102,15 @@ const stop = async (performance: Performance): Promise<PerformWait | PerformDone
   }
 }
 
-/** Once a machine has been started cold, what was saved of it before fits its disks no more. */
+/** After a cold start, the saved memory no longer fits the disks. */
 const undoSchema = undoTaskShape.extend({
   step: z.enum(['start', 'shutdown', 'stop', 'reset']).optional(),
   saved: z.string().nullish(),
 })
 
 /**
- * What an operation began and did not end: it cannot be taken back, but it can be waited for, so that nothing of it
- * comes about after the one that took its place has acted. How it ended is nothing to us: that it has is all.
+ * A power change that has begun cannot be taken back. The undo waits for its end, so that nothing of it happens after
+ * the successor has acted. Its result does not matter.
  */
 export const awaitOperationPower = undoerOf(
   undoSchema,

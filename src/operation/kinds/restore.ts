@@ -13,10 +13,10 @@ import { noteAsItIs, undoerOf, undoTaskShape } from '../perform/undo-task.ts'
 import { powerPart } from './power.ts'
 import { startAgain } from './start-again.ts'
 
-/** Effects of this kind are machines that an operation brings back to a snapshot. */
+/** Effects of this kind are reverts of a machine to a snapshot. */
 export const operationRestoreKind = 'operation-restore'
 
-/** What is brought back, and how the machine was before. */
+/** The snapshot, and the state of the machine before. */
 const storedPlan = z.object({
   snapshot: z.string(),
   name: z.string(),
@@ -41,7 +41,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       performance.ctx.confirm()
       return machines.revertToSnapshot(call, machine.ref, plan.snapshot)
     },
-    // Nothing on a machine tells to what it was brought back last.
+    // Nothing on a machine tells which snapshot it was reverted to last.
     made: async () => ({ found: false }),
     repeat: 'never',
     doing: `${machine.name} is being brought back to snapshot "${plan.name}".`,
@@ -52,9 +52,9 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
   return restorePower(performance, plan)
 }
 
-/** As it was before: what ran runs again, with what it was brought back to. */
+/** Restores the power state: a machine that ran before runs again, from the snapshot. */
 const restorePower = async (performance: Performance, plan: Plan): Promise<PerformWait | PerformDone> => {
-  // What came of it is known from here on, also when the start has to wait.
+  // The result is recorded here, even if the start has to wait.
   await requirePower(performance)
   const outcome = await powerPart(performance, {
     part: 'again',
@@ -67,7 +67,7 @@ const restorePower = async (performance: Performance, plan: Plan): Promise<Perfo
   return { type: 'done', result: { snapshot, name, was, power }, machine: { power, host } }
 }
 
-/** Decided once: the machine is another one afterwards. */
+/** Decided once: afterwards the machine has changed. */
 const planOf = async (performance: Performance): Promise<Plan> => {
   const { ctx, machine } = performance
   const known = storedPlan.safeParse(ctx.checkpointed?.plan)
@@ -84,7 +84,7 @@ const planOf = async (performance: Performance): Promise<Plan> => {
 
 const wakeFirst = 'Wake it first, or wake it with `cold`, which gives its memory up.'
 
-/** By the platform's id, else by its name, where only one has it. */
+/** By the platform's id, otherwise by name if only one snapshot has that name. */
 const findOne = async (performance: Performance): Promise<SnapshotRef> => {
   const { operation, machine, platform } = performance
   const { snapshot: asked } = readParams('restore', operation.params)
@@ -123,8 +123,8 @@ export const restoreMachine = retryUntilDeadline(['snapshots', 'power'], perform
 const undoSchema = undoTaskShape.extend({ was: z.enum(['on', 'off']).default('off') })
 
 /**
- * It cannot be taken back: it is waited for until it has ended. A machine that it has switched off, and that ran before,
- * is started then: nobody has asked for it to be off.
+ * A revert cannot be taken back: the undo waits for its end. A machine that ran before and was switched off by the
+ * revert is started again, because nobody asked for it to be off.
  */
 export const awaitOperationRestore = undoerOf(undoSchema, async (undoing) => {
   const { effect, undo, platform, call, confirm } = undoing
@@ -134,7 +134,7 @@ export const awaitOperationRestore = undoerOf(undoSchema, async (undoing) => {
     verb: 'revert',
   })
   confirm()
-  // Platforms forget their tasks: that it was taken on is enough where the machine is off.
+  // Platforms forget their tasks: if the machine is off, it is enough that the task was accepted.
   if (undo.was === 'on' && (own.found || effect.externalId !== null)) await startAgain(undoing)
   await noteAsItIs(undoing, undo)
 })

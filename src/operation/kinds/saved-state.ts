@@ -21,7 +21,7 @@ const undoSchema = undoTaskShape.extend({ state: z.string() })
 
 const digestForm = /^sha256:[0-9a-f]{64}$/
 
-/** Whether a machine can be woken from it, as far as can be told before. */
+/** Whether a machine can be woken from the state, as far as can be checked. */
 export const isWhole = (saved: Found<SavedState>, machine: string): boolean =>
   saved.found &&
   saved.value.complete &&
@@ -29,7 +29,7 @@ export const isWhole = (saved: Found<SavedState>, machine: string): boolean =>
   saved.value.size > 0 &&
   digestForm.test(saved.value.digest)
 
-/** The state, proven; throws what a person can do when it is not. */
+/** The checked state; throws an error with a remedy when it is unusable. */
 export const requireWhole = async (performance: Performance, ref: string): Promise<SavedState> => {
   const { machine, platform } = performance
   const saved = await portOf(platform, 'hibernate').saved(callOf(performance, 'look'), ref)
@@ -51,8 +51,8 @@ export const coldRemedy =
 const debtMs = 30_000
 
 /**
- * Lets go of a saved state whose machine is proven to have run since: nothing can be woken from it any more. That it
- * could not be removed is a debt, and none of the operation's trouble.
+ * Removes a saved state whose machine has provably run since: no machine can be woken from it any more. A failed
+ * removal is a debt and does not affect the operation.
  */
 export const letSavedGo = async (performance: Performance, state: string): Promise<void> => {
   const { ctx, machine, target, platform } = performance
@@ -64,7 +64,7 @@ export const letSavedGo = async (performance: Performance, state: string): Promi
       undo: { target: target.name, ref: machine.ref, machine_id: machine.id, state },
       observe: async () => ({ found: false }),
       act: async () => {
-        // First what points to it: a machine is never to be woken from what is gone.
+        // The reference is removed first: a machine must never be woken from a state that is gone.
         await underMachineLock(performance, (tx) => noteMachine(tx, machine.id, { savedState: null }))
         await drop(platform, callOf(performance, 'drop'), state)
         return undefined
@@ -90,14 +90,14 @@ const oweDrop = async (performance: Performance, thrown: unknown): Promise<void>
     )
 }
 
-/** Only what was proven useless has such an effect. */
+/** Only states that were proven useless have such an effect. */
 export const undoSavedStateDrop = undoerOf(undoSchema, async ({ undo, platform, call, confirm, fenced }) => {
   confirm()
   await forget(fenced, undo)
   await drop(platform, call, undo.state)
 })
 
-/** Of a machine that was seen through a start: also when it is off again, it has written to its disks since. */
+/** For a machine whose start was observed: even if it is off again, it has written to its disks since. */
 export const letOutlivedGo = (
   { effect, fenced }: Pick<AtPlatform, 'effect' | 'fenced'>,
   { machine_id: machineId, state }: { readonly machine_id: string; readonly state: string },
@@ -107,7 +107,7 @@ export const letOutlivedGo = (
       await clearStaleStates(tx, { machineId, outlived: state }, effect.jobId)
   })
 
-/** The machine's row points to it no longer, if it did. */
+/** Clears the reference in the machine's row if it still points to the state. */
 const forget = async (fenced: Fenced, undo: z.infer<typeof undoSchema>): Promise<void> => {
   await fenced(async (tx) => {
     const machine = await lockMachine(tx, undo.machine_id)

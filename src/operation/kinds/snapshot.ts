@@ -18,7 +18,7 @@ export const operationSnapshotKind = 'operation-snapshot'
 
 const undoSchema = undoTaskShape.extend({ snapshot: z.string() })
 
-/** A person's name for it, or one that tells when it was asked for. */
+/** The name that a person gave, or one with the time of the request. */
 const nameOf = ({ params, createdAt }: OperationRow): string =>
   readParams('snapshot', params).name ?? `drover ${createdAt.toISOString()}`
 
@@ -36,7 +36,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       with: { target: target.name, ref: machine.ref, machine_id: machine.id, snapshot: snapshotName },
     },
     begin: (call) => machines.createSnapshot(call, machine.ref, { snapshotName, memory, quiesce }),
-    // What has that name may be somebody else's: only the task, or the mark that the platform keeps of it, tells.
+    // A snapshot with that name may be foreign: only the task, or the mark that the platform keeps of it, tells.
     made: async () => ({ found: false }),
     doing: `Snapshot "${snapshotName}" of ${machine.name} is being made.`,
     pastReturn: false,
@@ -52,7 +52,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
 
 export const snapshotMachine = retryUntilDeadline(['snapshots'], perform)
 
-/** Removes the snapshot that this operation has made: by the ref that its own task told, never by its name alone. */
+/** Removes the snapshot of this operation: by the ref from its own task, never by name alone. */
 export const undoOperationSnapshot = undoerOf(undoSchema, async ({ effect, undo, platform, call }) => {
   const machines = portOf(platform, 'machines')
   const own = await resultOfTask(machines, call, { effect, machine: undo.ref, verb: 'snapshot' })
@@ -66,7 +66,7 @@ export const undoOperationSnapshot = undoerOf(undoSchema, async ({ effect, undo,
     const removal = await again(call, () => machines.removeSnapshot(call, undo.ref, made.ref))
     await removal.wait(call)
   } catch (error) {
-    // Gone meanwhile, as it should be.
+    // Already gone.
     if (!isAbsent(error)) throw error
   }
 })

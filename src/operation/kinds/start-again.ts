@@ -15,8 +15,8 @@ interface OfMachine {
 }
 
 /**
- * Starts a machine that an operation has left off though it ran before. Whoever has asked for a start or a stop since
- * says where it goes, and so do its run policy and a migration that has it. It throws until the machine runs: then it is owed.
+ * Starts a machine that ran before and that an operation has left off. Later requests of start or stop, the run policy
+ * and a migration that holds the machine take precedence. Throws until the machine runs: until then the start is owed.
  */
 export const startAgain = async (undoing: Undoing<OfMachine>): Promise<void> => {
   const { db, effect, undo, platform, call, confirm } = undoing
@@ -31,7 +31,7 @@ export const startAgain = async (undoing: Undoing<OfMachine>): Promise<void> => 
     const task = await power.start(call, undo.ref)
     await task.wait(call)
   } catch (error) {
-    // Somebody was quicker.
+    // It runs already.
     if (!(error instanceof PlatformError) || error.code !== 'platform-wrong-state') throw error
   }
 }

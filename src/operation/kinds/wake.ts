@@ -33,7 +33,7 @@ const perform = async (performance: Performance): Promise<PerformWait | PerformD
       progress: 90,
       detail: `${performance.machine.name} is to wake, and is ${power}.`,
     }
-  // It runs, and what it runs from is its own memory now: the saved one fits nothing any more.
+  // The machine runs from its own memory now: the saved state fits nothing any more.
   await letSavedGo(performance, state)
   return {
     type: 'done',
@@ -46,7 +46,7 @@ export const wakeMachine = retryUntilDeadline(['hibernate', 'power'], perform)
 
 type Woken = PerformWait | { readonly type: 'done'; readonly seen: PowerFacts }
 
-/** What it is woken from is decided once: it is forgotten before the operation ends. */
+/** The state is decided once, because its reference is cleared before the operation ends. */
 const stateOf = async (performance: Performance): Promise<string> => {
   const { ctx, machine } = performance
   const known = ctx.checkpointed?.state
@@ -54,7 +54,7 @@ const stateOf = async (performance: Performance): Promise<string> => {
   const state = machine.savedState
   if (state === null) throw notForPhase(performance, 'is not hibernated')
   const seen = await requirePower(performance)
-  // It has run since: memory of before would be let loose on disks that have gone on, once it is off again.
+  // The machine has run since: the old memory would corrupt disks that have changed.
   if (seen.state === 'on') await letSavedGo(performance, state)
   if (seen.state !== 'off') throw notForPhase(performance, `is ${seen.state} already`)
   await ctx.checkpoint({ ...ctx.checkpointed, state })
@@ -90,11 +90,11 @@ const wake = async (performance: Performance, state: string): Promise<Woken> => 
   return work.type === 'wait' ? work : { type: 'done', seen: await requirePower(performance) }
 }
 
-/** A person gives the memory up: the machine starts as after a power cut. */
+/** A person gives up the memory: the machine starts as after a power failure. */
 const startCold = (performance: Performance): Promise<Woken> =>
   powerPart(performance, { part: 'cold', verb: 'start', force: true })
 
-/** Waits until it has come to its end. When the machine has run from its memory, that fits its disks no more. */
+/** Waits for the end of the wake. If the machine has run from the saved memory, that state no longer fits its disks. */
 export const awaitOperationWake = undoerOf(
   undoSchema,
   async ({ effect, undo, platform, call, confirm, fenced }) => {

@@ -34,13 +34,11 @@ export interface AwaitsStillActive {
   readonly signal: string
 }
 
-/**
- * Takes an operation up, while it is this job's and nothing of an older one is under way at its machine.
- */
+/** Begins an operation that belongs to this job, unless an older operation is still active at its machine. */
 export const enterOperation = (ctx: JobContext, operationId: string): Promise<Entered | AwaitsStillActive> =>
   ctx.lateFencedTransaction(async (tx): Promise<Entered | AwaitsStillActive> => {
     const asked = await findOperation(tx, operationId)
-    // The machine's lock comes first, as for everybody: two that wait for each other would wait for ever.
+    // The machine is locked first, as everywhere else: another order could deadlock.
     const machine = asked && (await lockMachine(tx, asked.machineId))
     const mine = await lockOperationOfJob(tx, { operationId, jobId: ctx.job.id })
     if (!mine || !machine) throw movedOn(operationId)
@@ -59,7 +57,7 @@ export const enterOperation = (ctx: JobContext, operationId: string): Promise<En
     return { ctx, operation: mine, machine, target }
   })
 
-/** Somebody else has it by now, or it has ended: there is nothing to do. */
+/** Another job has the operation, or the operation has ended: there is nothing to do. */
 export const movedOn = (operationId: string): DroverError =>
   new DroverError({
     code: 'operation-moved-on',
@@ -68,7 +66,7 @@ export const movedOn = (operationId: string): DroverError =>
     remedy: 'Nothing is to be done: see the operation.',
   })
 
-/** It was asked for before a migration took the machine: now nobody but that may have it run. */
+/** The operation was requested before a migration took the machine: now only that migration may start it. */
 const requireMayRun = async (tx: Tx, { kind }: Entered['operation'], machine: MachineRow): Promise<void> => {
   const source = await findSourceEntry(tx, machine)
   const code = whyNotStarted(kind, source)

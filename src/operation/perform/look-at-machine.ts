@@ -14,8 +14,8 @@ const callMs = 30_000
 export const callOf = ({ ctx }: Performance, name: string): JobCall => callBy(ctx, name, callMs)
 
 /**
- * The machine as it is now. What is seen is written down where it is news, so that it holds whatever comes after. A
- * wake lets go of what it wakes from by itself, once it is through.
+ * The machine as it is now. A change is recorded at once, so that it is known whatever happens later. A completed wake
+ * clears its own saved state.
  */
 export const lookAtPower = async (performance: Performance): Promise<Found<PowerFacts>> => {
   const { ctx, operation, machine, platform } = performance
@@ -47,7 +47,7 @@ export const machineGone = ({ machine, target }: Performance): DroverError =>
     remedy: operationReasons['machine-gone'].remedy,
   })
 
-/** What was true when it was admitted, and is not any more when its turn has come. */
+/** The operation was applicable at its admission and no longer is. */
 export const notForPhase = ({ operation, machine }: Performance, is: string, remedy?: string): DroverError =>
   new DroverError({
     code: 'not-for-phase' satisfies OperationReason,

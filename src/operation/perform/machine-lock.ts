@@ -2,7 +2,7 @@ import type { Tx } from '../../../db/client.ts'
 import { lockMachine } from '../../../db/queries/machines/machine-rows.ts'
 import type { JobContext } from '../../ledger/job.ts'
 
-/** Of a job at a machine: without the transaction that would lock the job first. */
+/** A job's context without the transaction that would lock the job first. */
 export type MachineContext = Omit<JobContext, 'transaction'>
 
 interface AtMachine {
@@ -11,8 +11,8 @@ interface AtMachine {
 }
 
 /**
- * A fenced change by a job at a machine. The machine is locked before the job, as every request for another operation
- * does: the other way round the two would wait for each other.
+ * A fenced change by a job at a machine. The machine is locked before the job, in the same order as in requests for
+ * other operations: the reverse order could deadlock.
  */
 export const underMachineLock = <Value>(
   { ctx, machine }: AtMachine,

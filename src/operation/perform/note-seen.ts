@@ -4,8 +4,8 @@ import { noteMachine } from '../../../db/queries/machines/machine-rows.ts'
 import type { MachineRow } from '../../../db/schema/operation.ts'
 
 /**
- * What was seen of a machine on behalf of a job. One that is on has run since its memory was saved, if it was: who says
- * nothing of that memory has it let go of.
+ * Records what a job has seen of a machine. A machine that is on has run since its memory was saved: clears
+ * `savedState` unless the caller sets it.
  */
 export const noteSeen = async (
   tx: Tx,

@@ -8,28 +8,28 @@ import { mostFailures, note } from './retry-until-deadline.ts'
 export interface PlatformWork extends Pick<PlatformTask, 'part' | 'tasks' | 'begin' | 'made' | 'repeat'> {
   readonly verb: NonNullable<PlatformTask['verb']>
   readonly undo: { readonly kind: string; readonly with: Readonly<Record<string, unknown>> }
-  /** For people. */
+  /** Shown to people. */
   readonly doing: string
-  /** Once it was asked for it can only be ended. */
+  /** After the request the operation can only be completed. */
   readonly pastReturn: boolean
-  /** From where to where it brings the operation's progress. */
+  /** The range of the operation's progress that this part covers. */
   readonly span: readonly [number, number]
 }
 
 export type WorkEnd =
-  /** With what it made. */
+  /** With the result of the task. */
   { readonly type: 'ended'; readonly result: string | null } | PerformWait
 
 const lookMs = 1_000
 
-/** Whether that part was asked for, or is about to be: what is seen of the machine may be its doing. */
+/** Whether that part was requested or is about to be: the state of the machine may be its effect. */
 export const hasBegunWork = ({ ctx }: Performance, part: string): boolean => readTask(ctx, part) !== undefined
 
-/** Whether that part has come to its end, in this turn or an earlier one. */
+/** Whether that part has ended, in this turn or an earlier one. */
 export const hasEndedWork = ({ ctx }: Performance, part: string): boolean =>
   readTask(ctx, part)?.ended === true
 
-/** Has it done once over all tries, as far as one turn can, and shows how it goes. */
+/** Runs the task once over all tries, as far as one turn can, and shows its progress. */
 export const doWork = async (performance: Performance, work: PlatformWork): Promise<WorkEnd> => {
   const { ctx, operation, machine, target } = performance
   const { part, doing, pastReturn, undo, span } = work
@@ -45,7 +45,7 @@ export const doWork = async (performance: Performance, work: PlatformWork): Prom
     platform: target.name,
     machine: machine.ref,
     most: mostFailures,
-    // What did not happen may be given up again.
+    // An operation whose task did not happen can be cancelled again.
     ...(pastReturn ? { onNothing: () => noteReturn(performance, work, false) } : {}),
   })
   if (end.type === 'ended') return end

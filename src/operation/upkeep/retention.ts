@@ -19,9 +19,9 @@ export interface PrunedRound {
   readonly operations: number
   readonly machines: number
   readonly refusals: number
-  /** Wishes of evacuations that have come to their end. */
+  /** Resumptions that have ended. */
   readonly resumptions: number
-  /** Where this pass goes on; null: it is over. */
+  /** Where this pass continues; null: it is complete. */
   readonly next: PruneCursor | null
 }
 
@@ -29,7 +29,7 @@ const refusalHours = 24
 const passMs = 600_000
 const pauseMs = 100
 
-/** Removes operations and machines that are old enough, a little at a time. */
+/** Removes old operations and machines, a few at a time. */
 export const operationRetention = ({ db, clock, log }: { db: Db; clock: Clock; log: Logger }): Loop => {
   let after = pruneStart
   return new Loop({
@@ -47,7 +47,7 @@ export const operationRetention = ({ db, clock, log }: { db: Db; clock: Clock; l
   })
 }
 
-/** One batch of each, each in a short transaction of its own. */
+/** One page of each, each in a short transaction. */
 export const pruneOperationsOnce = async (
   db: Db,
   { after, limit = 500 }: { readonly after: PruneCursor; readonly limit?: number },
@@ -65,7 +65,7 @@ export const pruneOperationsOnce = async (
   return { operations, machines, refusals, resumptions, next }
 }
 
-/** Ends wishes of evacuations that nothing is left of, and tells of each; gives how many. */
+/** Ends resumptions whose evacuation is over, with an event each; returns how many. */
 const endResumptions = async (db: Db, limit: number): Promise<number> =>
   (await db.begin(async (tx) => {
     const over = (await findDoubtfulResumptions(tx, resumptionBounds, limit)).flatMap(({ id, ...facts }) => {

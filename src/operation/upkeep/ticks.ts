@@ -39,7 +39,10 @@ const roundMost = 200
 const actor = 'conductor'
 const stillActiveReasons: readonly string[] = ['awaiting-older', 'older-keeps-on'] satisfies OperationReason[]
 
-/** Ends what its job has left, settles what has let go, gives the next one its turn, and lets nothing wait for ever. */
+/**
+ * Ends operations whose jobs have ended, settles those that no longer act, promotes the next ones, and enforces every
+ * deadline.
+ */
 export const operationTicks = ({ db, clock, log }: OperationTicksOptions): Loop =>
   new Loop({
     name: 'operation-ticks',
@@ -62,7 +65,7 @@ export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
       const canceled = (await db.begin((tx) => tickMachine(tx, machineId))) as CancelOutcome[]
       for (const outcome of canceled) nudgeCancel(db, outcome)
     } catch (error) {
-      // The others do not wait for the one that cannot be looked at.
+      // A machine that cannot be looked at does not delay the others.
       log.warn({ err: error, machine: machineId }, 'the operations of a machine could not be looked at')
     }
   }
@@ -77,7 +80,7 @@ export const tickOperations = async (db: Db, log: Logger): Promise<boolean> => {
   return more
 }
 
-/** What one part of a round fails at keeps no other part from its own. */
+/** A failure in one part of a round does not stop the other parts. */
 const apart = async (log: Logger, part: () => Promise<boolean>): Promise<boolean> => {
   try {
     return await part()
@@ -90,7 +93,7 @@ const apart = async (log: Logger, part: () => Promise<boolean>): Promise<boolean
 const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> => {
   const canceled: CancelOutcome[] = []
   const machine = await tryLockMachine(tx, machineId)
-  // Whoever has it changes it: it is looked at in the next round, and the others in this one.
+  // Another transaction is changing the machine: this round skips it.
   if (machine === 'busy') return canceled
   const open = await findOpenOperations(tx, machineId)
   const awaitsStillActive = open.some(isStillActive)
@@ -112,14 +115,17 @@ const tickMachine = async (tx: Tx, machineId: string): Promise<CancelOutcome[]> 
     const outcome = await carryOut(tx, operation, step)
     if (outcome) canceled.push(outcome)
   }
-  // Also when nothing has ended here: its turn may have come in a round that was cut off.
+  // Also when nothing has ended here: an earlier round may have been interrupted.
   if (await promoteNext(tx, machineId, isAsSeen ? open : undefined)) isAsSeen = false
   if (machine) await wakeOrTell(tx, machine, isAsSeen ? open : await findOpenOperations(tx, machineId))
   crashPoint('operation-tick')
   return canceled
 }
 
-/** Whoever waits for an older one goes on as soon as that has let go; until then it says what that is at. */
+/**
+ * An operation that waits for an older one goes on as soon as the older one is settled; until then it shows what that
+ * one does.
+ */
 const wakeOrTell = async (tx: Tx, machine: MachineRow, open: readonly OpenOperation[]): Promise<void> => {
   const waits = open.find(({ state }) => state === 'pending')
   if (!waits) return
@@ -141,7 +147,7 @@ const carryOut = async (
   const reason = step.reason === 'failed' ? reasonOf(jobError) : step.reason
   const move = {
     id,
-    // As it was seen: one that has had its turn since, in this very round, is looked at in the next.
+    // As seen in the query: an operation that has moved on since is looked at in the next round.
     seen: operation.state,
     event: step.event,
     reason,
@@ -162,7 +168,7 @@ const carryOut = async (
   return undefined
 }
 
-/** Of a failure its own words; of what ran out of time also the last that was heard of it. */
+/** For a failure its message; for a time-out also the last message. */
 const messageOf = (reason: OperationReason, { jobError, ...last }: OpenOperation): string => {
   const title = `${operationReasons[reason].title}.`
   if (!ranOut.includes(reason)) return jobError?.message ?? title
@@ -173,6 +179,6 @@ const messageOf = (reason: OperationReason, { jobError, ...last }: OpenOperation
 const plain: readonly string[] = ['queued', 'admitted', 'in-progress'] satisfies OperationReason[]
 const ranOut: readonly OperationReason[] = ['deadline-exceeded', 'wait-expired', 'older-keeps-on']
 
-/** A job that knows why it failed says it by the word of a reason. */
+/** A job that knows the reason of its failure gives it by its code. */
 const reasonOf = (error: RecordedError | null): OperationReason =>
   error !== null && Object.hasOwn(operationReasons, error.code) ? (error.code as OperationReason) : 'failed'

@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** Proves that what was migrated is what was there, and signs the evidence. */
+/** Proves that the target equals the source, and signs the evidence. */
 export const finalVerify = defineKind({
   kind: 'final-verify',
   title: 'Verify a migrated instance',
   version: 1,
-  // Jobs that hang on the same have a quarter of them.
+  // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,
   payload: z.strictObject({

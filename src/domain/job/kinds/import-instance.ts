@@ -1,12 +1,12 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** Copies what changed on a running source; cut short, it goes on where it was. */
+/** Copies the changes of a running source; continues after an interruption. */
 export const importInstance = defineKind({
   kind: 'import-instance',
   title: 'Copy an instance in the background',
   version: 1,
-  // Jobs that hang on the same have a quarter of them.
+  // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,
   payload: z.strictObject({ batch: nameSchema, entry_id: z.uuid() }),

@@ -1,14 +1,14 @@
 import { z } from 'zod'
 import { defineKind } from '../kind.ts'
 
-/** Does one operation on a machine: what, is in the operation's own row. */
+/** Carries out one operation on a machine; the operation's row says which. */
 export const operateMachine = defineKind({
   kind: 'operate-machine',
   title: 'Operate a machine',
   version: 1,
   payload: z.strictObject({ operation_id: z.uuid() }),
   retry: { environmentMax: 20 },
-  // Twice as many as one target gets: its turns only wait for what it answers.
+  // Twice the share of one target: its turns only wait for the target's answers.
   concurrency: 32,
   keepsTokens: true,
   // A lane is a target.

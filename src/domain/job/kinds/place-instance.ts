@@ -1,21 +1,21 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** Decides where one instance of a batch lands, against the live target. */
+/** Decides the placement of one instance of a batch, against the live target. */
 export const placeInstance = defineKind({
   kind: 'place-instance',
   title: 'Place an instance',
   version: 1,
-  // Jobs that hang on the same have a quarter of them.
+  // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,
   payload: z.strictObject({
     batch: nameSchema,
     entry_id: z.uuid(),
     instance_id: z.uuid(),
-    /** The inventory revision the decision is made on; a newer one asks for a new decision. */
+    /** The inventory revision of the decision; a newer revision needs a new decision. */
     revision: z.int().nonnegative(),
   }),
-  // Then the entry makes room for another one, and is tried again later.
+  // After that the entry makes room for another, and is tried again later.
   retry: { environmentMax: 4, transientMax: 4 },
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** Works out what a start would do, and keeps it as a plan. Changes nothing else. */
+/** Works out what a start would do, and stores it as a plan. Changes nothing else. */
 export const planBatch = defineKind({
   kind: 'plan-batch',
   title: 'Plan a batch',
@@ -9,9 +9,9 @@ export const planBatch = defineKind({
   concurrency: 2,
   payload: z.strictObject({
     batch: nameSchema,
-    /** The batch's version that was to be planned. */
+    /** The version of the batch to be planned. */
     version: z.int().positive(),
-    /** Who asked for it. */
+    /** The requester. */
     by: z.string().max(200),
   }),
 })

@@ -12,18 +12,18 @@ export const powerInstance = defineKind({
   kind: 'power-instance',
   title: 'Switch an instance on or off',
   version: 1,
-  // Jobs that hang on the same have a quarter of them.
+  // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,
   payload: z.strictObject({
     instance: z.uuid(),
-    /** `shutdown` asks the guest; `stop` pulls the plug. */
+    /** `shutdown` asks the guest; `stop` cuts the power. */
     verb: z.enum(powerVerbs),
-    /** Pulls the plug of a guest that does not go off in time. */
+    /** Cuts the power of a guest that does not shut down in time. */
     force: z.boolean().default(false),
-    /** How long a guest may take to go off. */
+    /** How long a guest may take to shut down. */
     timeout_seconds: z.int().min(5).max(86_400).default(300),
-    /** The entry of a migration that was given up for this: it puts right what it left before anything is done here. */
+    /** The entry of a migration that was cancelled for this request: its withdrawal ends first. */
     after_entry: z.uuid().nullable().default(null),
   }),
   retry: { environmentMax: 20 },

@@ -18,7 +18,7 @@ import { syncTarget } from './sync-target.ts'
 import { trackInstance } from './track-instance.ts'
 import { withdrawEntry } from './withdraw-entry.ts'
 
-/** Every job kind there is: each has a handler in `workers/handlers`. */
+/** Every job kind; each has a handler in `workers/handlers`. */
 export const jobKinds: readonly JobKind[] = [
   syncSource,
   syncTarget,

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineKind } from '../kind.ts'
 
-/** Goes the whole way of a job without a platform: proves that a fleet of workers is wired and fenced. */
+/** Runs the whole course of a job without a platform: proves that a fleet of workers is connected and fenced. */
 export const selfTest = defineKind({
   kind: 'self-test',
   title: 'Self-test',

@@ -8,7 +8,7 @@ export const settleDebt = defineKind({
   version: 1,
   payload: z.strictObject({ effect_id: z.uuid() }),
   retry: { transientMax: 1, environmentMax: 1, bugMax: 1, waitsForPassword: false },
-  // A lane is a platform; twice as many as one platform gets.
+  // A lane is a platform; the number is twice the share of one platform.
   concurrency: 8,
   lanesLeaveRoom: true,
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** Goes over the fleet for a batch: `assign` notes who matches, `start` makes their entries. */
+/** Walks the fleet for a batch: `assign` records the matching instances, `start` makes their entries. */
 export const startBatch = defineKind({
   kind: 'start-batch',
   title: 'Find the instances of a batch',
@@ -10,7 +10,7 @@ export const startBatch = defineKind({
   payload: z.strictObject({
     batch: nameSchema,
     purpose: z.enum(['assign', 'start']),
-    /** The batch's version that this is for; a later change asks anew. */
+    /** The version of the batch; a later change needs another job. */
     version: z.int().positive(),
   }),
 })

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { defineKind, nameSchema } from '../kind.ts'
 
-/** How any reading of a site is asked for. */
+/** The options of every reading of a site. */
 export const syncOptions = {
   /** `delta` falls back to `full` where the platform cannot tell what changed. */
   mode: z.enum(['full', 'delta']).default('delta'),
@@ -10,7 +10,7 @@ export const syncOptions = {
   force: z.boolean().default(false),
 }
 
-/** A sync that fails is over soon: the next one is due anyway, and it is the one that knows what to read. */
+/** A failing sync gives up soon: the next one is due anyway and knows better what to read. */
 export const syncRetry = {
   transientMax: 4,
   environmentMax: 3,

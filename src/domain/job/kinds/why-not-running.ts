@@ -2,12 +2,12 @@ import { many } from '../../text/sentence.ts'
 import type { JobState } from '../state.ts'
 import { findKind } from './registry.ts'
 
-/** Why a job does not run now, as a person reads it. Law: every wait has a reason, a since and an end. */
+/** Why a job does not run now, for people. Law: every wait has a reason, a since and an end. */
 export interface Wait {
   readonly reason: string
   readonly detail: string
   readonly since: Date
-  /** When it ends by itself at the latest; null when only what `endsWhen` names ends it. */
+  /** When the wait ends by itself at the latest; null: only the event in `endsWhen` ends it. */
   readonly until: Date | null
   readonly endsWhen: string
 }
@@ -25,7 +25,7 @@ export interface WaitingFacts {
   readonly waitSince: Date | null
   readonly waitUntil: Date | null
   readonly waitSignal: string | null
-  /** What its last try failed with. */
+  /** The error of its last try. */
   readonly error: { readonly message?: unknown } | null
 }
 
@@ -52,7 +52,7 @@ export interface FleetFacts {
   readonly inLane: number
 }
 
-/** The stored wait of a `waiting` job, with the lines that it stands in. Pure. */
+/** The stored wait of a `waiting` job, with its place in the queues of its tokens. Pure. */
 export const explainWait = (job: WaitingFacts, tokens: readonly TokenFacts[]): Wait => {
   const since = job.waitSince ?? job.createdAt
   if (job.waitReason === 'token') {
@@ -86,7 +86,7 @@ export const explainWait = (job: WaitingFacts, tokens: readonly TokenFacts[]): W
   }
 }
 
-/** What keeps a `ready` job from starting: the first thing that a person could do something about. Pure. */
+/** What keeps a `ready` job from starting: the first cause that a person can do something about. Pure. */
 export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
   const dueSince = new Date(Math.max(job.runAfter.getTime(), job.createdAt.getTime()))
   const [pause] = fleet.pauses
@@ -132,13 +132,13 @@ export const explainReady = (job: WaitingFacts, fleet: FleetFacts): Wait => {
 const share = ({ kind }: WaitingFacts, { inLane }: FleetFacts): string =>
   findKind(kind)?.lanesLeaveRoom ? ` ${inLane} are of its lane, which leaves as many to others.` : ''
 
-/** What ends a wait at the latest that has no time of its own. */
+/** The latest end of a wait without a time of its own. */
 export interface WaitBound {
   readonly at: Date
   readonly says: string
 }
 
-/** A wait for room, for a worker or for a pause to end is over when what it is for is over. */
+/** A wait for room, for a worker or for the end of a pause ends at the latest with the purpose of its job. */
 export const boundWait = (wait: Wait, bound: WaitBound | null): Wait =>
   wait.until !== null || bound === null
     ? wait

@@ -4,7 +4,7 @@ import type { BatchConfig, BatchConstraint, BatchDefaults } from './batch-settin
 import type { BatchState } from './batch-table.ts'
 import { checkTwins } from './constraint-twins.ts'
 
-/** What a person may say about a batch, as far as it matters who has begun already. */
+/** A person's settings of a batch that matter for what has already begun. */
 export interface BatchShape {
   readonly name: string
   readonly include_expression: string
@@ -13,10 +13,10 @@ export interface BatchShape {
   readonly constraints: readonly BatchConstraint[]
 }
 
-/** An entry of the batch, as far as an edit can touch it. */
+/** An entry of the batch, as far as an edit can affect it. */
 export interface EditedEntry extends EntryPlace {
   readonly id: string
-  /** It is blocked because its placement failed: a better script is its way out. */
+  /** Blocked because its placement failed: a better script would unblock it. */
   readonly placementFailed: boolean
 }
 
@@ -30,7 +30,7 @@ export interface BatchEdit {
   readonly now: number
   readonly windowsBefore: readonly Window[]
   readonly windowsAfter: readonly NewWindow[]
-  /** Entries that hold a window, by its id. */
+  /** The number of entries per window, by window id. */
   readonly held: ReadonlyMap<string, number>
 }
 
@@ -40,7 +40,7 @@ export interface EditProblem {
   readonly message: string
 }
 
-/** Everything that may not be changed now, with the reason and until when; empty: the edit is fine. */
+/** Everything that may not be changed now, with reason and end; empty: the edit is fine. */
 export const checkBatchEdit = (edit: BatchEdit): EditProblem[] => [
   ...checkTwins(edit.after.constraints, edit.before.constraints),
   ...(edit.state === 'defined' ? [] : [...checkFixed(edit), ...checkConstraints(edit), ...checkScript(edit)]),
@@ -49,7 +49,7 @@ export const checkBatchEdit = (edit: BatchEdit): EditProblem[] => [
 
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
 
-/** What decided which instances are in it, and where they went. */
+/** Settings that decided which instances are in the batch, and where they went. */
 const checkFixed = ({ before, after, state }: BatchEdit): EditProblem[] => {
   const fixed: [field: string, before: unknown, after: unknown][] = [
     ['name', before.name, after.name],
@@ -92,7 +92,7 @@ const untilDone = (name: string, count: number): string =>
   `Constraint "${name}" matches ${count} instance${count === 1 ? '' : 's'} whose source is switched off: it can` +
   ' change when they have finished or were let go.'
 
-/** The last constraint that matches counts, so their order is a decision too. */
+/** The last matching constraint counts, so the order is a setting too. */
 const reordered = (
   before: BatchShape,
   after: BatchShape,

@@ -3,7 +3,7 @@ import { nicTypes, vlanIdSchema, vlanProblem } from '../../inventory/overrides.t
 import { nameSchema } from '../../job/kind.ts'
 import { durationMs, durationSchema } from '../../text/duration.ts'
 
-/** Everything a person says about a batch, under the names of the API. What is stored is what is shown. */
+/** Every setting of a batch, under the names of the API. Stored as it is shown. */
 
 const ownNames = (all: readonly { readonly name: string }[]): boolean =>
   new Set(all.map(({ name }) => name)).size === all.length
@@ -16,7 +16,7 @@ export const batchDefaults = z.strictObject({
     target_project: nameSchema.default('default'),
     storage_pool: nameSchema.default('default'),
   }),
-  /** Where entries of a target and project are connected while they are copied. */
+  /** The network of entries of a target and project during the copy. */
   migration_network: z
     .array(
       z
@@ -56,7 +56,7 @@ export const batchConfig = z
     post_migration_retries: z.int().min(0).max(100).default(5),
     background_sync_interval: durationSchema('1s').default('10m'),
     final_background_sync_limit: durationSchema('1s').default('10m'),
-    /** How long a guest may take to shut down before its plug is pulled. */
+    /** How long a guest may take to shut down before its power is cut. */
     guest_shutdown_limit: durationSchema('0s').default('5m'),
     /** How long a started target may take until its agent answers. */
     boot_limit: durationSchema('1s').default('5m'),
@@ -79,7 +79,7 @@ export const batchConstraint = z.strictObject({
   name: nameSchema,
   description: z.string().max(2_000).default(''),
   include_expression: expression,
-  /** 0: as many as come. */
+  /** 0: unlimited. */
   max_concurrent_instances: z.int().min(0).max(100_000).default(0),
   min_instance_boot_time: durationSchema('0s').default('0s'),
 })
@@ -105,12 +105,12 @@ export const batchWindows = z
   .max(200)
   .default([])
 
-/** What final-verify asks of a target beside what it always asks. A baseline is taken before the cutover. */
+/** What final-verify checks on a target in addition to its standard checks. A baseline is taken before the cutover. */
 export const batchProbes = z
   .array(
     z.strictObject({
       name: nameSchema,
-      /** Ports that must answer on the target; those that were closed on the source are told apart. */
+      /** Ports that must answer on the target; ports that were closed on the source are reported separately. */
       ports: z.array(z.int().min(1).max(65_535)).min(1).max(64),
       /** Only instances that match. */
       include_expression: expression.default('true'),
@@ -125,5 +125,5 @@ export type BatchConfig = z.infer<typeof batchConfig>
 export type BatchConstraint = z.infer<typeof batchConstraint>
 export type BatchProbe = z.infer<typeof batchProbes>[number]
 
-/** The admission token that first copies of a batch share: its limit is `sync_limit`. */
+/** The admission token of a batch's first copies: its limit is `sync_limit`. */
 export const firstCopyToken = (batch: string): string => `batch/${batch}`

@@ -15,7 +15,7 @@ export type BatchEvent = (typeof events)[number]
 
 interface BatchMove extends Move<BatchState, BatchEvent> {
   readonly to: BatchState
-  /** The type of the event that the history gets. */
+  /** The type of its event in the history. */
   readonly tells: `batch.${string}`
 }
 
@@ -75,6 +75,6 @@ export const batchTable = defineTable({ subject: 'batch', states, events, moves 
 
 export const batchStates = batchTable.states
 
-/** Whether the table lets this happen here: for screens and answers. */
+/** Whether the table allows the event in this state: for screens and answers. */
 export const mayHappen = (state: BatchState, event: BatchEvent): boolean =>
   transition(batchTable, state, event) !== undefined

@@ -3,7 +3,7 @@ import type { BatchConstraint } from './batch-settings.ts'
 
 const quoted = /"(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'/gs
 
-/** Equal for expressions that differ only in the space between words. */
+/** The expression with normalised spaces between words. */
 const wordsOf = (expression: string): string => {
   const texts: string[] = []
   const words = expression.replace(quoted, (text) => {
@@ -14,8 +14,8 @@ const wordsOf = (expression: string): string => {
 }
 
 /**
- * Refuses constraints with the same expression: the last match counts, so the others never would, and their author meant
- * something else. Stored ones are left alone until the constraints are changed.
+ * Refuses constraints with the same expression: only the last match counts, so the author must have meant something
+ * else. Stored constraints are accepted until they are changed.
  */
 export const checkTwins = (
   constraints: readonly BatchConstraint[],

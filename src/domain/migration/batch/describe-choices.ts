@@ -7,32 +7,33 @@ import type { BatchState } from './batch-table.ts'
 /** What decides what a verb would do now. */
 export interface ChoiceFacts {
   readonly place: EntryPlace
-  /** The code of the entry's reason: in a conflict, what a person has to decide. */
+  /** The code of the entry's reason: in a conflict, the question to a person. */
   readonly reason: string
   readonly batchState: BatchState
   /** `force_conflict_resolution` of the batch. */
   readonly batchForces: boolean
-  /** Its source is off on our account. */
+  /** Its source is off because of Drover. */
   readonly sourceOff: boolean
-  /** Something of ours is on its target, or may be. */
+  /** Something of ours is or may be on its target. */
   readonly leftovers: boolean
-  /** Something else keeps it from starting, which heals by itself. */
+  /** A block keeps it from starting, which heals by itself. */
   readonly blocked: boolean
-  /** A job is at it, and lets go first. */
+  /** A job is running for it, and stops first. */
   readonly busy: boolean
-  /** The window that it would be cut over in if it went on now. */
+  /** The window of its cutover if it went on now. */
   readonly window: WindowAnswer
 }
 
-/** A verb with its flags, and what it would do. */
+/** A verb with its flags, and its effect. */
 export interface Choice extends EntryVerb {
   readonly cleanup: boolean
   readonly does: string
 }
 
 /**
- * The verbs that a person can use on an entry now, each with what it would do: to the source, to the machine on the target,
- * and what comes next. Made from the transition table and the reason, so that no page promises what the code does not do.
+ * The verbs that are possible for an entry now, each with its effect on the source and on the target's machine, and
+ * what comes next. Made from the transition table and the reason, so that a page never promises what the code does not
+ * do.
  */
 export const describeChoices = (facts: ChoiceFacts): Choice[] =>
   entryVerbs(facts.place, { leftovers: facts.leftovers }).flatMap(({ verb, force }) => {
@@ -49,7 +50,7 @@ export const describeChoices = (facts: ChoiceFacts): Choice[] =>
       ]),
     })
     if (verb !== 'cancel') return [say(false)]
-    // A cancel of an entry that was canceled before only takes away what is left on the target.
+    // A cancel of a cancelled entry only removes what is left on the target.
     return [
       ...(facts.place.state === 'canceled' ? [] : [say(false)]),
       ...(facts.leftovers ? [say(true)] : []),
@@ -110,7 +111,7 @@ const resolve = (facts: ChoiceFacts, rule: EntryRule, to: EntryPlace | undefined
   ]
 }
 
-/** Conflicts about the machine on the target itself: no force lets one through, only what is done there. */
+/** Conflicts about the target's machine itself: force does not help, only a change on the target. */
 const beyondForce: ReadonlySet<string> = new Set([
   'target-start-failed',
   'target-runs',
@@ -134,7 +135,7 @@ const verifyAgain = ({ batchForces, reason }: ChoiceFacts): string[] => {
     : [...again, 'To let it through as it is, set force_conflict_resolution of the batch first.']
 }
 
-/** When its source is switched off if it goes on: the outage must surprise nobody. */
+/** When its source would be switched off if it went on: the outage must surprise nobody. */
 const cutover = ({ window }: ChoiceFacts): string => {
   const off = 'Its source is switched off for the cutover as soon as its window allows'
   switch (window.is) {

@@ -6,7 +6,7 @@ import { batchTable } from './batch-table.ts'
 
 const start: readonly EntryPlace[] = entryTable.starts.map((state) => ({ state, stage: 'background' }))
 
-/** Every place that an entry can come to, from its start on, in the order of states and stages. */
+/** Every reachable place of an entry, in the order of states and stages. */
 export const reachablePlaces = (): EntryPlace[] => {
   const seen = new Map<string, EntryPlace>(start.map((place) => [`${place.state}/${place.stage}`, place]))
   for (const place of seen.values())
@@ -23,7 +23,7 @@ const targetWords = { keep: '', destroy: 'destroyed', asked: 'as asked' } as con
 const forceWords = ({ force, forceIfCommitted }: EntryRule): string =>
   forceIfCommitted ? 'where the source is off' : listed(force ?? [])
 
-/** What every event does at a place: `cancel! → canceled/background (source started)`; `!`: with force alone. */
+/** What every event does at a place: `cancel! → canceled/background (source started)`; `!`: only with force. */
 export const answersAt = (place: EntryPlace): string[] =>
   entryEvents.flatMap((event) => {
     const answer = applyEntryEvent(place, event, { force: true })
@@ -41,7 +41,7 @@ export const answersAt = (place: EntryPlace): string[] =>
 const placeRow = (place: EntryPlace): string =>
   `| \`${place.state}\` | ${place.stage} | ${isCommitted(place) ? 'yes' : ''} | ${answersAt(place).join('; ')} |`
 
-/** The parts of docs/migration.md that are made of the tables, by name. */
+/** The generated parts of docs/migration.md, by name. */
 export const migrationTables = (): Readonly<Record<string, string>> => ({
   batch: [drawStateTable(batchTable), describeStates(batchTable), describeMoves(batchTable)].join('\n\n'),
   entry: [
@@ -66,5 +66,5 @@ export const migrationTables = (): Readonly<Record<string, string>> => ({
   ].join('\n'),
 })
 
-/** docs/migration.md with its made parts as they should be. */
+/** docs/migration.md with its generated parts up to date. */
 export const fillMigrationPage = (page: string): string => fillPage(page, migrationTables())

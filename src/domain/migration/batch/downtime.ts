@@ -10,41 +10,40 @@ import {
 } from '../entry/source-stop.ts'
 import type { BatchState } from './batch-table.ts'
 
-/** All that says how long a source stays off that we have switched off. */
+/** What decides how long a source that we switched off stays off. */
 export interface DownFacts {
   readonly now: number
   readonly place: EntryPlace
   /** The code of the entry's reason. */
   readonly reason: string
-  /** What was asked of the source; null: nothing, or it runs again. */
+  /** The request to the source; null: none, or the source runs again. */
   readonly stop: SourceStop | null
   readonly batchState: BatchState
-  /** A person wants it given up; its job lets go first. */
+  /** A cancel or a reset by a person is pending; its job stops first. */
   readonly wanted: boolean
-  /** The last failure of the job that puts right what the entry left; null: there was none. */
+  /** The last failure of its withdrawal; null: none. */
   readonly withdrawFailed: string | null
   /** The window that the entry holds. */
   readonly window: { readonly name: string; readonly endsAt: number | null } | null
-  /** A sentence for each platform on its way that does not answer. */
+  /** A sentence for each platform involved that does not answer. */
   readonly away: readonly string[]
 }
 
-/** A machine that is off because of us, or about to be. */
+/** A machine that is off because of Drover, or about to be. */
 export interface Down {
-  /** When it was seen off; of one that still runs: when it was asked to shut down. */
+  /** When it was seen off; for a machine that still runs: when it was asked to shut down. */
   readonly since: number
-  /** It still runs: its guest is given time. Null: it is off. */
+  /** It still runs, and its guest is given time. Null: it is off. */
   readonly shutdown: GuestShutdown | null
-  /** When it is on again at the latest, here or at its target; null: nothing that has a time brings it back. */
+  /** The latest time at which it runs again, on its source or target; null: no time is known. */
   readonly until: number | null
   /** What keeps it off, and what brings it back. */
   readonly because: string
 }
 
 /**
- * Since when a source is off for its migration, until when, and what brings it back; null: it is not off because of us,
- * and was not asked to go off.
- * One whose entry has finished is off for good: its target runs in its stead.
+ * Since when and until when a source is off for its migration, and what brings it back; null: it is not off because of
+ * Drover, and was not asked to go off. The source of a finished entry is off for good: its target runs in its place.
  */
 export const downOf = (facts: DownFacts): Down | null => {
   const { stop, place, away } = facts
@@ -104,17 +103,17 @@ export interface NamedDown extends Down {
   readonly name: string
 }
 
-/** Machines that are off because of us, or about to be: how many, and the first of them. */
+/** Machines that are off because of Drover, or about to be: how many, and the first of them. */
 export interface DownList {
   readonly count: number
-  /** So many of them still run: their guests are given time to shut down. */
+  /** How many of them still run: their guests are given time to shut down. */
   readonly shuttingDown: number
   readonly entries: readonly NamedDown[]
 }
 
 const namedMax = 5
 
-/** Who is off, since when and until when, in a sentence; empty: nobody is. */
+/** The machines that are off, since when and until when, in a sentence; empty: none. */
 export const downText = ({ count, shuttingDown, entries }: DownList): string => {
   if (count === 0) return ''
   const named = entries.slice(0, namedMax)
@@ -136,7 +135,7 @@ export const downHead = (count: number, shuttingDown: number): string => {
   return [...(off > 0 ? [isOff] : []), ...(shuttingDown > 0 ? [runs] : [])].join(', and ')
 }
 
-/** Since when one is off and until when; of one that still runs: what was asked of it, and what ends that. */
+/** Since when and until when a machine is off; for one that still runs: the request, and what ends the wait. */
 export const downTimes = ({ since, shutdown, until }: Omit<Down, 'because'>): string =>
   shutdown
     ? shutdownTimes(shutdown)
@@ -144,7 +143,7 @@ export const downTimes = ({ since, shutdown, until }: Omit<Down, 'because'>): st
 
 const oneOf = (down: NamedDown): string => `${down.name} (${downTimes(down)})`
 
-/** What a person's verb makes of machines that are off. */
+/** The verbs that affect machines that are off. */
 export type DownVerb = 'stop' | 'reset' | 'cancel'
 
 const givenBack = [
@@ -161,7 +160,7 @@ const afterVerb: Readonly<Record<DownVerb, readonly [one: string, many: string]>
   cancel: givenBack,
 }
 
-/** Which machines are off, and what the verb that a person is about to say makes of them; empty: none is off. */
+/** The machines that are off, and what the verb that a person is about to confirm does to them; empty: none is off. */
 export const downBefore = (
   verb: DownVerb,
   { count, message }: { readonly count: number; readonly message: string },

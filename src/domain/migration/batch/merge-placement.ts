@@ -4,19 +4,19 @@ import type { EffectiveFacts, NetworkPlacement } from '../../inventory/overrides
 import type { Placement, WhyHere } from '../place/placement.ts'
 import type { BatchDefaults } from './batch-settings.ts'
 
-/** What a placement script asked for: its calls, the last word of each. */
+/** The calls of a placement script; the last call of each kind counts. */
 export interface ScriptPlacement {
   readonly target?: string
   readonly project?: string
-  /** By what the script called the disk: its key, label or name. */
+  /** By the script's name for the disk: key, label or name. */
   readonly pools: Readonly<Record<string, string>>
-  /** By what the script called the NIC: its MAC address in any notation, key or label. */
+  /** By the script's name for the NIC: MAC address in any notation, key or label. */
   readonly networks: Readonly<Record<string, NetworkPlacement>>
 }
 
-/** Where the NICs of one source network land. */
+/** The target network for the NICs of one source network. */
 export interface MappedNetwork extends NetworkPlacement {
-  /** A person mapped it. */
+  /** Mapped by a person. */
   readonly overridden: boolean
 }
 
@@ -27,7 +27,7 @@ export interface PlacementAsk {
   readonly networks: ReadonlyMap<string, MappedNetwork>
   /** Null: the batch has no script. */
   readonly script: ScriptPlacement | null
-  /** A host that a hint of spread or affinity chose; empty: the target chooses. */
+  /** A host chosen by a hint of spread or affinity; empty: the target chooses. */
   readonly host?: { readonly name: string; readonly because: string }
 }
 
@@ -39,14 +39,14 @@ export interface PlacementProblem {
 export interface MergedPlacement {
   readonly placement: Placement
   readonly why: readonly WhyHere[]
-  /** All that is wrong with it; such a placement is not used. */
+  /** Every problem; a placement with problems is not used. */
   readonly problems: readonly PlacementProblem[]
 }
 
 const theDefaults = 'the defaults of the batch'
 const theScript = 'the placement script'
 
-/** Where an instance lands: the defaults, then its networks, then the script's word; and why. */
+/** The placement of an instance: the defaults, then its networks, then the script; with the reasons. */
 export const mergePlacement = (ask: PlacementAsk): MergedPlacement => {
   const { defaults, script, host } = ask
   const pools = placeDisks(ask)
@@ -85,7 +85,7 @@ const told = (what: string, byScript: string | undefined, byDefault: string): Wh
 const diskNames = ({ key, label, name }: DiskFacts): string[] => [key, label, name]
 const nicNames = ({ key, label, mac }: NicFacts): string[] => [mac, key, label]
 
-/** The script's answers by key, and those that belong to nothing this instance has. */
+/** The script's answers by key, and answers for things that this instance does not have. */
 const resolve = <Thing, Value>(
   asked: Readonly<Record<string, Value>>,
   find: (called: string) => Thing | undefined,
@@ -119,7 +119,7 @@ const placeDisks = ({ facts, script, defaults }: PlacementAsk): Part<string> => 
   }
 }
 
-/** By the first kind of name that fits: a label may be another one's key. */
+/** By the first kind of name that matches: a label may equal another thing's key. */
 const named = <Thing>(
   things: readonly Thing[],
   called: string,

@@ -6,22 +6,22 @@ import { makespan } from '../schedule/plan-forecast.ts'
 export const planStandings = ['goes', 'blocked', 'conflict', 'on-its-way', 'in-other-batch'] as const
 export type PlanStanding = (typeof planStandings)[number]
 
-/** What would become of one instance. Under the names of the API: it is stored and shown as it is. */
+/** What would become of one instance. Under the names of the API: stored as it is shown. */
 export interface PlanItem {
   readonly instance_id: string
   readonly name: string
   readonly source: string
-  /** `in-other-batch`: another batch has it; a start leaves it there. */
+  /** `in-other-batch`: another batch has it, and a start leaves it there. */
   readonly standing: PlanStanding
-  /** Its entry's state, where it has one already. */
+  /** The state of its entry, if it has one. */
   readonly state: string | null
   readonly reasons: readonly Reason[]
   /** Null: it cannot be placed. */
   readonly placement: Placement | null
   readonly bytes: number
-  /** Of those, what is copied whole while the source is off. Plans of older versions do not say it. */
+  /** The part that is copied in full while the source is off. Missing in plans of older versions. */
   readonly bytes_while_off?: number
-  /** Only changes are copied at the cutover, but for what is copied while off. */
+  /** The cutover copies only changes, except for disks that are copied while off. */
   readonly tracked: boolean
   readonly tokens: readonly string[]
   readonly window: string | null
@@ -43,12 +43,12 @@ export interface PlanTotals {
   readonly bytes_while_off: number
   /** How many entries need each token, and how many may hold it at once. */
   readonly tokens: Readonly<Record<string, { readonly needed: number; readonly limit: number }>>
-  /** All first copies, as many at once as the limits let; null: no history of some of them. */
+  /** All first copies, as many at once as the limits allow; null: no history for some of them. */
   readonly copy_ms: { readonly p50: number; readonly p90: number } | null
   readonly forecast_note: string
 }
 
-/** What decides, and nothing that is another at every look: of this a digest is made. */
+/** The decision without values that differ at every look: the basis of the digest. */
 export const decidedOf = (item: PlanItem): Record<string, unknown> => ({
   instance_id: item.instance_id,
   standing: item.standing,
@@ -57,7 +57,7 @@ export const decidedOf = (item: PlanItem): Record<string, unknown> => ({
   window: item.window,
 })
 
-/** Adds items up as they come, so that a plan of any size needs little memory. */
+/** Adds up items one by one, so that a plan of any size needs little memory. */
 export class PlanSums {
   readonly #limitOf: (token: string) => number
   readonly #counts = { goes: 0, blocked: 0, conflict: 0, 'on-its-way': 0, 'in-other-batch': 0 }
@@ -118,7 +118,7 @@ export class PlanSums {
   }
 }
 
-/** The narrowest class of tokens sets the pace: of a class there is as much room as its things have together. */
+/** The scarcest class of tokens limits the rate; the capacity of a class is the sum over its things. */
 const copiesAtOnce = (
   goes: number,
   tokens: readonly (readonly [string, { readonly needed: number; readonly limit: number }])[],
@@ -129,7 +129,7 @@ const copiesAtOnce = (
     const before = rooms.get(kind) ?? { needed: 0, room: 0 }
     rooms.set(kind, { needed: before.needed + needed, room: before.room + Math.min(limit, needed) })
   }
-  // Whoever creates is done with it before the copy.
+  // The token for creation is released before the copy.
   rooms.delete('target-creates')
   const free = [...rooms.values()].map(({ needed, room }) => room + Math.max(0, goes - needed))
   return free.length === 0 ? 0 : Math.min(...free)
@@ -146,13 +146,13 @@ export interface PlanDiff {
   readonly added: readonly string[]
   readonly removed: readonly string[]
   readonly changed: readonly { readonly instance: string; readonly what: readonly string[] }[]
-  /** More changes than are listed. */
+  /** Changes that are not listed. */
   readonly more: number
 }
 
 const listedMost = 500
 
-/** What is another than in a plan that people agreed to; by the names of instances. */
+/** The differences to an approved plan, by the names of instances. */
 export const diffPlans = (
   planId: string,
   before: readonly PlanItem[],
@@ -184,7 +184,7 @@ const differing = (was: PlanItem, now: PlanItem): string[] => {
     .map(([field]) => field)
 }
 
-/** `jsonb` keeps its own order of keys. */
+/** `jsonb` has its own order of keys. */
 const sorted = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) =>
     inner !== null && typeof inner === 'object' && !Array.isArray(inner)

@@ -5,37 +5,37 @@ import type { BatchAllowances } from '../../inventory/rules/rule.ts'
 import type { EntryPlace } from '../entry/entry.ts'
 import type { Reason } from '../entry/entry-facts.ts'
 
-/** What an instance is in the inventory, beside its facts. */
+/** What the inventory says of an instance besides its facts. */
 export interface InstanceStanding {
-  /** Its source does not have it any more. */
+  /** Its source no longer has it. */
   readonly gone: boolean
-  /** Why it is left out; null: it is not. */
+  /** Why it is ignored; null: it is not. */
   readonly ignored: string | null
-  /** A verified copy of ours has taken its place. */
+  /** A certified copy has replaced it. */
   readonly migrated: boolean
   readonly findings: readonly Finding[]
 }
 
 export interface StartAsk extends InstanceStanding {
-  /** What the include expression says of it now; a text: why it could not be asked. */
+  /** The result of the include expression now; a text: why it could not be evaluated. */
   readonly matches: boolean | { readonly problem: string }
   readonly allowances: BatchAllowances
   /** `force_conflict_resolution` of the batch. */
   readonly force: boolean
-  /** What the source is now. */
+  /** Whether the source runs now. */
   readonly running: boolean
   readonly overrides: Pick<InstanceOverrides, 'started_after' | 'stopped_after'>
 }
 
 export interface NewEntry extends EntryPlace {
   readonly reason: Reason
-  /** All of them. */
+  /** Every reason. */
   readonly reasons: readonly Reason[]
   /** Whether the target runs at the end. */
   readonly running: boolean
 }
 
-/** What keeps an instance from starting in a batch that allows this; empty: nothing does. */
+/** What keeps an instance from starting in a batch with these allowances; empty: nothing. */
 export const instanceBlocks = (
   { gone, ignored, migrated, findings }: InstanceStanding,
   allowances: BatchAllowances,
@@ -48,7 +48,7 @@ export const instanceBlocks = (
   ...batchBlocks(findings, allowances),
 ]
 
-/** Findings that keep it from starting. A critical one first. */
+/** Findings that keep it from starting, critical ones first. */
 const batchBlocks = (findings: readonly Finding[], allowances: BatchAllowances): Reason[] =>
   restrictions(findings)
     .filter(({ rule }) => {
@@ -72,8 +72,8 @@ const mismatch = (matches: StartAsk['matches']): Reason | undefined => {
 }
 
 /**
- * Where an entry begins. The expression is looked at once, here: a person's resolve lets the instance through, and
- * nothing asks again. What blocks heals by itself; what conflicts does not, and so it is said first.
+ * The first state of an entry. The include expression is evaluated once, here: a person's resolve lets the instance
+ * through, and it is not asked again. A block heals by itself; a conflict does not and is therefore reported first.
  */
 export const startEntry = (ask: StartAsk): NewEntry => {
   const running = endsRunning(ask.running, ask.overrides)
@@ -93,7 +93,10 @@ export const startEntry = (ask: StartAsk): NewEntry => {
   return { state: 'waiting', stage: 'background', reason: waits, reasons: [], running }
 }
 
-/** How the target ends: as the source was when the batch started, unless a person said otherwise. */
+/**
+ * The power state of the target at the end: that of the source at the start of the batch, unless a person said
+ * otherwise.
+ */
 export const endsRunning = (
   running: boolean,
   overrides: Pick<InstanceOverrides, 'started_after' | 'stopped_after'>,

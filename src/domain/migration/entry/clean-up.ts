@@ -1,7 +1,7 @@
 import type { JobState } from '../../job/state.ts'
 import { type EntryState, hasEnded } from './entry.ts'
 
-/** Why the taking away of an entry's machine is owed. */
+/** Why the removal of an entry's machine is owed. */
 export const cleanUpOwed = {
   code: 'clean-up-owed',
   class: 'transient',
@@ -11,18 +11,18 @@ export const cleanUpOwed = {
 } as const
 
 /**
- * Who an entry's machine on a target is for by now. `withdrawal`: a job takes it away, or is going to, and knows in which
- * order. `entry`: the entry goes on with it. `nobody`: it may go.
+ * What an entry's machine on a target is needed for. `withdrawal`: a job removes it, or will, and knows the order.
+ * `entry`: the entry continues with it. `nobody`: it may be removed.
  */
 export type MachineIsFor = 'withdrawal' | 'entry' | 'nobody'
 
 export interface MachineNeed {
   readonly state: EntryState
-  /** Its source is off on our account. */
+  /** Its source is off because of Drover. */
   readonly sourceOff: boolean
   readonly jobKind: string | null
   readonly jobState: JobState | null
-  /** It lands on another target by now. */
+  /** Its placement is on another target now. */
   readonly landsElsewhere: boolean
 }
 
@@ -31,7 +31,7 @@ export const whoNeedsMachine = (entry: MachineNeed | undefined): MachineIsFor =>
   if (!entry) return 'nobody'
   const { state, jobKind, jobState } = entry
   if (state !== 'finished') {
-    // A source that we switched off comes back first.
+    // A source that we switched off is started first.
     if (entry.sourceOff && hasEnded(state)) return 'withdrawal'
     if (jobKind === 'withdraw-entry' && jobState !== 'succeeded') return 'withdrawal'
   }

@@ -24,10 +24,10 @@ export { type EntryDecision, type EntryFacts, type EntryJob, pauseMs } from './e
 
 const blockedLookMs = 15_000
 
-/** What is next for one entry. */
+/** The next step of an entry. */
 export const decideEntry = (facts: EntryFacts): EntryDecision => inTime(facts, decide(facts))
 
-/** Whatever job is at it, and wherever that stands: nobody looks at a source that may be off later than its window ends. */
+/** For every job in every state: a source that may be off is looked at no later than the end of its window. */
 const inTime = (facts: EntryFacts, decision: EntryDecision): EntryDecision => {
   if (decision.do !== 'rest' && decision.do !== 'start') return decision
   const moments = momentsOf(facts, decision).filter((moment) => moment > facts.now)
@@ -48,7 +48,7 @@ const momentsOf = (
   return copies ? [whenOpen(now, window)] : []
 }
 
-/** A copy that waits for its turn, or runs, when its window opens must not hold the cutover back. */
+/** A copy that is queued or running when its window opens must not delay the cutover. */
 const whenOpen = (now: number, window: EntryFacts['window']): number =>
   window.is === 'later' ? window.at : window.is === 'none' ? Number.POSITIVE_INFINITY : now + lookMs
 
@@ -60,30 +60,30 @@ const decide = (facts: EntryFacts): EntryDecision => {
   return job.kind === 'withdraw-entry' ? withdrawAgain(facts, job) : afterJob(facts, job)
 }
 
-/** Only a person takes it further. */
+/** Only a person moves it on. */
 const isAtRest = ({ state }: EntryFacts['place']): boolean => hasEnded(state) || state === 'conflict'
 
-/** What ended it, or what a person has to decide, is not talked over by the clean-up. */
+/** The cause of its end, or the question to a person, is not replaced by reports of the withdrawal. */
 const lasting = (facts: EntryFacts, why: Reason): Reason => (isAtRest(facts.place) ? facts.reason : why)
 
-/** What its work waits for is said before what it is: a job that tries again and again names no platform by itself. */
+/** The platform it waits for is named before the reason: a job that keeps retrying names no platform itself. */
 const waitsFor = ({ away = [] }: EntryFacts, why: Reason): Reason => {
   const [first] = away
   return first ? reason(first.code, away.map(({ message }) => message).join(' ')) : why
 }
 
-/** What the job at it waits for: a guest that takes its time is said before what the job is. */
+/** What its job waits for: a guest that takes time is named before the job. */
 const jobWaitsFor = (facts: EntryFacts, why: Reason): Reason => {
   const shutdown = guestShutdown(facts.sourceStop, facts.place)
   return waitsFor(facts, shutdown ? reason('guest-shutting-down', shutdownText(shutdown)) : why)
 }
 
-/** Nobody is at it, and nothing has just gone wrong. */
+/** No job runs for it, and nothing has just failed. */
 const unattended = (facts: EntryFacts, place: EntryFacts['place']): EntryDecision => {
   if (isCommitted(place)) {
     if (facts.windowOver) return setBack(facts, 'window-ended', 'Its window is over.')
   } else if (facts.sourceStop && !facts.sourceNeedsPerson && place.state !== 'finished') {
-    // However it came here, but for the end that it is off for: a source that we switched off does not stay off for an entry that does not need it so.
+    // Whatever led here: a source that we switched off does not stay off for an entry that does not need it off.
     return withdraw(facts, facts.tries, 'The source is switched on again.')
   }
   if (facts.batchState !== 'running' && !isAtRest(place))
@@ -104,10 +104,10 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
       ? { do: 'call-off', reason: reason(intent.verb, answer.rule.says) }
       : tooLate(facts, intent)
   }
-  // A cutover that has not begun gives its room in a closed window back as well.
+  // A cutover that has not begun also gives up its room in a closed window.
   if (windowOver && (isCommitted(place) || job.kind === 'cutover-instance'))
     return { do: 'call-off', reason: reason('window-ended', 'Its window is over.') }
-  // It waited for its turn until nothing may begin any more. What has begun goes on to the end of its window.
+  // It waited until nothing may begin any more. A cutover that has begun goes on to the end of its window.
   if (job.kind === 'cutover-instance' && isBeforeCutover(place) && facts.window.is !== 'open')
     return { do: 'call-off', reason: reason('window-closed', 'Nothing may begin in its window any more.') }
   const [block] = blocks
@@ -124,7 +124,9 @@ const whileWorking = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   return rest(facts, why, facts.now + workingLookMs)
 }
 
-/** A top-up whose window is open; a first copy is never called off for that: the cutover would copy all of it. */
+/**
+ * A top-up whose window is open. A first copy is never cancelled for that: the cutover would have to copy everything.
+ */
 const keepsCutoverWaiting = ({ place, window, batchState }: EntryFacts, job: EntryJob): boolean =>
   job.kind === 'import-instance' &&
   place.stage === 'final' &&
@@ -135,7 +137,7 @@ const keepsCutoverWaiting = ({ place, window, batchState }: EntryFacts, job: Ent
 const isBeforeCutover = ({ state, stage }: EntryFacts['place']): boolean =>
   state === 'idle' && stage !== 'complete'
 
-/** What a job that let go, or is about to, waits for. */
+/** What a stopped or stopping job waits for. */
 const stopped = ({ place, windowEndsAt, sourceStop }: EntryFacts): Reason => {
   const goesOn =
     'Its batch is stopped: its job lets go at its next safe point, and goes on when the batch is started.'
@@ -146,7 +148,7 @@ const stopped = ({ place, windowEndsAt, sourceStop }: EntryFacts): Reason => {
   return reason('batch-stopped', `${goesOn} ${source} until the batch goes on${until}.`)
 }
 
-/** The limit on first copies never holds back one whose window is open. */
+/** The limit on first copies never holds back an entry whose window is open. */
 const underLimit = (facts: EntryFacts): EntryDecision => {
   if (facts.window.is === 'open')
     return {
@@ -163,7 +165,7 @@ const tooLate = ({ place }: EntryFacts, { verb }: Intent): EntryDecision => ({
 
 const byPerson = (facts: EntryFacts, intent: Intent): EntryDecision => {
   const { place, job } = facts
-  // Where the work of the states that need force has been thrown away on the way, there is nothing left to guard.
+  // Force is needed only while work of the protected states would be lost.
   const force = intent.force || (job?.kind === 'cutover-instance' && job.state === 'canceled')
   const answer = applyEntryEvent(place, intent.verb, { force })
   if (!answer.allowed) return tooLate(facts, intent)
@@ -171,7 +173,7 @@ const byPerson = (facts: EntryFacts, intent: Intent): EntryDecision => {
   const cleanup = intent.verb === 'cancel' && intent.cleanup
   if (job?.kind !== 'withdraw-entry' || job.state === 'succeeded')
     return apply(intent.verb, why, { force, cleanup })
-  // What could not be put right will hardly be so a moment later, whoever asks for it.
+  // A withdrawal that failed will hardly succeed a moment later, whoever asks.
   const until = pausedUntil(facts)
   if (until !== undefined) return rest(facts, lasting(facts, why), Math.min(until, facts.now + lookMs))
   return apply(intent.verb, why, { force, cleanup, tries: facts.tries + 1 })
@@ -185,7 +187,7 @@ const setBack = (facts: EntryFacts, code: string, message: string): EntryDecisio
 const whyItEnded = ({ error }: EntryJob): Reason =>
   reason(error?.code ?? 'job-canceled', error?.message ?? 'Its job was cancelled.')
 
-/** A source or a machine of ours waits for it: until it is done nothing else is. */
+/** A source or a machine of ours depends on the withdrawal: nothing else is done before it. */
 const withdrawAgain = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const until = pausedUntil(facts)
   if (until !== undefined)
@@ -202,7 +204,7 @@ const withdraw = (facts: EntryFacts, tries: number, message: string): EntryDecis
   lookAt: facts.now + workingLookMs,
 })
 
-/** The last job ended without what it was for. What it had done outside is undone, or debt. */
+/** Its last job ended without success. Its effects outside are undone, or debts. */
 const afterJob = (facts: EntryFacts, job: EntryJob): EntryDecision =>
   job.state === 'canceled' ? afterCancel(facts, job) : afterFailure(facts, job)
 
@@ -210,13 +212,13 @@ const afterCancel = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const { place } = facts
   const event = putOff(facts)
   if (event && place.state !== 'idle') return apply(event, whyItEnded(job))
-  // Its end has started the source again, so the copy is behind. Another job leaves the source as it is.
+  // Its end has started the source again, so the copy is behind. Other jobs leave the source as it is.
   if (job.kind === 'cutover-instance' && isCommitted(place))
     return setBack(facts, 'job-canceled', 'Its work was called off; the source runs again.')
   return unattended(facts, place)
 }
 
-/** How it goes back to try again later; undefined where too much was done for that. */
+/** How it goes back to a later try; undefined where too much was done for that. */
 const putOff = ({ place }: EntryFacts): EntryEvent | undefined => {
   if (place.state === 'creating') return 'create-put-off'
   return applyEntryEvent(place, 'sync-put-off').allowed ? 'sync-put-off' : undefined
@@ -230,7 +232,7 @@ const afterFailure = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   const why = whyItEnded(job)
   const tries = facts.tries + 1
   if (job.kind === 'final-verify' && place.state === 'worker-done') return apply('conflict', why)
-  // What it was refused for is a reason not to begin, and is looked at ever more rarely.
+  // The refusal is a reason not to begin, checked at growing intervals.
   if (place.state === 'waiting' || place.state === 'blocked') return apply('block', why, { tries })
   const event = putOff(facts)
   if (event === 'create-put-off' && healsByItself(job)) return putOffMaking(facts, why)
@@ -239,7 +241,7 @@ const afterFailure = (facts: EntryFacts, job: EntryJob): EntryDecision => {
   return unattended(facts, place)
 }
 
-/** A night without room is got over; what lasts longer does not mend itself. */
+/** A night without room passes; a longer shortage does not mend itself. */
 const makingHours = 12
 
 const putOffMaking = ({ now, tries, askPersonAt }: EntryFacts, why: Reason): EntryDecision => {
@@ -291,6 +293,6 @@ const beforePlacement = (facts: EntryFacts): EntryDecision => {
     return place.state === 'waiting' ? apply('block', first) : rest(facts, first, now + blockedLookMs)
   const until = pausedUntil(facts)
   if (until !== undefined) return rest(facts, facts.reason, Math.min(until, now + lookMs))
-  // From `blocked` too: only the look at the target tells whether it may go on, and the job says so.
+  // From `blocked` too: only the look at the target tells whether it may go on, and the job reports it.
   return start(facts, 'place-instance', null, 'It is placed, and its machine is defined on the target.')
 }

@@ -11,7 +11,7 @@ import {
   start,
 } from './entry-facts.ts'
 
-/** What is next for an entry whose machine is there and at which nobody works. */
+/** The next step of an entry whose machine exists and for which no job runs. */
 export const decideIdle = (facts: EntryFacts): EntryDecision => {
   const { now, place, tracked, window } = facts
   if (place.stage === 'complete')

@@ -2,8 +2,8 @@ import type { Move } from '../../table/state-table.ts'
 import type { EntryPlace, EntryStage, EntryState } from './entry.ts'
 
 /**
- * What can happen to an entry. A person's verbs are among them: `cancel`, `retry`, `resolve`, `reset`. `let-go`: its
- * window closed, or its work was called off without the entry being given up.
+ * What can happen to an entry. Among these are a person's verbs: `cancel`, `retry`, `resolve`, `reset`. `let-go`: its
+ * window closed, or its job was cancelled without the entry.
  */
 export const entryEvents = [
   'block',
@@ -32,29 +32,29 @@ export const entryEvents = [
 export type EntryEvent = (typeof entryEvents)[number]
 
 /**
- * What a transition does outside, besides what the state's own work does.
+ * What a transition does outside, in addition to the work of the state itself.
  *
- * `start`: a source that we switched off is switched on again, after our copy of it is proved off. `person`: nobody
- * but a person may start it: we no longer know that it is the same machine.
+ * `start`: a source that we switched off is started again, after our copy of it is proved off. `person`: only a person
+ * may start it, because it may be another machine by now.
  */
 type SourceRule = 'keep' | 'start' | 'person'
-/** `asked`: as the person said (`cleanup`). */
+/** `asked`: as the person requested (`cleanup`). */
 type TargetRule = 'keep' | 'destroy' | 'asked'
 
 export interface EntryRule extends Move<EntryState, EntryEvent, EntryStage> {
   readonly source: SourceRule
   readonly target: TargetRule
-  /** States from which a person must say `force`: hours of work, or the proof itself, are thrown away. */
+  /** States from which a person must use `force`: hours of work, or the proof itself, would be lost. */
   readonly force?: readonly EntryState[]
-  /** And from wherever the source is off on our account. */
+  /** Also wherever the source is off because of Drover. */
   readonly forceIfCommitted?: boolean
-  /** Of an entry that goes: where it stands until what it left outside is put right. */
+  /** For an entry that is to be removed: its place until the withdrawal has ended. */
   readonly leavesAs?: EntryPlace
 }
 
 type Optional = 'source' | 'target' | 'cause'
 
-/** A rule that leaves alone what it does not name; who sets it off is a worker, unless another is named. */
+/** A rule with defaults for everything it does not name; caused by a worker unless it says otherwise. */
 export const row = (rule: Omit<EntryRule, Optional> & Partial<EntryRule>): EntryRule => ({
   cause: 'worker',
   source: 'keep',

@@ -9,8 +9,8 @@ import { verbRules } from './verb-rules.ts'
 export { type EntryEvent, type EntryRule, entryEvents } from './entry-rule.ts'
 
 /**
- * Every transition there is: the code applies it, the tests walk over all pairs of it, the documents draw it
- * (docs/migration.md) and the console offers what it allows. What is not here is refused.
+ * Every transition: the code applies it, the tests walk all pairs, the documents draw it (docs/migration.md) and the
+ * console offers what it allows. Everything else is refused.
  */
 export const entryTable = defineTable({
   subject: 'entry',
@@ -22,7 +22,7 @@ export const entryTable = defineTable({
 
 export interface EntryStep {
   readonly rule: EntryRule
-  /** Undefined: the entry is gone. */
+  /** Undefined: the entry is removed. */
   readonly to: EntryPlace | undefined
 }
 
@@ -30,7 +30,7 @@ export type EntryAnswer =
   | ({ readonly allowed: true } & EntryStep)
   | { readonly allowed: false; readonly why: 'not-from-here' | 'needs-force'; readonly from: EntryPlace }
 
-/** What the table says of an event here. */
+/** The table's answer to an event. */
 export const applyEntryEvent = (
   place: EntryPlace,
   event: EntryEvent,
@@ -49,13 +49,13 @@ export const applyEntryEvent = (
 
 export interface EntryVerb {
   readonly verb: 'cancel' | 'retry' | 'resolve'
-  /** It must be said twice. */
+  /** Only with force. */
   readonly force: boolean
 }
 
 /**
- * A person's verbs that are possible here: for screens and answers. What was given up can be cancelled once more, with
- * `cleanup`, when there is something of it on the target (`leftovers`).
+ * The verbs that are possible for a person: for screens and answers. A cancelled entry can be cancelled again with
+ * `cleanup` when something is left on the target (`leftovers`).
  */
 export const entryVerbs = (place: EntryPlace, { leftovers = false } = {}): EntryVerb[] =>
   (['cancel', 'retry', 'resolve'] as const)
@@ -63,7 +63,7 @@ export const entryVerbs = (place: EntryPlace, { leftovers = false } = {}): Entry
     .filter((verb) => verb !== 'cancel' || place.state !== 'canceled' || leftovers)
     .map((verb) => ({ verb, force: !applyEntryEvent(place, verb).allowed }))
 
-/** Where a verb is possible: who is elsewhere is not meant by a verb for many. */
+/** The places in which a verb is possible: a verb for many entries skips the others. */
 export const placesOfVerb = (verb: EntryVerb['verb']): EntryPlace[] =>
   entryStates
     .flatMap((state) => entryStages.map((stage) => ({ state, stage })))

@@ -1,6 +1,6 @@
 import type { StateMeaning } from '../../table/state-table.ts'
 
-/** One instance's journey in one batch. The words are those of the tools that operators come from. */
+/** One instance in one batch. The words are those of the tools that operators come from. */
 export const entryMeanings = {
   blocked: { says: 'Something keeps it from starting that heals by itself.', starts: true },
   waiting: { says: 'It waits for its place on a target.', starts: true },
@@ -19,13 +19,13 @@ export type EntryState = keyof typeof entryMeanings
 export const entryStates = Object.keys(entryMeanings) as EntryState[]
 
 /**
- * How far the copy has come, whatever the state says. `background`: no first copy yet. `final`: a copy is there, and
- * it is older than the source. `complete`: it is the source as it was when it was switched off for good.
+ * The progress of the copy, whatever the state. `background`: no first copy yet. `final`: a copy exists and is older
+ * than the source. `complete`: the copy equals the source as it was when it was switched off for good.
  */
 export const entryStages = ['background', 'final', 'complete'] as const
 export type EntryStage = (typeof entryStages)[number]
 
-/** Where an entry stands: the pair that the transition table is about. */
+/** State and stage of an entry: the pair that the transition table is about. */
 export interface EntryPlace {
   readonly state: EntryState
   readonly stage: EntryStage
@@ -36,7 +36,7 @@ const isOneOf =
   (state: EntryState): boolean =>
     states.includes(state)
 
-/** A worker is at it, or will be without anybody asking. */
+/** A worker works on it, or will without a request. */
 export const isMigrating = isOneOf(
   'creating',
   'background-import',
@@ -46,22 +46,22 @@ export const isMigrating = isOneOf(
   'worker-done',
 )
 
-/** Nothing more happens by itself, and nothing of it is under way. */
+/** Nothing more happens by itself, and nothing is in progress. */
 export const hasEnded = (state: EntryState): boolean => 'terminal' in entryMeanings[state]
 
-/** Something will happen to it without a person; where it is blocked, once the cause is gone. */
+/** It will go on without a person; if blocked, once the cause is gone. */
 export const goesOnByItself = (state: EntryState): boolean => !hasEnded(state) && state !== 'conflict'
 
-/** The source's power-off has been requested: it is off, or about to be, on our account. */
+/** The power-off of the source was requested: it is off, or about to be, because of Drover. */
 export const isCommitted = ({ state, stage }: EntryPlace): boolean =>
   isOneOf('final-import', 'post-import', 'worker-done')(state) ||
   (stage === 'complete' && isOneOf('idle', 'conflict')(state))
 
-/** Where it lands may still change without anything to undo. */
+/** The placement may still change without anything to undo. */
 export const isBeforePlacement = ({ state, stage }: EntryPlace): boolean =>
   isOneOf('blocked', 'waiting', 'creating')(state) || (state === 'conflict' && stage === 'background')
 
-/** No window is needed yet: what is shown is the next one it would take. */
+/** No window is needed yet: the next one it would get is shown. */
 export const isBeforeWindow = ({ state, stage }: EntryPlace): boolean =>
   isOneOf('blocked', 'waiting', 'creating', 'background-import')(state) ||
   (state === 'idle' && stage !== 'complete')

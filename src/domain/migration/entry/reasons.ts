@@ -6,7 +6,7 @@ import type { EntryJobKind } from './entry-facts.ts'
 
 /** What a person can do about a reason, and what ends it. */
 interface ReasonFacts {
-  /** Empty: nobody has to do anything. */
+  /** Empty: nothing needs to be done. */
   readonly remedy: string
   readonly endsWhen: string
 }
@@ -108,7 +108,7 @@ const ofJobs: Readonly<Record<EntryJobKind, ReasonFacts>> = {
 const goesOn = facts('The next step begins, by itself.')
 const triedAgain = facts('It is tried again, by itself.')
 
-/** What an entry is on its way through when nothing is wrong. */
+/** Reasons of an entry that is making progress. */
 const ofTheWay = {
   waiting: facts('Its turn to be placed comes.'),
   working: itsJob,
@@ -152,7 +152,7 @@ const ofPersons = {
   verified: facts('It is done.'),
 } as const satisfies Readonly<Record<string, ReasonFacts>>
 
-/** What keeps it from starting, and what the checks have found. */
+/** Reasons that keep it from starting, and results of checks. */
 const ofTrouble = {
   'instance-gone': facts('The source has it again.', 'Look for it on its source, or cancel the entry.'),
   'already-migrated': facts(
@@ -211,10 +211,10 @@ const known: Readonly<Record<string, ReasonFacts>> = {
   ...ofTrouble,
 }
 
-/** Whether a code is explained here; those of errors bring their own remedy. */
+/** Whether a code is explained here; codes of errors bring their own remedy. */
 export const isKnownReason = (code: string): boolean => Object.hasOwn(known, code)
 
-/** Nobody is sent to waive what cannot be waived. */
+/** Offers a waiver only for rules that can be waived. */
 const endOfRule = ({ waivable, allowance }: Rule): string => {
   const ends = [
     'A sync sees that it is gone',
@@ -224,7 +224,7 @@ const endOfRule = ({ waivable, allowance }: Rule): string => {
   return `${ends.join(', or ')}.`
 }
 
-/** States that end by a person alone, or not at all, whatever the reason is. */
+/** States that only a person ends, or that never end, whatever the reason. */
 const endOfState: Readonly<Partial<Record<EntryState, string>>> = {
   conflict: 'A person resolves or cancels it.',
   error: 'A person retries or cancels it.',
@@ -246,7 +246,7 @@ export interface ReasonExplained {
 export const explainReason = (asked: {
   readonly code: string
   readonly state: EntryState
-  /** What its last failed job says, where this is the reason. */
+  /** The error of its last failed job, where that is the reason. */
   readonly error?: { readonly code: string; readonly remedy: string } | null
 }): ReasonExplained => {
   const { code, state, error } = asked
@@ -260,13 +260,13 @@ export const explainReason = (asked: {
   }
 }
 
-/** Undoing a cause is not enough where a person must say so as well. */
+/** Adds the verb for states that a person has to end as well. */
 const withNextStep = (remedy: string, state: EntryState): string => {
   const next = nextStep[state]
   if (next === undefined || /\b(resolve|retry|cancel)\b/i.test(remedy)) return remedy
   return remedy === '' ? next.replace('Then r', 'R') : `${remedy} ${next}`
 }
 
-/** What a person has to know before the list of what was migrated goes. */
+/** What a person must know before the history of finished migrations is removed. */
 export const whatStays =
   'The history in this batch goes. The machines on the target and the certificates stay, and the sources stay off.'

@@ -1,6 +1,6 @@
 import { type EntryRule, row } from './entry-rule.ts'
 
-/** The ways back that nobody asked for. */
+/** Moves backwards that nobody requested. */
 export const setbackRules: readonly EntryRule[] = [
   row({
     event: 'let-go',

@@ -1,16 +1,16 @@
 import { utcText } from '../../text/utc-text.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 
-/** How far the power-off of a source has come that an entry asked for. */
+/** The progress of a power-off that an entry requested of its source. */
 export interface SourceStop {
   readonly askedAt: number
-  /** When it was seen off; null: not yet, or an older version saw it. */
+  /** When it was seen off; null: not yet, or seen by an older version. */
   readonly offAt: number | null
-  /** Until when its guest may take to shut down; null: an older version asked. */
+  /** How long its guest may take to shut down; null: requested by an older version. */
   readonly guestUntil: number | null
 }
 
-/** What the row of an entry says of it; null: we have not asked, or the source runs again. */
+/** The stop recorded in the row of an entry; null: none was requested, or the source runs again. */
 export const sourceStopOf = (row: {
   readonly sourceStoppedAt: Date | null
   readonly sourceOffAt: Date | null
@@ -25,11 +25,11 @@ export const sourceStopOf = (row: {
 export interface GuestShutdown {
   readonly askedAt: number
   readonly until: number
-  /** What happens at `until` when it still runs: its plug is pulled, or it is left running. */
+  /** What happens at `until` if it still runs: its power is cut, or it is left running. */
   readonly end: 'forced' | 'given-up'
 }
 
-/** The shutdown that its guest is given time for; null: nothing was asked, or it was seen off. */
+/** The shutdown that its guest is given time for; null: none was requested, or the source was seen off. */
 export const guestShutdown = (stop: SourceStop | null, place: EntryPlace): GuestShutdown | null =>
   stop === null || stop.offAt !== null || stop.guestUntil === null
     ? null
@@ -37,14 +37,14 @@ export const guestShutdown = (stop: SourceStop | null, place: EntryPlace): Guest
 
 const ends = { forced: 'forced off', 'given-up': 'given up' } as const
 
-/** Since when, and what ends it. */
+/** Since when, and what ends the wait. */
 export const shutdownTimes = ({ askedAt, until, end }: GuestShutdown): string =>
   `asked to shut down at ${utcText(askedAt)}, still running, ${ends[end]} at ${utcText(until)}`
 
-/** What comes of a guest that still runs when the wait for it is given up. */
+/** What becomes of a guest that still runs when the wait is given up. */
 export const afterGivingUp = 'When it goes off, also later, it is started again.'
 
-/** The same as a sentence, with what comes after it. */
+/** The same as a sentence, with what follows. */
 export const shutdownText = ({ askedAt, until, end }: GuestShutdown): string => {
   const asked = `Its source was asked to shut down at ${utcText(askedAt)} and still runs`
   return end === 'forced'

@@ -1,6 +1,6 @@
 import { type EntryRule, row } from './entry-rule.ts'
 
-/** What a person does. */
+/** The verbs of a person. */
 export const verbRules: readonly EntryRule[] = [
   row({
     event: 'cancel',

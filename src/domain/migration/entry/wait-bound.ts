@@ -2,8 +2,8 @@ import type { WaitBound } from '../../job/kinds/why-not-running.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 
 /**
- * Until when the job of an entry waits at the latest. A job of a cutover is called off when the window ends. Every other
- * wait ends with the next look of the scheduler, which decides whether the entry still needs the job.
+ * The latest end of a wait of an entry's job. A cutover's job is cancelled when the window ends. Every other wait ends
+ * with the next look of the scheduler, which decides whether the entry still needs the job.
  */
 export const entryWaitBound = (entry: {
   readonly place: EntryPlace

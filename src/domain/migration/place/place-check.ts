@@ -12,16 +12,16 @@ export interface TargetView {
   readonly networks: readonly NetworkFacts[]
   readonly pools: readonly StorageFacts[]
   readonly hosts: readonly HostFacts[]
-  /** Who has the name that the machine is to have, in its project. */
+  /** Which machine in its project has the name. */
   readonly nameHeldBy: 'nobody' | 'us' | 'somebody'
 }
 
 export interface PlaceAsk {
   readonly placement: Placement
   readonly facts: Pick<EffectiveFacts, 'target_name' | 'cpus' | 'memory' | 'disks' | 'nics'>
-  /** Undefined: there is no such target. */
+  /** Undefined: no such target. */
   readonly target: TargetView | undefined
-  /** The machine is there already: it must be, and has its room. */
+  /** The machine exists already: it must still exist, and has its room. */
   readonly late: boolean
 }
 
@@ -49,12 +49,12 @@ export interface PlaceProblem {
     | 'host-absent'
     | 'host-unavailable'
     | 'host-full'
-  /** What of the instance or the target it is about. */
+  /** The part of the instance or the target that has the problem. */
   readonly what: string
   readonly message: string
 }
 
-/** Everything that is wrong with a place, looked at on the live target; empty: it can be there. */
+/** Every problem of a placement on the live target; empty: it is possible. */
 export const checkPlace = (ask: PlaceAsk): PlaceProblem[] => {
   const { placement, facts, target, late } = ask
   if (!target || target.name !== placement.target)
@@ -116,7 +116,7 @@ const checkName = ({ facts, late, placement }: PlaceAsk, { nameHeldBy }: TargetV
     : []
 }
 
-/** The rules block these before; here they are asked for the last time before anything is made. */
+/** The rules block these earlier; here they are checked for the last time before anything is made. */
 const checkDisks = ({ facts }: PlaceAsk): PlaceProblem[] =>
   facts.disks.flatMap((disk): PlaceProblem[] => {
     const what = disk.label || disk.key

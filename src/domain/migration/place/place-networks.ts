@@ -6,7 +6,7 @@ import { findForProject, isForProject, projectOf } from './place-projects.ts'
 import type { Placement } from './placement.ts'
 import { isInSubnet } from './subnet.ts'
 
-/** How a NIC may be put on a network of a kind. An overlay has nothing below it that a NIC could be bridged to. */
+/** How a NIC can be attached to a kind of network. An overlay has no lower network for a bridged NIC. */
 const usableAs: Readonly<Record<NetworkFacts['type'], readonly NicType[]>> = {
   bridge: ['managed', 'bridged', 'physical'],
   standard: ['managed', 'physical'],
@@ -18,7 +18,7 @@ const usableAs: Readonly<Record<NetworkFacts['type'], readonly NicType[]>> = {
 
 type Nic = Pick<NicFacts, 'mac' | 'label' | 'key' | 'ipv4_addresses' | 'ipv6_addresses'>
 
-/** What is wrong with where the NICs go. */
+/** Problems with the networks of the NICs. */
 export const checkNics = (
   nics: readonly Nic[],
   placement: Placement,
@@ -82,7 +82,7 @@ const checkNic = (
   ]
 }
 
-/** Every id of `100,200-210`; of what is no such list none. */
+/** Every id of `100,200-210`; none of an invalid list. */
 const vlanIds = (text: string): number[] =>
   (parseVlans(text) ?? []).flatMap(([from, to]) =>
     Array.from({ length: to - from + 1 }, (_, index) => from + index),

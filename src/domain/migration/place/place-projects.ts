@@ -1,26 +1,26 @@
 import type { ProjectFacts } from '../../inventory/facts.ts'
 
-/** A network or a pool of a target, as far as it matters here. */
+/** The relevant fields of a target's network or pool. */
 interface Shared {
   readonly ref: string
   readonly name: string
   readonly projects?: readonly string[]
 }
 
-/** The project of that name or ref; one that is not there is said elsewhere. */
+/** The project with that name or ref; a missing project is reported elsewhere. */
 export const projectOf = (
   { projects }: { readonly projects: readonly ProjectFacts[] },
   asked: string,
 ): ProjectFacts | undefined => projects.find(({ name, ref }) => name === asked || ref === asked)
 
-/** Whether machines of a project may use it. Without a project there is nothing that could keep them out. */
+/** Whether machines of a project may use it. Without a project nothing restricts them. */
 export const isForProject = ({ projects = [] }: Shared, project: ProjectFacts | undefined): boolean =>
   projects.length === 0 ||
   project === undefined ||
   projects.includes(project.ref) ||
   projects.includes(project.name)
 
-/** The one of that name or ref which the project has; else another project's. Projects may give one name to two. */
+/** The thing with that name or ref in the project; otherwise another project's. Two projects may use the same name. */
 export const findForProject = <Thing extends Shared>(
   things: readonly Thing[],
   asked: string,

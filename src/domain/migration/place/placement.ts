@@ -1,6 +1,6 @@
 import type { NetworkPlacement } from '../../inventory/overrides.ts'
 
-/** Where an entry lands. Keys and names are the API's; scripts and the live target decide about it. */
+/** The placement of an entry. Keys and names are the API's; scripts and the live target refine it. */
 export interface Placement {
   readonly target: string
   readonly project: string

@@ -1,6 +1,6 @@
 import { canonicalIpv4, canonicalIpv6 } from '../../inventory/addresses.ts'
 
-/** The bits of an address, most significant first; undefined when it is none. */
+/** The bits of an address, most significant first; undefined when invalid. */
 const bits = (address: string): string | undefined => {
   const four = canonicalIpv4(address)
   if (four !== undefined)
@@ -19,7 +19,9 @@ const bits = (address: string): string | undefined => {
     .join('')
 }
 
-/** Whether an address is of a subnet (`10.0.0.0/8`, `2001:db8::/32`); undefined: of the other family, or no subnet. */
+/**
+ * Whether an address is in a subnet (`10.0.0.0/8`, `2001:db8::/32`); undefined: another address family, or no subnet.
+ */
 export const isInSubnet = (address: string, subnet: string): boolean | undefined => {
   const [base = '', length = ''] = subnet.split('/')
   const [wanted, known] = [bits(address), bits(base)]

@@ -3,8 +3,8 @@ import type { InstanceFacts } from '../../inventory/facts.ts'
 import { thingOf } from '../../job/token.ts'
 
 /**
- * What a copy of a machine takes of its source: a read of its host, and a snapshot on each of the datastores that its
- * disks are on, for those that a snapshot holds.
+ * The tokens of a copy at its source: a read of its host, and a snapshot on each datastore with disks that a snapshot
+ * holds.
  */
 export const tokensOfSource = (
   source: string,

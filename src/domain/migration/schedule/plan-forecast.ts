@@ -1,4 +1,4 @@
-/** The parts of a journey whose length is kept: `entry_history.phase`. */
+/** The parts of a migration whose duration is recorded: `entry_history.phase`. */
 export const historyPhases = [
   'background-import',
   'source-stop',
@@ -8,7 +8,7 @@ export const historyPhases = [
 ] as const
 export type HistoryPhase = (typeof historyPhases)[number]
 
-/** How long one part of an ended journey took. */
+/** The duration of one part of an ended migration. */
 export interface HistorySample {
   readonly phase: HistoryPhase
   readonly bytes: number
@@ -21,16 +21,16 @@ export interface Span {
 }
 
 export interface Forecast {
-  /** The first copy; null: nothing is known. */
+  /** The first copy; null: unknown. */
   readonly copy: Span | null
-  /** From the power-off of the source to the end; null: nothing is known of a part of it. */
+  /** From the power-off of the source to the end; null: a part of it is unknown. */
   readonly downtime: Span | null
-  /** How many samples the least known part rests on. */
+  /** The number of samples of the least known part. */
   readonly samples: number
   readonly note: string
 }
 
-/** What the history of one pair of source and target teaches: worked out once for a whole plan. */
+/** The rates from the history of one pair of source and target, computed once per plan. */
 export interface Pace {
   /** Milliseconds per byte copied. */
   readonly perByte: Span | null
@@ -39,16 +39,16 @@ export interface Pace {
 }
 
 export interface ForecastAsk {
-  /** Bytes of all disks that are copied. */
+  /** Bytes of all copied disks. */
   readonly bytes: number
-  /** Of those, what is copied whole while the source is off, tracked or not: all of it is downtime. */
+  /** The part that is copied in full while the source is off, tracked or not: all of it is downtime. */
   readonly bytesWhileOff: number
-  /** Changed blocks can be told: the cutover copies only what changed. */
+  /** With change tracking, the cutover copies only changes. */
   readonly tracked: boolean
   readonly pace: Pace
 }
 
-/** The value below which the given part of the sorted values lies, between two of them in proportion. */
+/** The quantile of sorted values, with linear interpolation. */
 export const quantile = (values: readonly number[], part: number): number => {
   const sorted = [...values].sort((a, b) => a - b)
   const at = (sorted.length - 1) * part
@@ -56,13 +56,13 @@ export const quantile = (values: readonly number[], part: number): number => {
   return low + (high - low) * (at - Math.floor(at))
 }
 
-/** Short copies say how long it takes to begin, not how fast it goes. */
+/** Short copies show the start-up time, not the rate. */
 const tellingBytes = 64 * 2 ** 20
 
 const spanOf = (values: readonly number[]): Span | null =>
   values.length === 0 ? null : { p50Ms: quantile(values, 0.5), p90Ms: quantile(values, 0.9) }
 
-/** Milliseconds per byte of whole copies. */
+/** Milliseconds per byte of full copies. */
 const perByte = (history: readonly HistorySample[]): number[] => {
   const copies = history.filter(
     ({ phase, bytes }) => bytes > 0 && (phase === 'background-import' || phase === 'final-import'),
@@ -90,7 +90,7 @@ export const learnPace = (history: readonly HistorySample[]): Pace => {
   }
 }
 
-/** The spans one after another; null when one of them is not known. */
+/** The sum of the spans; null when one of them is unknown. */
 const sum = (spans: readonly (Span | null)[]): Span | null => {
   const known = spans.filter((span) => span !== null)
   if (known.length < spans.length) return null
@@ -101,8 +101,8 @@ const sum = (spans: readonly (Span | null)[]): Span | null => {
 }
 
 /**
- * How long a copy and the downtime will be, from how long they were. The parts of the downtime are added up, each at
- * its own quantile, which tells P90 rather too long than too short.
+ * Predicts the copy and the downtime from the history. The parts of the downtime are added, each at its own quantile,
+ * so P90 is rather too long than too short.
  */
 export const forecast = ({ bytes, bytesWhileOff, tracked, pace }: ForecastAsk): Forecast => {
   const { took } = pace
@@ -127,7 +127,7 @@ const noteOn = (copy: Span | null, downtime: Span | null, samples: number): stri
   return samples < 10 ? `from ${samples} earlier ${samples === 1 ? 'journey' : 'journeys'} only` : ''
 }
 
-/** How long many things take when so many of them run at once (0: all), each begun as room comes, in order. */
+/** The total time of tasks with so many at once (0: all), each begun in order when a place is free. */
 export const makespan = (lengthsMs: readonly number[], atOnce: number): number => {
   const longest = lengthsMs.reduce((most, length) => Math.max(most, length), 0)
   if (atOnce === 0 || atOnce >= lengthsMs.length) return longest

@@ -1,8 +1,8 @@
 import { notedTopUps } from './top-up.ts'
 
-/** How fast bytes went over the last seconds. Only what was moved since it was made is counted, not what lay there. */
+/** The rate of bytes over the last seconds. Only bytes moved since its creation count. */
 export class PaceMeter {
-  /** Oldest first; the sums of all bytes up to then. */
+  /** Oldest first; the total of bytes at each time. */
   readonly #samples: { atMs: number; bytes: number }[]
 
   constructor(atMs: number) {
@@ -19,7 +19,7 @@ export class PaceMeter {
     while (samples.length > 2 && (samples[1]?.atMs ?? atMs) <= atMs - spanMs) samples.shift()
   }
 
-  /** Bytes a second; null: too little was seen to say. */
+  /** Bytes per second; null: too few samples. */
   get rate(): number | null {
     const [first, last] = [this.#samples[0], this.#samples.at(-1)]
     if (!first || !last || last.atMs - first.atMs < leastMs) return null
@@ -31,13 +31,13 @@ const spanMs = 10_000
 const finestMs = 100
 const leastMs = 200
 
-/** The progress of a job, as it is stored. */
+/** The stored progress of a job. */
 export interface JobProgress {
   readonly done: number
   readonly total: number
   readonly phase: string
   readonly rate: number | null
-  /** When it last came further, by the database's clock; null: it never did. */
+  /** When it last advanced, by the database's clock; null: never. */
   readonly lastProgressAt: number | null
 }
 
@@ -53,26 +53,26 @@ export const readProgress = (stored: Readonly<Record<string, unknown>> | null): 
   }
 }
 
-/** What is kept with an entry of its copies. */
+/** The copies recorded with an entry. */
 type CopiesKept = Readonly<Record<string, unknown>> | null
 
-/** What an entry shows while nobody copies and when it has ended: all bytes that were copied to its machine. */
+/** What an entry shows between copies and at its end: all bytes copied to its machine. */
 export const copiedInAll = (before: CopiesKept, bytes: number) => {
   const all = readProgress(before).done + bytes
   return { phase: 'copied', done: all, total: all }
 }
 
-/** The same after a top-up, with how long the last of them took. */
+/** The same after a top-up, with the duration of the last top-ups. */
 export const toppedUp = (before: CopiesKept, { bytes, tookMs }: { bytes: number; tookMs: number }) => ({
   ...copiedInAll(before, bytes),
   top_ups_ms: notedTopUps(topUpsOf(before), tookMs),
 })
 
-/** How long the last top-ups took. */
+/** The duration of the last top-ups. */
 export const topUpsOf = (kept: CopiesKept): readonly number[] =>
   Array.isArray(kept?.top_ups_ms) ? kept.top_ups_ms.filter((took) => typeof took === 'number') : []
 
-/** A rate that is older than this is over: nothing moves. */
+/** An older rate no longer counts: nothing moves. */
 export const rateHoldsMs = 30_000
 
 export interface Pace {
@@ -81,7 +81,7 @@ export interface Pace {
   readonly etaSeconds: number | null
 }
 
-/** How fast a copy goes now, and how long the rest takes if it goes on so. */
+/** The current rate of a copy, and the predicted rest. */
 export const paceOf = (progress: JobProgress, at: { readonly now: number; readonly runs: boolean }): Pace => {
   const { done, total, rate, lastProgressAt } = progress
   if (!at.runs || rate === null || lastProgressAt === null) return { bytesPerSecond: null, etaSeconds: null }
@@ -93,10 +93,10 @@ export interface StallAsk {
   readonly now: number
   /** What its job waits for. */
   readonly wait: { readonly cause: string; readonly message: string; readonly since: number } | null
-  /** When its job began, and when it was last taken up; null: it does not run. */
+  /** When its job began, and when it was last claimed; null: it does not run. */
   readonly runs: { readonly startedAt: number; readonly claimedAt: number } | null
   readonly progress: JobProgress
-  /** The platforms on its way that do not answer: what it waits for, whatever its job says. None given: all do. */
+  /** The platforms involved that do not answer: the wait's cause, whatever the job says. Empty: all answer. */
   readonly away?: readonly { readonly code: string; readonly message: string }[]
 }
 
@@ -106,10 +106,10 @@ export interface Stall {
   readonly since: number
 }
 
-/** Whoever comes no further for so long is asked why. */
+/** After this long without progress the cause is shown. */
 export const stallMs = 60_000
 
-/** What keeps a job from coming further, named after a minute, whether or not it had come far before. */
+/** What keeps a job from advancing, named after a minute, whether or not it had advanced before. */
 export const stallOf = (ask: StallAsk): Stall | null => {
   const stall = standsStill(ask)
   const [first] = ask.away ?? []
@@ -121,7 +121,7 @@ const standsStill = ({ now, wait, runs, progress }: StallAsk): Stall | null => {
   if (wait) return now - wait.since >= stallMs ? wait : null
   if (!runs) return null
   const since = progress.lastProgressAt ?? runs.startedAt
-  // One that was just taken up again gets its minute; what it shows is when it last came further all the same.
+  // A job that was just claimed gets its minute; the shown time is still that of its last progress.
   if (now - Math.max(since, runs.claimedAt) < stallMs) return null
   const { done, total } = progress
   const message =

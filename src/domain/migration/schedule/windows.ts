@@ -1,43 +1,43 @@
-/** Moments are milliseconds since 1970; the caller reads them from the database's clock. */
+/** Times are milliseconds since 1970, from the database's clock. */
 export interface Window {
   readonly id: string
   readonly name: string
-  /** Null: since ever. */
+  /** Null: no start. */
   readonly startsAt: number | null
-  /** Null: for ever. */
+  /** Null: no end. */
   readonly endsAt: number | null
-  /** From then on it is given to nobody any more; who holds it may begin until it ends. */
+  /** From then on no entry gets the window; an entry that has it may begin until it ends. */
   readonly lockoutAt: number | null
-  /** 0: as many as come. */
+  /** 0: unlimited. */
   readonly capacity: number
 }
 
-/** The limits that a constraint puts on the instances it matches. */
+/** The limits of a constraint for the instances that it matches. */
 export interface Constraint {
   readonly name: string
-  /** 0: as many as come. */
+  /** 0: unlimited. */
   readonly maxConcurrent: number
-  /** A window must leave room for this, and a minute more. */
+  /** A window must leave room for this time and one minute more. */
   readonly minBootMs: number
 }
 
 export interface WindowAsk {
   readonly now: number
   readonly windows: readonly Window[]
-  /** Entries that hold a window, by its id: never by its name, which other batches may use as well. */
+  /** The number of entries per window, by window id: never by name, because batches may use the same names. */
   readonly held: ReadonlyMap<string, number>
-  /** The window this entry holds already. */
+  /** The window that this entry already has. */
   readonly own: string | null
   /** The last constraint that matches the instance. */
   readonly constraint: Constraint | null
-  /** Other entries of the same constraint that are between power-off and finish. */
+  /** Other entries of the same constraint between power-off and finish. */
   readonly busy: number
 }
 
 export type WindowAnswer =
   | { readonly is: 'open'; readonly window: Window | null }
   | { readonly is: 'later'; readonly window: Window; readonly at: number }
-  /** It heals by itself: room comes. */
+  /** Heals by itself: room becomes free. */
   | { readonly is: 'full'; readonly what: 'windows' | 'constraint'; readonly window: Window | null }
   /** Only a person can add a window. */
   | { readonly is: 'none'; readonly why: 'over' | 'too-short' }
@@ -55,8 +55,8 @@ const fits = (window: Window, now: number, neededMs: number): boolean =>
   window.endsAt === null || Math.max(window.startsAt ?? now, now) + neededMs + spareMs < window.endsAt
 
 /**
- * When this entry may be cut over. A batch without windows may begin now; a batch whose windows are all full may
- * not: "no room" is a wait, never "no windows".
+ * When this entry may be cut over. A batch without windows may begin now; a batch whose windows are all full may not:
+ * "no room" is a wait, never "no windows".
  */
 export const chooseWindow = (ask: WindowAsk): WindowAnswer => {
   const { now, windows, own, constraint, busy } = ask
@@ -64,7 +64,7 @@ export const chooseWindow = (ask: WindowAsk): WindowAnswer => {
   if (windows.length === 0)
     return crowded ? { is: 'full', what: 'constraint', window: null } : { is: 'open', window: null }
   const neededMs = constraint?.minBootMs ?? 0
-  // Its room is kept for it, also when nobody else gets any there any more; the time to begin there is not.
+  // Its room stays reserved, even when nobody else gets room there any more; the time to begin does not.
   const mine = windows.find((window) => window.id === own && !hasEnded(window, now))
   if (mine && fits(mine, now, neededMs)) return startIn(mine, now, crowded)
   const usable = windows.filter((window) => !isLocked(window, now))
@@ -87,7 +87,7 @@ const startIn = (window: Window, now: number, crowded: boolean): WindowAnswer =>
 const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0)
 
 export interface WindowProblem {
-  /** Which of the windows that were sent, and which field of it, by the name that people know. */
+  /** The index and the field of the window in the request, by its public name. */
   readonly at: number
   readonly field: 'name' | 'start' | 'end' | 'lockout' | 'capacity'
   readonly message: string
@@ -96,8 +96,7 @@ export interface WindowProblem {
 export type NewWindow = Omit<Window, 'id'>
 
 /**
- * What is wrong with a batch's windows, all of it. `before`: as they are now; a window that nobody changes may
- * be over already.
+ * Every problem of a batch's windows. `before`: the current windows; a window that is not changed may be over already.
  */
 export const checkWindows = (
   windows: readonly NewWindow[],
@@ -143,7 +142,7 @@ const overlap = (a: NewWindow, b: NewWindow): boolean =>
   (a.startsAt ?? Number.NEGATIVE_INFINITY) < (b.endsAt ?? Number.POSITIVE_INFINITY) &&
   (b.startsAt ?? Number.NEGATIVE_INFINITY) < (a.endsAt ?? Number.POSITIVE_INFINITY)
 
-/** What may not be done to windows that entries hold: they were promised. */
+/** What may not be done to windows that entries have: they were promised. */
 export const checkHeldWindows = (
   windows: readonly NewWindow[],
   before: readonly Window[],

@@ -1,25 +1,28 @@
-/** A source whose guest was asked to shut itself down for a migration that does not need it off any more. */
+/** A source whose guest was asked to shut down for a migration that no longer needs it off. */
 export interface AskedGuest {
   readonly power: 'on' | 'off' | 'suspended' | 'gone'
-  /** What runs is the run that was asked, as far as the platform tells runs apart. */
+  /** The boot that was asked still runs, as far as the platform tells boots apart. */
   readonly sameRun: boolean
-  /** Since it was asked. */
+  /** Milliseconds since the request. */
   readonly askedMs: number
-  /** The last that a person has asked for since then is that it be off. */
+  /** A person's last request since then was to switch it off. */
   readonly wantedOff: boolean
-  /** Its migration has finished: a certified machine has taken its place. */
+  /** Its migration has finished: a certified machine has replaced it. */
   readonly tookOver: boolean
-  /** `accounts`: an entry says that it is off for it. `needs-it-off`: one counts on it, and did not switch it off. */
+  /**
+   * `accounts`: an entry records that it is off because of it. `needs-it-off`: an entry relies on it and did not
+   * switch it off.
+   */
   readonly entry: 'accounts' | 'needs-it-off' | 'none'
 }
 
-/** `watch`: look again later. `give-up`: nobody looks any more. `over`: nothing is left to do. */
+/** `watch`: look again later. `give-up`: stop looking. `over`: nothing is left to do. */
 export type AskedGuestStep = 'over' | 'watch' | 'give-up' | 'hold' | 'start'
 
-/** A guest that has not gone down in this time hangs: its owner has long noticed, or restarts it some day. */
+/** A guest that has not shut down by then hangs: its owner has noticed, or will restart it some day. */
 export const watchedMs = 24 * 3_600_000
 
-/** What is left to do of the question. What we asked for may come about until the run that was asked has ended. */
+/** The next step. The shutdown may happen until the boot that was asked has ended. */
 export const decideAskedGuest = (seen: AskedGuest): AskedGuestStep => {
   const { power, sameRun, wantedOff, tookOver, entry, askedMs } = seen
   if (power === 'gone' || power === 'suspended' || wantedOff || tookOver) return 'over'

@@ -1,11 +1,11 @@
 import { z } from 'zod'
 
-/** What a guest was before its source was switched off, as the target is compared with it. */
+/** The state of a guest before its source was switched off, compared with the target. */
 export interface Baseline {
   readonly agent: 'running' | 'not-running' | 'not-installed' | 'unknown'
   readonly hostname: string
   readonly addresses: readonly { readonly mac: string; readonly address: string }[]
-  /** Ports that were looked at. */
+  /** Ports that were checked. */
   readonly ports: readonly { readonly port: number; readonly open: boolean }[]
 }
 
@@ -21,7 +21,7 @@ const keptSchema = z.object({
   open_ports: z.array(z.int()).nullable(),
 })
 
-/** What an entry has kept; null: the source was off, or nobody could look. */
+/** The stored baseline of an entry; null: the source was off, or could not be looked at. */
 export const readBaseline = (kept: unknown): Baseline | null => {
   const parsed = keptSchema.nullable().parse(kept)
   if (!parsed?.guest) return null

@@ -1,14 +1,14 @@
-/** A target that is to run, as the last look saw it, and what was done so far to get it there. */
+/** A target that is to run, as last seen, and what was done so far. */
 export interface BootFacts {
   readonly power: 'on' | 'off' | 'suspended'
-  /** Times that it was started, or tried to. */
+  /** Starts, including failed ones. */
   readonly starts: number
-  /** Since it was last started, or a start failed. */
+  /** Since the last start or failed start. */
   readonly waitedMs: number
-  /** What it must show is not there yet. */
+  /** Something it must show is still missing. */
   readonly lacking: boolean
   readonly bootLimitMs: number
-  /** How often a start may fail and be tried again. */
+  /** How often a failed start is retried. */
   readonly retries: number
 }
 
@@ -25,7 +25,7 @@ const longestPauseMs = 60_000
 const pauseMs = (starts: number): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(starts - 1, 10))
 
-/** Looks again and again, and starts it again while it does not run, as often as the batch allows. */
+/** Keeps looking, and starts the target again while it does not run, as often as the batch allows. */
 export const decideBoot = (facts: BootFacts): BootDecision => {
   const { power, starts, waitedMs, lacking, bootLimitMs, retries } = facts
   if (power === 'on' && starts > 0) {

@@ -5,7 +5,7 @@ import { anyDiskChange, type DiskChanges, diskChanges } from '../../inventory/tr
 import type { Reason } from '../entry/entry-facts.ts'
 import type { Placement } from '../place/placement.ts'
 
-/** What an entry knows of its instance: the record that was taken, or what the source says now. */
+/** The record of an instance: as frozen, or as the source is now. */
 export interface Committed {
   readonly facts: EffectiveFacts
   readonly placement: Placement
@@ -13,22 +13,22 @@ export interface Committed {
 
 export interface CompareAsk {
   readonly committed: Committed
-  /** What the source says now, with overrides, merged as a sync does: an empty answer is no news. */
+  /** The source as it is now, with overrides, merged as in a sync: an empty value keeps the known one. */
   readonly now: EffectiveFacts
-  /** Where it would land now, the script included; null: that cannot be told, and `problems` says why. */
+  /** The placement if it were placed now, script included; null: it cannot be decided, and `problems` says why. */
   readonly placement: Placement | null
-  /** Of the new placement, and of the live target with it. */
+  /** Problems of the new placement, including those on the live target. */
   readonly problems: readonly Reason[]
   /** `force_conflict_resolution` of the batch. */
   readonly force: boolean
 }
 
 export type CompareAnswer =
-  /** What is there is what was taken. */
+  /** Unchanged. */
   | { readonly is: 'same' }
-  /** It changed in what may change: the record becomes `record`. */
+  /** Changed in what may change: `record` becomes the record. */
   | { readonly is: 'adopt'; readonly record: Committed; readonly diff: readonly Change[] }
-  /** It changed, and by force the first placement and configuration stay. */
+  /** Changed, and by force the first placement and configuration stay. */
   | { readonly is: 'keep'; readonly ignored: readonly Reason[]; readonly diff: readonly Change[] }
   /** A person decides; `pending` is kept apart from the record. */
   | {
@@ -37,7 +37,7 @@ export type CompareAnswer =
       readonly pending: { readonly facts: EffectiveFacts; readonly placement: Placement | null }
       readonly diff: readonly Change[]
     }
-  /** It is not what was copied any more; `event` is the table's. */
+  /** No longer what was copied; `event` is the table's. */
   | {
       readonly is: 'error'
       readonly event: 'identity-changed' | 'fail'
@@ -45,7 +45,7 @@ export type CompareAnswer =
       readonly diff: readonly Change[]
     }
 
-/** What comes and goes while a guest runs, or because we switched it off: no change of the instance. */
+/** Values that vary while a guest runs, or because we switched it off: no change of the instance. */
 const fleeting = [
   'power_state',
   'running',
@@ -64,7 +64,7 @@ const lasting = (facts: EffectiveFacts): object => {
   }
 }
 
-/** What changed in instance and placement, as a person is shown it. */
+/** The changes of instance and placement, as a person sees them. */
 export const diffCommitted = (
   before: Committed,
   now: { readonly facts: EffectiveFacts; readonly placement: Placement | null },
@@ -74,10 +74,10 @@ export const diffCommitted = (
     { instance: lasting(now.facts), placement: now.placement ?? before.placement },
   )
 
-/** The last comparison before the target starts: of the record with the source and the target as they are. */
+/** The last comparison before the target starts: the record with source and target as they are. */
 export const compareFinal = (ask: CompareAsk): CompareAnswer => {
   const { committed, now, force } = ask
-  // The machine is on its host already; where it would be put now matters to nobody.
+  // The machine is on its host already: the host of a new placement does not matter.
   const placement = ask.placement && { ...ask.placement, host: committed.placement.host }
   const diff = diffCommitted(committed, { facts: now, placement })
   const broken = whatBroke(committed.facts, now)
@@ -90,7 +90,7 @@ export const compareFinal = (ask: CompareAsk): CompareAnswer => {
       : { is: 'conflict', reasons: [first, ...others], pending: { facts: now, placement }, diff }
   }
   if (diff.length === 0 || !placement) return { is: 'same' }
-  // It is off on our account now; how it ends was decided when the batch started.
+  // It is off because of Drover now; its final power state was decided when the batch started.
   const { running, power_state } = committed.facts
   const record = {
     facts: { ...now, running, power_state },

@@ -1,17 +1,17 @@
 import type { Baseline } from './baseline.ts'
 
-/** One question that was asked of a target, and what came of it. */
+/** One check of a target, with its result. */
 export interface VerifyCheck {
   /** Stable: `agent`, `port-443`, `disk-4000`. */
   readonly name: string
   readonly expected: string
   readonly observed: string
   /**
-   * `differs`: it is not as it was, which proves nothing wrong by itself. `not-asked`: there is nothing to compare
-   * with, and that is said rather than left out.
+   * `differs`: changed, which alone proves nothing wrong. `not-asked`: there is nothing to compare with, which is
+   * reported rather than left out.
    */
   readonly result: 'passed' | 'failed' | 'differs' | 'not-asked'
-  /** Names of the batch's probes that ask this, where any does. */
+  /** The batch's probes that ask for this check, if any. */
   readonly probes?: readonly string[]
 }
 
@@ -19,11 +19,11 @@ export interface GuestSeen {
   readonly agent: Baseline['agent']
   readonly hostname: string
   readonly addresses: Baseline['addresses']
-  /** Of those that were asked for, the ones that answer. */
+  /** Of the requested ports, those that answer. */
   readonly open: readonly number[]
 }
 
-/** Compares a started target with its source as it was: an absent agent and a closed port are failures. */
+/** Compares a started target with the baseline of its source: a missing agent and a closed port are failures. */
 export const checkGuest = (
   baseline: Baseline | null,
   seen: GuestSeen,
@@ -54,7 +54,7 @@ const compared = (name: string, expected: string | undefined, observed: string):
   return { name, expected, observed, result: expected === observed ? 'passed' : 'differs' }
 }
 
-/** By network card: an address that is new on it is as telling as one that is gone. */
+/** Per network card: a new address matters as much as a missing one. */
 const checkAddresses = (baseline: Baseline | null, seen: GuestSeen): VerifyCheck[] => {
   if (!baseline) return []
   const listed = (addresses: Baseline['addresses'], mac: string) =>
@@ -92,5 +92,5 @@ const checkPort = (baseline: Baseline | null, port: number, open: boolean): Veri
 export const failedChecks = (checks: readonly VerifyCheck[]): VerifyCheck[] =>
   checks.filter(({ result }) => result === 'failed')
 
-/** A guest that still boots may yet answer: whether it is worth to look again. */
+/** A guest that still boots may answer later: whether to look again. */
 export const mayStillComeUp = (checks: readonly VerifyCheck[]): boolean => failedChecks(checks).length > 0

@@ -1,4 +1,6 @@
-/** What tracking says of a disk of the source since the last copy of it; `unknown`: it cannot tell. */
+/**
+ * Whether a disk of the source was written since its last copy, by change tracking; `unknown`: tracking cannot tell.
+ */
 export type DiskWritten = 'no' | 'yes' | 'unknown'
 
 export interface SourceRun {

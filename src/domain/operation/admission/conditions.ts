@@ -9,10 +9,10 @@ import type { OperationKind } from '../kinds/kinds.ts'
 import { type OperationReason, operationReasons } from '../kinds/reasons.ts'
 import { hasEnded, type OperationState } from '../kinds/state.ts'
 
-/** What tools of VM operations know: a phase and two conditions. */
+/** The view of other VM operation tools: a phase and two conditions. */
 export interface ConditionsView {
   readonly phase: 'Pending' | 'InProgress' | 'Completed' | 'Failed'
-  /** `45%`: of moves alone. */
+  /** `45%`: only for moves. */
   readonly progress: string | null
   readonly conditions: readonly Condition[]
 }
@@ -27,25 +27,25 @@ interface Condition {
 
 /** What the effects of an operation tell. */
 export interface SignalSeen {
-  /** Something was asked of the platform, or is about to be. */
+  /** The platform was asked, or is about to be. */
   readonly attempted: boolean
-  /** When the platform first took something on. */
+  /** When the platform first accepted something. */
   readonly acceptedAt: Date | null
 }
 
 export interface OperationSeen {
   readonly kind: OperationKind
   readonly state: OperationState
-  /** Why it is where it is now. */
+  /** The current reason. */
   readonly reason: OperationReason
-  /** The same without what its job says: what it was at last. */
+  /** The recorded reason, without its job's report. */
   readonly stored: OperationReason
   readonly message: string
   readonly progress: number
   readonly createdAt: Date
   readonly startedAt: Date | null
   readonly finishedAt: Date | null
-  /** Null: its job is forgotten, and what that had asked for. */
+  /** Null: its job was pruned, and its effects with it. */
   readonly signal: SignalSeen | null
 }
 
@@ -70,17 +70,17 @@ export const conditionsView = (operation: OperationSeen): ConditionsView => {
   }
 }
 
-/** The stored sentence belongs to the stored reason. */
+/** The recorded sentence belongs to the recorded reason. */
 const sentence = ({ reason, stored, message }: OperationSeen): string =>
   reason === stored ? message : `${operationReasons[reason].title}.`
 
-/** What holds up the job of one that is under way changes nothing of where that is. */
+/** A delay of a running operation's job does not change its reason. */
 const heldUp: readonly OperationReason[] = ['retrying', 'paused', 'no-worker']
 
 const completedWord = (operation: OperationSeen): CompatibleWord => {
   const { kind, state, reason, stored } = operation
   const at = state === 'running' && heldUp.includes(reason) ? stored : reason
-  // Its turn has come, and that is all: nothing of it is in progress before it was taken on.
+  // Its turn has come, but nothing was accepted yet.
   if (state === 'running' && at === 'in-progress' && !wasAccepted(operation))
     return compatibleWord(kind, 'admitted')
   return compatibleWord(kind, at, state === 'failed')
@@ -101,15 +101,18 @@ const phaseShown = (operation: OperationSeen, word: CompatibleWord): ConditionsV
     case 'canceled':
       return 'Failed'
     case 'completed':
-    // As those tools have it, who read the condition to tell it from a success.
+    // As those tools have it: they read the condition to tell it from a success.
     case 'superseded':
       return 'Completed'
   }
 }
 
-/** What a target has against it: with one of these it was asked, and did not take it on. */
+/** Reasons on the side of the target: it was asked and did not accept. */
 const targetsNo: readonly OperationReason[] = ['host-full', 'target-busy', 'target-fails']
-/** A failure with one of these is its target's, even where nothing was asked for yet: it could not even be looked at. */
+/**
+ * A failure with one of these reasons is the target's, even if nothing was requested yet: it could not even be looked
+ * at.
+ */
 const targetsFailure: readonly OperationReason[] = [
   ...targetsNo,
   ...(['target-unreachable', 'deadline-exceeded', 'failed', 'other-move'] as const),
@@ -137,7 +140,7 @@ const signalSent = (operation: OperationSeen): Condition => {
   return { ...of, status: 'Unknown', reason: 'Unknown', last_transition_time: createdAt.toISOString() }
 }
 
-/** Of one whose job is forgotten nobody knows it. */
+/** Unknown for an operation whose job was pruned. */
 const wasRefused = ({ state, reason, signal }: OperationSeen): boolean => {
   if (signal === null) return false
   if (signal.attempted && (hasEnded(state) || targetsNo.includes(reason))) return true

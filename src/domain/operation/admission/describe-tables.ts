@@ -42,7 +42,7 @@ const kindRows = operationKinds.map((kind) => [
   `${usualTimes[kind].waitSeconds / 3_600} h`,
 ])
 
-/** Rows and columns in which nothing ever gives way are left to a sentence. */
+/** Rows and columns without any supersede are described by a sentence. */
 const givesWay = (older: OperationVariant): boolean =>
   operationVariants.some((newer) => supersedes(newer, older))
 const takesPlace = (newer: OperationVariant): boolean =>
@@ -61,7 +61,7 @@ const applicabilityRows = operationKinds.map((kind) => {
 
 const reasons: Readonly<Record<string, ReasonText>> = operationReasons
 
-/** What a reason is called in an open one of these kinds, and in one that has failed with it. */
+/** The name of a reason for an open operation of these kinds, and for a failed one. */
 const wordCells = (reason: OperationReason, family: 'moves' | 'others'): string[] => {
   const word: CompatibleWord | typeof inProgress = compatibleWords[reason][family]
   const [kind = 'start'] = family === 'moves' ? moveKinds : otherKinds
@@ -72,7 +72,7 @@ const wordCells = (reason: OperationReason, family: 'moves' | 'others'): string[
 
 const slotClasses = ['host-outbound-moves', 'host-inbound-moves', 'host-move-syncs', 'target-moves'] as const
 
-/** The parts of docs/operations.md that are made of the tables, by name. */
+/** The generated parts of docs/operations.md, by name. */
 export const operationTables = (): Readonly<Record<string, string>> => ({
   kinds: table(['Kind', '`force`', '`params`', 'Usual deadline', 'Usual wait'], kindRows),
   matrix: [
@@ -129,5 +129,5 @@ export const operationTables = (): Readonly<Record<string, string>> => ({
   ),
 })
 
-/** docs/operations.md with its made parts as they should be. */
+/** docs/operations.md with its generated parts up to date. */
 export const fillOperationsPage = (page: string): string => fillPage(page, operationTables())

@@ -4,11 +4,14 @@ import type { MachineSeen } from '../kinds/phase.ts'
 
 export interface PolicySeen extends MachineSeen {
   readonly policy: RunPolicy
-  /** It is off because a person wanted it so. */
+  /** A person wants it off. */
   readonly stoppedByPerson: boolean
 }
 
-/** What a run policy has done to a machine that nothing else is done to; null: it is as the policy has it, or unknown. */
+/**
+ * The operation by which a run policy restores the wanted state of an idle machine; null: the state is as wanted, or
+ * unknown.
+ */
 export const wantedByPolicy = (seen: PolicySeen): OperationKind | null => {
   const { policy, power, hibernated, stoppedByPerson } = seen
   switch (policy) {
@@ -18,7 +21,7 @@ export const wantedByPolicy = (seen: PolicySeen): OperationKind | null => {
       if (power !== 'off') return null
       return hibernated ? 'wake' : 'start'
     case 'always-on-unless-stopped':
-      // Whoever has it hibernated wants it off as much as who stops it.
+      // A person who hibernated the machine wants it off, as after a stop.
       return power === 'off' && !stoppedByPerson && !hibernated ? 'start' : null
     case 'always-off':
       return power === 'on' ? 'stop' : null
@@ -27,6 +30,6 @@ export const wantedByPolicy = (seen: PolicySeen): OperationKind | null => {
 
 const backoffCapSeconds = 300
 
-/** How long to rest after that many failures in a row: 2 s, 4 s, 8 s … up to five minutes. */
+/** The pause after this many failures in a row: 2 s, 4 s, 8 s … up to five minutes. */
 export const restSeconds = (failures: number): number =>
   Math.min(backoffCapSeconds, 2 ** Math.min(Math.max(failures, 1), 10))

@@ -1,11 +1,11 @@
-/** Why an operation is where it is. `retryable`: asked again later, it may well succeed. */
+/** The reason of an operation's state. `retryable`: a later request may well succeed. */
 export interface ReasonText {
   readonly title: string
   readonly retryable: boolean
   readonly remedy: string
 }
 
-/** The remedy of what needs none. */
+/** The remedy where nothing needs to be done. */
 export const nothingToDo = 'Nothing is to be done.'
 
 export const operationReasons = {

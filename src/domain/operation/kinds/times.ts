@@ -1,8 +1,8 @@
 import type { OperationKind } from './kinds.ts'
 
-/** How long an operation may take and wait, unless whoever asks says otherwise. */
+/** How long an operation may take and wait, unless the request says otherwise. */
 export interface OperationTimes {
-  /** From its beginning to its end. */
+  /** From its start to its end. */
   readonly deadlineSeconds: number
   /** Until its turn comes. */
   readonly waitSeconds: number
@@ -26,15 +26,15 @@ export const usualTimes: Readonly<Record<OperationKind, OperationTimes>> = {
   evict: long,
 }
 
-/** What anybody may ask for: shorter could not be kept, longer nobody remembers. */
+/** The bounds of a request: a shorter time could not be kept, and nobody remembers a longer one. */
 export const timeBounds = {
   deadlineSeconds: { least: 5, most: 7 * 24 * hour },
   waitSeconds: { least: 1, most: 7 * 24 * hour },
 } as const
 
 /**
- * Bounds of the buckets that waits and runs of operations are counted in, in seconds: from a call that is answered at
- * once to what goes on for a day. Few: each is a series of every kind and outcome.
+ * Bucket bounds for waits and runs of operations, in seconds: from an immediate answer to a full day. Few, because
+ * each is a series for every kind and outcome.
  */
 export const spanBounds = [
   0.1, 0.3, 1, 3, 10, 30, 60, 120, 300, 600, 1_800, 3_600, 7_200, 21_600, 86_400,

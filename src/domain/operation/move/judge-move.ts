@@ -1,64 +1,64 @@
 import type { OperationReason } from '../kinds/reasons.ts'
 import type { MovePhase, MoveSeen } from './move-seen.ts'
 
-/** What was seen of a move so far, as far as it tells whether it still comes further. */
+/** What was seen of a move so far, to tell whether it still progresses. */
 export interface MoveTrack {
   readonly phase: MovePhase | null
-  /** The farthest it was within that phase, by whatever its platform counts. */
+  /** The most progress within that phase, in the platform's own unit. */
   readonly best: number
-  /** Looks in a row that saw it no further, as time; none of it while the platform has it in its own queue. */
+  /** The time of consecutive looks without progress; the time in the platform's queue does not count. */
   readonly stuckMs: number
-  /** For the rate: what had been copied at the last look, and when that was. */
+  /** For the rate: the bytes copied at the last look, and its time. */
   readonly copiedBytes: number
   readonly atMs: number
 }
 
 export const freshTrack: MoveTrack = { phase: null, best: -1, stuckMs: 0, copiedBytes: 0, atMs: 0 }
 
-/** How long a move may stand still. Waiting for a slot is before all of this. */
+/** How long a move may stall. Waiting for a slot does not count. */
 export const moveTimeLimit = {
-  /** While it prepares: then it is aborted. */
+  /** During preparation: after this it is aborted. */
   prepareMs: 300_000,
-  /** While it copies: then it is said. */
+  /** During the copy: after this it is reported. */
   sayMs: 10_000,
-  /** While it copies, without force: then it is aborted. */
+  /** During the copy, without force: after this it is aborted. */
   convergeMs: 150_000,
 } as const
 
 export interface MoveVerdict {
   readonly track: MoveTrack
   readonly reason: OperationReason
-  /** Of the operation, 0 to 100. */
+  /** The progress of the operation, 0 to 100. */
   readonly progress: number
   readonly pastReturn: boolean
   readonly giveUp: boolean
-  /** Bytes a second; null: not known. */
+  /** Bytes per second; null: not known. */
   readonly rate: number | null
 }
 
 export interface MoveLook {
   readonly seen: MoveSeen
-  /** Accepted, and nothing of it done: the platform has not taken it up. */
+  /** Accepted and not begun: still in the platform's queue. */
   readonly queued: boolean
   /** The guest may be slowed down. */
   readonly force: boolean
-  /** Since its beginning: looks are of many workers, and their clocks differ. */
+  /** Since its start: several workers look, and their clocks differ. */
   readonly atMs: number
-  /** What one look stands for. */
+  /** The time that one look stands for. */
   readonly lookMs: number
 }
 
-/** What a look at a move under way says: how far it is, whether it comes further, and whether it has had its time. */
+/** Judges a running move: its progress, whether it still advances, and whether its time is over. */
 export const judgeMove = (before: MoveTrack, look: MoveLook): MoveVerdict => {
   const { seen, queued, force } = look
   const track = follow(before, look)
   const { stuckMs } = track
   const said = { track, rate: rateOf(before, look), pastReturn: false, giveUp: false }
-  // Without a phase only the percent tells where it is.
+  // Without a phase, only the percentage tells.
   const phase = seen.phase ?? ((seen.percent ?? 0) > 0 ? 'bulk-copy' : 'preparing')
   switch (phase) {
     case 'preparing': {
-      // What stands in a queue cannot come further: it is not stuck.
+      // A queued move cannot progress: it has not stalled.
       if (queued) return { ...said, reason: 'move-scheduling', progress: 2 }
       const giveUp = stuckMs >= moveTimeLimit.prepareMs
       if (giveUp) return { ...said, reason: 'move-prepare-stalled', progress: 3, giveUp }
@@ -76,7 +76,7 @@ export const judgeMove = (before: MoveTrack, look: MoveLook): MoveVerdict => {
   }
 }
 
-/** Copying is from 10 to 90: the first pass up to 45, those after it the rest. */
+/** The copy covers 10 to 90: the first pass up to 45, later passes the rest. */
 const copyProgress = ({ phase, percent }: MoveSeen): number => {
   const of100 = 10 + Math.floor((80 * Math.max(0, Math.min(100, percent ?? 0))) / 100)
   if (phase === 'bulk-copy') return Math.min(45, of100)
@@ -102,7 +102,7 @@ const rateOf = (before: MoveTrack, { seen, atMs }: MoveLook): number | null => {
   return before.atMs > 0 && spanMs > 0 && bytes > 0 ? (bytes * 1_000) / spanMs : null
 }
 
-/** How it goes, as a sentence for people. */
+/** The progress of a move as a sentence for people. */
 export const moveText = (
   { seen, rate }: { readonly seen: MoveSeen; readonly rate: number | null },
   to: string,

@@ -1,4 +1,4 @@
-/** A host as it is weighed for a machine that is to move there. */
+/** A host as a candidate for a machine. */
 export interface HostSeen {
   readonly ref: string
   readonly name: string
@@ -6,29 +6,29 @@ export interface HostSeen {
   readonly state: 'connected' | 'disconnected' | 'not-responding' | 'maintenance'
   /** Hosts of one class can exchange running machines; empty: not known. */
   readonly cpuClass: string
-  /** Bytes that are left, without those of machines on their way there. */
+  /** Free bytes, without the machines on their way there. */
   readonly freeMemory: number
-  /** Moves that it can take at once beside those on their way to it; 0 or less: the next one stands in line. */
+  /** Further moves that the host can take at once; 0 or less: the next one queues. */
   readonly slots: number
 }
 
 export interface MoveNeeds {
-  /** Where the machine runs; undefined: a host that nobody knows. */
+  /** The host of the machine; undefined: unknown. */
   readonly from: HostSeen | undefined
   readonly memory: number
 }
 
 export interface Unsuited {
   readonly why: string
-  /** It stays so, whatever comes free. */
+  /** Permanent, whatever becomes free. */
   readonly lasts: boolean
 }
 
-/** Whether text is that host's id or its name. */
+/** Whether a text is the host's ref or name. */
 export const isHost = (host: Pick<HostSeen, 'ref' | 'name'>, text: string): boolean =>
   text !== '' && (host.ref === text || host.name === text)
 
-/** Why a machine cannot go to a host that was named. Whether there is room the platform tells itself. */
+/** Why a machine cannot go to a named host. The platform itself tells whether there is room. */
 export const whyUnsuited = (host: HostSeen, { from }: MoveNeeds): Unsuited | undefined => {
   if (host.ref === from?.ref) return { why: 'is where the machine runs', lasts: true }
   if (from && host.cpuClass !== '' && from.cpuClass !== '' && host.cpuClass !== from.cpuClass)
@@ -38,8 +38,8 @@ export const whyUnsuited = (host: HostSeen, { from }: MoveNeeds): Unsuited | und
 }
 
 /**
- * Hosts that a machine may go to, the best first: in its own cluster, with room, those it can go to at once before
- * those where it would stand in line, and of these the most free.
+ * Hosts that a machine may move to, the best first: in its own cluster and with room; hosts with a free slot before
+ * hosts with a queue, then by free memory.
  */
 export const hostsToTry = (hosts: readonly HostSeen[], needs: MoveNeeds): HostSeen[] =>
   hosts
@@ -52,7 +52,7 @@ export const hostsToTry = (hosts: readonly HostSeen[], needs: MoveNeeds): HostSe
         (a.name < b.name ? -1 : 1),
     )
 
-/** One sentence on why none of them will do. */
+/** One sentence on why no host is suitable. */
 export const whyNone = (hosts: readonly HostSeen[], needs: MoveNeeds): string => {
   const others = hosts.filter(({ ref }) => ref !== needs.from?.ref)
   if (others.length === 0) return 'The target has no other host.'
