@@ -1,6 +1,7 @@
 import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { findReplica } from '../../../db/queries/templates/replica-rows.ts'
 import { isShelfName } from '../../domain/template/names.ts'
 import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
@@ -80,7 +81,7 @@ export const undoImport: Undoer = async (undoing) => {
     ...{ folder: undo.folder, templateName: undo.template_name },
     ...{ imageId: undo.image_id, installation: undo.installation },
   }
-  await templatesOf(undoing, undo.target_id, async (templates) => {
+  await templatesOf({ loadSiteById }, undoing, undo.target_id, async (templates) => {
     const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
     for (const { ref, complete } of await lookAtOurs(templates, call, place))
       if (!complete || !keepsWhole)

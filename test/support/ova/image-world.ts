@@ -1,7 +1,6 @@
 import { v7 as uuidv7 } from 'uuid'
 import type { Db } from '../../../db/client.ts'
 import { findImage } from '../../../db/queries/templates/image-rows.ts'
-import { listReplicas } from '../../../db/queries/templates/replica-rows.ts'
 import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { ImageSource } from '../../../src/domain/template/image.ts'
@@ -116,6 +115,9 @@ const ask = async (
     id,
     jobId: (await row()).jobId ?? '',
     row,
-    replica: async () => (await listReplicas(db, id))[0] as ImageReplicaRow,
+    replica: async () =>
+      (
+        await db<ImageReplicaRow[]>`select * from image_replica where image_id = ${id}::uuid`
+      )[0] as ImageReplicaRow,
   }
 }
