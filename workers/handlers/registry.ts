@@ -18,6 +18,7 @@ import { handleRemoveReplica } from './remove-replica.ts'
 import { handleSelfTest } from './self-test.ts'
 import { handleSettleDebt } from './settle-debt.ts'
 import { handleStartBatch } from './start-batch.ts'
+import { handleSwapTemplate } from './swap-template.ts'
 import { handleSyncSource } from './sync-source.ts'
 import { handleSyncTarget } from './sync-target.ts'
 import { handleTrackInstance } from './track-instance.ts'
@@ -63,6 +64,7 @@ export const createHandlers = ({ sealer, world, cpu, images }: HandlerParts): Ha
     handleOperateMachine,
     handleImportOva(importImage),
     handleRemoveReplica,
+    handleSwapTemplate(importImage),
   ])
 }
 
