@@ -21,6 +21,8 @@ import { planCommands } from './commands/migration/plans.ts'
 import { queueCommands } from './commands/migration/queue.ts'
 import { machineCommands } from './commands/operation/machines.ts'
 import { operationCommands } from './commands/operation/operations.ts'
+import { imageCommands } from './commands/template/images.ts'
+import { templateCommands } from './commands/template/templates.ts'
 import type { Command } from './kit/command.ts'
 
 /** Everything that speaks to the API, in the order of the help. */
@@ -38,6 +40,8 @@ export const commands: readonly Command[] = [
   ...queueCommands,
   ...machineCommands,
   ...operationCommands,
+  ...imageCommands,
+  ...templateCommands,
   ...storedCertificateCommands,
   verify,
   signingKeys,

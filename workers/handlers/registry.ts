@@ -11,6 +11,7 @@ import { handleOperateMachine } from './operate-machine.ts'
 import { handlePlaceInstance } from './place-instance.ts'
 import { handlePlanBatch } from './plan-batch.ts'
 import { handlePowerInstance } from './power-instance.ts'
+import { handleRemoveReplica } from './remove-replica.ts'
 import { handleSelfTest } from './self-test.ts'
 import { handleSettleDebt } from './settle-debt.ts'
 import { handleStartBatch } from './start-batch.ts'
@@ -54,6 +55,7 @@ export const createHandlers = ({ sealer, world, cpu }: HandlerParts): HandlerSet
     handleFinalVerify({ budget, threads: cpu, sealer }),
     handleWithdrawEntry,
     handleOperateMachine,
+    handleRemoveReplica,
   ])
 }
 

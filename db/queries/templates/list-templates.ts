@@ -68,15 +68,29 @@ export const listVersionLines = async (
     ${page.before === undefined ? db`` : db`and v.number < ${page.before}`}
   order by v.number desc limit ${page.limit}`
 
-/** Templates of a site that are not forgotten, and replicas there: the first by name, and how many. */
+interface Named {
+  readonly count: number
+  /** A few of them by name. */
+  readonly some: readonly string[]
+}
+
+/** Templates of a site that are not forgotten, and images that have a replica there. */
 export const findTemplatesOn = async (
   db: Queryable,
   siteId: string,
-): Promise<{ readonly templates: readonly string[]; readonly images: readonly string[] }> => {
-  const [row] = await db<{ templates: string[]; images: string[] }[]>`
-    select array(select name from template where target_id = ${siteId}::uuid and deleted_at is null order by name)
-        as templates,
-      array(select distinct i.name from image_replica r join image i on i.id = r.image_id
-        where r.target_id = ${siteId}::uuid and r.state <> 'gone' order by i.name) as images`
-  return row ?? { templates: [], images: [] }
+): Promise<{ readonly templates: Named; readonly images: Named }> => {
+  const templates = await db<{ name: string; count: number }[]>`
+    select name, count(*) over ()::int as count from template
+    where target_id = ${siteId}::uuid and deleted_at is null order by name limit 5`
+  const images = await db<{ name: string; count: number }[]>`
+    select i.name, count(*) over ()::int as count from image i
+    where exists (select from image_replica r
+      where r.image_id = i.id and r.target_id = ${siteId}::uuid and r.state <> 'gone')
+    order by i.name limit 5`
+  return { templates: named(templates), images: named(images) }
 }
+
+const named = (rows: readonly { readonly name: string; readonly count: number }[]): Named => ({
+  count: rows[0]?.count ?? 0,
+  some: rows.map(({ name }) => name),
+})

@@ -26,19 +26,6 @@ export const findReplica = async (db: Queryable, id: string): Promise<ImageRepli
   return row
 }
 
-/** All of an image that are not gone, in the order in which they were made. */
-export const listReplicas = async (db: Queryable, imageId: string): Promise<ImageReplicaRow[]> => db<
-  ImageReplicaRow[]
->`
-  select * from image_replica where image_id = ${imageId}::uuid and state <> 'gone' order by id`
-
-/** All that a template has under its own names. */
-export const listReplicasOfTemplate = async (
-  db: Queryable,
-  templateId: string,
-): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
-  select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
-
 /** The replica of an image on the shelf of a folder, when it is whole. */
 export const findShelfReplica = async (
   db: Queryable,
@@ -67,4 +54,17 @@ export const writeReplica = async (
       gone_at = case when ${now.state === 'gone'} then now() end
     where id = ${id}::uuid and state <> 'gone' returning *`
   return row
+}
+
+/** Its object was destroyed. */
+export const endReplica = async (tx: Tx, replica: ImageReplicaRow, actor: string): Promise<void> => {
+  await tx`
+    with gone as (
+      update image_replica set state = 'gone', gone_at = now() where id = ${replica.id}::uuid and state <> 'gone'
+      returning *
+    )
+    insert into event (type, subject_type, subject_id, actor, from_state, to_state, detail)
+    select 'image.copy-destroyed', 'image', image_id, ${actor}, ${replica.state}, state,
+      jsonb_build_object('replica', id, 'ref', ref, 'target', (select name from site where id = target_id))
+    from gone`
 }

@@ -6,12 +6,6 @@ import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import type { TemplateRow } from '../../schema/template.ts'
 
-/** Of those that are not forgotten. */
-export const findTemplate = async (db: Queryable, name: string): Promise<TemplateRow | undefined> => {
-  const [row] = await db<TemplateRow[]>`select * from template where name = ${name} and deleted_at is null`
-  return row
-}
-
 /** Forgotten or not. */
 export const findTemplateById = async (db: Queryable, id: string): Promise<TemplateRow | undefined> => {
   const [row] = await db<TemplateRow[]>`select * from template where id = ${id}::uuid`

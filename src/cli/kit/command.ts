@@ -58,7 +58,7 @@ export const choice = (
   value: string,
   choices: readonly string[],
   summary: string,
-  more: More = {},
+  more: More & Pick<Option, 'as'> = {},
 ): Option => ({
   ...text(value, summary, more),
   choices,

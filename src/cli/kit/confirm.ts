@@ -46,9 +46,12 @@ export const confirmOptions: Options = {
   yes: flag('do it without asking, however many they are'),
 }
 
+/** Refusals that say how many are concerned, and end with that number confirmed. */
+const asksForCount = new Set(['finished-not-confirmed', 'destroy-not-confirmed'])
+
 /**
- * Sends what may forget finished migrations. The API says how many there are before it forgets any: they are confirmed
- * by number, all of them with --yes, or by a person who is asked.
+ * Sends what may forget finished migrations, or destroy templates. The API says how many there are before it does: they
+ * are confirmed by number, all of them with --yes, or by a person who is asked.
  */
 export const confirmCount = async <Answer>(
   call: Call,
@@ -58,7 +61,7 @@ export const confirmCount = async <Answer>(
   try {
     return await send(confirmed)
   } catch (error) {
-    const asks = error instanceof ApiRefusal && error.code === 'finished-not-confirmed'
+    const asks = error instanceof ApiRefusal && asksForCount.has(error.code)
     if (!asks || error.matched === undefined) throw error
     if (call.values.yes !== true && !call.io.stdin?.isTTY)
       throw new UsageError(`${error.message} Add --confirm ${error.matched}, or --yes.`)

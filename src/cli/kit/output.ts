@@ -192,8 +192,14 @@ export const bar = (done: number, total: number, width: number): string => {
 }
 
 /** `[##########··········]  40/100  12.3/s  ETA 5 s` */
-export const progressBar = (done: number, total: number, elapsedMs: number): string => {
+export const progressBar = (
+  done: number,
+  total: number,
+  elapsedMs: number,
+  amountText: (amount: number) => string = String,
+): string => {
   const rate = elapsedMs > 0 ? (done / elapsedMs) * 1_000 : 0
   const eta = rate > 0 && done < total ? `  ETA ${spanText(((total - done) / rate) * 1_000)}` : ''
-  return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${done}/${total}  ${rate.toFixed(1)}/s${eta}`
+  const pace = amountText === String ? rate.toFixed(1) : amountText(rate)
+  return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${amountText(done)}/${amountText(total)}  ${pace}/s${eta}`
 }

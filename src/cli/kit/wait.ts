@@ -7,8 +7,15 @@ const firstLookMs = 100
 const slowestLookMs = 2_000
 const ended = new Set(['succeeded', 'failed', 'canceled'])
 
-/** Looks at a job until it has ended: often at first, then at leisure. Shows its progress on a terminal. */
-export const untilEnded = async (call: Call, id: string): Promise<Json> => {
+/**
+ * Looks at a job until it has ended: often at first, then at leisure. Shows its progress on a terminal, as `amountText`
+ * puts it.
+ */
+export const untilEnded = async (
+  call: Call,
+  id: string,
+  amountText?: (amount: number) => string,
+): Promise<Json> => {
   const { client, output } = call
   const began = performance.now()
   let pauseMs = firstLookMs
@@ -18,16 +25,16 @@ export const untilEnded = async (call: Call, id: string): Promise<Json> => {
       output.live('')
       return job
     }
-    output.live(lineOf(job, performance.now() - began))
+    output.live(lineOf(job, performance.now() - began, amountText))
     await client.sleep(pauseMs)
     pauseMs = Math.min(pauseMs * 1.5, slowestLookMs)
   }
 }
 
-const lineOf = (job: Json, elapsedMs: number): string => {
+const lineOf = (job: Json, elapsedMs: number, amountText?: (amount: number) => string): string => {
   const { done, total } = (job.progress ?? {}) as { done?: unknown; total?: unknown }
   if (typeof done === 'number' && typeof total === 'number' && total > 0)
-    return progressBar(done, total, elapsedMs)
+    return progressBar(done, total, elapsedMs, amountText)
   const wait = job.wait as Json | null
   return `${job.state}${wait ? `: ${wait.detail}` : ''}`
 }

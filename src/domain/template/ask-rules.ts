@@ -1,5 +1,5 @@
-import { compareVersions } from './product-version.ts'
 import type { ImageFacts, ImageState } from './image.ts'
+import { isDowngrade } from './product-version.ts'
 import type { VersionState } from './version.ts'
 
 /** So many swaps to the same image may fail one after the other before a person has to look. */
@@ -38,7 +38,9 @@ export type AskRefusal =
 /** Why the image may not be wanted now; null: it may. */
 export const refuseImage = (asked: AskFacts): AskRefusal | null => {
   const { image, live } = asked
-  if (image.state !== 'ready') return { code: 'image-not-ready', state: image.state }
+  // One that is being imported is waited for by the job.
+  if (image.state === 'failed' || image.state === 'deleted')
+    return { code: 'image-not-ready', state: image.state }
   if (live && !asked.allowDowngrade && isOlder(image, live))
     return {
       code: 'template-downgrade',
@@ -49,12 +51,9 @@ export const refuseImage = (asked: AskFacts): AskRefusal | null => {
   return tries >= triesMost ? { code: 'template-hot-loop', tries } : null
 }
 
-/** Only versions of the same product say which of them is the newer. */
+/** An image that is not read yet is looked at by the job. */
 const isOlder = (image: AskedImage, live: AskedImage): boolean =>
-  image.facts !== null &&
-  live.facts !== null &&
-  image.facts.product === live.facts.product &&
-  compareVersions(image.facts.version, live.facts.version) < 0
+  image.facts !== null && live.facts !== null && isDowngrade(live.facts, image.facts)
 
 /** How often in a row the newest versions have failed with this image. */
 const failedTries = (versions: readonly TriedVersion[], imageId: string): number => {

@@ -1,11 +1,18 @@
-import type { RecordedError } from '../../errors.ts'
+import type { ErrorClass } from '../job/retry.ts'
 import type { ImageState } from './image.ts'
 import type { TemplateState } from './state.ts'
+
+interface SaidError {
+  readonly code: string
+  readonly class: ErrorClass
+  readonly message: string
+  readonly remedy: string
+}
 
 /** How the newest job stands; null: it was never sent, or is no longer kept. */
 interface JobOf {
   readonly jobState: string | null
-  readonly jobError: RecordedError | null
+  readonly jobError: SaidError | null
 }
 
 const givenUp = { reason: 'job-canceled', message: 'The job was canceled.' } as const
@@ -30,8 +37,8 @@ export const shownReason = (
 
 /** Why an image is not there. */
 export const shownError = (
-  of: JobOf & { readonly shownState: ImageState; readonly error: RecordedError | null },
-): RecordedError | null => {
+  of: JobOf & { readonly shownState: ImageState; readonly error: SaidError | null },
+): SaidError | null => {
   if (of.shownState !== 'failed') return of.error
   const ended = of.jobState === 'canceled' ? givenUp : lost
   return (

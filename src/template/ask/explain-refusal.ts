@@ -13,9 +13,7 @@ export const explainRefusal = (
       return refuse(
         refusal.code,
         `${image} is ${refusal.state}: no template can point at it.`,
-        refusal.state === 'importing'
-          ? 'Wait for the end of its import.'
-          : 'Choose an image that is ready: the list of images shows them.',
+        'Run its import again, or choose an image that is ready: the list of images shows them.',
         field,
       )
     case 'template-downgrade':

@@ -1,6 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { findSiteName } from '../../../db/queries/sites/load-site.ts'
 import { lockImage } from '../../../db/queries/templates/image-rows.ts'
+import { readImage } from '../../../db/queries/templates/list-images.ts'
 import { findSwapJob, type SwapJob, wakeSwapJob } from '../../../db/queries/templates/swap-job.ts'
 import { lockTemplate, lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
 import { findVersion, listVersions, wantVersion } from '../../../db/queries/templates/template-versions.ts'
@@ -38,24 +39,38 @@ export const rollBack = async (
 ): Promise<TemplateRow> => {
   const template = await requireTemplate(tx, ask.name)
   const job = await findSwapJob(tx, template.jobId)
-  const versions = await readTried(tx, template, job)
+  const found = await requireEarlier(tx, { template, job, version: ask.version })
   const { versionLive: live, versionWanted: wanted } = template
-  const found =
-    ask.version === undefined
-      ? versionBefore(versions, { live, wanted })
-      : versions.find(({ number }) => number === ask.version)
-  if (!found || !['live', 'kept', 'gone'].includes(found.state))
-    throw refuse(
-      'version-unusable',
-      ask.version === undefined
-        ? `${ask.name} has no earlier version to go back to.`
-        : `Version ${ask.version} of ${ask.name} ${found ? 'was never live' : 'is not known'}.`,
-      'Choose a version that was live: the list of versions shows them.',
-      { field: 'version' },
-    )
   if (found.number === live && live === wanted) return wake(tx, template, job, ask.by)
   const image = await requireImage(tx, found.imageId)
   return want(tx, { template, image, job, cause: 'rollback', by: ask.by })
+}
+
+/** The version that a rollback goes to: the version that is named, or the one before. */
+export const requireEarlier = async (
+  tx: Tx,
+  of: {
+    readonly template: TemplateRow
+    readonly job: SwapJob | undefined
+    readonly version: number | undefined
+  },
+): Promise<TriedVersion> => {
+  const { template, version } = of
+  const { name, versionLive: live, versionWanted: wanted } = template
+  const versions = await readTried(tx, template, of.job)
+  const found =
+    version === undefined
+      ? versionBefore(versions, { live, wanted })
+      : versions.find(({ number }) => number === version)
+  if (found && ['live', 'kept', 'gone'].includes(found.state)) return found
+  throw refuse(
+    'version-unusable',
+    version === undefined
+      ? `${name} has no earlier version to go back to.`
+      : `Version ${version} of ${name} ${found ? 'was never live' : 'is not known'}.`,
+    'Choose a version that was live: the list of versions shows them.',
+    { field: 'version' },
+  )
 }
 
 /** Sends the job again, or wakes the job that is at it: whatever was left behind is put right. */
@@ -72,10 +87,11 @@ export const requireTemplate = async (tx: Tx, name: string): Promise<TemplateRow
   throw absent('template', name, 'name')
 }
 
-/** The image, locked: it is not deleted before the transaction ends. */
+/** The image, locked: it is not deleted before the transaction ends. One whose import has ended without it has failed. */
 export const requireImage = async (tx: Tx, named: string): Promise<ImageRow> => {
   const image = await lockImage(tx, named)
-  if (image) return image
+  const line = image && (await readImage(tx, image.id))
+  if (line) return { ...image, state: line.shownState }
   throw absent('image', named, 'image')
 }
 

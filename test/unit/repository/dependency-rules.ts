@@ -44,6 +44,16 @@ const rules: readonly Rule[] = [
     to: /^src\/(domain\/)?operation\//,
   },
   {
+    name: 'templates know nothing of migrations and operations',
+    from: /^src\/(domain\/)?template\//,
+    to: /^src\/(domain\/)?(migration|operation)\//,
+  },
+  {
+    name: 'what is older than templates knows nothing of them',
+    from: /^src\/(domain\/)?(inventory|migration|operation)\//,
+    to: /^src\/(domain\/)?template\//,
+  },
+  {
     name: 'rooms of one subject know no subject that builds on it',
     from: /^src\/(api\/resources|console\/pages|cli\/commands)\/inventory\//,
     // What may be said and asked of an instance hangs on whether a batch holds it; what a removal forgets, on what was

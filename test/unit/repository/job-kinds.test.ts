@@ -99,6 +99,21 @@ const samples: Record<string, Sample> = {
     filled: { outcome: 'succeed', steps: 0, step_ms: 0, burn_ms: 0, effects: 0 },
     refused: { steps: { steps: 1_001 }, step_ms: { step_ms: 0.5 }, outcome: { outcome: 'explode' } },
   },
+  'import-ova': {
+    least: { image_id: id, replica_id: id },
+    filled: { image_id: id, replica_id: id },
+    refused: { image_id: { image_id: 'x', replica_id: id }, replica_id: { image_id: id } },
+  },
+  'swap-template': {
+    least: { template_id: id },
+    filled: { template_id: id },
+    refused: { template_id: { template_id: 'x' } },
+  },
+  'remove-replica': {
+    least: { replica_id: id },
+    filled: { replica_id: id },
+    refused: { replica_id: { replica_id: 'x' } },
+  },
   'settle-debt': {
     least: { effect_id: id },
     filled: { effect_id: id },

@@ -24,6 +24,7 @@ import {
   postponeSite,
   type SiteLine,
 } from '../../../../db/queries/sites/site-rows.ts'
+import { findTemplatesOn } from '../../../../db/queries/templates/list-templates.ts'
 import { deleteLimit } from '../../../../db/queries/tokens/limits.ts'
 import { whatIsForgotten } from '../../../domain/inventory/site-removal.ts'
 import { type SiteRole, siteLimits } from '../../../domain/inventory/site-settings.ts'
@@ -119,6 +120,7 @@ const requireUnused = async (tx: Tx, site: SiteLine, by: string): Promise<void> 
     )
   await requireNoEntries(tx, site)
   await requireNoOperations(tx, site)
+  await requireNoTemplates(tx, site)
   const jobs = await findLiveSiteJobs(tx, { role, name: site.name })
   const own = new Set([`sync-${role}`, 'check-connection'])
   const holding = [
@@ -164,6 +166,23 @@ const requireNoOperations = async (tx: Tx, site: SiteLine): Promise<void> => {
     throw problem(
       'site-in-use',
       `${many(operations.count, 'operation on its machines has', 'operations on its machines have')} not ended: ${listed(operations)}.`,
+    )
+}
+
+/** Whoever stores one on it holds the site: none comes in between. */
+const requireNoTemplates = async (tx: Tx, site: SiteLine): Promise<void> => {
+  const { templates, images } = await findTemplatesOn(tx, site.id)
+  if (templates.count > 0)
+    throw problem(
+      'site-in-use',
+      `${many(templates.count, 'template is', 'templates are')} on it: ${listed(templates)}.`,
+      { remedy: 'Forget the templates, with or without what they have there; then remove it.' },
+    )
+  if (images.count > 0)
+    throw problem(
+      'site-in-use',
+      `${many(images.count, 'image has', 'images have')} copies on it: ${listed(images)}.`,
+      { remedy: 'Delete the images, with or without their copies; then remove it.' },
     )
 }
 

@@ -27,7 +27,7 @@ const urlField = z
 export const imageBody = z
   .strictObject({
     name: nameSchema,
-    target: nameSchema.openapi({ description: 'The target that gets the first copy.' }),
+    target: nameSchema,
     url: urlField.optional().openapi({ description: 'Of an OVA: https, or http on this machine.' }),
     file: z
       .string()

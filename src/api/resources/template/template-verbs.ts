@@ -3,6 +3,7 @@ import type { Context } from 'hono'
 import type { Tx } from '../../../../db/client.ts'
 import { listVersionLines, readTemplate } from '../../../../db/queries/templates/list-templates.ts'
 import type { TemplateRow } from '../../../../db/schema/template.ts'
+import { type SwapStep, swapSteps } from '../../../domain/template/swap-step.ts'
 import { nudge } from '../../../ledger/jobs/nudge.ts'
 import { planUpdate, type UpdatePlan } from '../../../template/ask/plan-update.ts'
 import { recoverTemplate, rollBack, wantImage } from '../../../template/ask/want-image.ts'
@@ -70,19 +71,19 @@ const recover = defineRoute({
   responses: accepted,
 })
 
+const stepNames = Object.keys(swapSteps) as SwapStep[]
+
 const planSchema = z
   .object({
     image: z.string(),
     image_id: z.uuid(),
     steps: z
-      .array(
-        z.object({
-          step: z.enum(['import', 'stage', 'retire', 'promote', 'shelve', 'destroy']),
-          says: z.string(),
-          bytes: z.number().openapi({ description: 'That are sent to the platform.' }),
-        }),
-      )
-      .openapi({ description: 'In order; none where the image is live already.' }),
+      .array(z.object({ step: z.enum(stepNames), says: z.string() }))
+      .openapi({ description: 'In order, if each goes well.' }),
+    bytes: z
+      .number()
+      .nullable()
+      .openapi({ description: 'That are sent to the platform; null: not known before the image is read.' }),
     refused: z
       .object({ code: z.string(), message: z.string(), remedy: z.string() })
       .nullable()
@@ -95,11 +96,24 @@ const plan = defineRoute({
   path: '/templates/{name}/:verb{:plan}',
   role: 'operator',
   tag: templateTag,
-  summary: 'The steps that an update would take',
+  summary: 'The steps that an update or a rollback would take',
   description: 'By what Drover knows: the platform is not asked, and nothing is changed.',
   request: {
     params: templateParams,
-    body: jsonBody(z.strictObject({ image: imageField }).openapi('TemplatePlanAsk')),
+    body: jsonBody(
+      z
+        .strictObject({
+          image: imageField
+            .optional()
+            .openapi({ description: 'Of an update; without it a rollback is planned.' }),
+          version: z.int().min(1).optional().openapi({ description: 'Of a rollback.' }),
+        })
+        .refine(({ image, version }) => image === undefined || version === undefined, {
+          path: ['version'],
+          message: 'is for a rollback, which has no image',
+        })
+        .openapi('TemplatePlanAsk'),
+    ),
   },
   responses: { 200: json(planSchema, 'The steps') },
 })
@@ -116,10 +130,13 @@ const versions = defineRoute({
 
 const numberKey = /^[1-9]\d{0,8}$/
 
-const viewPlan = ({ image, steps, refusal }: UpdatePlan): z.infer<typeof planSchema> => ({
+export type TemplatePlan = z.infer<typeof planSchema>
+
+const viewPlan = ({ image, steps, bytes, refusal }: UpdatePlan): TemplatePlan => ({
   image: image.name,
   image_id: image.id,
-  steps: steps.map((step) => ({ ...step })),
+  steps: steps.map((step) => ({ step, says: swapSteps[step] })),
+  bytes,
   refused: refusal && { code: refusal.code, message: refusal.message, remedy: refusal.remedy },
 })
 
@@ -154,7 +171,8 @@ export const templateVerbs = (deps: ApiDeps) =>
       return c.json(await doVerb(c, deps, (tx) => recoverTemplate(tx, ask)), 202)
     })
     .openapi(plan, async (c) => {
-      const ask = { ...c.req.valid('param'), ...c.req.valid('json') }
+      const { image, version } = c.req.valid('json')
+      const ask = { ...c.req.valid('param'), image, version }
       const answer = await once(c, deps, async (tx) => ({
         status: 200 as const,
         body: viewPlan(await planUpdate(tx, ask)),

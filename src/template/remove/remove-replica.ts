@@ -1,0 +1,83 @@
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { endReplica, findReplica } from '../../../db/queries/templates/replica-rows.ts'
+import type { ImageReplicaRow } from '../../../db/schema/template.ts'
+import { ownedImage } from '../../domain/template/names.ts'
+import { DroverError } from '../../errors.ts'
+import { installationId } from '../../ledger/installation.ts'
+import { actorOf, callBy, done, type JobContext, type Outcome } from '../../ledger/job.ts'
+import { finishTask } from '../../ledger/platform-task.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
+
+const callMs = 30_000
+const taskMs = 60_000
+
+/** Destroys an object that a person has let go of. By its recorded id, and only while it carries our tag for its image. */
+export const removeReplica = async (ctx: JobContext, replicaId: string): Promise<Outcome> => {
+  const replica = await findReplica(ctx.db, replicaId)
+  if (!replica || replica.state === 'gone') return done({ removed: false })
+  if (replica.state !== 'removing') throw inUse(replica)
+  const { ref, targetId } = replica
+  const target = await loadSiteById(ctx.db, targetId)
+  if (target && ref !== null)
+    await ctx.usePlatform(target, (platform) =>
+      destroy(ctx, { templates: portOf(platform, 'templates'), target: target.name, replica, ref }),
+    )
+  return done({ removed: true }, { change: (tx) => endReplica(tx, replica, actorOf(ctx)) })
+}
+
+interface Destroyed {
+  readonly templates: TemplatesPort
+  readonly target: string
+  readonly replica: ImageReplicaRow
+  readonly ref: string
+}
+
+const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
+  const { templates, target, ref } = of
+  const installation = await installationId(ctx.db)
+  const look = (call = callBy(ctx, 'look', callMs)) => again(call, () => templates.template(call, ref))
+  const first = await look()
+  if (!first.found) return
+  requireOurs(first.value, of, installation)
+  await finishTask(ctx, {
+    part: 'destroy',
+    kind: 'template-destroy',
+    // It is not taken back.
+    undo: null,
+    platform: target,
+    tasks: templates,
+    machine: ref,
+    verb: 'destroy',
+    turnMs: taskMs,
+    begin: async (call) => {
+      const found = await look(call)
+      if (!found.found) return undefined
+      requireOurs(found.value, of, installation)
+      // The look takes its time.
+      ctx.confirm()
+      return templates.destroyTemplate(call, ref)
+    },
+    made: async (call) => ((await look(call)).found ? { found: false } : { found: true, value: null }),
+  })
+}
+
+const requireOurs = (seen: TemplateFacts, { replica, target }: Destroyed, installation: string): void => {
+  if (ownedImage(seen.owner, installation) === replica.imageId) return
+  throw new DroverError({
+    code: 'template-not-ours',
+    class: 'conflict',
+    message: `${seen.name} (${seen.ref}) on ${target} does not carry our tag for this image: it stays.`,
+    remedy: 'Look at it on the platform, and remove it there when nobody needs it.',
+    detail: { ref: seen.ref, name: seen.name },
+  })
+}
+
+const inUse = ({ id, state }: ImageReplicaRow): DroverError =>
+  new DroverError({
+    code: 'replica-in-use',
+    class: 'conflict',
+    message: `The copy ${id} is ${state}: nobody has asked for its removal.`,
+    remedy: 'Delete its image, or forget its template, with what they have on the target.',
+  })
