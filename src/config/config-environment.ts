@@ -162,6 +162,10 @@ export const environment = z.object({
   /** The server ends a statement of a worker or conductor after this; its silence counts 5 s later. */
   DROVER_STATEMENT_MS: milliseconds(15_000),
   DROVER_EVENTS_KEPT_DAYS_MIN: whole(1, 36_500, eventsKeptDaysMin, ' of days'),
+  /** Below it lie the archives that images are imported from as files. */
+  DROVER_IMAGE_DIR: text('the path of a folder', '/srv/images'),
+  /** Whether archives are read from addresses of private networks and of this machine. */
+  DROVER_IMAGE_PRIVATE: yesOrNo('0'),
   DROVER_SEAL_HEADS_FILE: text('the path of a file', '/var/lib/drover/heads'),
   DROVER_LOG_LEVEL: setting(z.enum(logLevels).default('info'), oneOf(logLevels), 'info'),
   OTEL_EXPORTER_OTLP_ENDPOINT: setting(

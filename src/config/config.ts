@@ -73,6 +73,12 @@ export interface Config {
   readonly statementMs: number
   /** No event is pruned before this age, whatever the database says. */
   readonly eventsKeptDaysMin: number
+  readonly images: {
+    /** Below it lie the archives that images are imported from as files; undefined: none are. */
+    readonly dir: string | undefined
+    /** Whether they are read from private addresses and this machine's own. */
+    readonly allowPrivate: boolean
+  }
   /** Where the conductor notes signed heads of the event chain. */
   readonly sealHeadsFile: string | undefined
   readonly logLevel: string
@@ -117,6 +123,7 @@ export const readConfig = (env: NodeJS.ProcessEnv): Config => {
     drainMs: values.DROVER_DRAIN_MS,
     statementMs: values.DROVER_STATEMENT_MS,
     eventsKeptDaysMin: values.DROVER_EVENTS_KEPT_DAYS_MIN,
+    images: { dir: values.DROVER_IMAGE_DIR, allowPrivate: values.DROVER_IMAGE_PRIVATE === '1' },
     sealHeadsFile: values.DROVER_SEAL_HEADS_FILE,
     logLevel: values.DROVER_LOG_LEVEL,
     otlpEndpoint: values.OTEL_EXPORTER_OTLP_ENDPOINT,

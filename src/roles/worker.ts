@@ -111,7 +111,7 @@ class Worker {
     const watch = hearConnections({ db, clock, log })
     this.#platforms = new Platforms({ sealer, caller: `drover/${workerId}`, watch })
     const usePlatform = this.#platforms.use.bind(this.#platforms)
-    const { handlers, undoers } = createHandlers({ world, cpu, sealer })
+    const { handlers, undoers } = createHandlers({ world, cpu, sealer, images: config.images })
     const slots = new Map(
       [...handlers].map(([kind, handler]) => [
         kind,

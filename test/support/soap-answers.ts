@@ -1,5 +1,5 @@
-import type { XmlNode } from '../../src/platforms/vsphere/soap/xml-node.ts'
-import { usualXmlLimits, XmlStream } from '../../src/platforms/vsphere/soap/xml-stream.ts'
+import type { XmlNode } from '../../src/xml/xml-node.ts'
+import { usualXmlLimits, XmlStream } from '../../src/xml/xml-stream.ts'
 
 /** An answer of vSphere around what its method gives. */
 export const soapAnswer = (method: string, inside: string): string =>

@@ -2,7 +2,7 @@ import type { Call } from '../../src/platforms/ports/call.ts'
 import { retrieveOne } from '../../src/platforms/vsphere/soap/property-read.ts'
 import type { Session } from '../../src/platforms/vsphere/soap/session.ts'
 import { element } from '../../src/platforms/vsphere/soap/soap-request.ts'
-import { textOf } from '../../src/platforms/vsphere/soap/xml-node.ts'
+import { textOf } from '../../src/xml/xml-node.ts'
 
 /** Ends every session of the server but this one, as an administrator can. */
 export const endOtherSessions = async (session: Session, call: Call): Promise<void> => {

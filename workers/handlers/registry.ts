@@ -2,11 +2,14 @@ import type { Db } from '../../db/client.ts'
 import type { Handler, Undoer } from '../../src/ledger/job.ts'
 import { ByteBudget } from '../../src/migration/copy/byte-budget.ts'
 import type { Sealer } from '../../src/seal/seal.ts'
+import { imageImporter } from '../../src/template/import/import-image.ts'
+import type { SourceMeans } from '../../src/template/import/source.ts'
 import type { CpuPool } from '../cpu-pool.ts'
 import { handleCheckConnection } from './check-connection.ts'
 import { handleCutoverInstance } from './cutover-instance.ts'
 import { handleFinalVerify } from './final-verify.ts'
 import { handleImportInstance } from './import-instance.ts'
+import { handleImportOva } from './import-ova.ts'
 import { handleOperateMachine } from './operate-machine.ts'
 import { handlePlaceInstance } from './place-instance.ts'
 import { handlePlanBatch } from './plan-batch.ts'
@@ -15,6 +18,7 @@ import { handleRemoveReplica } from './remove-replica.ts'
 import { handleSelfTest } from './self-test.ts'
 import { handleSettleDebt } from './settle-debt.ts'
 import { handleStartBatch } from './start-batch.ts'
+import { handleSwapTemplate } from './swap-template.ts'
 import { handleSyncSource } from './sync-source.ts'
 import { handleSyncTarget } from './sync-target.ts'
 import { handleTrackInstance } from './track-instance.ts'
@@ -30,15 +34,18 @@ export interface HandlerParts {
   /** The self-test's outside world. */
   readonly world: Db
   readonly cpu: CpuPool
+  /** What archives of images may be read from. */
+  readonly images: SourceMeans
 }
 
 /** Of disks, in memory at once, over all copies of this process. */
 const copyBytes = 96 * 1024 * 1024
 
 /** Every handler this version has. A new one is a file in `handlers/` and a line here. */
-export const createHandlers = ({ sealer, world, cpu }: HandlerParts): HandlerSet => {
+export const createHandlers = ({ sealer, world, cpu, images }: HandlerParts): HandlerSet => {
   const undoers = new Map<string, Undoer>()
   const budget = new ByteBudget(copyBytes)
+  const importImage = imageImporter(images)
   return handlerSet(undoers, [
     handleSelfTest(world, cpu),
     handleSettleDebt(undoers),
@@ -55,7 +62,9 @@ export const createHandlers = ({ sealer, world, cpu }: HandlerParts): HandlerSet
     handleFinalVerify({ budget, threads: cpu, sealer }),
     handleWithdrawEntry,
     handleOperateMachine,
+    handleImportOva(importImage),
     handleRemoveReplica,
+    handleSwapTemplate(importImage),
   ])
 }
 

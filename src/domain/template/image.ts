@@ -1,6 +1,13 @@
 /** Where the content of an image comes from. */
 export type ImageSource =
-  | { readonly kind: 'url'; readonly url: string }
+  | {
+      readonly kind: 'url'
+      readonly url: string
+      /** Who may have signed the certificate of its server (PEM); not given: whom this system trusts. */
+      readonly ca?: string
+      /** SHA-256 of the certificate of its server: then it decides alone. */
+      readonly fingerprint?: string
+    }
   /** A file that a worker can read. */
   | { readonly kind: 'file'; readonly path: string }
 

@@ -32,6 +32,8 @@ export interface HttpRequest {
    * and HEAD; a query by POST may say so too.
    */
   readonly repeatable?: boolean
+  /** An answer that leads elsewhere is given to the caller: nothing secret goes with the request. */
+  readonly seesRedirects?: true
 }
 
 export interface ExchangeOptions {
@@ -204,7 +206,8 @@ const headProblem = (
   requestContext: RequestContext,
 ): Error | undefined => {
   const { statusCode = 0, headers } = incoming
-  if ([301, 302, 303, 307, 308].includes(statusCode)) return redirects(requestContext, headers.location ?? '')
+  if (isRedirect(statusCode))
+    return request.seesRedirects ? undefined : redirects(requestContext, headers.location ?? '')
   const encoding = headers['content-encoding'] ?? 'identity'
   if (encoding !== 'identity' && encoding !== '')
     return answerInvalid(requestContext, 'it is packed, though that was not asked for')
@@ -218,6 +221,8 @@ const headProblem = (
     `it is ${type === '' ? 'of no known type' : type}, not ${accept.join(' or ')}`,
   )
 }
+
+export const isRedirect = (status: number): boolean => [301, 302, 303, 307, 308].includes(status)
 
 export const mediaType = (incoming: IncomingMessage): string =>
   (incoming.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''

@@ -6,6 +6,7 @@ import { findLabTask, startLabTask } from './lab-tasks.ts'
 import { template, templatesAnswer } from './protocol.ts'
 
 export const labTemplates = (link: LabLink): TemplatesPort => ({
+  imageFormats: ['raw'],
   findTask: (call, trace) => findLabTask(link, call, trace),
   templates: async (call, folder) =>
     (await link.ask(call, { method: 'GET', path: '/templates', query: { folder } }, templatesAnswer))

@@ -43,6 +43,8 @@ export interface ImportProgress {
 
 /** Images as templates. Names are a folder's own; what is ours carries our ownership. */
 export interface TemplatesPort extends TasksOf {
+  /** As what it takes the disks of an image. */
+  readonly imageFormats: readonly ImageDisk['format'][]
   templates(call: Call, folder: string): Promise<readonly TemplateFacts[]>
   template(call: Call, ref: string): Promise<Found<TemplateFacts>>
   /**

@@ -15,12 +15,13 @@ export const openOperations = (
 ): Pick<Ports, 'power' | 'machines' | 'disks' | 'templates' | 'guest'> => {
   const machines = openMachines(session)
   const { extents, ...disks } = openDisks(session)
+  const { imageFormats, ...templates } = openTemplates(session, connection, machines)
   return {
     power: bounded(openPower(session)),
     machines: bounded(machines),
     // A stream of pages goes on as long as its reader wants; each page has the deadline.
     disks: { ...bounded(disks), extents },
-    templates: bounded(openTemplates(session, connection, machines)),
+    templates: { ...bounded(templates), imageFormats },
     guest: bounded(openGuest(session)),
   }
 }

@@ -216,7 +216,12 @@ export class Staff {
     const { placeOf, sealer, cpu } = this.#options
     const usePlatform = <Result>(site: SiteRow, work: (platform: Platform) => Promise<Result>) =>
       work(platformOf(placeOf(site), hand))
-    const { handlers, undoers } = createHandlers({ world: db, cpu, sealer })
+    const { handlers, undoers } = createHandlers({
+      world: db,
+      cpu,
+      sealer,
+      images: { dir: undefined, allowPrivate: false },
+    })
     const known = [...handlers].map(([kind, handler]): [string, Handler] => [
       kind,
       {

@@ -22,6 +22,7 @@ const programOf = {
   'nginx-light': 'nginx',
   chromium: 'chromium',
   podman: 'podman',
+  'qemu-utils': 'qemu-img',
 }
 
 const installDebianPackages = (names) => {

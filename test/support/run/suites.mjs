@@ -5,7 +5,7 @@ export const suites = [
   { name: 'integration', packages: ['redis-server', 'nginx-light'], limitMs: 1_200_000 },
   {
     name: 'contract',
-    packages: ['redis-server', 'golang-go', 'golang-github-vmware-govmomi-dev'],
+    packages: ['redis-server', 'golang-go', 'golang-github-vmware-govmomi-dev', 'qemu-utils'],
     limitMs: 1_200_000,
   },
   { name: 'crash', packages: ['redis-server'], limitMs: 1_800_000 },

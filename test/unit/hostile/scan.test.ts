@@ -20,7 +20,6 @@ const tested: Readonly<Record<string, readonly string[]>> = {
       'inventory-read',
     ],
     ...['inventory-cursor', 'inventory-tree', 'service-content', 'site-facts', 'soap-fault', 'templates-ovf'],
-    ...['xml-node', 'xml-stream'],
   ].map(ofVsphere),
   'test/contract/hostile-vsphere.test.ts': [
     ...['changed-blocks', 'datastore', 'disks', 'guest', 'instance-tags', 'inventory', 'inventory-changes'],

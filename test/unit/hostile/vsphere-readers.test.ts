@@ -21,13 +21,13 @@ import {
 import type { ObjectRead } from '../../../src/platforms/vsphere/soap/property-read.ts'
 import { readServiceContent } from '../../../src/platforms/vsphere/soap/service-content.ts'
 import { faultError, localizedFault, soapFault } from '../../../src/platforms/vsphere/soap/soap-fault.ts'
-import { numberOf, type XmlNode } from '../../../src/platforms/vsphere/soap/xml-node.ts'
-import { usualXmlLimits, XmlRefusal, XmlStream } from '../../../src/platforms/vsphere/soap/xml-stream.ts'
 import {
   matchDisks,
   networkNames,
   specWithEntries,
 } from '../../../src/platforms/vsphere/templates/templates-ovf.ts'
+import { numberOf, type XmlNode } from '../../../src/xml/xml-node.ts'
+import { usualXmlLimits, XmlRefusal, XmlStream } from '../../../src/xml/xml-stream.ts'
 import { hostileNumbers, hostileWords, plainLine } from '../../support/hostile-words.ts'
 import { imaginedTree } from '../vsphere/imagined-tree.ts'
 

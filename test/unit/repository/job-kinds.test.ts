@@ -8,6 +8,7 @@ import { createSealer } from '../../../src/seal/seal.ts'
 import { CpuPool } from '../../../workers/cpu-pool.ts'
 import { createHandlers } from '../../../workers/handlers/registry.ts'
 
+const noImages = { dir: undefined, allowPrivate: false }
 const id = '0197a000-0000-7000-8000-000000000001'
 
 type Payload = Record<string, unknown>
@@ -131,7 +132,12 @@ test('every kind has a handler, and every handler a kind', async () => {
   const cpu = new CpuPool()
   onTestFinished(() => cpu.close())
   // Nothing is run: the parts of the handlers are never asked.
-  const { handlers } = createHandlers({ sealer: createSealer('0'.repeat(64)), world: null as never, cpu })
+  const { handlers } = createHandlers({
+    sealer: createSealer('0'.repeat(64)),
+    world: null as never,
+    cpu,
+    images: noImages,
+  })
   expect([...handlers.keys()].sort()).toEqual(jobKinds.map(({ kind }) => kind).sort())
 })
 

@@ -1,6 +1,6 @@
 import { InventoryTree, type TreeNode } from '../../../src/platforms/vsphere/inventory/inventory-tree.ts'
 import type { ObjectRead } from '../../../src/platforms/vsphere/soap/property-read.ts'
-import type { XmlNode } from '../../../src/platforms/vsphere/soap/xml-node.ts'
+import type { XmlNode } from '../../../src/xml/xml-node.ts'
 import { xmlNode } from '../../support/soap-answers.ts'
 
 const nodes: readonly (readonly [type: string, id: string, rawName: string, parent: string])[] = [

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
 import { faultError, localizedFault, soapFault } from '../../../src/platforms/vsphere/soap/soap-fault.ts'
 import { envelope, escapeXml } from '../../../src/platforms/vsphere/soap/soap-request.ts'
-import { at } from '../../../src/platforms/vsphere/soap/xml-node.ts'
+import { at } from '../../../src/xml/xml-node.ts'
 import { soapFaultAnswer, xmlNode } from '../../support/soap-answers.ts'
 
 const place = { host: 'vc', method: 'PowerOnVM_Task' }

@@ -13,7 +13,7 @@ import {
   upToExtraConfig,
 } from '../../../src/platforms/vsphere/machines/machines-spec.ts'
 import { wrap } from '../../../src/platforms/vsphere/soap/soap-request.ts'
-import { at, childrenOf, textOf } from '../../../src/platforms/vsphere/soap/xml-node.ts'
+import { at, childrenOf, textOf } from '../../../src/xml/xml-node.ts'
 import { xmlNode } from '../../support/soap-answers.ts'
 
 const store = { type: 'Datastore', value: 'datastore-10' }

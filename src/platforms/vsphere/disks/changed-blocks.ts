@@ -1,10 +1,10 @@
+import { child, childrenOf, type Ref, textOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { Extent } from '../../ports/disks.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { hostOf, machineRef, refused } from '../soap/machines-reading.ts'
 import type { Session } from '../soap/session.ts'
 import { element, refElement } from '../soap/soap-request.ts'
-import { child, childrenOf, type Ref, textOf } from '../soap/xml-node.ts'
 
 /** Which disk, and since when. */
 export interface ChangeQuery {

@@ -1,11 +1,11 @@
 import type { Readable } from 'node:stream'
+import type { Ref } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { Extent } from '../../ports/disks.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { datacenterOf, folderPath } from '../machines/machines-folder.ts'
 import { absent, hostOf, refused } from '../soap/machines-reading.ts'
 import type { Session } from '../soap/session.ts'
-import type { Ref } from '../soap/xml-node.ts'
 
 /** A file on a datastore, as vSphere writes it: `[datastore] folder/file.vmdk`. */
 export interface DatastoreFile {

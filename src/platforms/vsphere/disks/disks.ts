@@ -1,3 +1,4 @@
+import { child, isTrue, numberOf, type Ref, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { DiskRef, DisksPort, Extent } from '../../ports/disks.ts'
 import { unsupported } from '../../ports/platform-error.ts'
@@ -13,7 +14,6 @@ import {
 } from '../soap/machines-reading.ts'
 import { oddAnswer } from '../soap/odd-answer.ts'
 import type { Session } from '../soap/session.ts'
-import { child, isTrue, numberOf, type Ref, textOf, type XmlNode } from '../soap/xml-node.ts'
 import { type ChangeQuery, changedAreas, cursorLost, notTracked } from './changed-blocks.ts'
 import { type DatastoreFile, datacenterPath, parseDatastorePath, readRange } from './datastore.ts'
 

@@ -1,9 +1,9 @@
+import { childrenOf, textOf } from '../../../xml/xml-node.ts'
 import type { GuestPort, GuestView } from '../../ports/guest.ts'
 import { unsupported } from '../../ports/platform-error.ts'
 import { machineRef, readWhole, textAt } from '../soap/machines-reading.ts'
 import type { ObjectRead } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
-import { childrenOf, textOf } from '../soap/xml-node.ts'
 import { readGuest } from './instance-guest.ts'
 
 const paths = [

@@ -1,5 +1,5 @@
 import type { DeviceFacts } from '../../../domain/inventory/facts.ts'
-import { child, flagOf, meaningOf, textOf, type XmlNode } from '../soap/xml-node.ts'
+import { child, flagOf, meaningOf, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 
 /** Devices that matter when a machine moves; controllers, keyboards and screens every platform has. */
 const kinds: Readonly<Record<string, DeviceFacts['kind']>> = {

@@ -1,5 +1,5 @@
 import type { DiskFacts } from '../../../domain/inventory/facts.ts'
-import { child, childrenOf, isTrue, numberOf, refOf, textOf, type XmlNode } from '../soap/xml-node.ts'
+import { child, childrenOf, isTrue, numberOf, refOf, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { InventoryTree } from './inventory-tree.ts'
 
 /** Disks among the devices of a machine. `layout` is its `layoutEx`, which knows the files. */

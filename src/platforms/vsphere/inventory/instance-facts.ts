@@ -1,6 +1,4 @@
 import type { InstanceFacts, PowerState, SnapshotFacts } from '../../../domain/inventory/facts.ts'
-import { PlatformError } from '../../ports/platform-error.ts'
-import type { ObjectRead } from '../soap/property-read.ts'
 import {
   child,
   childrenOf,
@@ -10,7 +8,9 @@ import {
   refOf,
   textOf,
   type XmlNode,
-} from '../soap/xml-node.ts'
+} from '../../../xml/xml-node.ts'
+import { PlatformError } from '../../ports/platform-error.ts'
+import type { ObjectRead } from '../soap/property-read.ts'
 import { readDevices } from './instance-devices.ts'
 import { readDisks } from './instance-disks.ts'
 import { readGuest, readSystem } from './instance-guest.ts'

@@ -1,5 +1,5 @@
 import type { GuestFacts } from '../../../domain/inventory/facts.ts'
-import type { XmlNode } from '../soap/xml-node.ts'
+import type { XmlNode } from '../../../xml/xml-node.ts'
 
 export interface GuestSystem {
   readonly os: string

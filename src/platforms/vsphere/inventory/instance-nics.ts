@@ -1,5 +1,14 @@
 import type { NicFacts } from '../../../domain/inventory/facts.ts'
-import { at, child, childrenOf, flagOf, meaningOf, refOf, textOf, type XmlNode } from '../soap/xml-node.ts'
+import {
+  at,
+  child,
+  childrenOf,
+  flagOf,
+  meaningOf,
+  refOf,
+  textOf,
+  type XmlNode,
+} from '../../../xml/xml-node.ts'
 import type { InventoryTree } from './inventory-tree.ts'
 
 /** By type of the device. Any of them has a MAC address, which no other device has. */

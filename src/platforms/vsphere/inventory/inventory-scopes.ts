@@ -1,8 +1,8 @@
+import type { Ref } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { createView } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
-import type { Ref } from '../soap/xml-node.ts'
 import { type InventoryTree, plainName, type TreeNode } from './inventory-tree.ts'
 
 const around = [

@@ -1,7 +1,7 @@
+import { type Ref, refOf, textOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { createView, destroyView, type ObjectRead, retrieve } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
-import { type Ref, refOf, textOf } from '../soap/xml-node.ts'
 
 /** One thing that has a place in the inventory, other than a machine. */
 export interface TreeNode {

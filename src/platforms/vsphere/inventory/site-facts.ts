@@ -1,6 +1,15 @@
 import type { HostFacts, NetworkFacts, StorageFacts } from '../../../domain/inventory/facts.ts'
+import {
+  child,
+  childrenOf,
+  flagOf,
+  isTrue,
+  numberOf,
+  refOf,
+  textOf,
+  type XmlNode,
+} from '../../../xml/xml-node.ts'
 import type { ObjectRead } from '../soap/property-read.ts'
-import { child, childrenOf, flagOf, isTrue, numberOf, refOf, textOf, type XmlNode } from '../soap/xml-node.ts'
 import type { InventoryTree } from './inventory-tree.ts'
 
 /** What is read of hosts, datastores and networks. */

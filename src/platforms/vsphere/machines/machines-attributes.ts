@@ -1,9 +1,9 @@
+import { child, numberOf, type Ref, textOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { machineRef, readPresent, refused } from '../soap/machines-reading.ts'
 import type { Session } from '../soap/session.ts'
 import { element, refElement } from '../soap/soap-request.ts'
-import { child, numberOf, type Ref, textOf } from '../soap/xml-node.ts'
 
 /** Sets custom attributes of a machine, as people see them in vSphere; makes those that are not there yet. */
 export const setAttributes = async (

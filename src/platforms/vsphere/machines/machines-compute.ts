@@ -1,9 +1,9 @@
+import { at, isTrue, type Ref, refOf, refsIn } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { plainName } from '../inventory/inventory-tree.ts'
 import { absent, readPresent, refused, textAt } from '../soap/machines-reading.ts'
 import { retrieveSome } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
-import { at, isTrue, type Ref, refOf, refsIn } from '../soap/xml-node.ts'
 import { everyOf } from './machines-folder.ts'
 
 /** Where a machine runs: its pool, and a host where the platform does not choose one by itself. */

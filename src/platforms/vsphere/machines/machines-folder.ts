@@ -1,10 +1,10 @@
+import { child, type Ref, refOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { plainName } from '../inventory/inventory-tree.ts'
 import { absent, hostOf, readPresent, readWhole, refused, textAt } from '../soap/machines-reading.ts'
 import { createView, destroyView, type ObjectRead, retrieve } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
 import { element, refElement } from '../soap/soap-request.ts'
-import { child, type Ref, refOf } from '../soap/xml-node.ts'
 
 /** Below a data centre there is always this; deeper nesting than that is a loop. */
 const deepest = 64

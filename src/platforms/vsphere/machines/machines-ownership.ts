@@ -1,3 +1,4 @@
+import { textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { Found } from '../../ports/task.ts'
 import { machineRef, readWhole, refuseGaps } from '../soap/machines-reading.ts'
@@ -5,7 +6,6 @@ import { createView, destroyView, type ObjectRead, retrieve } from '../soap/prop
 import type { Session } from '../soap/session.ts'
 import { wrap } from '../soap/soap-request.ts'
 import { startTask } from '../soap/tasks.ts'
-import { textOf, type XmlNode } from '../soap/xml-node.ts'
 import { configSpec } from './machines-spec.ts'
 
 export type Owner = Readonly<Record<string, string>>

@@ -1,6 +1,6 @@
+import type { Ref } from '../../../xml/xml-node.ts'
 import type { NewDisk, NewNic } from '../../ports/machines.ts'
 import { element, refElement, wrap } from '../soap/soap-request.ts'
-import type { Ref } from '../soap/xml-node.ts'
 
 /** How a network card is plugged in: three kinds of networks, three kinds of backings. */
 export type NicBacking =

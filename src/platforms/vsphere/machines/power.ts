@@ -1,4 +1,5 @@
 import type { PowerState } from '../../../domain/inventory/facts.ts'
+import { isTrue } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { PowerPort } from '../../ports/power.ts'
 import type { TaskHandle, TaskVerb } from '../../ports/task.ts'
@@ -14,7 +15,6 @@ import {
 import type { Session } from '../soap/session.ts'
 import type { SoapRequest } from '../soap/soap-request.ts'
 import { findTask, madeHandle, startTask } from '../soap/tasks.ts'
-import { isTrue } from '../soap/xml-node.ts'
 
 /** A guest is asked to shut down without a task. */
 const kinds: Readonly<Record<string, TaskVerb>> = {

@@ -1,3 +1,4 @@
+import { childrenOf, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import type { MachinesPort, SnapshotRef } from '../../ports/machines.ts'
 import type { Found, TaskHandle } from '../../ports/task.ts'
@@ -5,7 +6,6 @@ import { absent, machineRef, readWhole } from '../soap/machines-reading.ts'
 import type { Session } from '../soap/session.ts'
 import { element } from '../soap/soap-request.ts'
 import { madeHandle, startTask } from '../soap/tasks.ts'
-import { childrenOf, textOf, type XmlNode } from '../soap/xml-node.ts'
 
 export interface Snapshots {
   readonly port: Pick<MachinesPort, 'snapshots' | 'createSnapshot' | 'revertToSnapshot' | 'removeSnapshot'>

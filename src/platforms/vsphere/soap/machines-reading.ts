@@ -1,11 +1,11 @@
 import type { PowerState } from '../../../domain/inventory/facts.ts'
+import { meaningOf, type Ref } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError, type PlatformErrorFacts } from '../../ports/platform-error.ts'
 import type { Found } from '../../ports/task.ts'
 import { type ObjectRead, retrieveOne } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError } from './soap-fault.ts'
-import { meaningOf, type Ref } from './xml-node.ts'
 
 export const machineRef = (value: string): Ref => ({ type: 'VirtualMachine', value })
 

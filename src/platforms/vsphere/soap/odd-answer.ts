@@ -1,6 +1,6 @@
+import { type Ref, refOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { PlatformHttp } from '../../http/platform-http.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
-import { type Ref, refOf, type XmlNode } from './xml-node.ts'
 
 /**
  * How much is taken from a server that is broken or hostile. Far above what vSphere allows (2,500 hosts, 15,000

@@ -1,3 +1,4 @@
+import { child, childrenOf, type Ref, sameRef, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import type { Found } from '../../ports/task.ts'
@@ -5,7 +6,6 @@ import { oddAnswer, readingLimits, wantedRef } from './odd-answer.ts'
 import { isSessionLost, type Session, sessionLost } from './session.ts'
 import { localizedFault, type VsphereFault } from './soap-fault.ts'
 import { element, refElement, type SoapRequest, wrap } from './soap-request.ts'
-import { child, childrenOf, type Ref, sameRef, textOf, type XmlNode } from './xml-node.ts'
 
 /** One managed object as far as it could be read. */
 export interface ObjectRead {

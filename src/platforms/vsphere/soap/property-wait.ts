@@ -1,10 +1,10 @@
+import { child, childrenOf, flagOf, type Ref, refOf, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { oddAnswer, readingLimits, wantedRef } from './odd-answer.ts'
 import type { ObjectSet, PropertyPaths } from './property-read.ts'
 import { filterSpec, objectBytes } from './property-read.ts'
 import type { Session } from './session.ts'
 import { element, wrap } from './soap-request.ts'
-import { child, childrenOf, flagOf, type Ref, refOf, textOf, type XmlNode } from './xml-node.ts'
 
 /** A collector at the server that notices changes, and how far it has told us of them. */
 export interface Watch {

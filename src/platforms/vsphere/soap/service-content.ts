@@ -1,5 +1,5 @@
+import { child, type Ref, refOf, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import { PlatformError, unsupported } from '../../ports/platform-error.ts'
-import { child, type Ref, refOf, textOf, type XmlNode } from './xml-node.ts'
 
 /** What a server says of itself before anybody signs in. */
 export interface ServiceContent {

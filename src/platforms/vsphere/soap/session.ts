@@ -1,3 +1,4 @@
+import { child, type Ref, type XmlNode } from '../../../xml/xml-node.ts'
 import type { PlatformHttp } from '../../http/platform-http.ts'
 import { type Call, withinCall } from '../../ports/call.ts'
 import type { Connection } from '../../ports/connection.ts'
@@ -5,7 +6,6 @@ import { PlatformError } from '../../ports/platform-error.ts'
 import { managerOf, readServiceContent, type ServiceContent, serviceInstance } from './service-content.ts'
 import { type ExchangeFacts, soapCall, soapStream } from './soap-exchange.ts'
 import { element, type SoapRequest } from './soap-request.ts'
-import { child, type Ref, type XmlNode } from './xml-node.ts'
 
 export type SessionAccount = Pick<Connection, 'username' | 'password' | 'caller' | 'connectTimeoutMs'>
 

@@ -1,10 +1,16 @@
+import { at, type XmlNode } from '../../../xml/xml-node.ts'
+import {
+  usualXmlLimits,
+  type XmlItems,
+  type XmlLimits,
+  XmlRefusal,
+  XmlStream,
+} from '../../../xml/xml-stream.ts'
 import type { HttpStream, PlatformHttp } from '../../http/platform-http.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { faultError, soapFault } from './soap-fault.ts'
 import { envelope, type SoapRequest } from './soap-request.ts'
-import { at, type XmlNode } from './xml-node.ts'
-import { usualXmlLimits, type XmlItems, type XmlLimits, XmlRefusal, XmlStream } from './xml-stream.ts'
 
 export interface ExchangeFacts {
   /** `urn:vim25/8.0`: by which version of the API the server is to answer. */

@@ -1,5 +1,5 @@
+import { child, textOf, type XmlNode } from '../../../xml/xml-node.ts'
 import { type Failure, type PlatformCode, PlatformError } from '../../ports/platform-error.ts'
-import { child, textOf, type XmlNode } from './xml-node.ts'
 
 /** What vSphere says went wrong: a fault of a call, of a task, or of one property. */
 export interface VsphereFault {

@@ -1,4 +1,4 @@
-import type { Ref } from './xml-node.ts'
+import type { Ref } from '../../../xml/xml-node.ts'
 
 /** One call of vim25: a method of a managed object. */
 export interface SoapRequest {

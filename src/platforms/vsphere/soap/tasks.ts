@@ -1,4 +1,15 @@
 import { systemClock } from '../../../clock.ts'
+import {
+  at,
+  child,
+  meaningOf,
+  numberOf,
+  type Ref,
+  refOf,
+  refsIn,
+  textOf,
+  type XmlNode,
+} from '../../../xml/xml-node.ts'
 import { type Call, withinCall } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import type { Found, TaskHandle, TaskState, TaskStatus, TaskTrace, TaskVerb } from '../../ports/task.ts'
@@ -7,7 +18,6 @@ import { retrieveSome } from './property-read.ts'
 import type { Session } from './session.ts'
 import { faultError, localizedFault } from './soap-fault.ts'
 import type { SoapRequest } from './soap-request.ts'
-import { at, child, meaningOf, numberOf, type Ref, refOf, refsIn, textOf, type XmlNode } from './xml-node.ts'
 
 /** The first looks come soon, since most tasks take less than a second; the later ones cost the server little. */
 const firstPauseMs = 50

@@ -1,4 +1,5 @@
 import { isThisMachine, refusesAddress } from '../../../address-rules.ts'
+import { at } from '../../../xml/xml-node.ts'
 import { normalFingerprint } from '../../http/certificate.ts'
 import { isLoopbackName } from '../../http/platform-endpoint.ts'
 import { openHttp, type PlatformHttp } from '../../http/platform-http.ts'
@@ -8,7 +9,6 @@ import { everyOf } from '../machines/machines-folder.ts'
 import { refused, textAt } from '../soap/machines-reading.ts'
 import type { ObjectRead } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
-import { at } from '../soap/xml-node.ts'
 import type { DeviceUrl } from './nfc-lease.ts'
 
 export interface DevicePlace {

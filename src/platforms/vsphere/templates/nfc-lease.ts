@@ -1,4 +1,5 @@
 import { systemClock } from '../../../clock.ts'
+import { child, childrenOf, type Ref, textOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { PlatformError } from '../../ports/platform-error.ts'
 import { hostOf, machineRef, readPresent, readWhole, textAt } from '../soap/machines-reading.ts'
@@ -6,7 +7,6 @@ import { cleanUp } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
 import { faultError, localizedFault } from '../soap/soap-fault.ts'
 import { element } from '../soap/soap-request.ts'
-import { child, childrenOf, type Ref, textOf } from '../soap/xml-node.ts'
 
 /** vSphere ends a lease that hears nothing for some minutes; some versions are said to lose patience sooner. */
 const progressEveryMs = 1_500

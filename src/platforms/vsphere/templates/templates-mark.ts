@@ -1,3 +1,4 @@
+import { isTrue, refOf } from '../../../xml/xml-node.ts'
 import type { Call } from '../../ports/call.ts'
 import { computeOf } from '../machines/machines-compute.ts'
 import { markPaths, marksOf, writeMarks } from '../machines/machines-ownership.ts'
@@ -5,7 +6,6 @@ import { absent, machineRef, readPresent, textAt, wrongState } from '../soap/mac
 import { requireVcenter } from '../soap/service-content.ts'
 import type { Session } from '../soap/session.ts'
 import { refElement } from '../soap/soap-request.ts'
-import { isTrue, refOf } from '../soap/xml-node.ts'
 
 export const templatePaths: readonly string[] = ['name', 'parent', 'config.template', ...markPaths]
 

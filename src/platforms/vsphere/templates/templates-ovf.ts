@@ -1,8 +1,8 @@
+import type { XmlNode } from '../../../xml/xml-node.ts'
 import type { ImageDisk } from '../../ports/templates.ts'
 import { upToExtraConfig } from '../machines/machines-spec.ts'
 import { refused } from '../soap/machines-reading.ts'
 import { element, wrap } from '../soap/soap-request.ts'
-import type { XmlNode } from '../soap/xml-node.ts'
 
 /** One file that vSphere wants for a device, as CreateImportSpec answers it. */
 export interface WantedFile {

@@ -1,3 +1,4 @@
+import { isTrue, refOf, refsIn } from '../../../xml/xml-node.ts'
 import type { Connection } from '../../ports/connection.ts'
 import type { MachinesPort } from '../../ports/machines.ts'
 import type { TaskVerb } from '../../ports/task.ts'
@@ -9,7 +10,6 @@ import { machineRef, readPresent, readWhole, refuseGaps, textAt } from '../soap/
 import { type ObjectRead, retrieveSome } from '../soap/property-read.ts'
 import type { Session } from '../soap/session.ts'
 import { findTask } from '../soap/tasks.ts'
-import { isTrue, refOf, refsIn } from '../soap/xml-node.ts'
 import { importImage } from './templates-import.ts'
 import { markMachine, markTemplate, templatePaths } from './templates-mark.ts'
 
@@ -25,6 +25,7 @@ export const openTemplates = (
   connection: Connection,
   machines: Pick<MachinesPort, 'rename' | 'destroy'>,
 ): TemplatesPort => ({
+  imageFormats: ['vmdk-stream'],
   templates: async (call, folder) => {
     const ref = await findFolder(session, call, folder)
     const path = await folderPath(session, call, ref)

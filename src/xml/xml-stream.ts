@@ -11,6 +11,8 @@ export interface XmlLimits {
   readonly depth: number
   /** Of one item, or of a document without items: what is held in memory. */
   readonly itemBytes: number
+  /** Keep the attributes of every element, by their local names: two that have the same are refused. */
+  readonly attributes?: true
 }
 
 export const usualXmlLimits: XmlLimits = { totalBytes: 64 << 20, depth: 64, itemBytes: 64 << 20 }
@@ -28,6 +30,7 @@ interface OpenNode {
   readonly name: string
   readonly xsiType: string
   readonly refType: string
+  readonly attributes: Readonly<Record<string, string>> | undefined
   children: OpenNode[]
   text: string
 }
@@ -116,7 +119,15 @@ export class XmlStream {
       if (key === 'type') refType = value
       else if (key.endsWith(':type')) xsiType = localName(value)
     }
-    this.#stack.push({ name: localName(name), xsiType, refType, children: noChildren, text: '' })
+    const kept = this.#limits.attributes ? localAttributes(attributes) : undefined
+    this.#stack.push({
+      name: localName(name),
+      xsiType,
+      refType,
+      attributes: kept,
+      children: noChildren,
+      text: '',
+    })
   }
 
   #addText(text: string): void {
@@ -146,4 +157,16 @@ export class XmlStream {
 const localName = (name: string): string => {
   const colon = name.indexOf(':')
   return colon === -1 ? name : name.slice(colon + 1)
+}
+
+const localAttributes = (attributes: Record<string, string>): Readonly<Record<string, string>> => {
+  const kept: Record<string, string> = Object.create(null)
+  for (const [key, value] of Object.entries(attributes)) {
+    if (key === 'xmlns' || key.startsWith('xmlns:') || key.startsWith('xml:')) continue
+    const name = localName(key)
+    // Which of them counts would depend on who reads.
+    if (name in kept) throw new XmlRefusal('an element has two attributes of one name')
+    kept[name] = value
+  }
+  return kept
 }

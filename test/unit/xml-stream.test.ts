@@ -1,15 +1,10 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { escapeXml } from '../../../src/platforms/vsphere/soap/soap-request.ts'
-import { childrenOf, textOf, type XmlNode } from '../../../src/platforms/vsphere/soap/xml-node.ts'
-import {
-  usualXmlLimits,
-  type XmlLimits,
-  XmlRefusal,
-  XmlStream,
-} from '../../../src/platforms/vsphere/soap/xml-stream.ts'
-import { heldBytes } from '../../support/held-memory.ts'
-import { xmlNode } from '../../support/soap-answers.ts'
+import { escapeXml } from '../../src/platforms/vsphere/soap/soap-request.ts'
+import { childrenOf, textOf, type XmlNode } from '../../src/xml/xml-node.ts'
+import { usualXmlLimits, type XmlLimits, XmlRefusal, XmlStream } from '../../src/xml/xml-stream.ts'
+import { heldBytes } from '../support/held-memory.ts'
+import { xmlNode } from '../support/soap-answers.ts'
 
 const read = (chunks: readonly Buffer[], limits: XmlLimits = usualXmlLimits) => {
   const items: XmlNode[] = []

@@ -1,10 +1,12 @@
-/** One element of an answer. Prefixes are gone: within an answer of vSphere local names never clash. */
+/** One element of a document. Prefixes are gone: within an answer of vSphere, or an OVF descriptor, local names never clash. */
 export interface XmlNode {
   readonly name: string
   /** `xsi:type` without its prefix; empty when the element does not say. */
   readonly xsiType: string
   /** The `type` of a reference to a managed object; empty elsewhere. */
   readonly refType: string
+  /** By local name, where the reading keeps them. */
+  readonly attributes?: Readonly<Record<string, string>> | undefined
   readonly children: readonly XmlNode[]
   /** Only of elements without children. */
   readonly text: string

@@ -1,0 +1,90 @@
+import { v7 as uuidv7 } from 'uuid'
+import { z } from 'zod'
+import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
+import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { findReplica } from '../../../db/queries/templates/replica-rows.ts'
+import { isShelfName } from '../../domain/template/names.ts'
+import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
+import { portOf } from '../../platforms/ports/ports.ts'
+import type { ImageRead, ImportImage } from '../swap/swap-work.ts'
+import { templatesOf } from '../swap/templates-of.ts'
+import { findImported, type ImportPlace, lookAtOurs, removeImported } from './leftovers.ts'
+import { knownRead } from './read-facts.ts'
+import { type ImportAsked, readImage, sendImage } from './send-image.ts'
+import type { SourceMeans } from './source.ts'
+
+export const importKind = 'image-import'
+
+const undoSchema = z.object({
+  target_id: z.string(),
+  replica_id: z.string(),
+  image_id: z.string(),
+  folder: z.string(),
+  template_name: z.string(),
+  installation: z.string(),
+})
+
+const callMs = 50_000
+
+/** Imports images from what these means allow. */
+export const imageImporter =
+  (means: SourceMeans): ImportImage =>
+  (ctx, asked) =>
+    importImage(ctx, means, asked)
+
+const importImage = async (ctx: JobContext, means: SourceMeans, asked: ImportAsked) => {
+  const { image, replica, target, templateName } = asked
+  const installation = await ensureLedgerFact(ctx.db, 'installation-id', uuidv7())
+  const place: ImportPlace = { folder: replica.folder, templateName, imageId: image.id, installation }
+  let read: ImageRead | undefined
+  const { externalId } = await ctx.usePlatform(target, async (platform) => {
+    const templates = portOf(platform, 'templates')
+    return ctx.effect({
+      kind: importKind,
+      platform: target.name,
+      name: `${templateName} ${replica.id}`,
+      undo: undoOf(asked, place),
+      observe: async () => {
+        const found = await findImported(templates, callBy(ctx, `${ctx.job.id}/look`, callMs), place)
+        return found?.complete ? { found: true, externalId: found.ref } : { found: false }
+      },
+      act: async () => {
+        const sent = await sendImage({ ctx, means, asked, place, templates })
+        read = sent.read
+        return { externalId: sent.ref }
+      },
+    })
+  })
+  if (externalId === null) throw new Error(`The import of ${image.name} has no ref.`)
+  return { ref: externalId, read: read ?? knownRead(image) ?? (await readImage({ ctx, means, asked })) }
+}
+
+const undoOf = ({ target, replica, image }: ImportAsked, place: ImportPlace) => ({
+  target_id: target.id,
+  replica_id: replica.id,
+  image_id: image.id,
+  folder: place.folder,
+  template_name: place.templateName,
+  installation: place.installation,
+})
+
+/**
+ * Removes what an import that was given up has left: what is incomplete; on the shelf also what is whole, as long as no
+ * row counts on it. What is whole under a name of a template is that template's to judge.
+ */
+export const undoImport: Undoer = async (undoing) => {
+  const { effect, db } = undoing
+  const undo = undoSchema.parse(effect.undo)
+  const replica = await findReplica(db, undo.replica_id)
+  const keepsWhole = !isShelfName(undo.template_name) || replica?.state !== 'importing'
+  const place: ImportPlace = {
+    ...{ folder: undo.folder, templateName: undo.template_name },
+    ...{ imageId: undo.image_id, installation: undo.installation },
+  }
+  await templatesOf({ loadSiteById }, undoing, undo.target_id, async (templates) => {
+    const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
+    for (const { ref, complete } of await lookAtOurs(templates, call, place))
+      if (!complete || !keepsWhole)
+        await removeImported(templates, { ...call, name: `${call.name}/${ref}` }, ref)
+  })
+}

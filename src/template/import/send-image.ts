@@ -1,0 +1,209 @@
+import { z } from 'zod'
+import type { SiteRow } from '../../../db/schema/inventory.ts'
+import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
+import { type Ova, type OvaDisk, openOva } from '../../disks/open-ova.ts'
+import { ImageRefusal } from '../../disks/stream/image-refusal.ts'
+import type { ImageSource } from '../../domain/template/image.ts'
+import { ownerOfImage } from '../../domain/template/names.ts'
+import { FencedError } from '../../errors.ts'
+import { CancelRequest, callBy, type JobCall, type JobContext } from '../../ledger/job.ts'
+import { unsupported } from '../../platforms/ports/platform-error.ts'
+import type { ImageDisk, TemplatesPort } from '../../platforms/ports/templates.ts'
+import type { ImageRead } from '../swap/swap-work.ts'
+import { openFile } from './file-source.ts'
+import { importName } from './import-name.ts'
+import { findImported, type ImportPlace, removeImported } from './leftovers.ts'
+import { machineOf, readOf } from './read-facts.ts'
+import { type Opening, type OpenSource, type SourceMeans, sourceError } from './source.ts'
+import { openUrl } from './url-source.ts'
+
+export interface ImportAsked {
+  readonly image: ImageRow
+  readonly replica: ImageReplicaRow
+  readonly target: SiteRow
+  readonly templateName: string
+}
+
+export interface Sending {
+  readonly ctx: JobContext
+  readonly means: SourceMeans
+  readonly asked: ImportAsked
+  readonly place: ImportPlace
+  readonly templates: TemplatesPort
+}
+
+type Capacities = Readonly<Record<string, number>>
+
+/** Of a whole import, however large. */
+const importMs = 7 * 24 * 3_600_000
+const callMs = 60_000
+
+/**
+ * Streams the archive into the platform. Where the header of a later disk says another capacity than the descriptor, all
+ * is begun anew with that: a platform is told the capacities first.
+ */
+export const sendImage = async (
+  sending: Sending,
+): Promise<{ readonly ref: string; readonly read: ImageRead }> => {
+  let capacities: Capacities = {}
+  for (;;) {
+    try {
+      return await withOva(sending, capacities, (ova, source) =>
+        sendOva(sending, { ova, source, capacities }),
+      )
+    } catch (error) {
+      const learned = learnedFrom(error)
+      if (!learned || learned.disk in capacities) throw error
+      capacities = { ...capacities, [learned.disk]: learned.capacity }
+    }
+  }
+}
+
+/**
+ * Reads the archive without sending it: for an object that is whole, and of which nothing is recorded. The archive has to
+ * be the one that was sent.
+ */
+export const readImage = (sending: Omit<Sending, 'place' | 'templates'>): Promise<ImageRead> =>
+  withOva(sending, {}, async (ova, { mark }) => {
+    const { ctx, asked } = sending
+    const isProven =
+      asked.image.expectedDigest !== null || (mark !== null && sentOf(ctx, asked)?.mark === mark)
+    const read = readOf(ova, await ova.finish())
+    if (isProven) return read
+    throw sourceError('image-source-changed', {
+      class: 'permanent',
+      message: `The archive of ${asked.image.name} may be another by now than the one that was imported.`,
+    })
+  })
+
+const sentSchema = z.object({ name: z.string(), mark: z.string().nullable() })
+
+/** What this job has begun to send, and of what. */
+const sentOf = ({ checkpointed }: JobContext, { replica }: ImportAsked) =>
+  sentSchema.safeParse(checkpointed?.[`import-${replica.id}`]).data
+
+const withOva = async <Result>(
+  { ctx, means, asked: { image } }: Omit<Sending, 'place' | 'templates'>,
+  capacities: Capacities,
+  work: (ova: Ova, source: OpenSource) => Promise<Result>,
+): Promise<Result> => {
+  const reading = new AbortController()
+  const onAbort = () => reading.abort(ctx.signal.reason)
+  ctx.signal.addEventListener('abort', onAbort, { once: true })
+  ctx.signal.throwIfAborted()
+  try {
+    const source = await openSource(image.source, { means, signal: reading.signal, clock: ctx.clock })
+    try {
+      const expectedDigest = image.digest ?? image.expectedDigest
+      const { requireManifest } = image
+      const ova = await openOva(source.bytes, { expectedDigest, requireManifest, capacities })
+      return await work(ova, source)
+    } finally {
+      await source.close()
+    }
+  } finally {
+    ctx.signal.removeEventListener('abort', onAbort)
+    // Whoever still reads is told that nobody waits for it.
+    reading.abort()
+  }
+}
+
+const openSource = (source: ImageSource, opening: Opening): Promise<OpenSource> =>
+  source.kind === 'url' ? openUrl(source, opening) : openFile(source.path, opening)
+
+const learnedFrom = (error: unknown): { disk: string; capacity: number } | undefined => {
+  if (!(error instanceof ImageRefusal) || error.code !== 'image-capacity-differs') return undefined
+  const { disk, capacity } = error.detail ?? {}
+  return { disk: String(disk), capacity: Number(capacity) }
+}
+
+const sendOva = async (
+  sending: Sending,
+  { ova, source, capacities }: { ova: Ova; source: OpenSource; capacities: Capacities },
+): Promise<{ readonly ref: string; readonly read: ImageRead }> => {
+  const { ctx, asked, templates, place } = sending
+  const { image, replica, templateName } = asked
+  const name = importName({
+    ...{ jobId: ctx.job.id, replicaId: replica.id, capacities, mark: source.mark },
+    digest: image.digest ?? image.expectedDigest,
+  })
+  const disks = disksFor(sending, ova)
+  const whole = await clearAnother(sending, { name, mark: source.mark })
+  if (whole !== undefined) return { ref: whole, read: readOf(ova, await ova.finish()) }
+  const { folder, project, pool, host, network } = replica
+  const begunMs = ctx.clock.monotonicMs()
+  let first: number | undefined
+  const signal = handingOver(ctx)
+  const ref = await templates
+    .importImage(
+      { ...callBy(ctx, name, importMs), signal },
+      {
+        ...{ templateName, folder, project, pool, host, network, disks },
+        ...machineOf(ova),
+        ovf: ova.ovfText,
+        owner: ownerOfImage(place),
+      },
+      ({ done, total }) => {
+        first ??= done
+        const seconds = (ctx.clock.monotonicMs() - begunMs) / 1_000
+        const rate = seconds > 0 ? Math.round((done - first) / seconds) : null
+        ctx.progress({ done, total, rate, phase: 'import' })
+      },
+    )
+    .catch((error: unknown) => {
+      ctx.signal.throwIfAborted()
+      throw error
+    })
+  return { ref, read: readOf(ova, await ova.finish()) }
+}
+
+/** The disks as the platform takes them; what it cannot take is refused before anything is sent. */
+const disksFor = ({ asked, templates }: Sending, ova: Ova): readonly ImageDisk[] => {
+  const takesRaw = templates.imageFormats.includes('raw')
+  // An empty disk is made by a platform that reads the descriptor itself.
+  const disks = ova.disks.filter(({ href }) => takesRaw || href !== '')
+  return disks.map((disk) => (takesRaw ? rawDisk(disk) : streamDisk(disk, asked.target.name)))
+}
+
+const rawDisk = ({ id, capacity, href, open }: OvaDisk): ImageDisk => ({
+  ...{ id, capacity, format: 'raw', size: href === '' ? 0 : capacity },
+  open: () => open('raw'),
+})
+
+const streamDisk = ({ id, capacity, size, format, open }: OvaDisk, target: string): ImageDisk => {
+  if (format !== 'vmdk-stream' || size === null) throw unsupported(target, `take disk ${id} as ${format}`)
+  return { id, capacity, size, format, open: () => open('vmdk-stream') }
+}
+
+/**
+ * Removes what an import of another content has left under the name. What is of this very import is gone on with, and what
+ * is a whole copy of an image that was proven before is returned.
+ */
+const clearAnother = async (
+  { ctx, templates, place, asked }: Sending,
+  sent: z.infer<typeof sentSchema>,
+): Promise<string | undefined> => {
+  if (sentOf(ctx, asked)?.name === sent.name) return undefined
+  const call: JobCall = callBy(ctx, `${sent.name}/clear`, callMs)
+  const found = await findImported(templates, call, place)
+  if (found?.complete && asked.image.state === 'ready') return found.ref
+  if (found) await removeImported(templates, { ...call, name: `${call.name}/${found.ref}` }, found.ref)
+  await ctx.checkpoint({ ...ctx.checkpointed, [`import-${asked.replica.id}`]: sent })
+  return undefined
+}
+
+/**
+ * A worker that stops hands its import over: what the platform has so far is left for the next turn. A job that a person
+ * cancels leaves nothing.
+ */
+const handingOver = (ctx: JobContext): AbortSignal => {
+  const handing = new AbortController()
+  const onAbort = () => {
+    const reason: unknown = ctx.signal.reason
+    const kept = reason instanceof CancelRequest || reason instanceof FencedError
+    handing.abort(kept ? reason : new FencedError(ctx.job.id, ctx.job.leaseEpoch))
+  }
+  if (ctx.signal.aborted) onAbort()
+  else ctx.signal.addEventListener('abort', onAbort, { once: true })
+  return handing.signal
+}
