@@ -148,6 +148,17 @@ export const endRemoval = async (tx: Tx, replicaId: string): Promise<void> => {
     update template_version set state = 'gone' where replica_id = ${replicaId}::uuid and state = 'kept'`
 }
 
+/** The live version is held by another object than before: what held it was taken away by somebody, and brought back. */
+export const moveVersion = async (
+  tx: Tx,
+  of: { readonly templateId: string; readonly number: number },
+  replicaId: string,
+): Promise<void> => {
+  await tx`
+    update template_version set replica_id = ${replicaId}::uuid
+    where template_id = ${of.templateId}::uuid and number = ${of.number} and state = 'live'`
+}
+
 /** What a template's job last failed with, while it stays where it is. */
 export const noteTemplateTrouble = async (tx: Tx, id: string, error: RecordedError): Promise<void> => {
   await tx`

@@ -1,6 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { DroverError, type RecordedError } from '../../errors.ts'
-import { actorOf, type Done, done } from '../../ledger/job.ts'
+import { actorOf, callBy, type Done, done } from '../../ledger/job.ts'
+import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { TemplateFacts } from '../../platforms/ports/templates.ts'
 import { storableJson } from '../../storable.ts'
 import type { Look } from './look.ts'
@@ -14,14 +15,17 @@ interface Owed {
 }
 
 const debtMs = 30_000
+const lookMs = 30_000
 
 /** The name points at what is wanted. What is not kept any more is owed, and so is what could not be cleared away. */
-export const endSwap = (
-  { ctx, work }: SwapTurn,
+export const endSwap = async (
+  turn: SwapTurn,
   { look, owed }: { readonly look: Look; readonly owed?: Owed },
-): Done => {
+): Promise<Done> => {
+  const { ctx, work } = turn
   const { rows, template, version, image } = work
   const actor = actorOf(ctx)
+  const gone = await findGone(turn, look)
   const result = {
     version: version.number,
     image: image.name,
@@ -32,6 +36,7 @@ export const endSwap = (
   return done(result, {
     lock: async (tx) => void (await rows.lockTemplateById(tx, template.id)),
     change: async (tx) => {
+      for (const id of gone) await rows.writeReplica(tx, id, { state: 'gone' })
       await rows.dropBegunReplicas(tx, { templateId: template.id, except: null })
       await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
       if (owed) {
@@ -41,6 +46,18 @@ export const endSwap = (
       await followUp(tx, actor, work)
     },
   })
+}
+
+/** Objects of the template that somebody has taken away: not in the folder, and not anywhere else. */
+const findGone = async ({ ctx, templates, work }: SwapTurn, { all }: Look): Promise<string[]> => {
+  const call = callBy(ctx, 'look', lookMs)
+  const gone: string[] = []
+  for (const { id, ref } of await work.rows.listReplicasOfTemplate(ctx.db, work.template.id)) {
+    if (ref === null || all.some((object) => object.ref === ref)) continue
+    const found = await again(call, () => templates.template(call, ref))
+    if (!found.found) gone.push(id)
+  }
+  return gone
 }
 
 /** Another version was asked for at the last moment, when this job still counted as the one that sees to it. */

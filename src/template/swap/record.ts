@@ -82,18 +82,18 @@ const recordLive = async (
   { work, look, record, actor, now }: Recorded,
 ): Promise<void> => {
   const { rows, version, target, image } = work
-  if (template.versionLive === version.number && template.state === 'live') return
-  if (template.versionLive !== version.number) {
-    const of = (number: number) => ({ templateId: template.id, number })
+  const of = (number: number) => ({ templateId: template.id, number })
+  const refs = [look.found.production?.ref ?? '']
+  const [replica] = await rows.findReplicasByRef(tx, { targetId: target.id, refs })
+  if (!replica) throw new Error(`The production of ${template.name} has no row.`)
+  if (template.versionLive === version.number) {
+    if (version.replicaId !== replica.id) await rows.moveVersion(tx, of(version.number), replica.id)
+    if (template.state === 'live') return
+  } else {
     if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive), 'kept')
-    const refs = [look.found.production?.ref ?? '']
-    const [replica] = await rows.findReplicasByRef(tx, { targetId: target.id, refs })
-    if (!replica) throw new Error(`The production of ${template.name} has no row.`)
     const swapMs = record.begun === null ? 0 : Math.max(0, now - record.begun.at)
     await rows.makeVersionLive(tx, of(version.number), {
-      replicaId: replica.id,
-      swapMs,
-      gapMs: record.gap_ms,
+      ...{ replicaId: replica.id, swapMs, gapMs: record.gap_ms },
     })
     observeSwap({ swapMs, gapMs: record.gap_ms })
   }

@@ -1,8 +1,9 @@
 import { imageStates } from '../../../domain/template/image.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, choice, flag, given, type Options, text, UsageError } from '../../kit/command.ts'
 import { confirmCount } from '../../kit/confirm.ts'
-import { bytesText, field, fields, type Output, since, when } from '../../kit/output.ts'
+import { field, fields, type Output, since, when } from '../../kit/output.ts'
 import { anyVersion, list, pathOf, show } from '../../kit/rows.ts'
 import { destroyOptions, followJob, placeOptions, waitOptions } from './follow-job.ts'
 
@@ -10,7 +11,7 @@ const args = [{ name: 'image', summary: 'the id or the name of an image' }]
 
 const sourceOf = ({ source }: Json): unknown => (source as Json).url ?? (source as Json).path
 
-const sizeOf = ({ size_bytes: size }: Json): unknown => (typeof size === 'number' ? bytesText(size) : null)
+const sizeOf = ({ size_bytes: size }: Json): unknown => (typeof size === 'number' ? bytes(size) : null)
 
 const useLine = ({ template, use, version }: Json): string =>
   `${template} ${use}${version === null ? '' : ` (version ${version})`}`
@@ -37,9 +38,9 @@ const printImage = (output: Output, image: Json): void => {
     ...when(facts, ({ product, version, vendor, os, cpus, memory, firmware, disks, networks }) => [
       ['product', [product, version].join(' ').trim()],
       ['vendor', vendor],
-      ['machine', `${cpus} cpus, ${bytesText(Number(memory))}, ${firmware}, ${os}`],
+      ['machine', `${cpus} cpus, ${bytes(Number(memory))}, ${firmware}, ${os}`],
       ...(disks as Json[]).map(
-        ({ id, capacity, format }) => [`disk ${id}`, `${bytesText(Number(capacity))}, ${format}`] as const,
+        ({ id, capacity, format }) => [`disk ${id}`, `${bytes(Number(capacity))}, ${format}`] as const,
       ),
       ['networks', networks],
     ]),
