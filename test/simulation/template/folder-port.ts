@@ -58,6 +58,7 @@ export const folderPort = (folder: ImaginedFolder, life: Life): TemplatesPort =>
     return near ? { found: true, value: handle(near, true) } : { found: false }
   }
   return {
+    imageFormats: ['raw'],
     findTask: (_call, trace) => look('findTask', () => find(trace)),
     templates: (_call, name) => look('templates', () => folder.listed(name)),
     template: (_call, ref) =>
