@@ -42,12 +42,17 @@ import { machineBulkPage } from './pages/operation/machine-bulk.ts'
 import { machinesPage } from './pages/operation/machines.ts'
 import { operationPage } from './pages/operation/operation.ts'
 import { operationsPage } from './pages/operation/operations.ts'
+import { imagePage } from './pages/template/image.ts'
+import { imagesPage } from './pages/template/images.ts'
+import { templatePage } from './pages/template/template.ts'
+import { templatesPage } from './pages/template/templates.ts'
 import { createPageAgain } from './refused/page-again.ts'
 import { inventoryVerbs } from './verbs/inventory-verbs.ts'
 import { jobVerbs } from './verbs/job-verbs.ts'
 import { migrationVerbs } from './verbs/migration-verbs.ts'
 import { operationVerbs } from './verbs/operation-verbs.ts'
 import { siteVerbs } from './verbs/site-verbs.ts'
+import { templateVerbs } from './verbs/template-verbs.ts'
 
 const pages: Readonly<Record<string, RenderPage>> = {
   '/': overviewPage,
@@ -74,6 +79,10 @@ const pages: Readonly<Record<string, RenderPage>> = {
   '/machines/:id': machinePage,
   '/operations': operationsPage,
   '/operations/:id': operationPage,
+  '/templates': templatesPage,
+  '/templates/:name': templatePage,
+  '/images': imagesPage,
+  '/images/:id': imagePage,
   '/assessment': assessmentPage,
   '/warnings': warningsPage,
   '/jobs': jobsPage,
@@ -130,5 +139,6 @@ export const createConsole = (deps: ApiDeps): Hono<ApiEnv> => {
   app.route('/', inventoryVerbs(parts))
   app.route('/', migrationVerbs(parts))
   app.route('/', operationVerbs(parts))
+  app.route('/', templateVerbs(parts))
   return app
 }

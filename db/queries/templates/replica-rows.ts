@@ -26,7 +26,7 @@ export const findReplica = async (db: Queryable, id: string): Promise<ImageRepli
   return row
 }
 
-/** Every replica of a template. */
+/** All that a template has under its own names. */
 export const listReplicasOfTemplate = async (
   db: Queryable,
   templateId: string,

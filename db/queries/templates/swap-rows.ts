@@ -11,7 +11,14 @@ export const findReplicasByRef = async (
   select * from image_replica
   where target_id = ${at.targetId}::uuid and ref = any(${at.refs as string[]}::text[]) and state <> 'gone'`
 
-/** Replicas of a template that an import is to fill, the newest first. */
+/** All that a template has under its own names. */
+export const listReplicasOfTemplate = async (
+  db: Queryable,
+  templateId: string,
+): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
+  select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
+
+/** The replica of a template that an import is to fill. */
 export const findBegunReplica = async (
   db: Queryable,
   of: { readonly id: string; readonly templateId: string },

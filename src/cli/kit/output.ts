@@ -203,11 +203,3 @@ export const progressBar = (
   const pace = amountText === String ? rate.toFixed(1) : amountText(rate)
   return `${total === 0 ? bar(1, 1, 24) : bar(done, total, 24)}  ${amountText(done)}/${amountText(total)}  ${pace}/s${eta}`
 }
-
-/** `1.5 GiB` */
-export const bytesText = (bytes: number): string => {
-  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'] as const
-  const at = Math.min(units.length - 1, Math.floor(Math.log2(Math.max(1, bytes)) / 10))
-  const amount = bytes / 1_024 ** at
-  return `${at === 0 ? Math.round(amount) : amount.toFixed(1)} ${units[at]}`
-}

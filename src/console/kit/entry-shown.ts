@@ -1,6 +1,7 @@
 import { html } from 'hono/html'
 import type { EntrySummary } from '../../api/resources/migration/queue-view.ts'
-import { bytes, outside, visible } from './shown.ts'
+import { bytes } from '../../domain/text/bytes.ts'
+import { outside, visible } from './shown.ts'
 import { duration, type Html } from './view.ts'
 
 const looks: Readonly<Record<string, string>> = {

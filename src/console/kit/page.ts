@@ -57,6 +57,8 @@ const places: readonly [path: string, name: string][] = [
   ['/instances', 'Instances'],
   ['/machines', 'Machines'],
   ['/operations', 'Operations'],
+  ['/templates', 'Templates'],
+  ['/images', 'Images'],
   ['/assessment', 'Assessment'],
   ['/warnings', 'Warnings'],
   ['/jobs', 'Jobs'],

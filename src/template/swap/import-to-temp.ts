@@ -11,7 +11,7 @@ export const importToTemp = async (turn: SwapTurn, importImage: ImportImage): Pr
   const { rows, image, target, names } = work
   const replica = (await begunReplica(turn)) ?? (await newReplica(turn))
   const { ref } = await importImage(ctx, { image, replica, target, templateName: names.temp })
-  await ctx.lateFencedTransaction((tx) => rows.writeReplica(tx, replica.id, { state: 'ready', ref }))
+  await ctx.transaction((tx) => rows.writeReplica(tx, replica.id, { state: 'ready', ref }))
 }
 
 const begunReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow | undefined> => {
@@ -23,7 +23,7 @@ const begunReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow | 
 const newReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow> => {
   const { rows, template, image } = work
   const { targetId, folder, project, pool, host, network, id: templateId } = template
-  const replica = await ctx.lateFencedTransaction(async (tx) => {
+  const replica = await ctx.transaction(async (tx) => {
     await rows.dropBegunReplicas(tx, { templateId, except: null })
     const place = { targetId, folder, project, pool, host, network }
     return rows.insertReplica(tx, { id: uuidv7(), imageId: image.id, templateId, ...place })

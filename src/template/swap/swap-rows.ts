@@ -1,13 +1,9 @@
-import { v7 as uuidv7 } from 'uuid'
-import type { Queryable } from '../../../db/client.ts'
 import { settleEffect } from '../../../db/queries/effects/effects.ts'
-import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { findImage } from '../../../db/queries/templates/image-rows.ts'
 import {
   findReplica,
   insertReplica,
-  listReplicasOfTemplate,
   writeReplica,
 } from '../../../db/queries/templates/replica-rows.ts'
 import * as swap from '../../../db/queries/templates/swap-rows.ts'
@@ -22,6 +18,7 @@ import {
   makeVersionLive,
   retireVersion,
 } from '../../../db/queries/templates/template-versions.ts'
+import { installationId } from '../../ledger/installation.ts'
 import { sendSwap } from '../ask/template-jobs.ts'
 
 /** All that a swap reads and writes in Postgres. It is handed in, so that a simulation tells thousands of swaps without one. */
@@ -29,9 +26,8 @@ export const postgresRows = {
   ...swap,
   ...{ findTemplateById, lockTemplateById, moveTemplate, noteTemplate },
   ...{ findVersion, makeVersionLive, retireVersion },
-  ...{ findReplica, insertReplica, listReplicasOfTemplate, writeReplica },
-  ...{ findImage, loadSiteById, settleEffect, sendSwap },
-  installationId: (db: Queryable): Promise<string> => ensureLedgerFact(db, 'installation-id', uuidv7()),
+  ...{ findReplica, insertReplica, writeReplica },
+  ...{ findImage, loadSiteById, installationId, settleEffect, sendSwap },
 }
 
 export type SwapRows = typeof postgresRows

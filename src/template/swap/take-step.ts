@@ -5,7 +5,7 @@ import { type Wait, waitFor } from '../../ledger/job.ts'
 import { saidNo } from '../../platforms/ports/platform-error.ts'
 import type { Look } from './look.ts'
 import { type PendingTask, readSwap, writeSwap } from './swap-record.ts'
-import { runSwapTask, type SwapTurn } from './swap-task.ts'
+import { lookAgain, runSwapTask, type SwapTurn } from './swap-task.ts'
 
 const taskWaitMs = 1_000
 
@@ -23,21 +23,31 @@ export const endTask = async (turn: SwapTurn, task: PendingTask): Promise<Wait |
   return undefined
 }
 
-/** A clear no to the new object's name brings the old one back first; anything else is the trouble of this turn. */
-const refusal = async ({ ctx }: SwapTurn, task: PendingTask, error: unknown): Promise<undefined> => {
-  if (task.step !== 'promote' || !saidNo(error)) throw error
+/** What is looked at again is thrown nowhere; anything else is the trouble of this turn. */
+const refusal = async (turn: SwapTurn, task: PendingTask, error: unknown): Promise<undefined> => {
+  const { ctx } = turn
   const { round, task: pending } = readSwap(ctx)
-  const next = pending === null ? round : round + 1
-  await writeSwap(ctx, { task: null, round: next, refused: recordError(asDroverError(error)) })
+  const over = { task: null, round: pending === null ? round : round + 1 }
+  // An earlier job's own task has been quicker.
+  if (isNameTaken(error) && (await isNameOurs(turn, task))) await writeSwap(ctx, over)
+  // The new object does not get the name: the old one has it back first.
+  else if (task.step === 'promote' && saidNo(error))
+    await writeSwap(ctx, { ...over, refused: recordError(asDroverError(error)) })
+  else throw error
   return undefined
 }
+
+const isNameTaken = (error: unknown): boolean => asDroverError(error).code === 'platform-name-taken'
+
+const isNameOurs = async (turn: SwapTurn, { ref, to }: PendingTask): Promise<boolean> =>
+  (await lookAgain(turn)).ours.some((object) => object.name === to && object.ref !== ref)
 
 /** Takes the image on the shelf for this template, before it is renamed. False: another has taken it, look again. */
 export const claimShelf = ({ ctx, work }: SwapTurn, { found, replicas }: Look): Promise<boolean> => {
   const { id: templateId, targetId, folder } = work.template
   const ref = found.shelf?.ref ?? ''
   const row = replicas.get(ref)
-  return ctx.lateFencedTransaction(async (tx) => {
+  return ctx.transaction(async (tx) => {
     if (row) return work.rows.claimShelfReplica(tx, { id: row.id, templateId })
     const { imageId } = work.version
     await work.rows.recordFoundReplica(tx, { id: uuidv7(), imageId, targetId, folder, ref, templateId })

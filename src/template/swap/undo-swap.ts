@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
 import type { TemplateEvent } from '../../domain/template/state.ts'
-import { decideSwap, isTaskStep, type SwapSeen } from '../../domain/template/swap-step.ts'
+import { decideSwap, isTaskStep, type SwapSeen, swapTarget } from '../../domain/template/swap-step.ts'
 import { asDroverError, DroverError, type RecordedError } from '../../errors.ts'
 import { awaitTasks } from '../../ledger/ended-task.ts'
 import { callBy, type JobCall, type UndoContext, type Undoer } from '../../ledger/job.ts'
@@ -47,19 +47,26 @@ export const undoSwap =
 const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: SwapWork): Promise<void> => {
   const { effect, db, clock, fenced } = undoing
   const base = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
+  const actor = `job/${effect.jobId}`
   let promotion: SwapSeen['promotion'] = 'open'
+  const look = async () => {
+    const seen = await lookAtFolder({ db, call: base, templates, work, importing: null })
+    return { look: seen, step: decideSwap({ ...seen.seen, inputs: 'refused', promotion }) }
+  }
   for (let steps = 0; steps < mostSteps; steps += 1) {
-    const look = await lookAtFolder({ db, call: base, templates, work, importing: null })
-    const step = decideSwap({ ...look.seen, inputs: 'refused', promotion })
-    const actor = `job/${effect.jobId}`
-    const seen = { work, look, record: freshSwap, jobId: effect.jobId, actor, now: clock.now() }
-    await fenced((tx) => recordLook(tx, seen))
+    const { look: seen, step } = await look()
+    const recorded = { work, look: seen, record: freshSwap, jobId: effect.jobId, actor, now: clock.now() }
+    await fenced((tx) => recordLook(tx, recorded))
     if (!isTaskStep(step)) {
-      await fenced((tx) => settleTemplate(tx, work, { look, actor }))
+      await fenced((tx) => settleTemplate(tx, work, { look: seen, actor }))
       return
     }
-    const task = taskOfStep(step, look, { work, inputs: 'refused' })
+    const task = taskOfStep(step, seen, { work, inputs: 'refused' })
     const call = { ...base, name: `${base.name}/${steps}-${step}/${task.ref}` }
+    await awaitTasksOn(templates, call, task)
+    // What was waited for, of this undo or another, has changed what is there.
+    const now = await look()
+    if (now.step !== step || now.look.found[swapTarget[step]]?.ref !== task.ref) continue
     await doTask(templates, call, task).catch((error: unknown) => {
       if (step !== 'promote' || !saidNo(error)) throw error
       promotion = 'refused'
@@ -68,12 +75,14 @@ const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: Sw
   throw taskUnderWay(effect.platform)
 }
 
-const doTask = async (templates: TemplatesPort, call: JobCall, { ref, to }: PendingTask): Promise<void> => {
-  await awaitTasks(templates, call, {
+const awaitTasksOn = (templates: TemplatesPort, call: JobCall, { ref, to }: PendingTask): Promise<void> =>
+  awaitTasks(templates, call, {
     machine: ref,
     verb: to === null ? 'destroy' : 'rename',
     begun: [{ name: call.name, taskId: null }],
   })
+
+const doTask = async (templates: TemplatesPort, call: JobCall, { ref, to }: PendingTask): Promise<void> => {
   call.confirm()
   const handle =
     to === null ? await templates.destroyTemplate(call, ref) : await templates.renameTemplate(call, ref, to)

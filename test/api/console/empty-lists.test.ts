@@ -18,6 +18,8 @@ test.each([
   ['/instances', 'show=migrated', 'No machine is there to be migrated.'],
   ['/machines', 'target=oslo', 'No machine is known yet.'],
   ['/operations', 'kind=start', 'No operation is open.'],
+  ['/templates', 'target=oslo', 'There is no template yet.'],
+  ['/images', 'state=failed', 'There is no image yet.'],
   ['/certificates', 'batch=wave-1', 'No machine has arrived yet.'],
   ['/batches', 'state=running', 'There is no batch yet.'],
   ['/queue', 'state=blocked', 'There is no entry.'],

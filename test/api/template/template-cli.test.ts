@@ -52,11 +52,11 @@ test('an image is imported, listed, shown, and deleted with its copies by number
   expect(asJson).toMatchObject({ require_manifest: true, replicas: [{ folder: 'golden' }] })
   await importImage(db, call, 'debian-13', '13.1')
   const listed = (await run('images', 'list', '--state', 'ready')).stdout
-  expect(listed).toMatch(/debian-13\s+ready\s+1\.0 MiB\s+Debian\s+13\.1\s+oslo/)
+  expect(listed).toMatch(/debian-13\s+ready\s+1 MiB\s+Debian\s+13\.1\s+oslo/)
   expect(listed).not.toContain('debian-12')
   const shown = (await run('images', 'show', 'debian-13')).stdout
   expect(shown).toMatch(/copy\s+oslo, golden, ready, on the shelf/)
-  expect(shown).toMatch(/disk disk-1\s+4\.0 GiB, vmdk-stream/)
+  expect(shown).toMatch(/disk disk-1\s+4 GiB, vmdk-stream/)
   const asked = await run('images', 'delete', 'debian-13', '--destroy')
   expect([asked.code, asked.stderr]).toEqual([2, expect.stringContaining('Add --confirm 1, or --yes.')])
   const gone = await run('images', 'delete', 'debian-13', '--destroy', '--confirm', '1')

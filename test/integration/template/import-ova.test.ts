@@ -5,11 +5,13 @@ import { expect, test } from 'vitest'
 import { shelfName } from '../../../src/domain/template/names.ts'
 import { FencedError } from '../../../src/errors.ts'
 import { CancelRequest } from '../../../src/ledger/job.ts'
+import { serveTls } from '../../support/hostile-server.ts'
 import { effectsOf, expire, jobOf } from '../../support/ledger.ts'
 import { requestCancel } from '../../support/ledger-verbs.ts'
 import { serveArchive } from '../../support/ova/archive-server.ts'
 import { createImageWorld, imageFolder } from '../../support/ova/image-world.ts'
 import { ovaOf, vmdkDisk } from '../../support/ova/ova.ts'
+import { selfSigned } from '../../support/self-signed.ts'
 import { tempDir } from '../../support/temp.ts'
 import { until } from '../../support/wait.ts'
 
@@ -183,6 +185,7 @@ test('a cancel in the middle leaves nothing', async () => {
   await turn
   go()
   expect((await jobOf(db, image.jobId)).state).toBe('canceled')
+  expect(await image.row()).toMatchObject({ state: 'failed', error: { code: 'image-import-ended' } })
   await expectNothing(image.id)
 })
 
@@ -265,4 +268,39 @@ test('a few redirects are followed; many, and private addresses, are refused', a
       error: { code: 'image-source-refused', class: 'config' },
     })
   }
+})
+
+test('a server is trusted by its authority or by its pinned certificate, and not otherwise', async () => {
+  const identity = selfSigned()
+  const server = await serveTls(identity, (_incoming, answer) => answer.end(archive))
+  const other = selfSigned()
+  const url = `${server.url}/image.ova`
+  for (const trust of [{ ca: identity.cert }, { fingerprint: identity.fingerprint }]) {
+    const image = await world.ask({ kind: 'url', url, ...trust })
+    await world.worker().follow(image.jobId)
+    await expectWhole(image)
+  }
+  for (const trust of [{}, { ca: other.cert }, { fingerprint: other.fingerprint }]) {
+    const image = await world.ask({ kind: 'url', url, ...trust })
+    await world.worker().follow(image.jobId)
+    expect(await jobOf(db, image.jobId)).toMatchObject({
+      state: 'failed',
+      error: { code: 'image-source-refused', class: 'config' },
+    })
+  }
+})
+
+test('an address with TLS never leads to another without', async () => {
+  const plain = await serveArchive(archive)
+  const identity = selfSigned()
+  const server = await serveTls(identity, (_incoming, answer) =>
+    answer.writeHead(302, { location: plain.url }).end(),
+  )
+  const image = await world.ask({ kind: 'url', url: server.url, ca: identity.cert })
+  await world.worker().follow(image.jobId)
+  expect(await jobOf(db, image.jobId)).toMatchObject({
+    state: 'failed',
+    error: { code: 'image-source-refused' },
+  })
+  expect(plain.asked).toEqual([])
 })

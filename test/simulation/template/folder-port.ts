@@ -53,7 +53,8 @@ export const folderPort = (folder: ImaginedFolder, life: Life): TemplatesPort =>
     )
     if (exact) return { found: true, value: handle(exact) }
     if (folder.remembersNames || taskId !== undefined) return { found: false }
-    const near = folder.tasks.findLast((task) => task.ref === machine && task.verb === verb)
+    const isNear = (task: FolderTask) => task.ref === machine && task.verb === verb
+    const near = folder.tasks.find((task) => task.state === 'running' && isNear(task))
     return near ? { found: true, value: handle(near, true) } : { found: false }
   }
   return {

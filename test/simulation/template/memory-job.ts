@@ -78,18 +78,25 @@ export class MemoryTurn {
     if (!this.#holds()) throw new FencedError(this.#jobId, this.#epoch)
   }
 
-  #transaction = async <Value>(change: (tx: never) => Promise<Value>): Promise<Value> => {
+  #transaction = async <Value>(change: (tx: never) => Promise<Value>, ends?: 'ends'): Promise<Value> => {
     const { memory, life } = this.#options
     await life.rest()
     const value = await memory.atomically(async () => {
+      if (ends && !this.#holds()) throw new FencedError(this.#jobId, this.#epoch)
       const done = await change(this.#db as never)
       life.pass()
-      if (!this.#holds()) throw new FencedError(this.#jobId, this.#epoch)
+      if (!ends && !this.#holds()) throw new FencedError(this.#jobId, this.#epoch)
       return done
     })
     await life.rest()
     return value
   }
+
+  #fencedFirst = <Value>(change: (tx: never) => Promise<Value>): Promise<Value> =>
+    this.#transaction(async (tx) => {
+      if (!this.#holds()) throw new FencedError(this.#jobId, this.#epoch)
+      return change(tx)
+    })
 
   #checkpoint = async (state: Record<string, unknown>): Promise<void> => {
     await this.#transaction(async () => {
@@ -117,7 +124,7 @@ export class MemoryTurn {
       },
       checkpoint: this.#checkpoint,
       progress: () => undefined,
-      transaction: this.#transaction,
+      transaction: this.#fencedFirst,
       lateFencedTransaction: this.#transaction,
       effect: this.#perform,
       confirm: this.#confirm,
@@ -176,8 +183,8 @@ export class MemoryTurn {
         await outcome.change?.(tx)
       }
       if (outcome.type === 'done') this.#closeIntents()
-    })
-    this.#job.state = outcome.type === 'done' ? 'succeeded' : 'ready'
+      this.#job.state = outcome.type === 'done' ? 'succeeded' : 'ready'
+    }, 'ends')
   }
 
   #closeIntents(): void {
@@ -206,8 +213,8 @@ export class MemoryTurn {
     for (const { id } of mine.reverse()) await this.#undo(id)
     await this.#transaction(async () => {
       this.#closeIntents()
-    })
-    Object.assign(this.#job, { state: as, error })
+      Object.assign(this.#job, { state: as, error })
+    }, 'ends')
   }
 
   async #undo(id: string): Promise<void> {

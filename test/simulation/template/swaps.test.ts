@@ -3,7 +3,7 @@ import { storySeed } from '../../support/seed.ts'
 import { tellSwaps } from './stories.ts'
 
 /** As many for every push, whatever the machine has to do. */
-const runs = Number(process.env.RUNS ?? 3_000)
+const runs = Number(process.env.RUNS ?? 2_000)
 const limitMs = 390_000
 const seed = storySeed()
 

@@ -22,6 +22,8 @@ export interface OvaDiskMade {
   readonly format?: string
   readonly href?: string
   readonly gzip?: boolean
+  /** How its bytes are packed, where not as gzip usually does. */
+  readonly packed?: Buffer
   readonly chunkBytes?: number
   /** The names of its file in the archive, where they are not its href. */
   readonly storedAs?: string
@@ -38,9 +40,12 @@ export interface OvaMade {
   /** More elements of the machine's description. */
   readonly sections?: string
   readonly extraFiles?: readonly TarFile[]
+  /** The descriptor, where it is another one. */
+  readonly ovf?: string
 }
 
-export const storedBytes = (disk: OvaDiskMade): Buffer => (disk.gzip ? gzipSync(disk.bytes) : disk.bytes)
+export const storedBytes = (disk: OvaDiskMade): Buffer =>
+  disk.packed ?? (disk.gzip ? gzipSync(disk.bytes) : disk.bytes)
 
 const hrefOf = (disk: OvaDiskMade): string => disk.href ?? `${disk.id}.vmdk`
 
@@ -107,7 +112,7 @@ export const manifestOf = (
 /** The files of an archive, for tests that change one of them. */
 export const ovaFiles = (made: OvaMade): readonly TarFile[] => {
   const { manifest = 'sha256', manifestLast = false, manifestExtra = '', extraFiles = [] } = made
-  const descriptor: TarFile = { name: 'golden.ovf', bytes: Buffer.from(ovfOf(made)) }
+  const descriptor: TarFile = { name: 'golden.ovf', bytes: Buffer.from(made.ovf ?? ovfOf(made)) }
   const rest = [...made.disks.flatMap(diskFiles), ...extraFiles]
   if (manifest === null) return [descriptor, ...rest]
   const text = manifestOf([descriptor, ...rest], manifest) + manifestExtra

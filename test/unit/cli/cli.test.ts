@@ -9,6 +9,7 @@ import { completionScript } from '../../../src/cli/kit/completion.ts'
 import { cellText, field, progressBar, tableLines } from '../../../src/cli/kit/output.ts'
 import { runCli } from '../../../src/cli/run.ts'
 import { version } from '../../../src/config/config.ts'
+import { bytes } from '../../../src/domain/text/bytes.ts'
 import { atEnd } from '../../support/cleanup.ts'
 import { ourImports } from '../repository/dependency-rules.ts'
 import { codeFiles } from '../repository/sources.ts'
@@ -147,6 +148,10 @@ test('the bar shows share, rate and the time that is left', () => {
   expect(progressBar(0, 10, 0)).toBe(`[${'·'.repeat(24)}]  0/10  0.0/s`)
   expect(progressBar(50, 100, 10_000)).toBe(`[${'#'.repeat(12)}${'·'.repeat(12)}]  50/100  5.0/s  ETA 10 s`)
   expect(progressBar(100, 100, 10_000)).toBe(`[${'#'.repeat(24)}]  100/100  10.0/s`)
+  expect(progressBar(1024, 2048, 1_000, bytes)).toBe(
+    `[${'#'.repeat(12)}${'·'.repeat(12)}]  1 KiB/2 KiB  1 KiB/s  ETA 1 s`,
+  )
+  expect([0, 1023, 1536, 3 * 1024 ** 4].map(bytes)).toEqual(['0 B', '1023 B', '1.5 KiB', '3 TiB'])
 })
 
 test('doctor knows an old Node, a clock that is wrong, and a fleet of several versions', () => {

@@ -115,6 +115,8 @@ const commonOf = (line: ImageLine) => ({
   progress: line.shownState === 'importing' ? line.jobProgress : null,
 })
 
+export type ImageSummary = z.infer<typeof imageSummary>
+
 export const viewImageSummary = (line: ImageLine) => toWire(imageSummary, line, commonOf(line))
 
 export type ImageView = z.infer<typeof imageSchema>

@@ -130,7 +130,9 @@ const versions = defineRoute({
 
 const numberKey = /^[1-9]\d{0,8}$/
 
-const viewPlan = ({ image, steps, bytes, refusal }: UpdatePlan): z.infer<typeof planSchema> => ({
+export type TemplatePlan = z.infer<typeof planSchema>
+
+const viewPlan = ({ image, steps, bytes, refusal }: UpdatePlan): TemplatePlan => ({
   image: image.name,
   image_id: image.id,
   steps: steps.map((step) => ({ step, says: swapSteps[step] })),

@@ -83,4 +83,6 @@ export const versionSchema = z
   })
   .openapi('TemplateVersion')
 
+export type VersionView = z.infer<typeof versionSchema>
+
 export const viewVersion = (line: VersionLine) => toWire(versionSchema, line)

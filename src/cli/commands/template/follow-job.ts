@@ -1,7 +1,8 @@
+import { bytes } from '../../../domain/text/bytes.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, exitCodes, flag, number, type Options, text } from '../../kit/command.ts'
 import { yesOption } from '../../kit/confirm.ts'
-import { bytesText, type Output } from '../../kit/output.ts'
+import type { Output } from '../../kit/output.ts'
 import { codeOf } from '../../kit/rows.ts'
 import { errorLines, untilEnded } from '../../kit/wait.ts'
 
@@ -41,7 +42,7 @@ export const followJob = async (call: Call, followed: Followed): Promise<number>
     return exitCodes.ok
   }
   output.note(said)
-  const job = await untilEnded(call, String(begun.job_id), bytesText)
+  const job = await untilEnded(call, String(begun.job_id), bytes)
   const now = await client.get(path)
   output.show(now, () => {
     print(output, now)

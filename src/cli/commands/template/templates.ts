@@ -1,4 +1,5 @@
 import { templateStates } from '../../../domain/template/state.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import type { Json } from '../../kit/client.ts'
 import {
   type Call,
@@ -13,7 +14,7 @@ import {
   UsageError,
 } from '../../kit/command.ts'
 import { confirmCount, confirmIfPerson, yesOption } from '../../kit/confirm.ts'
-import { bytesText, field, fields, numbers, type Output, since, when } from '../../kit/output.ts'
+import { field, fields, numbers, type Output, since, when } from '../../kit/output.ts'
 import { anyVersion, list, pathOf, show, versionOf } from '../../kit/rows.ts'
 import { destroyOptions, followJob, placeOptions, waitOptions } from './follow-job.ts'
 
@@ -113,10 +114,10 @@ const planLines = (plan: Json): readonly string[] => {
   if (refused) return [`It would be refused. ${refused.message} ${refused.remedy}`]
   const steps = (plan.steps as Json[]).filter(({ step }) => step !== 'done')
   if (steps.length === 0) return [`It points at ${plan.image} already.`]
-  const bytes = typeof plan.bytes === 'number' ? bytesText(plan.bytes) : 'all of it'
+  const sent = typeof plan.bytes === 'number' ? bytes(plan.bytes) : 'all of it'
   return [
     ...steps.map(({ step, says }, at) => `${at + 1}. ${step}: ${says}`),
-    plan.bytes === 0 ? 'Nothing is uploaded.' : `Uploaded: ${bytes}.`,
+    plan.bytes === 0 ? 'Nothing is uploaded.' : `Uploaded: ${sent}.`,
   ]
 }
 

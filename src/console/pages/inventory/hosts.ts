@@ -1,8 +1,9 @@
 import { html } from 'hono/html'
 import type { HostFacts } from '../../../domain/inventory/facts.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { emptyText } from '../../kit/pager.ts'
-import { bytes, outside, siteLink, visible } from '../../kit/shown.ts'
+import { outside, siteLink, visible } from '../../kit/shown.ts'
 import { type Html, table } from '../../kit/view.ts'
 import { isAboutSites } from './site-list.ts'
 

@@ -2,8 +2,9 @@ import { html } from 'hono/html'
 import { uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import type { CertificateDocument } from '../../../certificate/document.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
-import { bytes, outside, visible } from '../../kit/shown.ts'
+import { outside, visible } from '../../kit/shown.ts'
 import { ago, definition, type Html, table } from '../../kit/view.ts'
 
 /** One certificate, in words: what was compared, what was asked, what came of it. */

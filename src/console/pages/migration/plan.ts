@@ -3,10 +3,11 @@ import type { PlanView } from '../../../api/resources/migration/plans.ts'
 import { nameKey, uuidKey } from '../../../api/wire/page.ts'
 import { notFound } from '../../../api/wire/problem.ts'
 import type { PlanItem } from '../../../domain/migration/batch/plan-document.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import { withQuery } from '../../kit/ask.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import { onwards, pager } from '../../kit/pager.ts'
-import { bytes, outside, visible } from '../../kit/shown.ts'
+import { outside, visible } from '../../kit/shown.ts'
 import { ago, duration, type Html, jsonBlock, table, tabs } from '../../kit/view.ts'
 
 const standings: readonly (readonly [value: string, text: string])[] = [

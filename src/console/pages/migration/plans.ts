@@ -1,7 +1,8 @@
 import { html } from 'hono/html'
 import type { PlanSummary } from '../../../api/resources/migration/plans.ts'
+import { bytes } from '../../../domain/text/bytes.ts'
 import { listPage } from '../../kit/list-page.ts'
-import { bytes, visible } from '../../kit/shown.ts'
+import { visible } from '../../kit/shown.ts'
 import { ago, type Html, table } from '../../kit/view.ts'
 import { nameOfBatch } from './batch.ts'
 
