@@ -10,6 +10,8 @@ declare module 'vitest' {
     run: string
     /** The superuser's URL of the run's Postgres server, database `postgres`. */
     postgresUrl: string
+    /** Where that server has its Unix socket. */
+    postgresSocket: string
     /** The migrated database that test databases are copies of. */
     postgresTemplate: string
     /** The program that is every role. */
@@ -45,6 +47,7 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
     shared.parts ??= startParts(run)
     const { postgres, roles } = await shared.parts
     project.provide('postgresUrl', postgres.url)
+    project.provide('postgresSocket', postgres.socketDir)
     project.provide('postgresTemplate', postgres.template)
     project.provide('roles', roles.main)
   }

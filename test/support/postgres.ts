@@ -13,7 +13,7 @@ import { findUnprivilegedUser } from '../../src/standalone/unprivileged-user.ts'
 import { forgetChild, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
 import { fixLogins } from './logins.ts'
-import { databaseUrl, migrateAsOwner } from './shared-postgres.ts'
+import { databaseUrl, migrateAsOwner, overSocket } from './shared-postgres.ts'
 import { freePort, makeTempDir } from './temp.ts'
 import { until } from './wait.ts'
 
@@ -41,7 +41,8 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}
     strategy file_copy`
   const url = databaseUrl(server, name)
-  const db = openDb({ url, max: 6, applicationName: 'drover-test', ...patience })
+  const socketUrl = overSocket(url, inject('postgresSocket'))
+  const db = openDb({ url: socketUrl, max: 6, applicationName: 'drover-test', ...patience })
   atEnd(async () => {
     await db.end({ timeout: 5 })
     const leaks = await leftConnections(admin, name)
@@ -66,13 +67,13 @@ const leftConnections = async (admin: postgres.Sql, database: string): Promise<s
   }).then(() => [], look)
 }
 
-/** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
 /** A connection of its own. The driver hands out only those that are open: on an empty pool it would wait for ever. */
 export const reserveConnection = async (db: Db): Promise<postgres.ReservedSql<DbTypes>> => {
   await db`select 1`
   return db.reserve()
 }
 
+/** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
 export interface OwnPostgres {
   /** A migrated database of this server. */
   readonly url: string
