@@ -20,6 +20,8 @@ import { until } from './wait.ts'
 export interface TestDatabase {
   readonly name: string
   readonly url: string
+  /** The same over the server's Unix socket. */
+  readonly socketUrl: string
   /** A pool for the test itself, closed at the end; its connections are no leak. */
   readonly db: Db
 }
@@ -50,7 +52,7 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     await admin.end({ timeout: 5 })
     if (leaks.length > 0) throw new Error(`Connections were left open:\n${leaks.join('\n')}`)
   })
-  return { name, url, db }
+  return { name, url, socketUrl, db }
 }
 
 /** Who is still connected after a moment for sockets that are just closing. */
