@@ -3,6 +3,7 @@ import { buildRoles } from './built-roles.ts'
 import { reapChildren, reapKilledRuns } from './children.ts'
 import { commitSeed } from './run/commit-seed.ts'
 import { startSharedPostgres } from './shared-postgres.ts'
+import { clearMemory } from './temp.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -39,7 +40,10 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   const run = String(process.pid)
   project.provide('run', run)
   project.provide('shareSeed', commitSeed())
-  if (global.droverTestRun === undefined) reapKilledRuns()
+  if (global.droverTestRun === undefined) {
+    reapKilledRuns()
+    clearMemory()
+  }
   global.droverTestRun ??= { users: 0 }
   const shared = global.droverTestRun
   shared.users += 1

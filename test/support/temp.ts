@@ -1,8 +1,9 @@
-import { readFileSync, statfsSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statfsSync } from 'node:fs'
 import { chmod, mkdtemp, rm } from 'node:fs/promises'
 import { createServer } from 'node:net'
 import { freemem, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { processIsThere } from '../../src/standalone/process-identity.ts'
 import { atEnd } from './cleanup.ts'
 
 const memory = '/dev/shm'
@@ -26,9 +27,19 @@ const tempRoot = (): string => {
   return bavail * bsize < roomBytes ? tmpdir() : memory
 }
 
+/** Memory that the processes of killed runs hold for nobody. */
+export const clearMemory = (): void => {
+  if (tempRoot() !== memory) return
+  for (const name of readdirSync(memory)) {
+    const [, pid] = /^drover-[a-z-]+-(\d+)-[^-]+$/i.exec(name) ?? []
+    if (pid !== undefined && !processIsThere(Number(pid)))
+      rmSync(join(memory, name), { recursive: true, force: true })
+  }
+}
+
 /** Made here, removed by whoever called. Others may look into it: Postgres runs as another user when we are root. */
 export const makeTempDir = async (purpose: string): Promise<string> => {
-  const dir = await mkdtemp(join(tempRoot(), `drover-${purpose}-`))
+  const dir = await mkdtemp(join(tempRoot(), `drover-${purpose}-${process.pid}-`))
   await chmod(dir, 0o755)
   return dir
 }
