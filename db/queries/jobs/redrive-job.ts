@@ -1,36 +1,5 @@
-import {
-  neededBy,
-  type RetryFacts,
-  type RetryRefusal,
-  refuseRetry,
-  runAgain,
-} from '../../../src/domain/job/retry-refusal.ts'
-import { endedStates } from '../../../src/domain/operation/kinds/state.ts'
-import type { Queryable, Tx } from '../../client.ts'
+import type { Tx } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
-
-const neededHere = (db: Queryable, need: keyof typeof neededBy) =>
-  db`kind = any(${[...neededBy[need]]}::text[])`
-
-/** A column: what decides whether the row of `job` can be run again; null where nobody asks. */
-export const retryFacts = (db: Queryable) => db`
-  case when state = any(${runAgain as string[]}::text[]) then jsonb_build_object(
-    'in_debt', exists (select from effect f where f.job_id = job.id and f.state = 'debt'),
-    'operation_ended', exists (
-      select from operation o where o.job_id = job.id and o.state = any(${endedStates as string[]}::text[])),
-    'has_entry', case when ${neededHere(db, 'entry')}
-      then exists (select from entry e where e.job_id = job.id) else false end,
-    'has_site', case when ${neededHere(db, 'site')}
-      then exists (select from site s where s.role = job.subject_type and s.name = job.subject_id) else false end,
-    'has_instance', case when ${neededHere(db, 'instance')} then exists (
-      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) else false end
-  ) end`
-
-export const findRetryRefusal = async (db: Queryable, jobId: string): Promise<RetryRefusal | null> => {
-  const [row] = await db<{ kind: string; facts: RetryFacts | null }[]>`
-    select kind, ${retryFacts(db)} as facts from job where id = ${jobId}::uuid`
-  return row ? refuseRetry(row.kind, row.facts) : null
-}
 
 /**
  * Starts a new generation of an ended job: budgets afresh, checkpoint kept. The caller holds its lock. `publish`

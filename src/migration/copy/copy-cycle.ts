@@ -11,10 +11,10 @@ import { isCopiedRunning } from '../../domain/inventory/copy-way.ts'
 import { PaceMeter } from '../../domain/migration/schedule/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
-import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
+import type { CopyTask } from './copy-task.ts'
 import { type DiskPlan, planDisk } from './plan-disk.ts'
 import { sendDisk } from './send-disk.ts'
-import { findSnapshot, snapshotName, takeSnapshot } from './source-snapshot.ts'
+import { snapshotStands, takeSnapshot } from './source-snapshot.ts'
 
 /** A whole copy of what had changed, as old as its beginning. */
 export interface CopiedCycle {
@@ -145,12 +145,6 @@ const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Pr
       await writeDiskCycle(tx, { entryId: entry.id, disk: disk.disk, cycle: disk.cycle })
   })
   return [first, ...others]
-}
-
-const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
-  const { platform, ref: machine } = sourceOf(task)
-  const name = await snapshotName(task, n)
-  return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
 }
 
 /** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */

@@ -6,6 +6,7 @@ export const cutoverInstance = defineKind({
   kind: 'cutover-instance',
   title: 'Cut an instance over',
   version: 1,
+  needs: 'entry',
   // Jobs that hang on the same have a quarter of them.
   concurrency: 16,
   sharesSlots: true,

@@ -6,6 +6,7 @@ export const finalVerify = defineKind({
   kind: 'final-verify',
   title: 'Verify a migrated instance',
   version: 1,
+  needs: 'entry',
   // Jobs that hang on the same have a quarter of them.
   concurrency: 16,
   sharesSlots: true,

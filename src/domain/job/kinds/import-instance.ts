@@ -6,6 +6,7 @@ export const importInstance = defineKind({
   kind: 'import-instance',
   title: 'Copy an instance in the background',
   version: 1,
+  needs: 'entry',
   // Jobs that hang on the same have a quarter of them.
   concurrency: 16,
   sharesSlots: true,

@@ -6,6 +6,7 @@ export const operateMachine = defineKind({
   kind: 'operate-machine',
   title: 'Operate a machine',
   version: 1,
+  needs: 'operation',
   payload: z.strictObject({ operation_id: z.uuid() }),
   retry: { environmentMax: 20 },
   // Twice as many as one target gets: its turns only wait for what it answers.

@@ -12,6 +12,7 @@ export const powerInstance = defineKind({
   kind: 'power-instance',
   title: 'Switch an instance on or off',
   version: 1,
+  needs: 'instance',
   // Jobs that hang on the same have a quarter of them.
   concurrency: 16,
   sharesSlots: true,

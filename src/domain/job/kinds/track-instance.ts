@@ -6,6 +6,7 @@ export const trackInstance = defineKind({
   kind: 'track-instance',
   title: 'Track the changes of an instance',
   version: 1,
+  needs: 'instance',
   // Jobs that hang on the same have a quarter of them.
   concurrency: 16,
   sharesSlots: true,
