@@ -2,7 +2,7 @@ import type { RetryFacts } from '../../../src/domain/job/kinds/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'
-import { withRetryFacts } from './retry-facts.ts'
+import { withRetryFacts } from './redrive-job.ts'
 
 export interface JobFilter {
   readonly state?: JobState | undefined

@@ -1,7 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
 import { lockJob } from '../../../db/queries/jobs/cancel-job.ts'
-import { redriveJob } from '../../../db/queries/jobs/redrive-job.ts'
-import { withRetryFacts } from '../../../db/queries/jobs/retry-facts.ts'
+import { redriveJob, withRetryFacts } from '../../../db/queries/jobs/redrive-job.ts'
 import { type RetryRefusal, refuseRetry } from '../../domain/job/kinds/retry-refusal.ts'
 import { isTerminal } from '../../domain/job/state.ts'
 

@@ -107,10 +107,12 @@ const beginFinished = async (): Promise<void> => {
   await db`update instance set overrides = '{"name": "www"}' where name = 'web-1'`
   await db`insert into waiver (id, rule, instance_id, reason, created_by)
     values (${uuidv7()}::uuid, 'vgpu', ${ids['web-1'] ?? ''}::uuid, 'known', 'ann')`
+  await db`delete from warning`
   await db`
     insert into warning (id, type, entity_type, entity_id, entity_name, messages)
     select gen_random_uuid(), 'said-of-it', thing, id::text, name, '[]' from (
-      select 'instance' as thing, id, name from instance union all select 'machine', id, name from machine) said`
+      select 'instance' as thing, id, name from instance union all
+      select 'machine', id, name from machine where target_id in (select id from site)) said`
 }
 
 /** As final-verify leaves them. */
