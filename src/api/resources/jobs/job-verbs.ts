@@ -3,7 +3,7 @@ import type { Tx } from '../../../../db/client.ts'
 import { findOperation } from '../../../../db/queries/operations/operation-rows.ts'
 import { findOperationsOfJobs } from '../../../../db/queries/operations/operations-of-jobs.ts'
 import type { OperationRow } from '../../../../db/schema/operation.ts'
-import { explainRetryRefusal } from '../../../domain/job/kinds/retry-refusal.ts'
+import { explainRetryRefusal, type RetryRefusal } from '../../../domain/job/kinds/retry-refusal.ts'
 import { hasEnded } from '../../../domain/operation/kinds/state.ts'
 import { cancelInTransaction, nudgeCancel } from '../../../ledger/jobs/cancel.ts'
 import { nudge } from '../../../ledger/jobs/nudge.ts'
@@ -110,6 +110,11 @@ const operationOf = async (tx: Tx, jobId: string): Promise<OperationRow | undefi
   return held?.operationId == null ? undefined : await findOperation(tx, held.operationId)
 }
 
+const moot = (code: 'job-in-debt' | 'operation-ended' | 'job-moot', why: RetryRefusal) => {
+  const { message, remedy } = explainRetryRefusal(why)
+  return problem(code, message, { remedy })
+}
+
 const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>) => {
   switch (why) {
     case 'not-found':
@@ -118,11 +123,12 @@ const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>
       return problem('job-succeeded', 'The job has succeeded and is not run again.')
     case 'not-ended':
       return problem('job-not-ended', 'The job has not ended, so there is nothing to run again.')
-    default: {
-      const { code, message, remedy } = explainRetryRefusal(why)
-      return problem(code === 'job-in-debt' || code === 'operation-ended' ? code : 'job-moot', message, {
-        remedy,
-      })
-    }
+    case 'job-in-debt':
+    case 'operation-ended':
+      return moot(why, why)
+    case 'entry-moved-on':
+    case 'site-absent':
+    case 'instance-absent':
+      return moot('job-moot', why)
   }
 }
