@@ -54,6 +54,12 @@ const passes: readonly Pass[] = [
   },
 ]
 
+/**
+ * Buffers and promises come and go by the megabyte over a heap that stays as it is: by default it is marked anew after
+ * every 24 MB, which takes a fifth of the time of a process that runs tests.
+ */
+const roomyHeap = ['--heap-growing-percent=500', '--max-semi-space-size=32']
+
 const filesOf = ({ suites, files }: Pass): readonly string[] => {
   const asked = suites.filter((suite) => wanted.includes(suite))
   return asked.length === 0 ? [] : (files ?? asked.map((suite) => `test/${suite}/**/*.test.ts`))
@@ -74,6 +80,7 @@ export default defineConfig({
           setupFiles: ['test/support/run/fresh-file.ts'],
           environment: 'node',
           pool: 'forks',
+          execArgv: roomyHeap,
           isolate: false,
           maxWorkers: pass.workers,
           sequence: { groupOrder: pass.order },

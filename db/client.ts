@@ -1,4 +1,5 @@
 import postgres from 'postgres'
+import { hasSeveralHosts } from '../src/config/several-hosts.ts'
 import { refusedStatement } from '../src/errors.ts'
 import { arrayTypes } from './array-types.ts'
 import { securedUrl } from './secured-url.ts'
@@ -39,6 +40,16 @@ export interface DbOptions {
  */
 export const searchPath = 'public, pg_temp'
 
+/** `?host=/folder` is where the server has its Unix socket, as libpq and `pg` know it; postgres.js does not. */
+const withoutSocketDir = (text: string): { readonly url: string; readonly socketDir?: string } => {
+  if (hasSeveralHosts(text)) return { url: text }
+  const url = new URL(text)
+  const socketDir = url.searchParams.get('host')
+  if (!socketDir?.startsWith('/')) return { url: text }
+  url.searchParams.delete('host')
+  return { url: url.href, socketDir }
+}
+
 /**
  * Opens a pool. Columns come back in camelCase, moments as Date, bigints as numbers. Every statement is
  * bounded on both sides: by the server's clock and by a socket that notices a silent server.
@@ -46,9 +57,11 @@ export const searchPath = 'public, pg_temp'
 export const openDb = (options: DbOptions): Db => {
   const statementMs = options.statementMs ?? 15_000
   const connectMs = options.connectMs ?? 5_000
-  const secured = securedUrl(options.url)
+  const { url, socketDir } = withoutSocketDir(options.url)
+  const secured = securedUrl(url)
   return postgres(secured.url, {
     ...secured.options,
+    ...(socketDir === undefined ? {} : { host: socketDir }),
     max: options.max,
     connect_timeout: Math.ceil(connectMs / 1000),
     backoff: () => 0.25,

@@ -12,8 +12,19 @@ export const word = (db: Queryable, of: string) => db.unsafe(`'${of}'`)
 export const inStates = (db: Queryable, states: readonly string[]) =>
   db.unsafe(`in (${states.map((state) => `'${state}'`).join(', ')})`)
 
-/** What the table says of an event of jobs, for a statement that moves every job it finds. */
+const sweeps = new Map<JobEvent, ReturnType<typeof madeSweep>>()
+
+/**
+ * What the table says of an event of jobs, for a statement that moves every job it finds. Made once: pieces of a statement
+ * belong to no connection, and to make them costs more than to claim a job.
+ */
 export const jobSweep = (db: Queryable, event: JobEvent) => {
+  const made = sweeps.get(event) ?? madeSweep(db, event)
+  sweeps.set(event, made)
+  return made
+}
+
+const madeSweep = (db: Queryable, event: JobEvent) => {
   const { from, to } = sweepOf(jobTable, event)
   const [first = to] = from
   const { tells } = requireTransition(jobTable, first, event)

@@ -119,7 +119,7 @@ test('it stops with a stream open, at once, and twice is fine', async () => {
   const stream = await fetch(`${url}/v1/events/stream`, { headers: asAdmin })
   const reader = stream.body?.getReader()
   await reader?.read()
-  await settles(Promise.all([role.stop(), role.stop()]), { what: 'the API to stop', withinMs: 4_000 })
+  await settles(Promise.all([role.stop(), role.stop()]), { what: 'the API to stop' })
   await expect(fetch(`${url}/healthz`)).rejects.toThrow()
 })
 

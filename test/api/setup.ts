@@ -17,6 +17,7 @@ import { clusterUser } from '../../src/standalone/postgres/postgres-cluster.ts'
 import { adminToken } from '../support/admin-token.ts'
 import { atEnd } from '../support/cleanup.ts'
 import { loginUrl } from '../support/logins.ts'
+import { overSocket } from '../support/shared-postgres.ts'
 
 export const sealer = createSealer('5'.repeat(64))
 export const log = createLog({ role: 'test-api', level: 'silent' })
@@ -37,7 +38,9 @@ const asTheApi = (db: Db): Db => {
   const { host, port, database, user } = db.options
   const known = pools.get(db)
   if (known || user !== clusterUser) return known ?? db
-  const url = loginUrl(`postgres://${host[0]}:${port[0]}/${database}`, 'api')
+  const [at = ''] = host
+  const tcp = `postgres://127.0.0.1:${port[0]}/${database}`
+  const url = loginUrl(at.startsWith('/') ? overSocket(tcp, at) : tcp, 'api')
   const pool = openDb({ url, max: 6, applicationName: 'drover-api' })
   pools.set(db, pool)
   // A database may outlive the test that first asked it as the API.

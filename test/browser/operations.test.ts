@@ -150,7 +150,7 @@ test('what the matrix refuses is said on the page of the machine, with who is in
   const machine = await takeDeaf()
   const first = await ask(machine, 'stop')
   await untilState(first.id, 'running')
-  const page = await signedIn(browser, fleet, `/machines/${machine.id}`, { expected: /422/ })
+  const page = await signedIn(browser, fleet, `/machines/${machine.id}`, { expected: /409/ })
   await page.getByLabel('Where another operation is at the machine').first().selectOption('reject')
   await page.getByRole('button', { name: 'Start', exact: true }).click()
   await page.getByRole('alert').getByText('Nothing was changed.').waitFor()

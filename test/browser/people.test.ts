@@ -193,7 +193,7 @@ test('a source is removed only with a word that its finished migrations are forg
     ),
   )
   await addMigrated(db, String(ids[0]), 'to-lyon')
-  const page = await signedIn(browser, fleet, '/sources/nice/edit', { expected: /422/ })
+  const page = await signedIn(browser, fleet, '/sources/nice/edit', { expected: /409/ })
   await page.getByText('1 finished migration is forgotten.').waitFor()
   await page.getByText('goes with it: 2 machines.').waitFor()
   const remove = page.getByRole('button', { name: 'Remove nice' })

@@ -179,4 +179,12 @@ export const journeyMutants: readonly Mutant[] = [
     replace: "    force: ['post-import'],\n",
     tests: [entryTable],
   },
+  {
+    name: 'a source goes while one of its machines is still to be switched on again',
+    law: 10,
+    file: 'db/queries/entries/entries-using-site.ts',
+    find: "role === 'source' ? 'instance' : 'machine'",
+    replace: "role === 'target' ? 'instance' : 'machine'",
+    tests: ['test/api/inventory/site-removal.test.ts'],
+  },
 ]

@@ -208,7 +208,7 @@ export class LedgerModel {
     const job = this.#job(at)
     if (job.state === 'succeeded') return 'succeeded'
     if (!isOver(job)) return 'not-ended'
-    if (job.effect === 'debt') return 'in-debt'
+    if (job.effect === 'debt') return 'job-in-debt'
     this.#toReady(job, 'job.redriven')
     Object.assign(job, { environmentAttempt: 0, lost: 0, cancelRequested: false, since: null })
     job.generation += 1

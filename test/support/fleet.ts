@@ -69,10 +69,10 @@ export const onEachFleet = async (
   tests: (fleet: Fleet) => void,
 ): Promise<void> => {
   for (const [nth, bell] of bellsOf(options).entries()) {
-    const { db, url } = await createDatabase()
+    const { db, socketUrl } = await createDatabase()
     const redis = bell === 'redis' ? await startRedis() : undefined
     const env = {
-      DATABASE_URL: url,
+      DATABASE_URL: socketUrl,
       ...(redis ? { REDIS_URL: redis.url } : {}),
       DROVER_SECRET_KEY: '5e'.repeat(32),
       DROVER_LEASE_MS: String(options.leaseMs ?? fleetLeaseMs),

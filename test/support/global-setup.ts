@@ -3,6 +3,7 @@ import { buildRoles } from './built-roles.ts'
 import { reapChildren, reapKilledRuns } from './children.ts'
 import { commitSeed } from './run/commit-seed.ts'
 import { startSharedPostgres } from './shared-postgres.ts'
+import { clearMemory } from './temp.ts'
 
 declare module 'vitest' {
   export interface ProvidedContext {
@@ -10,6 +11,8 @@ declare module 'vitest' {
     run: string
     /** The superuser's URL of the run's Postgres server, database `postgres`. */
     postgresUrl: string
+    /** Where that server has its Unix socket. */
+    postgresSocket: string
     /** The migrated database that test databases are copies of. */
     postgresTemplate: string
     /** The program that is every role. */
@@ -37,7 +40,10 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
   const run = String(process.pid)
   project.provide('run', run)
   project.provide('shareSeed', commitSeed())
-  if (global.droverTestRun === undefined) reapKilledRuns()
+  if (global.droverTestRun === undefined) {
+    reapKilledRuns()
+    clearMemory()
+  }
   global.droverTestRun ??= { users: 0 }
   const shared = global.droverTestRun
   shared.users += 1
@@ -45,6 +51,7 @@ export default async (project: TestProject): Promise<() => Promise<void>> => {
     shared.parts ??= startParts(run)
     const { postgres, roles } = await shared.parts
     project.provide('postgresUrl', postgres.url)
+    project.provide('postgresSocket', postgres.socketDir)
     project.provide('postgresTemplate', postgres.template)
     project.provide('roles', roles.main)
   }

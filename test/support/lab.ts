@@ -68,7 +68,7 @@ const send = async (
 export const createLab = async (options: Partial<LabOptions> = {}): Promise<TestLab> => {
   const database = await createDatabase()
   const start = (more: Partial<LabOptions>): Promise<RunningLab> =>
-    startLab({ databaseUrl: database.url, world: 'small', pace: 0, ...options, ...more })
+    startLab({ databaseUrl: database.socketUrl, world: 'small', pace: 0, ...options, ...more })
   let running = await start({})
   atEnd(() => running.stop())
   const { adminToken, password } = running

@@ -31,7 +31,7 @@ export const readingOf = async (db: Db, ask: (db: Queryable) => Promise<unknown>
       const [row] = await db`explain (analyze, format json) ${db(strings, ...values)}`
       const [top] = Object.values(row ?? {})[0] as { Plan: PlanNode }[]
       if (top) nodes.push(...nodesOf(top.Plan))
-      return []
+      return (await db(strings, ...values)) as unknown as never[]
     }
     return Object.defineProperty(query, 'then', {
       value: (...next: Parameters<Promise<never[]>['then']>) => explain().then(...next),

@@ -13,13 +13,15 @@ import { findUnprivilegedUser } from '../../src/standalone/unprivileged-user.ts'
 import { forgetChild, noteChild } from './children.ts'
 import { atEnd } from './cleanup.ts'
 import { fixLogins } from './logins.ts'
-import { databaseUrl, migrateAsOwner } from './shared-postgres.ts'
+import { databaseUrl, migrateAsOwner, overSocket } from './shared-postgres.ts'
 import { freePort, makeTempDir } from './temp.ts'
 import { until } from './wait.ts'
 
 export interface TestDatabase {
   readonly name: string
   readonly url: string
+  /** The same over the server's Unix socket. */
+  readonly socketUrl: string
   /** A pool for the test itself, closed at the end; its connections are no leak. */
   readonly db: Db
 }
@@ -41,7 +43,8 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     create database ${admin(name)} template ${admin(template)} owner ${admin(clusterLogins.owner)}
     strategy file_copy`
   const url = databaseUrl(server, name)
-  const db = openDb({ url, max: 6, applicationName: 'drover-test', ...patience })
+  const socketUrl = overSocket(url, inject('postgresSocket'))
+  const db = openDb({ url: socketUrl, max: 6, applicationName: 'drover-test', ...patience })
   atEnd(async () => {
     await db.end({ timeout: 5 })
     const leaks = await leftConnections(admin, name)
@@ -49,7 +52,7 @@ export const createDatabase = async ({ migrated = true } = {}): Promise<TestData
     await admin.end({ timeout: 5 })
     if (leaks.length > 0) throw new Error(`Connections were left open:\n${leaks.join('\n')}`)
   })
-  return { name, url, db }
+  return { name, url, socketUrl, db }
 }
 
 /** Who is still connected after a moment for sockets that are just closing. */
@@ -66,13 +69,13 @@ const leftConnections = async (admin: postgres.Sql, database: string): Promise<s
   }).then(() => [], look)
 }
 
-/** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
 /** A connection of its own. The driver hands out only those that are open: on an empty pool it would wait for ever. */
 export const reserveConnection = async (db: Db): Promise<postgres.ReservedSql<DbTypes>> => {
   await db`select 1`
   return db.reserve()
 }
 
+/** A Postgres server that a test may break. Its port and data stay the same over every stop and start. */
 export interface OwnPostgres {
   /** A migrated database of this server. */
   readonly url: string

@@ -34,11 +34,16 @@ export const findEntriesUsing = async (db: Queryable, site: SiteOfEntries): Prom
   return usedBy(rows, ({ name, batch, state }) => `${name} in ${batch} (${state})`)
 }
 
-/** Debts of entries on a site. */
-export const findDebtsOn = async (db: Queryable, site: string): Promise<UsedBy> => {
+/** What is still to be undone on a site, whoever did it: an undoer that finds no site has nothing to undo. */
+export const findDebtsOn = async (
+  db: Queryable,
+  { role, name }: Pick<SiteOfEntries, 'role' | 'name'>,
+): Promise<UsedBy> => {
+  const ofMachines = role === 'source' ? 'instance' : 'machine'
   const rows = await db<{ count: number; kind: string; name: string }[]>`
     select count(*) over ()::int as count, kind, name
-    from effect where platform = ${site} and subject_type = 'entry' and state = 'debt' order by id limit 5`
+    from effect where platform = ${name} and subject_type in ('entry', ${ofMachines}) and state = 'debt'
+    order by id limit 5`
   return usedBy(rows, ({ kind, name }) => `${kind} "${name}"`)
 }
 

@@ -9,7 +9,6 @@ export interface LockedJob {
   readonly generation: number
   readonly tokens: string[]
   readonly openEffects: number
-  readonly debts: number
   readonly cancelRequested: boolean
 }
 
@@ -17,8 +16,7 @@ export interface LockedJob {
 export const lockJob = async (tx: Tx, jobId: string): Promise<LockedJob | undefined> => {
   const [row] = await tx<LockedJob[]>`
     select id, kind, state, generation, tokens, cancel_requested_at is not null as cancel_requested,
-      (select count(*)::int from effect e where e.job_id = job.id and e.state in ('intended', 'done')) as open_effects,
-      (select count(*)::int from effect e where e.job_id = job.id and e.state = 'debt') as debts
+      (select count(*)::int from effect e where e.job_id = job.id and e.state in ('intended', 'done')) as open_effects
     from job where id = ${jobId}::uuid for update`
   return row
 }

@@ -1,8 +1,8 @@
-import type { RetryFacts } from '../../../src/domain/job/retry-refusal.ts'
+import type { RetryFacts } from '../../../src/domain/job/kinds/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'
-import { retryFacts } from './redrive-job.ts'
+import { withRetryFacts } from './redrive-job.ts'
 
 export type JobDetail = Omit<
   JobRow,
@@ -17,16 +17,16 @@ export type JobDetail = Omit<
 
 /** One job with everything that a person may see. The idempotency key is left out: it may reveal its owner. */
 export const getJob = async (db: Queryable, id: string): Promise<JobDetail | undefined> => {
-  const [job] = await db<JobDetail[]>`
+  const jobs = await db<Omit<JobDetail, 'retryFacts'>[]>`
     select id, kind, subject_type, subject_id, payload, payload_version, state, bell, priority, lane, run_after,
       run_after > now() as not_due, deadline, attempt, environment_attempt, lost, generation, lease_epoch,
       lease_until, worker_id, tokens, wait_reason, wait_detail, wait_since, wait_until, wait_signal,
       cancel_requested_at, cancel_requested_by, cancel_reason, progress, result, error, trace, created_by,
       created_at, started_at, finished_at,
       (select count(*)::int from effect e where e.job_id = job.id and e.state in ('intended', 'done')) as open_effects,
-      (select count(*)::int from effect e where e.job_id = job.id and e.state = 'debt') as debts,
-      ${retryFacts(db)} as retry_facts
+      (select count(*)::int from effect e where e.job_id = job.id and e.state = 'debt') as debts
     from job where id = ${id}::uuid`
+  const [job] = await withRetryFacts(db, jobs)
   return job
 }
 

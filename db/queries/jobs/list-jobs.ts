@@ -1,8 +1,8 @@
-import type { RetryFacts } from '../../../src/domain/job/retry-refusal.ts'
+import type { RetryFacts } from '../../../src/domain/job/kinds/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'
-import { retryFacts } from './redrive-job.ts'
+import { withRetryFacts } from './redrive-job.ts'
 
 export interface JobFilter {
   readonly state?: JobState | undefined
@@ -28,9 +28,12 @@ export const listJobs = async (
   db: Queryable,
   filter: JobFilter,
   page: { before: string | undefined; limit: number },
-): Promise<JobLine[]> => db<JobLine[]>`
+): Promise<JobLine[]> =>
+  withRetryFacts(
+    db,
+    await db<Omit<JobLine, 'retryFacts'>[]>`
   select id, kind, subject_type, subject_id, state, priority, lane, attempt, generation, wait_reason, progress,
-    error, created_by, created_at, started_at, finished_at, ${retryFacts(db)} as retry_facts
+    error, created_by, created_at, started_at, finished_at
   from ${source(db, filter, page.before)}
   where ${inState(db, filter.state)}
     and ${filter.kind === undefined ? db`true` : db`kind = ${filter.kind}`}
@@ -39,7 +42,8 @@ export const listJobs = async (
     and ${filter.createdAfter === undefined ? db`true` : db`created_at >= ${filter.createdAfter}`}
     and ${filter.createdBefore === undefined ? db`true` : db`created_at < ${filter.createdBefore}`}
     and ${idRange(db, db`id`, filter, page.before)}
-  order by id desc limit ${page.limit}`
+  order by id desc limit ${page.limit}`,
+  )
 
 /** All states but success: few jobs are in each at a time, and each has a partial index. */
 const isShort = (state: JobState | undefined): boolean => state !== undefined && state !== 'succeeded'

@@ -1,39 +1,52 @@
-import {
-  neededBy,
-  type RetryFacts,
-  type RetryRefusal,
-  refuseRetry,
-  runAgain,
-} from '../../../src/domain/job/retry-refusal.ts'
+import type { JobNeed } from '../../../src/domain/job/kind.ts'
+import { findKind } from '../../../src/domain/job/kinds/registry.ts'
+import { type RetryFacts, runAgain } from '../../../src/domain/job/kinds/retry-refusal.ts'
+import type { JobState } from '../../../src/domain/job/state.ts'
 import { endedStates } from '../../../src/domain/operation/kinds/state.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import { jobSweep } from '../../state-words.ts'
 
-const neededHere = (db: Queryable, need: keyof typeof neededBy) =>
-  db`kind = any(${[...neededBy[need]]}::text[])`
+interface Asked {
+  readonly id: string
+  readonly kind: string
+  readonly state: JobState
+}
 
-/** A column: the facts that decide whether the `job` can be run again; null where it does not apply. */
-export const retryFacts = (db: Queryable) => db`
-  case when state = any(${runAgain as string[]}::text[]) then jsonb_build_object(
-    'in_debt', exists (select from effect f where f.job_id = job.id and f.state = 'debt'),
-    'operation_ended', exists (
-      select from operation o where o.job_id = job.id and o.state = any(${endedStates as string[]}::text[])),
-    'has_entry', case when ${neededHere(db, 'entry')}
-      then exists (select from entry e where e.job_id = job.id) else false end,
-    'has_site', case when ${neededHere(db, 'site')}
-      then exists (select from site s where s.role = job.subject_type and s.name = job.subject_id) else false end,
-    'has_instance', case when ${neededHere(db, 'instance')} then exists (
-      select from instance i where i.id = (job.payload ->> 'instance')::uuid and i.gone_at is null) else false end,
-    'has_template', case when ${neededHere(db, 'template')} then exists (
-      select from template t where t.job_id = job.id and t.deleted_at is null) else false end,
-    'has_image', case when ${neededHere(db, 'image')} then exists (
-      select from image i where i.id = (job.payload ->> 'image_id')::uuid and i.state <> 'deleted') else false end
-  ) end`
+/** Each job with what decides whether it can be run again, looked up at once; null where nobody asks. */
+export const withRetryFacts = async <Job extends Asked>(
+  db: Queryable,
+  jobs: readonly Job[],
+): Promise<(Job & { readonly retryFacts: RetryFacts | null })[]> => {
+  const ended = jobs.filter(({ state }) => runAgain.includes(state))
+  const facts = new Map(ended.map(({ id }) => [id, { inDebt: false, hasNeeded: false }]))
+  for (const { id, fact } of ended.length === 0 ? [] : await look(db, ended)) {
+    const found = facts.get(id)
+    if (found) found[fact] = true
+  }
+  return jobs.map((job) => ({ ...job, retryFacts: facts.get(job.id) ?? null }))
+}
 
-export const findRetryRefusal = async (db: Queryable, jobId: string): Promise<RetryRefusal | null> => {
-  const [row] = await db<{ kind: string; facts: RetryFacts | null }[]>`
-    select kind, ${retryFacts(db)} as facts from job where id = ${jobId}::uuid`
-  return row ? refuseRetry(row.kind, row.facts) : null
+const look = (db: Queryable, jobs: readonly Asked[]) => {
+  const anyOf = (some: readonly Asked[]) => db`any(${some.map(({ id }) => id)}::uuid[])`
+  const needing = (need: JobNeed) => anyOf(jobs.filter(({ kind }) => findKind(kind)?.needs === need))
+  return db<{ id: string; fact: keyof RetryFacts }[]>`
+    select job_id as id, 'inDebt' as fact from effect where job_id = ${anyOf(jobs)} and state = 'debt'
+    union all
+    select id, 'hasNeeded' from job where id = ${needing('operation')} and not exists (
+      select from operation where job_id = job.id and state = any(${endedStates as string[]}::text[]))
+    union all
+    select job_id, 'hasNeeded' from entry where job_id = ${needing('entry')}
+    union all
+    select job.id, 'hasNeeded' from job join site on role = subject_type and name = subject_id
+      where job.id = ${needing('site')}
+    union all
+    select job.id, 'hasNeeded' from job join instance on instance.id = (payload ->> 'instance')::uuid
+      where job.id = ${needing('instance')} and gone_at is null
+    union all
+    select job_id, 'hasNeeded' from template where job_id = ${needing('template')} and deleted_at is null
+    union all
+    select job.id, 'hasNeeded' from job join image on image.id = (payload ->> 'image_id')::uuid
+      where job.id = ${needing('image')} and deleted_at is null`
 }
 
 /**

@@ -32,7 +32,7 @@ export const deleteSiteInventory = async (tx: Tx, siteId: string, limit: number)
     await tx`delete from finding where instance_id = any(${ids}::uuid[])`
     await releaseTwins(tx, ids)
     await tx`delete from waiver where instance_id = any(${ids}::uuid[])`
-    await tx`delete from warning where entity_type = 'instance' and entity_id = any(${ids}::text[])`
+    await deleteWarningsAbout(tx, 'instance', ids)
     return ids.length
   }
   let removed = await deleteMachines(tx, siteId, limit)
@@ -59,6 +59,7 @@ const deleteMachines = async (tx: Tx, siteId: string, limit: number): Promise<nu
       returning id`
   ).map((row) => row.id)
   await tx`delete from operation where machine_id = any(${ids}::uuid[])`
+  await deleteWarningsAbout(tx, 'machine', ids)
   return ids.length
 }
 
@@ -77,7 +78,15 @@ export const wakeTwinSources = async (tx: Tx): Promise<void> => {
       select from instance i where i.site_id = s.id and i.ignored = 'duplicate-uuid' and i.gone_at is null)`
 }
 
-/** Removes warnings about the site itself. */
+const deleteWarningsAbout = async (
+  tx: Tx,
+  type: 'instance' | 'machine',
+  ids: readonly string[],
+): Promise<void> => {
+  await tx`delete from warning where entity_type = ${type} and entity_id = any(${ids as string[]}::text[])`
+}
+
+/** What was said about the site itself. */
 export const deleteSiteWarnings = async (
   tx: Tx,
   site: { role: string; id: string; name: string },

@@ -1,4 +1,5 @@
 import type { Context } from 'hono'
+import { saidBeside } from '../../domain/text/sentence.ts'
 import { ApiError, isOurFault, type Problem, renderProblem, toApiError } from '../wire/problem.ts'
 import type { ApiEnv } from './env.ts'
 import { escapeHtml, page } from './pages.ts'
@@ -33,10 +34,12 @@ ${errorList(problem)}<p>${escapeHtml(problem.remedy)}</p>
   })
 
 /** All that is wrong, where it is more than what the sentence says. */
-const errorList = ({ errors = [] }: Problem): string =>
-  errors.length < 2
+const errorList = ({ detail, errors = [] }: Problem): string => {
+  const lines = saidBeside(detail, errors)
+  return lines.length === 0
     ? ''
-    : `<ul>${errors.map(({ field, message }) => `<li>${escapeHtml(`${field}: ${message}`)}</li>`).join('')}</ul>\n`
+    : `<ul>${lines.map((line) => `<li>${escapeHtml(line)}</li>`).join('')}</ul>\n`
+}
 
 const causeOf = (error: ReturnType<typeof toApiError>): unknown => {
   const facts = error instanceof ApiError ? error : error.error

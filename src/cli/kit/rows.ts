@@ -86,6 +86,10 @@ const commandOf = ({
 const narrows = (value: unknown): boolean =>
   value !== undefined && value !== false && !(Array.isArray(value) && value.length === 0)
 
+/** What is said of a list without rows. */
+export const emptyText = (filter: Readonly<Record<string, unknown>>, empty: string): string =>
+  Object.values(filter).some(narrows) ? 'Nothing fits.' : empty
+
 /** A table. */
 export const list = (row: ListRow): Command => {
   const paged = row.paged !== false
@@ -98,8 +102,7 @@ export const list = (row: ListRow): Command => {
       const filter = given(values, row.filters ?? {})
       const query = { ...filter, ...(paged && limit ? given(values, { limit }) : {}) } as Ask['query']
       const { page, items, cursor } = await readPages(call, addressOf(row, call).path, query)
-      const empty = Object.values(filter).some(narrows) ? 'Nothing fits.' : row.empty
-      output.show({ ...page, items }, () => output.table(row.columns, items, empty))
+      output.show({ ...page, items }, () => output.table(row.columns, items, emptyText(filter, row.empty)))
       row.note?.(call, page)
       if (cursor !== undefined) output.note(`There is more: --cursor ${cursor}, or --all.`)
     },

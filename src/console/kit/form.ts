@@ -1,7 +1,6 @@
 import { html } from 'hono/html'
 import { ApiError, type FieldError, toApiError } from '../../api/wire/problem.ts'
 import { saidBeside } from '../../domain/text/sentence.ts'
-import { DroverError } from '../../errors.ts'
 import { visible } from './shown.ts'
 import type { Html } from './view.ts'
 
@@ -19,27 +18,31 @@ export const emptyForm: FormState = { values: {}, errors: [] }
 const mendable = [409, 412, 422] as const
 type Mendable = (typeof mendable)[number]
 
-/** The database's own refusals, such as of a name that is taken, are the API's as well. */
-const asTold = (thrown: unknown) => (thrown instanceof DroverError ? thrown : toApiError(thrown))
+/** What a person does on the page, where the API says what a program sends. By code. */
+const remedies: Readonly<Record<string, string>> = {
+  'version-mismatch': 'Open the page anew, look at what was changed, then decide again.',
+  'finished-not-confirmed': 'Look at what is forgotten now, and tick it when that is what you mean.',
+  'site-not-connected': 'Mend the connection, then check it.',
+  'nothing-to-confirm': 'Check the connection, then look at what it shows.',
+  'waiver-exists': 'Remove the waiver that there is first.',
+}
 
 /** What the answer to a refusal has as its status; what a person cannot mend is thrown on. */
 export const statusOf = (thrown: unknown): Mendable => {
-  const error = asTold(thrown)
-  const status = error instanceof ApiError ? error.status : error instanceof DroverError ? 422 : 500
-  const known = mendable.find((one) => one === status)
-  if (known === undefined) throw thrown
-  return known
+  const told = toApiError(thrown)
+  const known = mendable.find((one) => one === told.status)
+  if (known === undefined && told instanceof ApiError) throw thrown
+  return known ?? 422
 }
 
 /** The form again with what the API said; what is not the form's fault is thrown on. */
 export const refusedForm = (thrown: unknown, values: Readonly<Record<string, string>>): FormState => {
   statusOf(thrown)
-  const error = asTold(thrown)
-  if (!(error instanceof DroverError)) throw thrown
-  const listed = error instanceof ApiError ? error.errors : undefined
-  const errors = listed ?? (error.field ? [{ field: error.field, message: error.message }] : [])
-  const { message, remedy } = error
-  return { values, errors, problem: { message, remedy } }
+  const told = toApiError(thrown)
+  const { code, field, message, remedy } = told instanceof ApiError ? told : told.error
+  const listed = told instanceof ApiError ? told.errors : undefined
+  const errors = listed ?? (field ? [{ field, message }] : [])
+  return { values, errors, problem: { message, remedy: remedies[code] ?? remedy } }
 }
 
 /** Says above the form that nothing was done, and takes the reader there. */

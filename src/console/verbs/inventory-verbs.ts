@@ -4,7 +4,7 @@ import { requireRole } from '../../api/http/route.ts'
 import { problem } from '../../api/wire/problem.ts'
 import type { Ask } from '../kit/ask.ts'
 import { type Button, buttons, requireSure } from '../kit/buttons.ts'
-import { refusedForm } from '../kit/form.ts'
+import { refusedForm, statusOf } from '../kit/form.ts'
 import { back, fields, idOf, textOf, textsOf } from '../kit/form-request.ts'
 import type { RenderPage } from '../kit/page.ts'
 import { type ConsoleParts, contextOf, sendPage } from '../kit/serve-page.ts'
@@ -26,7 +26,7 @@ export const orFormAgain = async (
   } catch (error) {
     const { password: _, ...shown } = asked.values
     const state = refusedForm(error, shown)
-    return await sendPage(c, await asked.again(state)(contextOf(c, parts)), 422)
+    return await sendPage(c, await asked.again(state)(contextOf(c, parts)), statusOf(error))
   }
 }
 

@@ -142,7 +142,7 @@ export const networkOverridesSchema = z
       context.addIssue({
         code: 'custom',
         path: ['nictype'],
-        message: 'nictype says what the override means.',
+        message: 'Required: it says what the override means.',
       })
     const message = vlanProblem(nictype, vlan_id)
     if (message) context.addIssue({ code: 'custom', path: ['vlan_id'], message })

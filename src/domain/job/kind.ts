@@ -1,6 +1,9 @@
 import { z } from 'zod'
 import { defaultRetryPolicy, type RetryPolicy } from './retry.ts'
 
+/** What jobs of a kind are about, where they are nothing without it. */
+export type JobNeed = 'operation' | 'entry' | 'site' | 'instance' | 'template' | 'image'
+
 /**
  * A job kind: its name (spelled as in the API and as its queue), its payload by version, and how it behaves.
  * A payload is stored with the version it was written at; a worker that does not know the version leaves the
@@ -32,6 +35,8 @@ export interface JobKind<Payload = unknown> {
    * target, host) never get all slots, over all workers. See `room.ts`.
    */
   readonly sharesSlots: boolean
+  /** A job whose need is gone is not run again: it could only fail. */
+  readonly needs: JobNeed | null
 }
 
 export interface JobKindOptions<Payload> {
@@ -45,6 +50,7 @@ export interface JobKindOptions<Payload> {
   keepsTokens?: boolean
   lanesLeaveRoom?: boolean
   sharesSlots?: boolean
+  needs?: JobNeed
 }
 
 const kindName = /^[a-z][a-z0-9]*(-[a-z0-9]+)*$/
@@ -65,6 +71,7 @@ export const defineKind = <Payload>(options: JobKindOptions<Payload>): JobKind<P
     keepsTokens: options.keepsTokens ?? false,
     lanesLeaveRoom: options.lanesLeaveRoom ?? false,
     sharesSlots: options.sharesSlots ?? false,
+    needs: options.needs ?? null,
   }
 }
 

@@ -93,7 +93,7 @@ const bootOf = (short: ShortMachine): BootRecord => ({
 })
 
 const diskOf = (form: SiteForm, short: ShortMachine, disk: { index: number; capacity: number }): DiskSpec => {
-  const data = Math.min((short.dataMib ?? 8) * MiB, disk.capacity)
+  const data = Math.min((short.dataMib ?? 5) * MiB, disk.capacity)
   const profile: DiskProfile = {
     // A second stretch in the middle, so that a copy has to find its way.
     data:

@@ -41,7 +41,7 @@ const plain: readonly ShortMachine[] = [
     cpus: 8,
     memoryGib: 32,
     disksGib: [40, 200],
-    dataMib: 24,
+    dataMib: 9,
     writes: { blocks: 32, every_ms: 250 },
     attributes: { owner: 'payments', 'cost-centre': '4711' },
   },

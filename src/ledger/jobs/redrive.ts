@@ -1,11 +1,12 @@
 import type { Tx } from '../../../db/client.ts'
 import { lockJob } from '../../../db/queries/jobs/cancel-job.ts'
-import { redriveJob } from '../../../db/queries/jobs/redrive-job.ts'
+import { redriveJob, withRetryFacts } from '../../../db/queries/jobs/redrive-job.ts'
+import { type RetryRefusal, refuseRetry } from '../../domain/job/kinds/retry-refusal.ts'
 import { isTerminal } from '../../domain/job/state.ts'
 
 export type RedriveOutcome =
   | { readonly outcome: 'ready'; readonly generation: number }
-  | { readonly outcome: 'not-ended' | 'succeeded' | 'in-debt' | 'not-found' }
+  | { readonly outcome: 'not-ended' | 'succeeded' | 'not-found' | RetryRefusal }
 
 /**
  * Starts a failed or cancelled job again in the caller's transaction, as a new generation. Its effects that still stand
@@ -20,7 +21,9 @@ export const redriveInTransaction = async (
   if (!job) return { outcome: 'not-found' }
   if (job.state === 'succeeded') return { outcome: 'succeeded' }
   if (!isTerminal(job.state)) return { outcome: 'not-ended' }
-  // The effects may be being undone right now; a new run must not build on them.
-  if (job.debts > 0) return { outcome: 'in-debt' }
+  // Under the lock: somebody may be undoing its debts this very moment, and a new run must not build on what is torn down.
+  const [asked] = await withRetryFacts(tx, [job])
+  const refusal = refuseRetry(job.kind, asked?.retryFacts ?? null)
+  if (refusal) return { outcome: refusal }
   return { outcome: 'ready', generation: await redriveJob(tx, jobId, by.by) }
 }

@@ -11,10 +11,10 @@ import { isCopiedRunning } from '../../domain/inventory/copy-way.ts'
 import { PaceMeter } from '../../domain/migration/schedule/progress-pace.ts'
 import { DroverError } from '../../errors.ts'
 import { isAbsent } from '../../platforms/ports/platform-error.ts'
-import { type CopyTask, callOf, sourceOf } from './copy-task.ts'
+import type { CopyTask } from './copy-task.ts'
 import { type DiskPlan, planDisk } from './plan-disk.ts'
 import { sendDisk } from './send-disk.ts'
-import { findSnapshot, snapshotName, takeSnapshot } from './source-snapshot.ts'
+import { snapshotStands, takeSnapshot } from './source-snapshot.ts'
 
 /** A complete copy of the changes, as old as its start. */
 export interface CopiedCycle {
@@ -147,13 +147,7 @@ const withSnapshot = async (task: CopyTask, disks: OpenDisks, ask: CycleAsk): Pr
   return [first, ...others]
 }
 
-const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
-  const { platform, ref: machine } = sourceOf(task)
-  const name = await snapshotName(task, n)
-  return (await findSnapshot(platform, callOf(task, 'look'), { machine, name })) !== undefined
-}
-
-/** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new snapshot. */
+/** Somebody removed the snapshot: what was copied from it stays, and the rest is read from a new one. */
 const abandon = (task: CopyTask): Promise<void> => {
   const { ctx, entry } = task.entryWork
   return ctx.transaction(async (tx) => {

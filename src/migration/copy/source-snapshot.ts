@@ -35,14 +35,25 @@ export const snapshotName = async ({ entryWork: { ctx, entry } }: CopyTask, n: n
   return older ? `${prefix}${n}` : `${prefix}${ctx.job.id.slice(-12)}-${n}`
 }
 
-/** Makes the snapshot of a cycle, once over all tries of the job. Returns its ref. */
+/** The name of a cycle's snapshot, and how to look for it. */
+const snapshotOf = async (task: CopyTask, n: number) => {
+  const { platform, ref: machine } = sourceOf(task)
+  const name = await snapshotName(task, n)
+  return { name, find: (call: JobCall) => findSnapshot(platform, call, { machine, name }) }
+}
+
+export const snapshotStands = async (task: CopyTask, n: number): Promise<boolean> => {
+  const { find } = await snapshotOf(task, n)
+  return (await find(callOf(task, 'look'))) !== undefined
+}
+
+/** Makes the snapshot of a cycle, once over all tries of the job. Gives its ref. */
 export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> => {
   const { ctx, source, entry } = task.entryWork
   const { platform, ref: machine } = sourceOf(task)
   const machines = portOf(platform, 'machines')
-  const name = await snapshotName(task, n)
+  const { name, find } = await snapshotOf(task, n)
   const snapshot = { snapshotName: name, memory: false, quiesce: false }
-  const find = (call: JobCall) => findSnapshot(platform, call, { machine, name })
   const part = `snapshot-${n}`
   const made = await finishTask(ctx, {
     part,
@@ -74,8 +85,8 @@ export const takeSnapshot = async (task: CopyTask, n: number): Promise<string> =
   })
 }
 
-/** The snapshot with that name, if the machine has it. Throws when the machine is gone. */
-export const findSnapshot = async (
+/** The snapshot of that name, if the machine has it. A machine that is gone throws: it is no answer to this. */
+const findSnapshot = async (
   platform: Platform,
   call: JobCall,
   asked: { readonly machine: string; readonly name: string },

@@ -286,8 +286,8 @@ const refusedStep = (
     class: 'conflict',
     message:
       why === 'needs-force'
-        ? `The entry is ${entry.state}: "${event}" throws away what was done, and needs force.`
-        : `The entry is ${entry.state}: "${event}" is not possible from there.`,
+        ? `The state of the entry is ${entry.state}: "${event}" throws away what was done, and needs force.`
+        : `The state of the entry is ${entry.state}: "${event}" is not possible from there.`,
     remedy:
       why === 'needs-force'
         ? 'Say force when that is what you want.'

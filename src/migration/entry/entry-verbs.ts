@@ -114,7 +114,7 @@ export const removeEntry = async (tx: Tx, ask: EntryRemoval): Promise<'gone' | '
     throw new DroverError({
       code: 'entry-migrating',
       class: 'conflict',
-      message: `The entry is ${state}${busy ? ' and a job is at it' : ''}: it cannot be taken off the list.`,
+      message: `The state of the entry is ${state}${busy ? ', and a job works on it' : ''}: it cannot be taken off the list.`,
       remedy: 'Cancel it first.',
       detail: { state },
     })
@@ -172,8 +172,8 @@ const refused = (
   why: 'not-from-here' | 'needs-force' | 'being-put-right',
 ): DroverError => {
   const message = {
-    'not-from-here': `The entry is ${entry.state}: ${verb} is not possible from there.`,
-    'needs-force': `The entry is ${entry.state}: to ${verb} it throws its work away, and needs force.`,
+    'not-from-here': `The state of the entry is ${entry.state}: ${verb} is not possible from there.`,
+    'needs-force': `The state of the entry is ${entry.state}: to ${verb} it throws its work away, and needs force.`,
     'being-put-right': 'What the entry left outside is still being put right.',
   }[why]
   const remedy = {

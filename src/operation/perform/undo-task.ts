@@ -17,7 +17,7 @@ export interface Undoing<Undo> extends UndoContext {
 
 const callMs = 50_000
 
-/** The undoer of effects whose data has this shape. When the target was removed from Drover, there is nothing to undo. */
+/** The undoer of effects whose data has this shape. A target is not removed from Drover while anything is to be undone there. */
 export const undoerOf =
   <Shape extends z.ZodType<{ readonly target: string }>>(
     shape: Shape,

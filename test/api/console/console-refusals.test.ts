@@ -1,7 +1,8 @@
 import { beforeEach, expect, test } from 'vitest'
 import { createConsole } from '../../../src/console/console.ts'
+import { addMachine } from '../../support/machines.ts'
 import { createDatabase } from '../../support/postgres.ts'
-import { addInstance, addSite } from '../inventory/inventory-rows.ts'
+import { addInstance, addMigrated, addSite } from '../inventory/inventory-rows.ts'
 import { emptyMigration, named } from '../migration/batch-rows.ts'
 import { clientOf, depsOver } from '../setup.ts'
 
@@ -67,7 +68,7 @@ test('a name that is taken leaves the form where it is, with what was typed', as
   }
   expect((await press('/add-batch', sent)).status).toBe(303)
   const { status, text } = await press('/add-batch', sent)
-  expect(status).toBe(422)
+  expect(status).toBe(409)
   expect(text).toContain('<h1>Define a batch</h1>')
   expect(text).toContain('name == &quot;web-1&quot;')
   expect(text).toContain('Something else has this name already.')
@@ -80,6 +81,21 @@ test('a subject that is none is said above the jobs, and stays in its field', as
   expect(text).toContain('value="nonsense"')
   expect(text).toMatch(/role="alert"><p><strong>This cannot be shown.<\/strong>/)
   expect(text).not.toContain('`errors`')
+})
+
+test('who acts on a page that is not up to date is told what to do on it, not what a program sends', async () => {
+  await addMigrated(db, id, 'to-lyon')
+  const machine = await addMachine(db, { targetId: await addSite(db, 'oslo', { role: 'target' }) })
+  for (const [path, form, status] of [
+    ['/sources/paris/remove', { finished: '2', 'sure-finished': 'yes' }, 409],
+    [`/machines/${machine}`, { run_policy: 'always-on', version: '77' }, 412],
+    [`/instances/${id}/overrides`, { cpus: '2', version: '77' }, 412],
+  ] as [string, Record<string, string>, number][]) {
+    const refused = await press(path, form)
+    expect(refused.status, path).toBe(status)
+    expect(refused.text, path).toContain('Nothing was changed.')
+    expect(refused.text, path).not.toMatch(/If-Match|ETag|confirm_finished|Send /)
+  }
 })
 
 test('a program that presses a button is answered as before', async () => {

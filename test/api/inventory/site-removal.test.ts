@@ -65,6 +65,21 @@ test('neither is removed while something of an entry is still to be undone there
   expect((await remove('sources/paris?confirm_finished=1')).status).toBe(204)
 })
 
+test.each([
+  ['sources/paris', 'instance', 'instance-cycle'],
+  ['targets/oslo', 'machine', 'operation-snapshot'],
+])(
+  '%s is not removed while something that was done to a %s there (%s) is still to be undone',
+  async (what, subject, kind) => {
+    await addFleet(db, ['web-1'])
+    await db`insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, state)
+    values (${uuidv7()}::uuid, ${uuidv7()}::uuid, ${subject}, ${uuidv7()}, 1, ${kind}, ${what.split('/')[1] ?? ''}, 'one', 'debt')`
+    await expectNeeded(what, `${kind} "one"`)
+    await db`update effect set state = 'undone'`
+    expect((await remove(what)).status).toBe(204)
+  },
+)
+
 test('one that an entry is about to be placed on is held until that is written', async () => {
   await addFleet(db, ['web-1'])
   await startBatch(db, call, { include_expression: 'true' })
@@ -92,6 +107,12 @@ const beginFinished = async (): Promise<void> => {
   await db`update instance set overrides = '{"name": "www"}' where name = 'web-1'`
   await db`insert into waiver (id, rule, instance_id, reason, created_by)
     values (${uuidv7()}::uuid, 'vgpu', ${ids['web-1'] ?? ''}::uuid, 'known', 'ann')`
+  await db`delete from warning`
+  await db`
+    insert into warning (id, type, entity_type, entity_id, entity_name, messages)
+    select gen_random_uuid(), 'said-of-it', thing, id::text, name, '[]' from (
+      select 'instance' as thing, id, name from instance union all
+      select 'machine', id, name from machine where target_id in (select id from site)) said`
 }
 
 /** As final-verify leaves them. */
@@ -132,6 +153,10 @@ test.each([
     expect(await eventTypes(db)).not.toContain(`${what.slice(0, 6)}.deleted`)
     expect((await call('GET', `/v1/${what}`)).body.forgets).toMatchObject({ finished: 2, machines: 2 })
     expect((await remove(`${what}?confirm_finished=2`)).status).toBe(204)
+    const left = what === 'sources/paris' ? 'machine' : 'instance'
+    expect(await db`select distinct entity_type from warning where type = 'said-of-it'`).toEqual([
+      { entityType: left },
+    ])
   },
 )
 

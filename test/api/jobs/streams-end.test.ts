@@ -38,7 +38,7 @@ test.each(['revoked', 'expired', 'deleted'])('a stream ends with its token: %s',
   if (how === 'revoked') await db`update access_token set revoked_at = now() where role = 'viewer'`
   if (how === 'expired') await db`update access_token set expires_at = now() where role = 'viewer'`
   if (how === 'deleted') await db`delete from access_token where role = 'viewer'`
-  await settles(ended(), { what: 'the stream to end', withinMs: 10_000 })
+  await settles(ended(), { what: 'the stream to end' })
   expect(othersEnd).toBe(false)
 })
 
@@ -55,7 +55,7 @@ test('a stream ends with the session that opened it', async () => {
   const cookie = (entered.headers.get('set-cookie') ?? '').split(';')[0] ?? ''
   const ended = await open(api, '/v1/events/stream', { cookie })
   await call('POST', '/logout', { headers: { cookie } })
-  await settles(ended(), { what: 'the stream to end', withinMs: 10_000 })
+  await settles(ended(), { what: 'the stream to end' })
 })
 
 test('a long answer ends with its token, also while its reader takes nothing', async () => {

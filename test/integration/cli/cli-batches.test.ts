@@ -126,6 +126,6 @@ test('a batch is reset, changed by a file that names one field, and removed', as
   expect(changed).toMatchObject({ include_expression: 'true', require_approval: true, approval: null })
   expect((await run('batches', 'remove', 'wave-1')).stdout).toContain('removed')
   expect((await run('batches', 'show', 'wave-1')).code).toBe(1)
-  expect((await run('certificates', 'list')).stdout).toContain('No certificate fits')
+  expect((await run('certificates', 'list')).stdout).toContain('There are no certificates.')
   expect((await run('certificates', 'get', uuidv7())).code).toBe(1)
 })

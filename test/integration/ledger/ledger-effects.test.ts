@@ -244,7 +244,7 @@ describe('a debt', () => {
   // promise: debt
   test('is tried again until it is settled, and blocks the redrive until then', async () => {
     const { world, id } = await indebted()
-    expect(await redrive(db, id, { by: 'test' })).toEqual({ outcome: 'in-debt' })
+    expect(await redrive(db, id, { by: 'test' })).toEqual({ outcome: 'job-in-debt' })
     expect(await settleDebts(world.undoers)).toBe(1)
     expect(await states(id)).toEqual(['debt'])
     world.break(false)

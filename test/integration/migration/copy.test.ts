@@ -38,6 +38,6 @@ test('a first copy is the source as it was at its snapshot, and leaves no snapsh
   const [disk] = await listEntryDisks(db, entry.id)
   expect(disk?.changeId).toMatch(/\//)
   expect(disk?.cycle).toMatchObject({ n: 1, state: 'whole', whole: 1, doubt: [] })
-  // 8 MiB at the start and 1 MiB in the middle: two extents and one.
+  // 5 MiB at the start and 1 MiB in the middle: two extents and one.
   expect((await recordedOf(db, entry.id, '2000')).size).toBe(3)
 })

@@ -41,6 +41,6 @@ test('the job of an operation that has ended is not run again, and keeps its err
   const { error } = await jobOf(db, failed.jobId ?? '')
   const refused = await verb(failed.jobId ?? '', 'retry')
   expect([refused.status, refused.body.code]).toEqual([409, 'operation-ended'])
-  expect(refused.body.detail).toContain('Ask for the operation again')
+  expect(refused.body.remedy).toContain('Ask for the operation again')
   expect(await jobOf(db, failed.jobId ?? '')).toMatchObject({ state: 'failed', error })
 })

@@ -1,5 +1,7 @@
 import postgres from 'postgres'
 import { expect, test } from 'vitest'
+import { type Db, openDb } from '../../../db/client.ts'
+import { atEnd } from '../../support/cleanup.ts'
 import { createDatabase, startOwnPostgres } from '../../support/postgres.ts'
 import { until } from '../../support/wait.ts'
 
@@ -8,6 +10,14 @@ const database = await createDatabase()
 test('a test database is migrated and empty', async () => {
   const [row] = await database.db`select count(*)::int as jobs from job`
   expect(row).toEqual({ jobs: 0 })
+})
+
+test('a pool goes over the Unix socket in the folder that a URL names, and over TCP without', async () => {
+  const overTcp = openDb({ url: database.url, max: 1, applicationName: 'drover-test-tcp' })
+  atEnd(() => overTcp.end({ timeout: 5 }))
+  const from = (db: Db) => db`select inet_client_addr() as address`
+  expect([...(await from(database.db))]).toEqual([{ address: null }])
+  expect([...(await from(overTcp))]).toEqual([{ address: '127.0.0.1' }])
 })
 
 test('two test databases do not see each other', async () => {

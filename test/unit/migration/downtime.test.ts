@@ -120,7 +120,7 @@ describe('a source that is off on our account', () => {
       expect(down && downTimes(down)).toBe(
         'asked to shut down at 2026-11-19 12:00 UTC, still running, forced off at 2026-11-19 12:05 UTC',
       )
-      expect(down?.because).toMatch(/^Once it is off: Its target takes over/)
+      expect(down?.because).toMatch(/^Once it is off: its target takes over/)
     })
 
     test('is given up at the end of its time when the entry has let go of it', () => {

@@ -150,7 +150,7 @@ const requireNoEntries = async (tx: Tx, site: SiteLine): Promise<void> => {
           'Let them finish, or remove them from the queue, each with its copy. The reset of a batch removes all of its entries.',
       },
     )
-  const debts = await findDebtsOn(tx, site.name)
+  const debts = await findDebtsOn(tx, { role, name: site.name })
   if (debts.count > 0)
     throw problem(
       'site-in-use',

@@ -1,10 +1,9 @@
 import { z } from '@hono/zod-openapi'
 import type { Tx } from '../../../../db/client.ts'
-import { findRetryRefusal } from '../../../../db/queries/jobs/redrive-job.ts'
 import { findOperation } from '../../../../db/queries/operations/operation-rows.ts'
 import { findOperationsOfJobs } from '../../../../db/queries/operations/operations-of-jobs.ts'
 import type { OperationRow } from '../../../../db/schema/operation.ts'
-import { explainRetryRefusal } from '../../../domain/job/retry-refusal.ts'
+import { explainRetryRefusal, type RetryRefusal } from '../../../domain/job/kinds/retry-refusal.ts'
 import { hasEnded } from '../../../domain/operation/kinds/state.ts'
 import { cancelInTransaction, nudgeCancel } from '../../../ledger/jobs/cancel.ts'
 import { nudge } from '../../../ledger/jobs/nudge.ts'
@@ -67,8 +66,6 @@ export const jobVerbs = (deps: ApiDeps) =>
       const { id } = c.req.valid('param')
       const by = c.get('actor').name
       const answer = await once(c, deps, async (tx) => {
-        await requireOperationOpen(tx, id)
-        await requireUseful(tx, id)
         const outcome = await redriveInTransaction(tx, id, { by })
         if (outcome.outcome !== 'ready') throw notRetried(id, outcome.outcome)
         return {
@@ -113,22 +110,9 @@ const operationOf = async (tx: Tx, jobId: string): Promise<OperationRow | undefi
   return held?.operationId == null ? undefined : await findOperation(tx, held.operationId)
 }
 
-/** Its job could only find that it has nothing to do any more, and forget why it failed. */
-const requireOperationOpen = async (tx: Tx, jobId: string): Promise<void> => {
-  const operation = await operationOf(tx, jobId)
-  if (!operation || !hasEnded(operation.state)) return
-  throw problem(
-    'operation-ended',
-    `The job did ${operation.kind} ${operation.id}, which is ${operation.state}: it is not run again. Ask for the operation again.`,
-  )
-}
-
-/** Whatever else a new run could only fail at, as lists say it. Debts are refused under the job's lock, below. */
-const requireUseful = async (tx: Tx, jobId: string): Promise<void> => {
-  const refusal = await findRetryRefusal(tx, jobId)
-  if (refusal === null || refusal === 'job-in-debt') return
-  const { message, remedy } = explainRetryRefusal(refusal)
-  throw problem('job-moot', message, { remedy })
+const moot = (code: 'job-in-debt' | 'operation-ended' | 'job-moot', why: RetryRefusal) => {
+  const { message, remedy } = explainRetryRefusal(why)
+  return problem(code, message, { remedy })
 }
 
 const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>) => {
@@ -139,7 +123,12 @@ const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>
       return problem('job-succeeded', 'The job has succeeded and is not run again.')
     case 'not-ended':
       return problem('job-not-ended', 'The job has not ended, so there is nothing to run again.')
-    case 'in-debt':
-      return problem('job-in-debt', 'What the job left outside is being undone; it cannot run again before.')
+    case 'job-in-debt':
+    case 'operation-ended':
+      return moot(why, why)
+    case 'entry-moved-on':
+    case 'site-absent':
+    case 'instance-absent':
+      return moot('job-moot', why)
   }
 }

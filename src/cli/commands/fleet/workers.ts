@@ -6,7 +6,7 @@ export const workers = list({
   name: 'workers',
   summary: 'The processes of the fleet',
   asks: 'GET /v1/workers',
-  empty: 'No process fits.',
+  empty: 'There are no processes.',
   filters: {
     live: choice('true|false', ['true', 'false'], 'only those that live, or the others'),
     role: text('role', 'only of this role'),

@@ -192,7 +192,7 @@ export const instanceCommands: readonly Command[] = [
     name: 'instances list',
     summary: 'List instances',
     asks: 'GET /v1/instances',
-    empty: 'No instance fits.',
+    empty: 'There are no instances.',
     filters: choices,
     columns: instanceColumns,
     note: noteErrors,

@@ -19,7 +19,7 @@ export const networkCommands: readonly Command[] = [
     name: 'networks list',
     summary: 'List networks of sources and targets',
     asks: 'GET /v1/networks',
-    empty: 'No network fits.',
+    empty: 'There are no networks.',
     filters: { ...places, filter: text('filter', 'CEL, such as \'type == "distributed"\'') },
     columns: [
       field('id'),
@@ -63,7 +63,7 @@ export const hostCommands: readonly Command[] = [
     name: 'hosts',
     summary: 'List the hosts of sources and targets',
     asks: 'GET /v1/hosts',
-    empty: 'No host fits.',
+    empty: 'There are no hosts.',
     filters: places,
     columns: [
       place,
@@ -79,7 +79,7 @@ export const hostCommands: readonly Command[] = [
     name: 'storage',
     summary: 'List datastores and pools',
     asks: 'GET /v1/storage',
-    empty: 'No storage fits.',
+    empty: 'There is no storage.',
     filters: places,
     columns: [
       place,
@@ -93,7 +93,7 @@ export const hostCommands: readonly Command[] = [
     name: 'projects',
     summary: 'List the projects of targets',
     asks: 'GET /v1/projects',
-    empty: 'No project fits.',
+    empty: 'There are no projects.',
     filters: places,
     columns: [place, field('name'), field('limits'), field('used')],
   }),

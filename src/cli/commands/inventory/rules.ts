@@ -131,7 +131,7 @@ export const ruleCommands: readonly Command[] = [
     name: 'assessment instances',
     summary: 'The instances behind the numbers, with what they break',
     asks: 'GET /v1/assessment/instances',
-    empty: 'No instance fits.',
+    empty: 'There are no instances.',
     filters: {
       rule: text('id', 'that break this rule, waived or not'),
       readiness: readinessOption,

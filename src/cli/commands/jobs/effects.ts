@@ -15,7 +15,7 @@ export const effectCommands: readonly Command[] = [
     name: 'effects list',
     summary: 'What Drover did outside; --state debt,intended is what it left behind',
     asks: 'GET /v1/effects',
-    empty: 'No effect fits.',
+    empty: 'There are no effects.',
     filters: {
       state: text('states', 'some of intended,done,undone,debt,waived'),
       platform: text('name', 'only on this platform'),

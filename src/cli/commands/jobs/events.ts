@@ -3,7 +3,7 @@ import type { Ask, Json } from '../../kit/client.ts'
 import { type Call, type Command, flag, given, number, type Options, text } from '../../kit/command.ts'
 import { followEvents } from '../../kit/event-source.ts'
 import { type Column, cellText, field, fields } from '../../kit/output.ts'
-import { itemsOf } from '../../kit/rows.ts'
+import { emptyText, itemsOf } from '../../kit/rows.ts'
 import { sealCommands } from './event-seals.ts'
 
 export const eventColumns: readonly Column[] = [
@@ -39,7 +39,8 @@ const events: Command = {
     const { client, output, values } = call
     if (values.follow) return await follow(call, given(values, filters) as Record<string, string>)
     const page = await client.get('/v1/events', given(values, { ...filters, limit }) as Ask['query'])
-    output.show(page, () => output.table(eventColumns, itemsOf(page), 'No event fits.'))
+    const empty = emptyText(given(values, filters), 'There are no events.')
+    output.show(page, () => output.table(eventColumns, itemsOf(page), empty))
     if (page.end === false) output.note(`There is more: --after ${page.next}`)
   },
 }

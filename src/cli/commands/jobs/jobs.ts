@@ -157,7 +157,7 @@ export const jobCommands: readonly Command[] = [
     name: 'jobs list',
     summary: 'List jobs, the newest first',
     asks: 'GET /v1/jobs',
-    empty: 'No job fits.',
+    empty: 'There are no jobs.',
     filters: {
       state: choice('state', jobStates, 'only in this state'),
       kind: text('kind', 'only of this kind'),

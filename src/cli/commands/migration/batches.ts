@@ -230,6 +230,6 @@ export const batchCommands: readonly Command[] = [
       field('entry.state', 'entry'),
       { title: 'why', value: ({ reasons }) => messagesOf(reasons) },
     ],
-    empty: 'No instance fits.',
+    empty: 'No instance belongs to it.',
   }),
 ]

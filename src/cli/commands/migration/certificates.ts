@@ -11,7 +11,7 @@ export const storedCertificateCommands: readonly Command[] = [
     name: 'certificates list',
     summary: 'List certificates, the newest first',
     asks: 'GET /v1/certificates',
-    empty: 'No certificate fits.',
+    empty: 'There are no certificates.',
     filters: {
       batch: text('name', 'only of this batch'),
       'instance-id': text('id', 'only of this instance'),

@@ -12,7 +12,7 @@ import {
   textOf,
 } from '../../kit/command.ts'
 import { field, fields, type Line, messagesOf, numbers, since, spanText, when } from '../../kit/output.ts'
-import { list, pageOptions, pathOf, readPages, verb } from '../../kit/rows.ts'
+import { emptyText, list, pageOptions, pathOf, readPages, verb } from '../../kit/rows.ts'
 import { untilEnded } from '../../kit/wait.ts'
 
 const args = [{ name: 'name', summary: 'the name of a batch' }]
@@ -89,7 +89,7 @@ const showPlan = async (call: Call, name: string, id: string): Promise<number> =
   output.show({ ...plan, items }, () => {
     output.fields(headOf(plan))
     output.line()
-    output.table(itemColumns, items, 'No instance fits.')
+    output.table(itemColumns, items, emptyText({ standing: query.standing }, 'It holds no instance.'))
   })
   const left = Number(plan.items_left_out ?? 0)
   if (left > 0)

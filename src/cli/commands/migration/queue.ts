@@ -137,7 +137,7 @@ export const queueCommands: readonly Command[] = [
     name: 'queue list',
     summary: 'List entries: the journeys of instances',
     asks: 'GET /v1/queue',
-    empty: 'No entry fits.',
+    empty: 'There are no entries.',
     filters: { ...which, 'instance-id': text('id', 'only of this instance') },
     columns: [
       ...fields('id', 'name', 'batch', 'state', 'stage'),

@@ -56,7 +56,7 @@ export const machineCommands: readonly Command[] = [
     name: 'machines list',
     summary: 'List the machines of targets',
     asks: 'GET /v1/machines',
-    empty: 'No machine fits.',
+    empty: 'There are no machines.',
     filters,
     columns: [
       ...fields('id', 'target', 'name', 'host', 'phase'),

@@ -135,7 +135,7 @@ const plainCommands: readonly Command[] = [
     name: 'operations list',
     summary: 'List what was asked of machines, the newest first',
     asks: 'GET /v1/operations',
-    empty: 'No operation fits.',
+    empty: 'There are no operations.',
     filters: {
       machine: text('machine', 'only of this one: an id or a name'),
       target: text('name', 'only of machines of this target'),

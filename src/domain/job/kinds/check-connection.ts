@@ -6,6 +6,7 @@ export const checkConnection = defineKind({
   kind: 'check-connection',
   title: 'Check a connection',
   version: 1,
+  needs: 'site',
   payload: z.strictObject({
     role: z.enum(['source', 'target']),
     name: nameSchema,

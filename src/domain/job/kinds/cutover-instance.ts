@@ -6,6 +6,7 @@ export const cutoverInstance = defineKind({
   kind: 'cutover-instance',
   title: 'Cut an instance over',
   version: 1,
+  needs: 'entry',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

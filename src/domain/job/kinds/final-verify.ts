@@ -6,6 +6,7 @@ export const finalVerify = defineKind({
   kind: 'final-verify',
   title: 'Verify a migrated instance',
   version: 1,
+  needs: 'entry',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

@@ -6,6 +6,7 @@ export const importInstance = defineKind({
   kind: 'import-instance',
   title: 'Copy an instance in the background',
   version: 1,
+  needs: 'entry',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

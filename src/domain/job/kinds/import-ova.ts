@@ -6,6 +6,7 @@ export const importOva = defineKind({
   kind: 'import-ova',
   title: 'Import an image',
   version: 1,
+  needs: 'image',
   concurrency: 8,
   sharesSlots: true,
   payload: z.strictObject({ image_id: z.uuid(), replica_id: z.uuid() }),

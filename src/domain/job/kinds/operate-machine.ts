@@ -6,6 +6,7 @@ export const operateMachine = defineKind({
   kind: 'operate-machine',
   title: 'Operate a machine',
   version: 1,
+  needs: 'operation',
   payload: z.strictObject({ operation_id: z.uuid() }),
   retry: { environmentMax: 20 },
   // Twice the share of one target: its turns only wait for the target's answers.

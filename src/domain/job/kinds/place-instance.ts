@@ -6,6 +6,7 @@ export const placeInstance = defineKind({
   kind: 'place-instance',
   title: 'Place an instance',
   version: 1,
+  needs: 'entry',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

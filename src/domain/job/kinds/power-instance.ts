@@ -12,6 +12,7 @@ export const powerInstance = defineKind({
   kind: 'power-instance',
   title: 'Switch an instance on or off',
   version: 1,
+  needs: 'instance',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

@@ -6,6 +6,7 @@ export const swapTemplate = defineKind({
   kind: 'swap-template',
   title: 'Swap a template',
   version: 1,
+  needs: 'template',
   concurrency: 8,
   sharesSlots: true,
   // What a platform holds locked (an import that was cut short, a clone) is free within minutes.

@@ -25,6 +25,7 @@ export const syncSource = defineKind({
   kind: 'sync-source',
   title: 'Sync a source',
   version: 1,
+  needs: 'site',
   payload: z.strictObject({ source: nameSchema, ...syncOptions }),
   retry: syncRetry,
 })

@@ -7,6 +7,7 @@ export const syncTarget = defineKind({
   kind: 'sync-target',
   title: 'Sync a target',
   version: 1,
+  needs: 'site',
   payload: z.strictObject({ target: nameSchema, ...syncOptions }),
   retry: syncRetry,
 })

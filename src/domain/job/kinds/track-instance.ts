@@ -6,6 +6,7 @@ export const trackInstance = defineKind({
   kind: 'track-instance',
   title: 'Track the changes of an instance',
   version: 1,
+  needs: 'instance',
   // Jobs that depend on the same things get a quarter of the slots.
   concurrency: 16,
   sharesSlots: true,

@@ -54,9 +54,13 @@ export const downOf = (facts: DownFacts): Down | null => {
     since: stop.offAt ?? stop.askedAt,
     shutdown,
     until,
-    because: [...away, ...(shutdown?.end === 'forced' ? ['Once it is off:'] : []), because].join(' '),
+    because: [...away, shutdown?.end === 'forced' ? `Once it is off: ${midSentence(because)}` : because].join(
+      ' ',
+    ),
   }
 }
+
+const midSentence = (text: string): string => text.slice(0, 1).toLowerCase() + text.slice(1)
 
 type Return = Pick<Down, 'until' | 'because'>
 

@@ -1,4 +1,6 @@
-import type { JobState } from './state.ts'
+import type { JobNeed } from '../kind.ts'
+import type { JobState } from '../state.ts'
+import { findKind } from './registry.ts'
 
 /** Why an ended job is not run again: it could only fail. */
 const refusals = {
@@ -34,42 +36,31 @@ const refusals = {
 
 export type RetryRefusal = keyof typeof refusals
 
+const without: Readonly<Record<JobNeed, RetryRefusal>> = {
+  operation: 'operation-ended',
+  entry: 'entry-moved-on',
+  site: 'site-absent',
+  instance: 'instance-absent',
+  template: 'template-moved-on',
+  image: 'image-absent',
+}
+
 /** What has failed or was canceled may be run again; the other states say by themselves that it is not. */
 export const runAgain: readonly JobState[] = ['failed', 'canceled']
 
-/** What a job of these kinds is nothing without. */
-export const neededBy: Readonly<
-  Record<'entry' | 'site' | 'instance' | 'template' | 'image', readonly string[]>
-> = {
-  entry: ['place-instance', 'import-instance', 'cutover-instance', 'final-verify'],
-  site: ['sync-source', 'sync-target', 'check-connection'],
-  instance: ['power-instance', 'track-instance'],
-  template: ['swap-template'],
-  image: ['import-ova'],
-}
-
-/** Of a job in one of these states. What a job of its kind does not need counts as absent. */
+/** Of a job in one of these states. */
 export interface RetryFacts {
-  readonly in_debt: boolean
-  readonly operation_ended: boolean
-  readonly has_entry: boolean
-  readonly has_site: boolean
-  readonly has_instance: boolean
-  readonly has_template: boolean
-  readonly has_image: boolean
+  readonly inDebt: boolean
+  /** What jobs of its kind are nothing without is there. */
+  readonly hasNeeded: boolean
 }
 
 /** Why running a job again could only fail; null when it may succeed, or nobody can ask for it. */
 export const refuseRetry = (kind: string, facts: RetryFacts | null): RetryRefusal | null => {
   if (facts === null) return null
-  if (facts.in_debt) return 'job-in-debt'
-  if (facts.operation_ended) return 'operation-ended'
-  if (neededBy.entry.includes(kind) && !facts.has_entry) return 'entry-moved-on'
-  if (neededBy.site.includes(kind) && !facts.has_site) return 'site-absent'
-  if (neededBy.instance.includes(kind) && !facts.has_instance) return 'instance-absent'
-  if (neededBy.template.includes(kind) && !facts.has_template) return 'template-moved-on'
-  if (neededBy.image.includes(kind) && !facts.has_image) return 'image-absent'
-  return null
+  if (facts.inDebt) return 'job-in-debt'
+  const needs = findKind(kind)?.needs ?? null
+  return needs === null || facts.hasNeeded ? null : without[needs]
 }
 
 export const explainRetryRefusal = (code: RetryRefusal) => ({ code, ...refusals[code] })
