@@ -3,8 +3,8 @@ import { isLoopbackHost } from '../../src/api/http/peers.ts'
 import { TokenBuckets } from '../../src/api/http/rate-limit.ts'
 import { routeTable } from '../../src/api/route-table.ts'
 import { systemClock } from '../../src/clock.ts'
+import { explainReady, explainWait } from '../../src/domain/job/explain/why-not-running.ts'
 import { jobKinds } from '../../src/domain/job/kinds/registry.ts'
-import { explainReady, explainWait } from '../../src/domain/job/kinds/why-not-running.ts'
 import { concurrencySetting, settingValue } from '../../src/domain/settings.ts'
 
 describe('token buckets', () => {

@@ -1,4 +1,4 @@
-import type { RetryFacts } from '../../../src/domain/job/kinds/retry-refusal.ts'
+import type { RetryFacts } from '../../../src/domain/job/explain/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import type { Queryable } from '../../client.ts'
 import type { JobRow } from '../../schema/job.ts'

@@ -1,6 +1,6 @@
+import { type RetryFacts, runAgain } from '../../../src/domain/job/explain/retry-refusal.ts'
 import type { JobNeed } from '../../../src/domain/job/kind.ts'
 import { findKind } from '../../../src/domain/job/kinds/registry.ts'
-import { type RetryFacts, runAgain } from '../../../src/domain/job/kinds/retry-refusal.ts'
 import type { JobState } from '../../../src/domain/job/state.ts'
 import { endedStates } from '../../../src/domain/operation/kinds/state.ts'
 import type { Queryable, Tx } from '../../client.ts'

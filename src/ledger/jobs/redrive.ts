@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { lockJob } from '../../../db/queries/jobs/cancel-job.ts'
 import { redriveJob, withRetryFacts } from '../../../db/queries/jobs/redrive-job.ts'
-import { type RetryRefusal, refuseRetry } from '../../domain/job/kinds/retry-refusal.ts'
+import { type RetryRefusal, refuseRetry } from '../../domain/job/explain/retry-refusal.ts'
 import { isTerminal } from '../../domain/job/state.ts'
 
 export type RedriveOutcome =

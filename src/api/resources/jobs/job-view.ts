@@ -5,14 +5,14 @@ import { explainReadyJob } from '../../../../db/queries/jobs/explain-ready-job.t
 import type { JobDetail } from '../../../../db/queries/jobs/get-job.ts'
 import type { JobLine } from '../../../../db/queries/jobs/list-jobs.ts'
 import { explainTokenWait, type TokenLine } from '../../../../db/queries/tokens/explain-token-wait.ts'
-import { explainRetryRefusal, refuseRetry } from '../../../domain/job/kinds/retry-refusal.ts'
+import { explainRetryRefusal, refuseRetry } from '../../../domain/job/explain/retry-refusal.ts'
 import {
   boundWait,
   explainReady,
   explainWait,
   type Wait,
   type WaitBound,
-} from '../../../domain/job/kinds/why-not-running.ts'
+} from '../../../domain/job/explain/why-not-running.ts'
 import { entryWaitBound } from '../../../domain/migration/entry/wait-bound.ts'
 import { moment } from '../../http/route.ts'
 import { anything, jobStateSchema, subjectSchema, timestamp } from '../../wire/schemas.ts'

@@ -1,4 +1,4 @@
-import type { WaitBound } from '../../job/kinds/why-not-running.ts'
+import type { WaitBound } from '../../job/explain/why-not-running.ts'
 import { type EntryPlace, isCommitted } from './entry.ts'
 
 /**

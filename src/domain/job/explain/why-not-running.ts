@@ -1,6 +1,6 @@
 import { many } from '../../text/sentence.ts'
+import { findKind } from '../kinds/registry.ts'
 import type { JobState } from '../state.ts'
-import { findKind } from './registry.ts'
 
 /** Why a job does not run now, for people. Law: every wait has a reason, a since and an end. */
 export interface Wait {

@@ -1,6 +1,6 @@
 import type { JobNeed } from '../kind.ts'
+import { findKind } from '../kinds/registry.ts'
 import type { JobState } from '../state.ts'
-import { findKind } from './registry.ts'
 
 /** Why an ended job is not run again: it could only fail. */
 const refusals = {
