@@ -110,6 +110,7 @@ export const testImport = (world: PlatformUnderTest, image: () => NewImage): voi
 
   test('streams an image in, says how far it is, and only a whole one looks whole', async () => {
     const wanted = image()
+    expect(templates().imageFormats).toEqual(expect.arrayContaining(wanted.disks.map(({ format }) => format)))
     const seen: ImportProgress[] = []
     const ref = await templates().importImage(callOf(), wanted, (progress) => seen.push(progress))
     const total = wanted.disks.reduce((sum, { size }) => sum + size, 0)
