@@ -1,11 +1,7 @@
 import { settleEffect } from '../../../db/queries/effects/effects.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { findImage } from '../../../db/queries/templates/image-rows.ts'
-import {
-  findReplica,
-  insertReplica,
-  writeReplica,
-} from '../../../db/queries/templates/replica-rows.ts'
+import { findReplica, insertReplica, writeReplica } from '../../../db/queries/templates/replica-rows.ts'
 import * as swap from '../../../db/queries/templates/swap-rows.ts'
 import {
   findTemplateById,

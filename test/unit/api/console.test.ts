@@ -2,11 +2,11 @@ import { expect, test } from 'vitest'
 import type { WorkerLine } from '../../../db/queries/fleet/list-workers.ts'
 import { lanesAsBatches } from '../../../src/api/screens/lane-batches.ts'
 import { noticeText } from '../../../src/console/kit/notices.ts'
-import { bytes } from '../../../src/domain/text/bytes.ts'
 import { outside, visible } from '../../../src/console/kit/shown.ts'
 import { badge, duration, stackedBar, tabs } from '../../../src/console/kit/view.ts'
 import { warningsOf } from '../../../src/console/kit/warnings.ts'
 import { bulkAddress, bulkOffers } from '../../../src/console/pages/migration/bulk-choice.ts'
+import { bytes } from '../../../src/domain/text/bytes.ts'
 
 const at = (seconds: number) => new Date(1_000_000_000_000 + seconds * 1_000)
 
