@@ -56,6 +56,11 @@ const tables: Readonly<Record<string, Columns>> = {
   },
   finding: { theirs: ['evidence'], ours: ['rule', 'severity'] },
   host: { theirs: ['ref', 'name', 'facts'], ours: ['hash'] },
+  image: {
+    theirs: ['facts', 'ovf', 'error'],
+    ours: ['name', 'source', 'expected_digest', 'digest', 'verified', 'state', 'created_by'],
+  },
+  image_replica: { theirs: ['ref'], ours: ['folder', 'project', 'pool', 'host', 'network', 'state'] },
   instance: {
     theirs: [
       ...['ref', 'name', 'uuid', 'location', 'facts', 'os_type', 'distribution', 'distribution_version'],
@@ -98,6 +103,14 @@ const tables: Readonly<Record<string, Columns>> = {
     ],
   },
   storage: { theirs: ['ref', 'name', 'facts'], ours: ['hash'] },
+  template: {
+    theirs: ['message', 'error'],
+    ours: [
+      ...['name', 'folder', 'production', 'project', 'pool', 'host', 'network', 'state', 'reason'],
+      'created_by',
+    ],
+  },
+  template_version: { theirs: ['error'], ours: ['state', 'cause', 'by'] },
   warning: {
     theirs: ['entity_name', 'messages'],
     ours: ['type', 'entity_type', 'entity_id', 'status', 'acknowledged_by'],

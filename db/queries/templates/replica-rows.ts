@@ -26,6 +26,13 @@ export const findReplica = async (db: Queryable, id: string): Promise<ImageRepli
   return row
 }
 
+/** All that a template has under its own names. */
+export const listReplicasOfTemplate = async (
+  db: Queryable,
+  templateId: string,
+): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
+  select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
+
 /** The replica of an image on the shelf of a folder, when it is whole. */
 export const findShelfReplica = async (
   db: Queryable,

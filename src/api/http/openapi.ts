@@ -47,6 +47,11 @@ const tags = [
   { name: 'Certificates', description: 'The evidence of a migration, and the keys that sign it.' },
   { name: 'Machines', description: 'The virtual machines of the targets: what is operated.' },
   { name: 'Operations', description: 'What is asked of machines: each is done once, or not at all.' },
+  { name: 'Images', description: 'The content of OVA files, for templates.' },
+  {
+    name: 'Templates',
+    description: 'Names on targets that machines are cloned from, and what they point at.',
+  },
   { name: 'Self-tests', description: 'Jobs that touch nothing, to see that the fleet works.' },
 ]
 

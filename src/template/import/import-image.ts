@@ -2,8 +2,10 @@ import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
+import { moveImage } from '../../../db/queries/templates/image-rows.ts'
 import { findReplica } from '../../../db/queries/templates/replica-rows.ts'
 import { isShelfName } from '../../domain/template/names.ts'
+import type { RecordedError } from '../../errors.ts'
 import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import type { ImageRead, ImportImage } from '../swap/swap-work.ts'
@@ -68,6 +70,14 @@ const undoOf = ({ target, replica, image }: ImportAsked, place: ImportPlace) => 
   installation: place.installation,
 })
 
+/** Nothing waits any longer for an image whose job has ended; a reason that was recorded before stays. */
+const givenUp: RecordedError = {
+  code: 'image-import-ended',
+  class: 'permanent',
+  message: 'The import has ended without success: its job says why.',
+  remedy: 'Run the job again when the cause is gone, or delete the image.',
+}
+
 /**
  * Removes what an import that was given up has left: what is incomplete; on the shelf also what is whole, as long as no
  * row counts on it. What is whole under a name of a template is that template's to judge.
@@ -81,6 +91,10 @@ export const undoImport: Undoer = async (undoing) => {
     ...{ folder: undo.folder, templateName: undo.template_name },
     ...{ imageId: undo.image_id, installation: undo.installation },
   }
+  if (isShelfName(undo.template_name))
+    await undoing.fenced(async (tx) => {
+      await moveImage(tx, undo.image_id, { to: 'failed', error: givenUp, actor: `job/${effect.jobId}` })
+    })
   await templatesOf({ loadSiteById }, undoing, undo.target_id, async (templates) => {
     const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
     for (const { ref, complete } of await lookAtOurs(templates, call, place))

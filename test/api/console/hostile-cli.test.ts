@@ -70,6 +70,7 @@ const things: Readonly<Record<string, string>> = {
     jobs: failedJob,
     effects: await oneOf('effect'),
   },
+  ...{ images: await oneOf('image'), templates: 'debian' },
   ...{ webhooks: uuidv7(), waivers: uuidv7(), tokens: 'somebody', self: 'self-test/none' },
 }
 
@@ -104,6 +105,11 @@ const lines: Readonly<Record<string, readonly (readonly string[])[]>> = {
   'operations show': [[operation], [operation, '--conditions'], [operation, '--wait']],
   'operations create': [['stop', machine, '--dry-run']],
   'operations bulk': [['stop', '--target', 'oslo', '--dry-run']],
+  'images import': [['debian-15', '--target', 'oslo', '--file', '/srv/debian.ova']],
+  'templates add': [['other', '--target', 'oslo', '--image', 'debian-13']],
+  'templates set': [['debian', '--keep-versions', '3']],
+  'templates update': [['debian', 'debian-13']],
+  'templates plan': [['debian', 'debian-13'], ['debian']],
   verify: [[file]],
   'jobs show': [[failedJob], [failedJob, '--wait']],
   'jobs add': [['self-test']],

@@ -12,6 +12,7 @@ import { addMachine } from '../../support/machines.ts'
 import { addFinding, addNetwork } from '../inventory/inventory-rows.ts'
 import { addFleet, restEntries, startBatch } from '../migration/batch-rows.ts'
 import type { Client } from '../setup.ts'
+import { askTemplate, failSwap, finishSwap, importImage } from '../template/template-rows.ts'
 
 const failed = { code: 'platform-fault', class: 'transient', message: 'It failed.', remedy: 'Look at it.' }
 const failedText = JSON.stringify(failed)
@@ -99,6 +100,19 @@ const addWork = async (db: Db, call: Client, oslo: string): Promise<void> => {
       result = '{"ref": "r", "name": "n"}' where machine_id = ${machine}::uuid`
   }
 }
+/** A template that a stranger is in the way of, after an image that could not be imported. */
+const addTemplates = async (db: Db, call: Client): Promise<void> => {
+  for (const name of ['debian-13', 'debian-14']) await importImage(db, call, name)
+  expect((await askTemplate(call)).status).toBe(202)
+  await finishSwap(db, 'debian')
+  await call('POST', '/v1/templates/debian/:update', { json: { image: 'debian-14' } })
+  await failSwap(db, 'debian')
+  await call('POST', '/v1/templates/debian/:rollback', { json: {} })
+  await finishSwap(db, 'debian')
+  await db`update template set state = 'conflict', error = ${failedText}::text::jsonb`
+  await db`update image set state = 'failed', error = ${failedText}::text::jsonb where name = 'debian-14'`
+}
+
 const addCertificate = async (db: Db): Promise<void> => {
   const [entry] = await db<{ id: string; instanceId: string }[]>`
     select id, instance_id from entry where state = 'finished'`
@@ -168,5 +182,6 @@ export const makeHostileFleet = async (db: Db, call: Client): Promise<void> => {
   await addWork(db, call, oslo)
   await addCertificate(db)
   await addPlan(db, ids['web-1'] ?? '')
+  await addTemplates(db, call)
   await poisonRows(db)
 }

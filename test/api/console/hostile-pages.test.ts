@@ -26,6 +26,8 @@ const rooms: Readonly<Record<string, readonly string[]>> = {
   networks: await idsOf('network'),
   operations: await idsOf('operation'),
   certificates: await idsOf('certificate'),
+  images: await idsOf('image'),
+  templates: ['debian'],
   jobs: await idsOf('job', 30),
   sources: ['paris'],
   targets: ['oslo'],

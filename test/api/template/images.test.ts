@@ -122,6 +122,8 @@ const wrong: readonly (readonly [what: string, change: Record<string, unknown>, 
   ['a url that is none', { url: 'a.ova' }, 'url'],
   ['a relative file', { url: undefined, file: 'a.ova' }, 'file'],
   ['a digest that is too short', { sha256: 'abc' }, 'sha256'],
+  ['a pin of a file', { url: undefined, file: '/srv/a.ova', fingerprint: 'a'.repeat(64) }, 'fingerprint'],
+  ['an authority that is none', { ca: 'no certificate' }, 'ca'],
   ['a flag that is none', { require_manifest: 'yes' }, 'require_manifest'],
   ['a field that is not known', { soon: true }, 'soon'],
 ]

@@ -185,6 +185,7 @@ test('a cancel in the middle leaves nothing', async () => {
   await turn
   go()
   expect((await jobOf(db, image.jobId)).state).toBe('canceled')
+  expect(await image.row()).toMatchObject({ state: 'failed', error: { code: 'image-import-ended' } })
   await expectNothing(image.id)
 })
 

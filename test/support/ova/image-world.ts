@@ -5,6 +5,7 @@ import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
 import { systemClock } from '../../../src/clock.ts'
 import type { ImageSource } from '../../../src/domain/template/image.ts'
 import { openLab } from '../../../src/platforms/lab/lab.ts'
+import { openVsphere } from '../../../src/platforms/vsphere/vsphere.ts'
 import { addImage } from '../../../src/template/ask/add-image.ts'
 import { imageImporter } from '../../../src/template/import/import-image.ts'
 import type { SourceMeans } from '../../../src/template/import/source.ts'
@@ -27,12 +28,15 @@ export interface ImageWorker {
   readonly keeper: LeaseKeeper
 }
 
-export interface ImageWorld {
+export interface Importer {
   readonly db: Db
-  readonly lab: TestLab
   worker(means?: Partial<SourceMeans>): ImageWorker
   /** An image and the job that imports it. */
   ask(source: ImageSource, over?: { sha256?: string; requireManifest?: boolean }): Promise<AskedImage>
+}
+
+export interface ImageWorld extends Importer {
+  readonly lab: TestLab
   /** Templates of the folder by what the lab says, but for its own. */
   templates(): Promise<readonly { ref: string; name: string; complete: boolean }[]>
   /** The first bytes of a disk of a template. */
@@ -48,19 +52,31 @@ export interface AskedImage {
 
 const noMeans: SourceMeans = { dir: undefined, allowPrivate: true }
 
-/** A lab as a target of images, and a worker in this process that imports them. */
-export const createImageWorld = async (): Promise<ImageWorld> => {
+/** A worker in this process that imports images to a target, which is called `cloud` here. */
+export const createImporter = async (
+  target: Parameters<typeof makeSite>[1],
+  at: Pick<Parameters<typeof addImage>[1], 'folder' | 'place'>,
+): Promise<Importer> => {
   const { db } = await createDatabase()
+  await makeSite(db, { ...target, role: 'target', connectivity: 'ok', quiet: true })
+  return {
+    db,
+    worker: (means = {}) => workerOf(db, { ...noMeans, ...means }),
+    ask: (source, over) => ask(db, { ...at, source }, over),
+  }
+}
+
+/** The same to a lab. */
+export const createImageWorld = async (): Promise<ImageWorld> => {
   const lab = await createLab()
   const endpoint = lab.endpoint('cloud')
   const { password } = lab
-  await makeSite(db, { role: 'target', name: 'cloud', endpoint, password, connectivity: 'ok', quiet: true })
+  const place = { project: 'default', pool: 'local', host: '', network: '' }
+  const importer = await createImporter({ name: 'cloud', endpoint, password }, { folder: imageFolder, place })
   const site = await lab.signIn('cloud')
   return {
-    db,
+    ...importer,
     lab,
-    worker: (means = {}) => workerOf(db, { ...noMeans, ...means }),
-    ask: (source, over) => ask(db, source, over),
     templates: async () => {
       const { json } = await site.call(`GET /templates?folder=${imageFolder}`)
       const { templates } = json as { templates: { ref: string; name: string; complete: boolean }[] }
@@ -72,7 +88,11 @@ export const createImageWorld = async (): Promise<ImageWorld> => {
 }
 
 const workerOf = (db: Db, means: SourceMeans): ImageWorker => {
-  const platforms = new Platforms({ sealer: testSealer, caller: 'drover/test', openers: { lab: openLab } })
+  const platforms = new Platforms({
+    sealer: testSealer,
+    caller: 'drover/test',
+    openers: { lab: openLab, vsphere: openVsphere },
+  })
   atEnd(() => platforms.close())
   const handler = handleImportOva(imageImporter(means))
   const base = { db, workerId: uuidv7(), leaseMs, clock: systemClock, log: quietLog }
@@ -96,13 +116,12 @@ const workerOf = (db: Db, means: SourceMeans): ImageWorker => {
 
 const ask = async (
   db: Db,
-  source: ImageSource,
+  at: Pick<Parameters<typeof addImage>[1], 'folder' | 'place' | 'source'>,
   over: { sha256?: string; requireManifest?: boolean } = {},
 ): Promise<AskedImage> => {
   const { id } = (await db.begin((tx) =>
     addImage(tx, {
-      ...{ name: `image-${uuidv7().slice(-8)}`, target: 'cloud', folder: imageFolder, source, by: 'test' },
-      place: { project: 'default', pool: 'local', host: '', network: '' },
+      ...{ name: `image-${uuidv7().slice(-8)}`, target: 'cloud', by: 'test', ...at },
       ...{ expectedDigest: over.sha256 ?? null, requireManifest: over.requireManifest ?? false },
     }),
   )) as { id: string }

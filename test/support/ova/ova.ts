@@ -38,6 +38,8 @@ export interface OvaMade {
   /** More elements of the machine's description. */
   readonly sections?: string
   readonly extraFiles?: readonly TarFile[]
+  /** The descriptor, where it is another one. */
+  readonly ovf?: string
 }
 
 export const storedBytes = (disk: OvaDiskMade): Buffer => (disk.gzip ? gzipSync(disk.bytes) : disk.bytes)
@@ -107,7 +109,7 @@ export const manifestOf = (
 /** The files of an archive, for tests that change one of them. */
 export const ovaFiles = (made: OvaMade): readonly TarFile[] => {
   const { manifest = 'sha256', manifestLast = false, manifestExtra = '', extraFiles = [] } = made
-  const descriptor: TarFile = { name: 'golden.ovf', bytes: Buffer.from(ovfOf(made)) }
+  const descriptor: TarFile = { name: 'golden.ovf', bytes: Buffer.from(made.ovf ?? ovfOf(made)) }
   const rest = [...made.disks.flatMap(diskFiles), ...extraFiles]
   if (manifest === null) return [descriptor, ...rest]
   const text = manifestOf([descriptor, ...rest], manifest) + manifestExtra

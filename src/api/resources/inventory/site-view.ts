@@ -43,7 +43,7 @@ const passwordSchema = z
   .max(1_024)
   .openapi({ format: 'password', description: 'Stored sealed, and never shown again.' })
 
-const caSchema = checked(64 * 1024, refuseCa).openapi({
+export const caSchema = checked(64 * 1024, refuseCa).openapi({
   type: 'string',
   description: "Certificates (PEM) to trust instead of the system's; empty: the system's.",
 })

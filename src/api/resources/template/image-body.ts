@@ -2,6 +2,7 @@ import { z } from '@hono/zod-openapi'
 import { nameSchema } from '../../../domain/job/kind.ts'
 import type { ImageSource } from '../../../domain/template/image.ts'
 import { refuseUrl } from '../../access/webhook-url.ts'
+import { caSchema, fingerprintSchema } from '../inventory/site-view.ts'
 
 const word = z.string().max(255).default('')
 
@@ -35,6 +36,8 @@ export const imageBody = z
       .regex(/^\/[^\0]+$/, 'must be an absolute path')
       .optional()
       .openapi({ description: 'The path of an OVA on every worker.' }),
+    ca: caSchema.optional(),
+    fingerprint: fingerprintSchema.optional(),
     sha256: z
       .string()
       .regex(/^[0-9a-fA-F]{64}$/, 'must be 64 hexadecimal digits')
@@ -49,6 +52,10 @@ export const imageBody = z
     ...placeShape,
   })
   .superRefine((body, context) => {
+    if (body.url === undefined)
+      for (const path of ['ca', 'fingerprint'] as const)
+        if (body[path] !== undefined)
+          context.addIssue({ code: 'custom', path: [path], message: 'is for a url' })
     if ((body.url === undefined) !== (body.file === undefined)) return
     const message = body.url === undefined ? 'give a url or a file' : 'give a url or a file, not both'
     context.addIssue({ code: 'custom', path: ['url'], message })
@@ -65,5 +72,7 @@ export const imageBody = z
 export type ImageBody = z.infer<typeof imageBody>
 
 /** The schema has seen to it that there is one of them. */
-export const sourceOf = ({ url, file }: ImageBody): ImageSource =>
-  url === undefined ? { kind: 'file', path: file ?? '' } : { kind: 'url', url }
+export const sourceOf = ({ url, file, ca, fingerprint }: ImageBody): ImageSource =>
+  url === undefined
+    ? { kind: 'file', path: file ?? '' }
+    : { kind: 'url', url, ...(ca ? { ca } : {}), ...(fingerprint ? { fingerprint } : {}) }

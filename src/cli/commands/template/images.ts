@@ -5,6 +5,7 @@ import { type Command, choice, flag, given, type Options, text, UsageError } fro
 import { confirmCount } from '../../kit/confirm.ts'
 import { field, fields, type Output, since, when } from '../../kit/output.ts'
 import { anyVersion, list, pathOf, show } from '../../kit/rows.ts'
+import { caOf } from '../inventory/site-options.ts'
 import { destroyOptions, followJob, placeOptions, waitOptions } from './follow-job.ts'
 
 const args = [{ name: 'image', summary: 'the id or the name of an image' }]
@@ -56,6 +57,8 @@ const importOptions: Options = {
   target: text('name', 'the target that gets the first copy', { required: 'the target' }),
   url: text('url', 'of the OVA: https'),
   file: text('path', 'of the OVA, as every worker finds it'),
+  ca: text('file', "certificates (PEM) to trust instead of the system's"),
+  fingerprint: text('hex', "SHA-256 of the server's certificate, to pin it"),
   sha256: text('digest', 'of the whole archive; other content is refused'),
   'require-manifest': flag('refuse an archive whose content no manifest vouches for'),
   folder: text('path', 'the folder on the target; templates there use it without another upload'),
@@ -72,7 +75,8 @@ const add: Command = {
     const [name] = call.args
     const { url, file } = call.values
     if ((url === undefined) === (file === undefined)) throw new UsageError('Give either --url or --file.')
-    const begun = await call.client.post('/v1/images', { name, ...given(call.values, importOptions) })
+    const body = { name, ...given(call.values, importOptions), ca: caOf(call) }
+    const begun = await call.client.post('/v1/images', body)
     return await followJob(call, {
       ...{ begun, path: pathOf('images', String(begun.id)), print: printImage },
       said: `The image ${name} is being imported: job ${begun.job_id}.`,

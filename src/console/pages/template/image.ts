@@ -5,8 +5,8 @@ import { notFound } from '../../../api/wire/problem.ts'
 import { bytes } from '../../../domain/text/bytes.ts'
 import type { Page, PageContext } from '../../kit/page.ts'
 import { outside, visible } from '../../kit/shown.ts'
-import { imageBadge, imageLook, isAboutTemplates, templateLink } from '../../kit/template-shown.ts'
 import { ago, definition, type Html, jobLink, jobProgress, table } from '../../kit/view.ts'
+import { imageBadge, imageLook, isAboutTemplates, templateLink } from './template-shown.ts'
 
 /** One image: what is in it, where copies of it are, and who uses it. */
 export const imagePage = async ({ ask, params, nowMs }: PageContext): Promise<Page> => {

@@ -5,8 +5,8 @@ import { bytes } from '../../../domain/text/bytes.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { emptyText } from '../../kit/pager.ts'
 import { visible } from '../../kit/shown.ts'
-import { imageBadge, imageLink, isAboutTemplates, templateLink } from '../../kit/template-shown.ts'
 import { ago, type Html, jobProgress, table } from '../../kit/view.ts'
+import { imageBadge, imageLink, isAboutTemplates, templateLink } from './template-shown.ts'
 
 const listed = (items: readonly Html[]): Html =>
   html`${items.map((item, at) => html`${at === 0 ? '' : ', '}${item}`)}`

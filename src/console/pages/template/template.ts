@@ -8,8 +8,8 @@ import { bytes } from '../../../domain/text/bytes.ts'
 import { type FormState, refusalBox, refusedForm } from '../../kit/form.ts'
 import { mayOperate, type Page, type PageContext } from '../../kit/page.ts'
 import { outside, visible } from '../../kit/shown.ts'
-import { imageLink, isAboutTemplates, templateBadge, templateLook } from '../../kit/template-shown.ts'
 import { ago, button, definition, duration, type Html, jobLink, jobProgress, table } from '../../kit/view.ts'
+import { imageLink, isAboutTemplates, templateBadge, templateLook } from './template-shown.ts'
 
 const shown = '50'
 

@@ -4,8 +4,8 @@ import { templateStates } from '../../../domain/template/state.ts'
 import { listPage } from '../../kit/list-page.ts'
 import { emptyText } from '../../kit/pager.ts'
 import { outside, visible } from '../../kit/shown.ts'
-import { imageLink, isAboutTemplates, templateBadge, templateLink } from '../../kit/template-shown.ts'
 import { ago, type Html, table } from '../../kit/view.ts'
+import { imageLink, isAboutTemplates, templateBadge, templateLink } from './template-shown.ts'
 
 const isThere = (template: TemplateView): boolean => template.version_live === template.version_wanted
 

@@ -1,8 +1,8 @@
 import { html } from 'hono/html'
-import type { ImageView } from '../../api/resources/template/image-view.ts'
-import type { TemplateView } from '../../api/resources/template/template-view.ts'
-import { visible } from './shown.ts'
-import type { Html } from './view.ts'
+import type { ImageView } from '../../../api/resources/template/image-view.ts'
+import type { TemplateView } from '../../../api/resources/template/template-view.ts'
+import { visible } from '../../kit/shown.ts'
+import type { Html } from '../../kit/view.ts'
 
 /** What changes images, templates and the jobs at them. */
 export const isAboutTemplates = (event: {
