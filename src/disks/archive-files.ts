@@ -102,10 +102,6 @@ export class ArchiveFiles {
     }
   }
 
-  async close(): Promise<void> {
-    await this.#tar.reader.close()
-  }
-
   async *#counted(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
     const { bytesMost = Number.MAX_SAFE_INTEGER } = this.#options
     for await (const bytes of source) {

@@ -5,7 +5,7 @@ import type { OvfDisk, OvfFile } from './ovf/ovf-disks.ts'
 import { ByteReader } from './stream/byte-reader.ts'
 import type { DiskContent } from './stream/disk-content.ts'
 import { ImageRefusal, type ImageRefusalCode } from './stream/image-refusal.ts'
-import { gunzipped } from './stream/inflate.ts'
+import { gunzipped, type Unpacking } from './stream/inflate.ts'
 import type { TarEntry } from './tar/tar-reader.ts'
 
 export interface FiledDisk {
@@ -91,13 +91,16 @@ export class DiskFiles {
     if (isWhole) requireSize(entry, file, entry.size)
     const body = isWhole ? this.#files.body() : this.#pieces(entry, file, part)
     const start = file.isGzip || !isWhole ? null : entry.start
-    const reader = new ByteReader(file.isGzip ? unpacked(body, entry) : body, { entry: entry.name, start })
+    const unpacking = unpackingOf(entry)
+    const bytes = file.isGzip ? gunzipped(body, unpacking) : body
+    const reader = new ByteReader(bytes, { entry: entry.name, start })
     const first: Buffer[] = []
     reader.onPulled = (bytes) => {
       first.push(bytes)
       return Promise.resolve()
     }
     const content = await openDisk(reader, disk)
+    unpacking.bytesMost += content.capacity * 2
     return { disk, file, reader, content, first, size: isWhole && !file.isGzip ? entry.size : null }
   }
 
@@ -147,5 +150,13 @@ const requireSize = (entry: TarEntry, file: OvfFile, size: number): void => {
   throw refuse(entry, 'image-file-size', `The file has ${size} bytes; the descriptor says ${file.size}.`)
 }
 
-const unpacked = (body: AsyncIterable<Buffer>, entry: TarEntry): AsyncIterable<Buffer> =>
-  gunzipped(body, (cause) => refuse(entry, 'image-disk-invalid', 'The packed file is damaged.', cause))
+/** Of headers and tables; twice the disk comes to it. */
+const unpackedMost = 256 * 1024 ** 2
+
+const unpackingOf = (entry: TarEntry): Unpacking => ({
+  bytesMost: unpackedMost,
+  refuse: (why, cause) =>
+    why === 'damaged'
+      ? refuse(entry, 'image-disk-invalid', 'The packed file is damaged.', cause)
+      : refuse(entry, 'image-disk-too-large', 'The packed file holds far more than its disk.'),
+})

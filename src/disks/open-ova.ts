@@ -51,7 +51,7 @@ export const openOva = async (source: AsyncIterable<Buffer>, options: OvaOptions
   const disks = new DiskFiles(files, descriptor)
   // The capacity of the first disk is known before a platform is asked: its header beats the descriptor.
   const first = disks.filed.length > 0 ? await disks.next() : undefined
-  return new Ova({ files, descriptor, disks, first, ovfText: bytes.toString('utf8'), options })
+  return new Ova({ descriptor, disks, first, ovfText: bytes.toString('utf8'), options })
 }
 
 const parse = (bytes: Buffer, entry: TarEntry): OvfDescriptor => {
@@ -64,7 +64,6 @@ const parse = (bytes: Buffer, entry: TarEntry): OvfDescriptor => {
 }
 
 interface Opened {
-  readonly files: ArchiveFiles
   readonly descriptor: OvfDescriptor
   readonly disks: DiskFiles
   readonly first: DiskAt | undefined
@@ -76,15 +75,13 @@ export class Ova {
   readonly descriptor: OvfDescriptor
   readonly ovfText: string
   readonly disks: readonly OvaDisk[]
-  readonly #files: ArchiveFiles
   readonly #diskFiles: DiskFiles
   #at: DiskAt | undefined
   #ended: Promise<ArchiveEnd> | undefined
 
-  constructor({ files, descriptor, disks, first, ovfText, options }: Opened) {
+  constructor({ descriptor, disks, first, ovfText, options }: Opened) {
     this.descriptor = descriptor
     this.ovfText = ovfText
-    this.#files = files
     this.#diskFiles = disks
     this.#at = first
     const empty = descriptor.disks.filter(({ file }) => file === null)
@@ -98,10 +95,6 @@ export class Ova {
   finish(): Promise<ArchiveEnd> {
     this.#ended ??= this.#diskFiles.end()
     return this.#ended
-  }
-
-  async close(): Promise<void> {
-    await this.#files.close()
   }
 
   #diskOf({ disk, file }: FiledDisk, capacities: Readonly<Record<string, number>>): OvaDisk {

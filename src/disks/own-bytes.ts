@@ -14,6 +14,8 @@ export async function* ownBytes(
   first: readonly Buffer[],
 ): AsyncGenerator<Buffer, void> {
   const out = new PassThrough({ highWaterMark: 2 * pieceBytes })
+  // Its error comes out where it is read; one that comes before must not end the process.
+  out.on('error', () => {})
   const left = new AbortController()
   reader.onPulled = async (bytes) => {
     if (!out.write(bytes)) await once(out, 'drain', { signal: left.signal })

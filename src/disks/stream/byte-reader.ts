@@ -63,12 +63,6 @@ export class ByteReader {
     return this.#held === 0
   }
 
-  /** Tells the source that nothing more is wanted. */
-  async close(): Promise<void> {
-    this.#ended = true
-    await this.#source.return?.()
-  }
-
   /** `at`: another place than here, in bytes of this reader. */
   refuse(
     code: ImageRefusalCode,

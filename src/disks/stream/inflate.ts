@@ -40,18 +40,29 @@ export async function* inOrder(
   while (waiting.length > 0) yield await next()
 }
 
-/** What a gzip file holds, as it is read. `refuse` says what is thrown where it is damaged. */
+export interface Unpacking {
+  /** Grows when the header has told how large the disk is. */
+  bytesMost: number
+  /** What is thrown where it is damaged, or longer than that. */
+  readonly refuse: (why: 'damaged' | 'too-long', cause?: unknown) => Error
+}
+
+/** What a gzip file holds, as it is read. A bomb ends where the disk would be full. */
 export async function* gunzipped(
   packed: AsyncIterable<Buffer>,
-  refuse: (cause: unknown) => Error,
+  unpacking: Unpacking,
 ): AsyncGenerator<Buffer, void> {
+  let total = 0
   const gunzip = createGunzip({ chunkSize: pieceBytes })
   pipeline(Readable.from(packed, { objectMode: false }), gunzip, () => {})
   try {
-    yield* gunzip as AsyncIterable<Buffer>
+    for await (const piece of gunzip as AsyncIterable<Buffer>) {
+      total += piece.length
+      if (total > unpacking.bytesMost) throw unpacking.refuse('too-long')
+      yield piece
+    }
   } catch (error) {
-    throw error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
-      ? refuse(error)
-      : error
+    const isDamage = error instanceof Error && 'code' in error && String(error.code).startsWith('Z_')
+    throw isDamage ? unpacking.refuse('damaged', error) : error
   }
 }

@@ -18,8 +18,11 @@ export const openFile = async (path: string, { means, signal }: Opening): Promis
     const facts = await file.stat()
     if (!facts.isFile()) throw refused(`${path} is no file`)
     const { size, mtimeMs, ino, dev } = facts
+    const bytes = file.createReadStream({ highWaterMark: readBytes, signal, autoClose: false })
+    // Aborted before anybody reads it must not end the process.
+    bytes.on('error', () => {})
     return {
-      bytes: file.createReadStream({ highWaterMark: readBytes, signal, autoClose: false }),
+      bytes,
       size,
       mark: `file/${dev}/${ino}/${size}/${mtimeMs}`,
       close: () => file.close(),

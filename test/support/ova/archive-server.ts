@@ -62,7 +62,7 @@ const send = async (
     answer.write(pieces.subarray(0, halt.at))
     await halt.until
     answer.write(pieces.subarray(halt.at))
-  } else answer.write(pieces)
+  } else if (cut === undefined) answer.write(pieces)
   if (cut === undefined) answer.end()
-  else setTimeout(() => answer.destroy(), 50)
+  else answer.write(pieces, () => answer.destroy())
 }

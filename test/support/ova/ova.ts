@@ -22,6 +22,8 @@ export interface OvaDiskMade {
   readonly format?: string
   readonly href?: string
   readonly gzip?: boolean
+  /** How its bytes are packed, where not as gzip usually does. */
+  readonly packed?: Buffer
   readonly chunkBytes?: number
   /** The names of its file in the archive, where they are not its href. */
   readonly storedAs?: string
@@ -42,7 +44,8 @@ export interface OvaMade {
   readonly ovf?: string
 }
 
-export const storedBytes = (disk: OvaDiskMade): Buffer => (disk.gzip ? gzipSync(disk.bytes) : disk.bytes)
+export const storedBytes = (disk: OvaDiskMade): Buffer =>
+  disk.packed ?? (disk.gzip ? gzipSync(disk.bytes) : disk.bytes)
 
 const hrefOf = (disk: OvaDiskMade): string => disk.href ?? `${disk.id}.vmdk`
 

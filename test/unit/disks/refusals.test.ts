@@ -53,6 +53,14 @@ const packedDisk = ovaOf({
   manifest: null,
 })
 
+/** A small disk that says that its data begins far behind, and half a gigabyte of zeros until there. */
+const slowBomb = (): Buffer => {
+  const bytes = streamOptimized(content, { grain })
+  bytes.writeBigUInt64LE(1n << 40n, 64)
+  const zeros = gzipSync(Buffer.alloc(1024 ** 2))
+  return Buffer.concat([gzipSync(bytes.subarray(0, 65_536)), ...Array.from({ length: 512 }, () => zeros)])
+}
+
 const xmlBomb = `<!DOCTYPE x [<!ENTITY a "aaaa"><!ENTITY b "&a;&a;&a;">]>`
 
 /** What is refused, and by which code. */
@@ -157,6 +165,7 @@ const hostile: readonly [string, string, Buffer, OvaOptions?][] = [
       disks: [{ id: 'd0', capacity: 512, bytes: Buffer.alloc(4 * 1024 ** 2), gzip: true, format: 'raw' }],
     }),
   ],
+  ['a bomb of zeros', 'image-disk-too-large', diskWith({ gzip: true, packed: slowBomb() })],
   [
     'a packed disk that is damaged',
     'image-disk-invalid',
