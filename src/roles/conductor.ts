@@ -28,6 +28,7 @@ import { startTracing } from '../process/telemetry.ts'
 import { createSealer, type Sealer } from '../seal/seal.ts'
 import { checkStartUnlessAway } from '../sealing/key-check.ts'
 import { keyReasons, keyWatch } from '../sealing/key-watch.ts'
+import { templateMetrics } from '../template/upkeep/template-metrics.ts'
 
 const farewellMs = 5_000
 
@@ -61,6 +62,7 @@ export const runConductor = async (config: Config): Promise<RunningRole> => {
     operationTicks({ db, clock, log }),
     operationMetrics({ db, clock, log, silentMs: config.leaseMs }),
     operationRetention({ db, clock, log }),
+    templateMetrics({ db, clock, log }),
   ]
   const conductor = new Conductor({ db, databaseUrl, bell, clock, log, leaseMs: config.leaseMs, services })
   const registry = createRegistry({ db, clock, log, leaseMs: config.leaseMs })

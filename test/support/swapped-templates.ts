@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
+import { expect } from 'vitest'
 import type { Db, Tx } from '../../db/client.ts'
 import { wakeTimedOutWaits } from '../../db/queries/leases/wake-timed-out-waits.ts'
 import { insertImage, moveImage } from '../../db/queries/templates/image-rows.ts'
@@ -21,6 +22,7 @@ import { Runner } from '../../workers/runner.ts'
 import { Dead, type Fate, Life, liveAs, mortalDb } from '../simulation/operation/life.ts'
 import { atEnd } from './cleanup.ts'
 import { quietLog, testSealer } from './events.ts'
+import { checkInvariants } from './invariants.ts'
 import { makeSite } from './inventory.ts'
 import { createLab, type SiteClient, type TestLab } from './lab.ts'
 import { expire, jobOf, leaseMs, makeDue } from './ledger.ts'
@@ -233,4 +235,18 @@ const addGolden = async (
       return { production: named(names.production), temp: named(names.temp), old: named(names.old) }
     },
   }
+}
+
+/** One whole production of that image, nothing beside it, and rows that say so. */
+export const expectSwapped = async (db: Db, one: Golden, image: string): Promise<void> => {
+  const { production, temp, old } = await one.seen()
+  expect(production).toMatchObject({ complete: true, owner: { 'drover.image': image } })
+  expect([temp, old]).toEqual([undefined, undefined])
+  const row = await one.row()
+  expect(row).toMatchObject({ state: 'live', versionLive: row.versionWanted, imageId: image })
+  const rows = await db`
+    select v.number from template_version v join image_replica r on r.id = v.replica_id
+    where v.template_id = ${row.id}::uuid and v.state = 'live' and r.ref = ${production?.ref ?? ''} and r.state = 'ready'`
+  expect(rows).toEqual([{ number: row.versionLive }])
+  expect(await checkInvariants(db)).toEqual([])
 }

@@ -24,14 +24,26 @@ export const afterStep = (seen: SwapSeen, step: SwapStep): SwapSeen => {
       return { ...seen, temp: 'absent' }
     case 'discard-old':
       return { ...seen, old: 'absent' }
-    default:
+    case 'wait-for-image':
+    case 'done':
+    case 'refuse':
+    case 'conflict':
+    case 'give-up':
       return seen
   }
 }
 
-const ends: readonly SwapStep[] = ['done', 'refuse', 'conflict', 'give-up', 'wait-for-image']
+const ends = [
+  'done',
+  'refuse',
+  'conflict',
+  'give-up',
+  'wait-for-image',
+] as const satisfies readonly SwapStep[]
+/** A step after which nothing more is done in this turn. */
+export type SwapEnd = (typeof ends)[number]
 
-export const endsTurn = (step: SwapStep): boolean => ends.includes(step)
+export const endsTurn = (step: SwapStep): step is SwapEnd => (ends as readonly string[]).includes(step)
 
 /** More than any plan has. */
 const longest = 20

@@ -11,7 +11,6 @@
  * whole, of another image.
  */
 export const productionSights = ['absent', 'stranger', 'partial', 'wanted', 'other'] as const
-export const oldSights = productionSights
 /** `begun`: cut short, and the import of this very job goes on with it. */
 export const tempSights = [...productionSights, 'begun'] as const
 /** Whether a whole object of the wanted image that no template has is in the folder. */
@@ -24,7 +23,7 @@ export const promotions = ['open', 'refused'] as const
 export interface SwapSeen {
   readonly production: (typeof productionSights)[number]
   readonly temp: (typeof tempSights)[number]
-  readonly old: (typeof oldSights)[number]
+  readonly old: (typeof productionSights)[number]
   readonly shelf: (typeof shelfSights)[number]
   readonly inputs: (typeof inputSights)[number]
   readonly promotion: (typeof promotions)[number]

@@ -67,7 +67,9 @@ const newName = (
     case 'shelve-temp':
     case 'shelve-old':
       return freeShelfName(object, look, work)
-    default:
+    case 'discard-production':
+    case 'discard-temp':
+    case 'discard-old':
       return null
   }
 }

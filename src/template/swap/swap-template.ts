@@ -1,4 +1,4 @@
-import { endsTurn } from '../../domain/template/plan-swap.ts'
+import { endsTurn, type SwapEnd } from '../../domain/template/plan-swap.ts'
 import {
   decideSwap,
   isTaskStep,
@@ -104,7 +104,7 @@ const takeSteps = async (begun: SwapTurn, means: Means): Promise<Outcome> => {
     const step = decideSwap(seen)
     await writeDown(turn, look, step)
     if (step === 'validate') checked = { version: work.version.number, result: await validate(turn) }
-    else if (endsTurn(step)) return endTurn(turn, { look, step, validated, ...means })
+    else if (endsTurn(step)) return endTurn(turn, { look, step, validated })
     else {
       const outcome = await act(turn, { look, step, seen, ...means })
       if (outcome) return outcome
@@ -142,6 +142,12 @@ interface Acting extends Means {
   readonly step: SwapStep
 }
 
+interface Ending {
+  readonly look: Look
+  readonly step: SwapEnd
+  readonly validated: Validated | undefined
+}
+
 const act = async (
   turn: SwapTurn,
   { look, step, seen, importImage, effectId }: Acting & { readonly seen: SwapSeen },
@@ -161,10 +167,7 @@ const act = async (
   }
 }
 
-const endTurn = async (
-  turn: SwapTurn,
-  { look, step, validated }: Acting & { readonly validated: Validated | undefined },
-): Promise<Outcome> => {
+const endTurn = async (turn: SwapTurn, { look, step, validated }: Ending): Promise<Outcome> => {
   const { ctx, work } = turn
   switch (step) {
     case 'done':
@@ -182,7 +185,7 @@ const endTurn = async (
       await writeSwap(ctx, { refused: null })
       throw givenUp(work, refused)
     }
-    default:
+    case 'refuse':
       throw validated?.inputs === 'refused' ? validated.error : new Error(`${swapSteps[step]} is no end.`)
   }
 }

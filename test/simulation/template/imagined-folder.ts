@@ -1,5 +1,5 @@
 import { PlatformError } from '../../../src/platforms/ports/platform-error.ts'
-import type { TaskHandle, TaskStatus, TaskVerb } from '../../../src/platforms/ports/task.ts'
+import type { TaskStatus, TaskVerb } from '../../../src/platforms/ports/task.ts'
 import type { NewImage, TemplateFacts } from '../../../src/platforms/ports/templates.ts'
 
 /** An object of the platform. */
@@ -148,4 +148,4 @@ const factsOf = ({ ref, name, folder, owner, complete }: Thing): TemplateFacts =
   ...{ ref, name, folder, owner, complete },
 })
 
-export type { Task as FolderTask, TaskHandle }
+export type { Task as FolderTask }

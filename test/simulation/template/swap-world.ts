@@ -98,7 +98,9 @@ export class SwapWorld {
         return this.#debts(step.fate)
       case 'trouble':
         return void this.folder.trouble.add(step.what)
-      default:
+      case 'stranger':
+      case 'leave':
+      case 'vanish':
         return this.#meddle(step)
     }
   }
@@ -111,7 +113,7 @@ export class SwapWorld {
       this.#dice = round * 7 + 1
       if (round % 2 === 1) this.folder.advanceAll()
       await this.#thaw()
-      await this.#lose()
+      this.#lose()
       await this.#debts(noFate)
       for (const job of this.#ready()) await this.#work(job, noFate)
       const { jobs, effects } = this.memory.tables

@@ -66,6 +66,8 @@ export const promiseChapters: readonly PromiseChapter[] = [
       'own-by-id':
         '**Own by recorded id and tag, never by name.** A machine or snapshot of somebody else that has our name is not touched.',
       'lost-answer': 'A lost answer of a platform repeats no operation.',
+      'template-swap':
+        '**The name of a template always resolves**, but for the instant between two renames. A crash there is rolled forward, nothing whole is destroyed, and nothing is left beside the name.',
       'foreign-task':
         'The work of somebody else on a machine is never taken for ours: no snapshot, copy or restore, and no power change of another kind.',
     },

@@ -4,7 +4,6 @@ import {
   decideSwap,
   inputSights,
   isTaskStep,
-  oldSights,
   productionSights,
   promotions,
   type SwapSeen,
@@ -19,7 +18,7 @@ import {
 /** All that can be seen under the names. */
 const everything: readonly SwapSeen[] = productionSights.flatMap((production) =>
   tempSights.flatMap((temp) =>
-    oldSights.flatMap((old) =>
+    productionSights.flatMap((old) =>
       shelfSights.flatMap((shelf) =>
         inputSights.flatMap((inputs) =>
           promotions.map((promotion) => ({ production, temp, old, shelf, inputs, promotion })),
