@@ -97,6 +97,8 @@ export interface SwapLab {
   /** Jobs whose worker has died are open again. */
   takeBack(): Promise<void>
   objects(folder?: string): Promise<readonly TemplateFacts[]>
+  /** One turn of any job. */
+  run(jobId: string): Promise<void>
 }
 
 /** A lab with templates, the real ledger and the product's handler, in processes that die and freeze at any point. */
@@ -160,6 +162,7 @@ export const createSwapLab = async (): Promise<SwapLab> => {
       await sweepLeases(db)
     },
     objects,
+    run: async (jobId: string) => void (await (await follow(jobId, noFate)).end),
   })
 }
 

@@ -137,7 +137,7 @@ const afterTask = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> 
 /** Decides once more, right before the call: a task is asked for only by what is there at that moment. */
 const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Promise<boolean> => {
   const work = await loadSwap(turn.work.rows, turn.ctx.db, turn.work.template.id)
-  if (work?.version.number !== task.version) return false
+  if (work?.version.number !== task.version || work.template.jobId !== turn.ctx.job.id) return false
   const look = await lookAgain({ ...turn, work }, call)
   const { refused } = readSwap(turn.ctx)
   const step = decideSwap({

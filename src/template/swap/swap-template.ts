@@ -40,6 +40,7 @@ export const swapTemplate = async (
 ): Promise<Outcome> => {
   const work = await loadSwap(rows, ctx.db, templateId)
   if (!work) return done({ ended: 'no-template' })
+  if (!isItsJob(ctx, work)) return notItsJob
   requireTrusted(work.target)
   return ctx.usePlatform(work.target, async (platform) => {
     const templates = portOf(platform, 'templates')
@@ -51,6 +52,11 @@ export const swapTemplate = async (
     }
   })
 }
+
+/** One job at a time acts on a template: the newest that was sent for it. A job that a person sent by itself does nothing. */
+const isItsJob = (ctx: JobContext, { template }: SwapWork): boolean => template.jobId === ctx.job.id
+
+const notItsJob: Outcome = done({ ended: 'another-job' })
 
 export interface SwapMeans {
   readonly importImage: ImportImage
@@ -87,6 +93,7 @@ const takeSteps = async (begun: SwapTurn, means: Means): Promise<Outcome> => {
   for (let steps = 0; steps < mostSteps; steps += 1) {
     ctx.safePoint()
     const work = (await loadSwap(begun.work.rows, ctx.db, begun.work.template.id)) ?? begun.work
+    if (!isItsJob(ctx, work)) return notItsJob
     const turn = { ...begun, work }
     const { task, refused } = readSwap(ctx)
     if (task) {

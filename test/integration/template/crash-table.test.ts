@@ -1,8 +1,10 @@
 import { Readable } from 'node:stream'
 import { expect, test } from 'vitest'
 import { FencedError } from '../../../src/errors.ts'
+import { enqueue } from '../../../src/ledger/jobs/enqueue.ts'
 import { addTemplate } from '../../../src/template/ask/add-template.ts'
 import { forgetTemplate } from '../../../src/template/ask/forget-template.ts'
+import { jobOf } from '../../support/ledger.ts'
 import {
   createSwapLab,
   deathAt,
@@ -259,6 +261,31 @@ test('C-22: a worker that froze between the renames changes nothing when it wake
   frozen.life.thaw()
   await frozen.end
   expect(await world.objects()).toEqual(after)
+  await expectSwapped(db, one, images.next)
+})
+
+test('C-21: a job that somebody has sent beside the job of the template acts on nothing', async () => {
+  const { golden: one, images } = await golden()
+  await one.want(images.next)
+  const before = await world.objects()
+  const { id } = await one.row()
+  const [sent] = await db.begin((tx) =>
+    enqueue(tx, [
+      {
+        kind: 'swap-template',
+        payload: { template_id: id },
+        subject: { type: 'template', id },
+        createdBy: 'test',
+      },
+    ]),
+  )
+  await world.run(sent?.id ?? '')
+  expect(await jobOf(db, sent?.id ?? '')).toMatchObject({
+    state: 'succeeded',
+    result: { ended: 'another-job' },
+  })
+  expect(await world.objects()).toEqual(before)
+  await one.finish()
   await expectSwapped(db, one, images.next)
 })
 
