@@ -11,13 +11,6 @@ export const findReplicasByRef = async (
   select * from image_replica
   where target_id = ${at.targetId}::uuid and ref = any(${at.refs as string[]}::text[]) and state <> 'gone'`
 
-/** All that a template has under its own names. */
-export const listReplicasOfTemplate = async (
-  db: Queryable,
-  templateId: string,
-): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
-  select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
-
 /** The replica of a template that an import is to fill. */
 export const findBegunReplica = async (
   db: Queryable,

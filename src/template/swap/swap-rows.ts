@@ -1,7 +1,12 @@
 import { settleEffect } from '../../../db/queries/effects/effects.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { findImage } from '../../../db/queries/templates/image-rows.ts'
-import { findReplica, insertReplica, writeReplica } from '../../../db/queries/templates/replica-rows.ts'
+import {
+  findReplica,
+  insertReplica,
+  listReplicasOfTemplate,
+  writeReplica,
+} from '../../../db/queries/templates/replica-rows.ts'
 import * as swap from '../../../db/queries/templates/swap-rows.ts'
 import {
   findTemplateById,
@@ -22,7 +27,7 @@ export const postgresRows = {
   ...swap,
   ...{ findTemplateById, lockTemplateById, moveTemplate, noteTemplate },
   ...{ findVersion, makeVersionLive, retireVersion },
-  ...{ findReplica, insertReplica, writeReplica },
+  ...{ findReplica, insertReplica, listReplicasOfTemplate, writeReplica },
   ...{ findImage, loadSiteById, installationId, settleEffect, sendSwap },
 }
 
