@@ -1,6 +1,7 @@
 import { swapTemplate as kind } from '../../src/domain/job/kinds/swap-template.ts'
+import { removalKind } from '../../src/domain/template/version.ts'
 import { defineHandler } from '../../src/ledger/job.ts'
-import { removalKind, undoRemoval } from '../../src/template/swap/removal.ts'
+import { undoRemoval } from '../../src/template/swap/removal.ts'
 import { postgresRows, type SwapRows } from '../../src/template/swap/swap-rows.ts'
 import { taskKind, undoSwapTask } from '../../src/template/swap/swap-task.ts'
 import { swapKind, swapTemplate } from '../../src/template/swap/swap-template.ts'

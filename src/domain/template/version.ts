@@ -7,3 +7,9 @@ export type VersionState = (typeof versionStates)[number]
 
 export const versionCauses = ['create', 'update', 'rollback'] as const
 export type VersionCause = (typeof versionCauses)[number]
+
+/**
+ * Effects of this kind are the removal of versions that a template no longer keeps. Until the grace of the template is
+ * over each is a plan, and no failed clean-up.
+ */
+export const removalKind = 'template-removal'

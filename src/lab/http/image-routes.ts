@@ -2,7 +2,7 @@ import type { Queryable } from '../../../db/client.ts'
 import { newImageRequest } from '../../platforms/lab/protocol.ts'
 import type { Lab } from '../model/context.ts'
 import { absent, invalid, Refusal, refuse, wrongState } from '../model/refusal.ts'
-import { getMachine, listTemplates, type Machine, saveMachine } from '../store/machines.ts'
+import { getMachine, listTemplates, type Machine, saveMachine, templatesMost } from '../store/machines.ts'
 import { changeSite, newRef } from '../store/sites.ts'
 import { addTask, endTask, findTaskByName, forgetTaskName } from '../store/tasks.ts'
 import { addUpload, advanceUpload, findUpload, unfinishedUploads } from '../store/uploads.ts'
@@ -127,6 +127,8 @@ export const imageRoutes: readonly SiteRoute[] = [
     handle: async ({ lab, site, query }) => {
       const folder = query.get('folder') ?? ''
       const templates = await listTemplates(lab.db, site.name, folder)
+      if (templates.length > templatesMost)
+        throw refuse('platform-refused', `More than ${templatesMost} templates are there; ask for a folder.`)
       return { status: 200, json: { templates: templates.map(templateAnswer) } }
     },
   },

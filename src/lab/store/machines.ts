@@ -164,10 +164,14 @@ export const saveLoadAt = async ({ tx, site }: Change, machine: Machine): Promis
   await tx`update lab.machine set load_at = ${machine.loadAt} where site = ${site} and ref = ${machine.ref}`
 }
 
+/** More are refused: a list that was cut would show templates as absent. */
+export const templatesMost = 1_000
+
+/** One more than the most, so that a cut is seen. */
 export const listTemplates = async (db: Queryable, site: string, folder: string): Promise<Machine[]> =>
   await db<Machine[]>`
     select * from lab.machine where site = ${site} and template and not gone
-      and (${folder} = '' or folder = ${storableText(folder)}) order by ref limit 1000`
+      and (${folder} = '' or folder = ${storableText(folder)}) order by ref limit ${templatesMost + 1}`
 
 /** What hangs on a machine besides its disks. */
 export const removeBelongings = async ({ tx, site }: Change, ref: string): Promise<void> => {

@@ -3,6 +3,7 @@ import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
 import { isShelfName, ownedImage } from '../../domain/template/names.ts'
+import { removalKind } from '../../domain/template/version.ts'
 import { DroverError } from '../../errors.ts'
 import { awaitTasks } from '../../ledger/ended-task.ts'
 import { callBy, type Undoer } from '../../ledger/job.ts'
@@ -11,12 +12,6 @@ import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import type { SwapRows } from './swap-rows.ts'
 import type { SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
-
-/**
- * Effects of this kind are whole objects that no template keeps: each is a debt from the moment it is known, due when the
- * grace of its template is over. So nothing whole is destroyed while a swap is under way.
- */
-export const removalKind = 'template-removal'
 
 interface Owing {
   readonly work: SwapWork

@@ -129,6 +129,8 @@ const notRetried = (id: string, why: Exclude<RedriveOutcome['outcome'], 'ready'>
     case 'entry-moved-on':
     case 'site-absent':
     case 'instance-absent':
+    case 'template-moved-on':
+    case 'image-absent':
       return moot('job-moot', why)
   }
 }
