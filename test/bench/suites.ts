@@ -4,6 +4,7 @@ import { runInventorySuite } from './inventory/suite.ts'
 import { runLedgerSuite } from './ledger/suite.ts'
 import { runOperationsSuite } from './operations/suite.ts'
 import type { BenchOptions } from './options.ts'
+import { runTemplateSuite } from './template/suite.ts'
 
 export interface Suite {
   readonly name: string
@@ -17,6 +18,7 @@ export const suites: readonly Suite[] = [
   { name: 'batch', run: runBatchSuite },
   { name: 'operations', run: runOperationsSuite },
   { name: 'api', run: runApiSuite },
+  { name: 'template', run: runTemplateSuite },
 ]
 
 export const findSuite = (name: string): Suite | undefined => suites.find((suite) => suite.name === name)
