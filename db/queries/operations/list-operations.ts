@@ -141,7 +141,8 @@ const openRead = 1_000
 
 /**
  * Open operations with this shown reason, the newest first. The job of an operation may give another reason than the
- * stored one, so each is checked; read in parts, until the page is full.
+ * stored one, so each is checked; read in parts, until the page is full. `offset 0` makes Postgres find the open
+ * operations by their own index: in the order of ids it would read every operation that has ended.
  */
 const findOpenShowing = async (
   db: Queryable,
@@ -151,8 +152,9 @@ const findOpenShowing = async (
   const showing: string[] = []
   for (let last = before; ; ) {
     const open = await db<(ReasonFacts & { id: string })[]>`
-      select o.id, o.state, o.reason, ${reasonFacts(db, silentMs)} from operation o ${jobOfOperation(db)}
-      where o.settled_at is null and ${fits(db, filter, last)} order by o.id desc limit ${openRead}`
+      select o.id, o.state, o.reason, ${reasonFacts(db, silentMs)}
+      from (select * from operation where settled_at is null offset 0) o ${jobOfOperation(db)}
+      where ${fits(db, filter, last)} order by o.id desc limit ${openRead}`
     showing.push(...open.filter((facts) => shownReason(facts) === filter.reason).map(({ id }) => id))
     if (showing.length >= limit || open.length < openRead) return showing.slice(0, limit)
     last = open.at(-1)?.id

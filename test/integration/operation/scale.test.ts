@@ -109,8 +109,8 @@ test.each<[string, number, (read: Queryable) => Promise<unknown>]>([
   ['ended operations of a kind', 400, list({ kind: ['migrate'], state: ended })],
   ['operations that policies asked for', 400, list({ cause: 'policy' })],
   ['operations that persons asked for', 400, list({ cause: 'person' })],
-  ['operations that ended with a rare reason', 6 * open, list({ reason: 'host-full' })],
-  ['operations that ended with the usual reason', 6 * open, list({ reason: 'completed' })],
+  ['operations that ended with a rare reason', 10 * open, list({ reason: 'host-full' })],
+  ['operations that ended with the usual reason', 10 * open, list({ reason: 'completed' })],
 ])('%s: no more than %i rows are read', async (_what, most, ask) => {
   const { rows, scans } = await readingOf(db, ask)
   expect(rows).toBeGreaterThan(0)

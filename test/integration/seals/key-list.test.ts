@@ -68,6 +68,7 @@ const makeFormerList = async (db: Db, value: string): Promise<void> => {
   await db`alter table event_prune drop constraint event_prune_seq, drop constraint event_prune_moment`
   await db`alter table event_seal drop constraint event_seal_seq, drop constraint event_seal_moment`
   await db`alter table entry drop column source_off_at, drop column guest_until`
+  await db`drop table image, image_replica, template, template_version`
   await db`delete from drizzle.__drizzle_migrations where created_at >=
     (select created_at from drizzle.__drizzle_migrations order by created_at offset 6 limit 1)`
   await db`insert into ledger_fact (name, value) values ('secret-keys', ${value})`
