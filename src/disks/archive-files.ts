@@ -10,8 +10,6 @@ export interface ArchiveOptions {
   /** SHA-256 of the whole archive that it must have. */
   readonly expectedDigest?: string | null
   readonly requireManifest?: boolean
-  /** Of the whole archive. */
-  readonly bytesMost?: number
 }
 
 /** What is known of an archive at its end. */
@@ -103,11 +101,8 @@ export class ArchiveFiles {
   }
 
   async *#counted(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-    const { bytesMost = Number.MAX_SAFE_INTEGER } = this.#options
     for await (const bytes of source) {
       this.#bytes += bytes.length
-      if (this.#bytes > bytesMost)
-        throw new ImageRefusal('image-too-large', `The archive has more than ${bytesMost} bytes.`, {})
       this.#whole.update(bytes)
       yield bytes
     }

@@ -1,4 +1,4 @@
-import type { ImageFacts, ImageSource, ImageState, Verification } from '../../../src/domain/template/image.ts'
+import type { ImageRead, ImageSource, ImageState } from '../../../src/domain/template/image.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
@@ -52,17 +52,8 @@ export const setImageJob = async (tx: Tx, id: string, jobId: string): Promise<vo
   await tx`update image set job_id = ${jobId}::uuid where id = ${id}::uuid`
 }
 
-/** What is known of an image when its archive was read to the end. */
-export interface ReadImage {
-  readonly digest: string
-  readonly sizeBytes: number
-  readonly verified: Verification
-  readonly facts: ImageFacts
-  readonly ovf: string
-}
-
 export type ImageMove =
-  | { readonly to: 'ready'; readonly read: ReadImage }
+  | { readonly to: 'ready'; readonly read: ImageRead }
   | { readonly to: 'failed'; readonly error: RecordedError }
   /** Tried again. */
   | { readonly to: 'importing' }

@@ -65,13 +65,10 @@ export const shelveReplica = async (tx: Tx, id: string): Promise<boolean> => {
 }
 
 /** Imports that a template's job began and never ended: nothing fills them any more. */
-export const dropBegunReplicas = async (
-  tx: Tx,
-  of: { readonly templateId: string; readonly except: string | null },
-): Promise<void> => {
+export const dropBegunReplicas = async (tx: Tx, templateId: string): Promise<void> => {
   await tx`
     update image_replica set state = 'gone', gone_at = now()
-    where template_id = ${of.templateId}::uuid and state = 'importing' and id is distinct from ${of.except}::uuid`
+    where template_id = ${templateId}::uuid and state = 'importing'`
 }
 
 /**

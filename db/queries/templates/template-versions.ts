@@ -1,4 +1,4 @@
-import type { VersionCause, VersionState } from '../../../src/domain/template/version.ts'
+import type { VersionCause } from '../../../src/domain/template/version.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import { storableJson } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
@@ -57,15 +57,14 @@ export const wantVersion = async (
   return row
 }
 
-/** What has become of a version that was live; it is live no longer. */
+/** The version is no longer live; its replica is kept. */
 export const retireVersion = async (
   tx: Tx,
   of: { readonly templateId: string; readonly number: number },
-  to: Extract<VersionState, 'kept' | 'gone'>,
 ): Promise<void> => {
   await tx`
-    update template_version set state = ${to}, retired_at = coalesce(retired_at, now())
-    where template_id = ${of.templateId}::uuid and number = ${of.number} and state in ('live', 'kept')`
+    update template_version set state = 'kept', retired_at = now()
+    where template_id = ${of.templateId}::uuid and number = ${of.number} and state = 'live'`
 }
 
 /** The name points at this version now. At most one is live: the one before is retired first. */

@@ -41,7 +41,6 @@ const remedies = {
   'image-hash-mismatch': trust,
   'image-signature-invalid': trust,
   'image-digest-mismatch': 'Compare the digest with what its maker publishes; get the archive again.',
-  'image-too-large': 'Raise the limit where the image is right; the archive is larger than it allows.',
 } as const
 
 export type ImageRefusalCode = keyof typeof remedies

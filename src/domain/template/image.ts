@@ -37,6 +37,15 @@ export interface ImageFacts {
 export const verifications = ['signature', 'manifest', 'none'] as const
 export type Verification = (typeof verifications)[number]
 
+/** What is recorded of an image after its archive was read to the end. */
+export interface ImageRead {
+  readonly digest: string
+  readonly sizeBytes: number
+  readonly verified: Verification
+  readonly facts: ImageFacts
+  readonly ovf: string
+}
+
 /** `deleted`: a tombstone. Its id is never used again. */
 export const imageStates = ['importing', 'ready', 'failed', 'deleted'] as const
 export type ImageState = (typeof imageStates)[number]

@@ -9,7 +9,7 @@ import { createHash } from 'node:crypto'
 /** The longest name that every platform takes. */
 export const longestProductionName = 80
 
-export interface TemplatePlace {
+export interface TemplateAddress {
   /** The folder on the target, as the platform calls it. */
   readonly folder: string
   /** The name that clones are made from. */
@@ -22,7 +22,7 @@ export interface TemplateNames {
   readonly old: string
 }
 
-export const templateNames = ({ folder, production }: TemplatePlace): TemplateNames => {
+export const templateNames = ({ folder, production }: TemplateAddress): TemplateNames => {
   const mark = shortHash(`${folder}\n${production}`)
   return { production, temp: `drv-tmp-${mark}`, old: `drv-old-${mark}` }
 }

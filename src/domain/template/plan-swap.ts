@@ -1,4 +1,4 @@
-import { decideSwap, type SwapSeen, type SwapStep, swapSteps } from './swap-step.ts'
+import { decideSwap, type SwapSeen, type SwapStep } from './swap-step.ts'
 
 /** What is there after a step that went well. */
 export const afterStep = (seen: SwapSeen, step: SwapStep): SwapSeen => {
@@ -58,6 +58,3 @@ export const planSwap = (seen: SwapSeen): readonly SwapStep[] => {
   }
   throw new Error('The table of swaps goes in a circle.')
 }
-
-/** The same as sentences for people. */
-export const sayPlan = (seen: SwapSeen): readonly string[] => planSwap(seen).map((step) => swapSteps[step])

@@ -2,7 +2,6 @@ import { ownedImage } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
-import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
 
 /** Where an import puts its object, and how it is known to be ours. */
@@ -43,16 +42,6 @@ const lookAt = async (
   (await again(call, () => templates.templates(call, folder))).filter(
     (one) => one.name === templateName && (folder === '' || one.folder === folder),
   )
-
-/** Removes what is ours and not wanted, by its ref. */
-export const removeImported = async (templates: TemplatesPort, call: JobCall, ref: string): Promise<void> => {
-  call.confirm()
-  try {
-    await (await templates.destroyTemplate(call, ref)).wait(call)
-  } catch (error) {
-    if (!isAbsent(error)) throw error
-  }
-}
 
 const nameTaken = ({ templateName, folder }: ImportPlace, { ref }: TemplateFacts): DroverError =>
   new DroverError({

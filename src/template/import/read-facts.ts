@@ -1,8 +1,7 @@
 import type { ImageRow } from '../../../db/schema/template.ts'
 import type { ArchiveEnd } from '../../disks/archive-files.ts'
 import type { Ova } from '../../disks/open-ova.ts'
-import type { ImageFacts } from '../../domain/template/image.ts'
-import type { ImageRead } from '../swap/swap-work.ts'
+import type { ImageFacts, ImageRead } from '../../domain/template/image.ts'
 
 /** What an OVA is taken to have where its descriptor does not say. */
 export const machineOf = ({ descriptor }: Ova): { readonly cpus: number; readonly memory: number } => ({

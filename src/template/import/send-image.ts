@@ -1,28 +1,20 @@
 import { z } from 'zod'
-import type { SiteRow } from '../../../db/schema/inventory.ts'
-import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
 import { type Ova, type OvaDisk, openOva } from '../../disks/open-ova.ts'
 import { ImageRefusal } from '../../disks/stream/image-refusal.ts'
-import type { ImageSource } from '../../domain/template/image.ts'
+import type { ImageRead, ImageSource } from '../../domain/template/image.ts'
 import { ownerOfImage } from '../../domain/template/names.ts'
 import { FencedError } from '../../errors.ts'
 import { CancelRequest, callBy, type JobCall, type JobContext } from '../../ledger/job.ts'
 import { unsupported } from '../../platforms/ports/platform-error.ts'
 import type { ImageDisk, TemplatesPort } from '../../platforms/ports/templates.ts'
-import type { ImageRead } from '../swap/swap-work.ts'
+import { destroyObject } from '../remove/our-object.ts'
+import type { ImportAsked } from '../swap/swap-work.ts'
 import { openFile } from './file-source.ts'
 import { importName } from './import-name.ts'
-import { findImported, type ImportPlace, removeImported } from './leftovers.ts'
+import { findImported, type ImportPlace } from './leftovers.ts'
 import { machineOf, readOf } from './read-facts.ts'
 import { type Opening, type OpenSource, type SourceMeans, sourceError } from './source.ts'
 import { openUrl } from './url-source.ts'
-
-export interface ImportAsked {
-  readonly image: ImageRow
-  readonly replica: ImageReplicaRow
-  readonly target: SiteRow
-  readonly templateName: string
-}
 
 export interface Sending {
   readonly ctx: JobContext
@@ -187,7 +179,7 @@ const clearAnother = async (
   const call: JobCall = callBy(ctx, `${sent.name}/clear`, callMs)
   const found = await findImported(templates, call, place)
   if (found?.complete && asked.image.state === 'ready') return found.ref
-  if (found) await removeImported(templates, { ...call, name: `${call.name}/${found.ref}` }, found.ref)
+  if (found) await destroyObject(templates, { ...call, name: `${call.name}/${found.ref}` }, found.ref)
   await ctx.checkpoint({ ...ctx.checkpointed, [`import-${asked.replica.id}`]: sent })
   return undefined
 }

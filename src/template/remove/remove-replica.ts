@@ -1,14 +1,14 @@
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { endReplica, findReplica } from '../../../db/queries/templates/replica-rows.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
-import { ownedImage } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import { installationId } from '../../ledger/installation.ts'
 import { actorOf, callBy, done, type JobContext, type Outcome } from '../../ledger/job.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
+import type { TemplatesPort } from '../../platforms/ports/templates.ts'
+import { requireOurs } from './our-object.ts'
 
 const callMs = 30_000
 const taskMs = 60_000
@@ -36,11 +36,11 @@ interface Destroyed {
 
 const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
   const { templates, target, ref } = of
-  const installation = await installationId(ctx.db)
+  const ours = { imageId: of.replica.imageId, target, installation: await installationId(ctx.db) }
   const look = (call = callBy(ctx, 'look', callMs)) => again(call, () => templates.template(call, ref))
   const first = await look()
   if (!first.found) return
-  requireOurs(first.value, of, installation)
+  requireOurs(first.value, ours)
   await finishTask(ctx, {
     part: 'destroy',
     kind: 'template-destroy',
@@ -54,23 +54,12 @@ const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
     begin: async (call) => {
       const found = await look(call)
       if (!found.found) return undefined
-      requireOurs(found.value, of, installation)
+      requireOurs(found.value, ours)
       // The look takes its time.
       ctx.confirm()
       return templates.destroyTemplate(call, ref)
     },
     made: async (call) => ((await look(call)).found ? { found: false } : { found: true, value: null }),
-  })
-}
-
-const requireOurs = (seen: TemplateFacts, { replica, target }: Destroyed, installation: string): void => {
-  if (ownedImage(seen.owner, installation) === replica.imageId) return
-  throw new DroverError({
-    code: 'template-not-ours',
-    class: 'conflict',
-    message: `${seen.name} (${seen.ref}) on ${target} does not carry our tag for this image: it stays.`,
-    remedy: 'Look at it on the platform, and remove it there when nobody needs it.',
-    detail: { ref: seen.ref, name: seen.name },
   })
 }
 

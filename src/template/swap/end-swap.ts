@@ -37,7 +37,7 @@ export const endSwap = async (
     lock: async (tx) => void (await rows.lockTemplateById(tx, template.id)),
     change: async (tx) => {
       for (const id of gone) await rows.writeReplica(tx, id, { state: 'gone' })
-      await rows.dropBegunReplicas(tx, { templateId: template.id, except: null })
+      await rows.dropBegunReplicas(tx, template.id)
       await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
       if (owed) {
         const error = storableJson(owed.error)

@@ -90,7 +90,7 @@ const recordLive = async (
     if (version.replicaId !== replica.id) await rows.moveVersion(tx, of(version.number), replica.id)
     if (template.state === 'live') return
   } else {
-    if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive), 'kept')
+    if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive))
     const swapMs = record.begun === null ? 0 : Math.max(0, now - record.begun.at)
     await rows.makeVersionLive(tx, of(version.number), {
       ...{ replicaId: replica.id, swapMs, gapMs: record.gap_ms },

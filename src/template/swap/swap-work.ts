@@ -6,7 +6,7 @@ import type {
   TemplateRow,
   TemplateVersionRow,
 } from '../../../db/schema/template.ts'
-import type { ImageFacts, Verification } from '../../domain/template/image.ts'
+import type { ImageRead } from '../../domain/template/image.ts'
 import { type TemplateNames, templateNames } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobContext } from '../../ledger/job.ts'
@@ -42,6 +42,16 @@ export const loadSwap = async (
   return { rows, template, version, image, target, names: templateNames(template), installation }
 }
 
+/** The image of the live version; undefined: no version is live. */
+export const findLiveImage = async (
+  db: Queryable,
+  { rows, template }: SwapWork,
+): Promise<ImageRow | undefined> => {
+  if (template.versionLive === null) return undefined
+  const live = await rows.findVersion(db, template.id, template.versionLive)
+  return live && rows.findImage(db, live.imageId)
+}
+
 const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>
   new DroverError({
     code: 'target-unknown',
@@ -51,13 +61,11 @@ const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>
     detail: { target_id: targetId },
   })
 
-/** What was read of an archive while it was imported. */
-export interface ImageRead {
-  readonly digest: string
-  readonly sizeBytes: number
-  readonly verified: Verification
-  readonly facts: ImageFacts
-  readonly ovf: string
+export interface ImportAsked {
+  readonly image: ImageRow
+  readonly replica: ImageReplicaRow
+  readonly target: SiteRow
+  readonly templateName: string
 }
 
 /**
@@ -67,10 +75,5 @@ export interface ImageRead {
  */
 export type ImportImage = (
   ctx: JobContext,
-  asked: {
-    readonly image: ImageRow
-    readonly replica: ImageReplicaRow
-    readonly target: SiteRow
-    readonly templateName: string
-  },
+  asked: ImportAsked,
 ) => Promise<{ readonly ref: string; readonly read: ImageRead }>

@@ -104,7 +104,7 @@ const settleTemplate = async (
   }: { readonly actor: string } & ({ readonly look: Look } | { readonly event: TemplateEvent }),
 ): Promise<void> => {
   const template = await rows.lockTemplateById(tx, id)
-  await rows.dropBegunReplicas(tx, { templateId: id, except: null })
+  await rows.dropBegunReplicas(tx, id)
   if (template?.state !== 'swapping') return
   const { error } = template
   await rows.moveTemplate(tx, template, {

@@ -1,4 +1,5 @@
 import { z } from '@hono/zod-openapi'
+import { requireVersion } from '../../wire/preconditions.ts'
 
 /** What has to be said before something on a platform is destroyed with what is deleted here. */
 export const destroyQuery = z.object({
@@ -14,3 +15,12 @@ export const destroyQuery = z.object({
 export const removalSchema = z
   .object({ jobs: z.array(z.uuid()).openapi({ description: 'A job for each object that is destroyed.' }) })
   .openapi('TemplateRemoval')
+
+/** A removal as the subject takes it: what is confirmed, and the check of If-Match. */
+export const askedRemoval = (
+  { destroy, confirm_destroy: confirmed }: z.infer<typeof destroyQuery>,
+  { ifMatch, by }: { readonly ifMatch: string | undefined; readonly by: string },
+) => ({
+  ...{ destroy: destroy === 'true', confirmed, by },
+  check: ({ version }: { readonly version: number }): void => requireVersion(ifMatch, version),
+})

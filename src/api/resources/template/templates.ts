@@ -15,7 +15,7 @@ import { once } from '../../http/idempotency.ts'
 import { listRoute, showRoute } from '../../http/read-routes.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody } from '../../http/route.ts'
 import { etagOf, requireVersion } from '../../wire/preconditions.ts'
-import { destroyQuery, removalSchema } from './destroy-query.ts'
+import { askedRemoval, destroyQuery, removalSchema } from './destroy-query.ts'
 import { folderField, placeShape } from './image-body.ts'
 import { showTemplate, templateSchema, viewTemplate } from './template-view.ts'
 
@@ -208,13 +208,11 @@ export const templates = (deps: ApiDeps) =>
     })
     .openapi(remove, async (c) => {
       const { name } = c.req.valid('param')
-      const { destroy, confirm_destroy: confirmed } = c.req.valid('query')
-      const by = c.get('actor').name
-      const ifMatch = c.req.valid('header')['if-match']
-      const check = ({ version }: { readonly version: number }) => requireVersion(ifMatch, version)
-      const jobs = (await deps.db.begin((tx) =>
-        forgetTemplate(tx, { name, destroy: destroy === 'true', confirmed, by, check }),
-      )) as readonly string[]
+      const asked = askedRemoval(c.req.valid('query'), {
+        ifMatch: c.req.valid('header')['if-match'],
+        by: c.get('actor').name,
+      })
+      const jobs = (await deps.db.begin((tx) => forgetTemplate(tx, { name, ...asked }))) as readonly string[]
       nudge(deps.db)
       return jobs.length === 0 ? c.body(null, 204) : c.json({ jobs: [...jobs] }, 202)
     })
