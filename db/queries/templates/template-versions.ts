@@ -26,8 +26,8 @@ export const findVersion = async (
 }
 
 /**
- * A new version that is wanted in place of the one before, which is withdrawn unless it is live. The caller holds the
- * template's lock; its version counts up, so that an older ETag no longer holds.
+ * Adds a new wanted version. A version that was wanted until now is withdrawn. The caller holds the template's lock;
+ * the version of the row is incremented, so an older ETag no longer matches.
  */
 export const wantVersion = async (
   tx: Tx,
@@ -36,7 +36,7 @@ export const wantVersion = async (
     readonly imageId: string
     readonly cause: VersionCause
     readonly by: string
-    /** Why the version that was wanted before did not come to be live; null: it still might have. */
+    /** Why the swap to the previously wanted version failed; null: the swap had not failed. */
     readonly error: RecordedError | null
   },
 ): Promise<TemplateVersionRow> => {
@@ -67,7 +67,10 @@ export const retireVersion = async (
     where template_id = ${of.templateId}::uuid and number = ${of.number} and state = 'live'`
 }
 
-/** The name points at this version now. At most one is live: the one before is retired first. */
+/**
+ * Records that the name points at this version. At most one version is live: the caller retires the previous one
+ * first.
+ */
 export const makeVersionLive = async (
   tx: Tx,
   of: { readonly templateId: string; readonly number: number },

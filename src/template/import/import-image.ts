@@ -29,7 +29,7 @@ const undoSchema = z.object({
 
 const callMs = 50_000
 
-/** Imports images from what these means allow. */
+/** Imports images from the sources that `means` allows. */
 export const imageImporter =
   (means: SourceMeans): ImportImage =>
   (ctx, asked) =>
@@ -71,7 +71,7 @@ const undoOf = ({ target, replica, image }: ImportAsked, place: ImportPlace) => 
   installation: place.installation,
 })
 
-/** Nothing waits any longer for an image whose job has ended; a reason that was recorded before stays. */
+/** The error of an image whose job has ended; a previously recorded error stays. */
 const givenUp: RecordedError = {
   code: 'image-import-ended',
   class: 'permanent',
@@ -80,8 +80,8 @@ const givenUp: RecordedError = {
 }
 
 /**
- * Removes what an import that was given up has left: what is incomplete; on the shelf also what is whole, as long as no
- * row counts on it. What is whole under a name of a template is that template's to judge.
+ * Removes the leftovers of an abandoned import: incomplete objects, and on the shelf also complete objects that no
+ * ready replica records. A complete object under a name of a template is left to the swap of that template.
  */
 export const undoImport: Undoer = async (undoing) => {
   const { effect, db } = undoing

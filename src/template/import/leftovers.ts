@@ -4,7 +4,7 @@ import type { JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
 
-/** Where an import puts its object, and how it is known to be ours. */
+/** Where an import puts its object, and the tag of the object. */
 export interface ImportPlace {
   readonly folder: string
   readonly templateName: string
@@ -12,7 +12,7 @@ export interface ImportPlace {
   readonly installation: string
 }
 
-/** What has the name; undefined: nothing. Throws where it is a stranger's, or where it cannot be told. */
+/** Our object under the name; undefined: none. Throws if the object is not ours, or if the look failed. */
 export const findImported = async (
   templates: TemplatesPort,
   call: JobCall,
@@ -24,7 +24,7 @@ export const findImported = async (
   return named.find(({ complete }) => complete) ?? named[0]
 }
 
-/** Ours under the name, without what is a stranger's. */
+/** Our objects under the name; objects of others are left out. */
 export const lookAtOurs = async (
   templates: TemplatesPort,
   call: JobCall,

@@ -26,13 +26,13 @@ export interface Sending {
 
 type Capacities = Readonly<Record<string, number>>
 
-/** Of a whole import, however large. */
+/** The time limit of a whole import. */
 const importMs = 7 * 24 * 3_600_000
 const callMs = 60_000
 
 /**
- * Streams the archive into the platform. Where the header of a later disk says another capacity than the descriptor, all
- * is begun anew with that: a platform is told the capacities first.
+ * Streams the archive into the platform. If the header of a later disk has another capacity than the descriptor, the
+ * import begins again with that capacity, because the platform needs all capacities first.
  */
 export const sendImage = async (
   sending: Sending,
@@ -52,8 +52,8 @@ export const sendImage = async (
 }
 
 /**
- * Reads the archive without sending it: for an object that is whole, and of which nothing is recorded. The archive has to
- * be the one that was sent.
+ * Reads the archive without sending it: for a complete object whose facts are not recorded. The archive must be the
+ * same that was sent.
  */
 export const readImage = (sending: Omit<Sending, 'place' | 'templates'>): Promise<ImageRead> =>
   withOva(sending, {}, async (ova, { mark }) => {
@@ -70,7 +70,7 @@ export const readImage = (sending: Omit<Sending, 'place' | 'templates'>): Promis
 
 const sentSchema = z.object({ name: z.string(), mark: z.string().nullable() })
 
-/** What this job has begun to send, and of what. */
+/** The import that this job has begun, with the mark of its archive. */
 const sentOf = ({ checkpointed }: JobContext, { replica }: ImportAsked) =>
   sentSchema.safeParse(checkpointed?.[`import-${replica.id}`]).data
 
@@ -95,7 +95,7 @@ const withOva = async <Result>(
     }
   } finally {
     ctx.signal.removeEventListener('abort', onAbort)
-    // Whoever still reads is told that nobody waits for it.
+    // Stops readers of the source that are still running.
     reading.abort()
   }
 }
@@ -149,10 +149,10 @@ const sendOva = async (
   return { ref, read: readOf(ova, await ova.finish()) }
 }
 
-/** The disks as the platform takes them; what it cannot take is refused before anything is sent. */
+/** The disks in a format of the platform. Unsupported disks are refused before anything is sent. */
 const disksFor = ({ asked, templates }: Sending, ova: Ova): readonly ImageDisk[] => {
   const takesRaw = templates.imageFormats.includes('raw')
-  // An empty disk is made by a platform that reads the descriptor itself.
+  // A platform that reads the descriptor makes empty disks without a file.
   const disks = ova.disks.filter(({ href }) => takesRaw || href !== '')
   return disks.map((disk) => (takesRaw ? rawDisk(disk) : streamDisk(disk, asked.target.name)))
 }
@@ -168,8 +168,8 @@ const streamDisk = ({ id, capacity, size, format, open }: OvaDisk, target: strin
 }
 
 /**
- * Removes what an import of another content has left under the name. What is of this very import is gone on with, and what
- * is a whole copy of an image that was proven before is returned.
+ * Removes the leftover of an import of other content under the name. The leftover of this import stays and is
+ * continued. Returns the ref of a complete copy of an image that is already ready.
  */
 const clearAnother = async (
   { ctx, templates, place, asked }: Sending,
@@ -185,8 +185,8 @@ const clearAnother = async (
 }
 
 /**
- * A worker that stops hands its import over: what the platform has so far is left for the next turn. A job that a person
- * cancels leaves nothing.
+ * A worker that stops hands its import over: the partial object stays on the platform for the next turn. A cancelled
+ * job leaves nothing.
  */
 const handingOver = (ctx: JobContext): AbortSignal => {
   const handing = new AbortController()

@@ -26,7 +26,7 @@ export const requireOurs = (
     code: 'template-not-ours',
     class: 'conflict',
     message: `${name} (${ref}) on ${target} ${why}: it is not removed.`,
-    remedy: 'Look at the object on the platform. Remove it there when nobody needs it, and waive the debt.',
+    remedy: 'Look at the object on the platform. If nobody needs it, remove it there and waive its debt.',
     detail: { ref, name },
   })
 }

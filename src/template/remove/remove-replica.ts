@@ -13,7 +13,7 @@ import { requireOurs } from './our-object.ts'
 const callMs = 30_000
 const taskMs = 60_000
 
-/** Destroys an object that a person has let go of. By its recorded id, and only while it carries our tag for its image. */
+/** Destroys the object of a replica that a person has deleted: by the recorded ref, and only if it carries our tag. */
 export const removeReplica = async (ctx: JobContext, replicaId: string): Promise<Outcome> => {
   const replica = await findReplica(ctx.db, replicaId)
   if (!replica || replica.state === 'gone') return done({ removed: false })
@@ -44,7 +44,7 @@ const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
   await finishTask(ctx, {
     part: 'destroy',
     kind: 'template-destroy',
-    // It is not taken back.
+    // A removal is not undone.
     undo: null,
     platform: target,
     tasks: templates,
@@ -55,7 +55,7 @@ const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
       const found = await look(call)
       if (!found.found) return undefined
       requireOurs(found.value, ours)
-      // The look takes its time.
+      // The lease may have ended during the look.
       ctx.confirm()
       return templates.destroyTemplate(call, ref)
     },
@@ -67,6 +67,6 @@ const inUse = ({ id, state }: ImageReplicaRow): DroverError =>
   new DroverError({
     code: 'replica-in-use',
     class: 'conflict',
-    message: `The copy ${id} is ${state}: nobody has asked for its removal.`,
-    remedy: 'Delete its image, or forget its template, with what they have on the target.',
+    message: `The copy ${id} is ${state}: its removal was not requested.`,
+    remedy: 'Delete its image or forget its template, with destroy=true.',
   })

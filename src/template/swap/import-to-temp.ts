@@ -4,7 +4,7 @@ import { readSwap, writeSwap } from './swap-record.ts'
 import type { SwapTurn } from './swap-task.ts'
 import type { ImportImage } from './swap-work.ts'
 
-/** Brings the wanted image in under the temporary name; an import that was cut short is gone on with. */
+/** Imports the wanted image under the temporary name, and continues an interrupted import. */
 export const importToTemp = async (turn: SwapTurn, importImage: ImportImage): Promise<void> => {
   const { ctx, work } = turn
   const { rows, image, target, names } = work

@@ -17,7 +17,7 @@ interface Owing {
   readonly actor: string
 }
 
-/** Owes the removal of what is on the shelf and not kept. */
+/** Owes the removal of a replica on the shelf that is not kept. */
 export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, actor }: Owing): Promise<void> =>
   work.rows.oweRemoval(tx, {
     id: uuidv7(),
@@ -29,8 +29,8 @@ export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, acto
     why: {
       code: 'template-grace',
       class: 'transient',
-      message: `${work.template.name} does not keep this version. It is removed when its grace is over.`,
-      remedy: 'Nothing to do. Keep more versions of the template to keep it, or waive it to have it stay.',
+      message: `${work.template.name} does not keep this version. The object is removed when the grace period is over.`,
+      remedy: 'Nothing to do. To keep the object, raise keep_versions of the template, or waive this debt.',
     },
     delaySeconds: work.template.graceSeconds,
     actor,
@@ -45,7 +45,7 @@ export const oweSurplus = async (tx: Tx, owing: Owing): Promise<void> => {
 const undoSchema = z.object({ replica_id: z.string(), installation: z.string() })
 const callMs = 50_000
 
-/** By its recorded ref and our tag, on the shelf alone: what a template has again by now stays. */
+/** Destroys by recorded ref and our tag, only on the shelf: an object that a template uses again stays. */
 export const undoRemoval =
   (rows: SwapRows): Undoer =>
   async (undoing) => {
@@ -61,7 +61,7 @@ export const undoRemoval =
     if (!isOwed) return
     await templatesOf(rows, undoing, targetId, async (templates) => {
       const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
-      // A rename that is still under way would give it a name of a template after we have looked.
+      // A rename that is still running could give the object a name of a template after the look.
       await awaitTasks(templates, call, { machine: ref, begun: [{ name: call.name, taskId: null }] })
       const found = await again(call, () => templates.template(call, ref))
       if (found.found) {

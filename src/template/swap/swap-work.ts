@@ -12,7 +12,7 @@ import { DroverError } from '../../errors.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import type { SwapRows } from './swap-rows.ts'
 
-/** A template with the version that is wanted of it, as one look at the rows has them. */
+/** A template with its wanted version, as the rows have them. */
 export interface SwapWork {
   readonly rows: SwapRows
   readonly template: TemplateRow
@@ -20,11 +20,14 @@ export interface SwapWork {
   readonly image: ImageRow
   readonly target: SiteRow
   readonly names: TemplateNames
-  /** Ours carry it. */
+  /** Part of the tag of our objects. */
   readonly installation: string
 }
 
-/** Undefined: there is no such template. One that was forgotten meanwhile is recovered all the same. */
+/**
+ * Undefined: there is no such template. A template that was forgotten meanwhile is loaded, too: its names are still
+ * corrected.
+ */
 export const loadSwap = async (
   rows: SwapRows,
   db: Queryable,
@@ -69,9 +72,9 @@ export interface ImportAsked {
 }
 
 /**
- * Brings an image in under a name, as an effect of the job. When it resolves, or the platform calls the object complete,
- * the content was proven; what is not complete and ours goes with the effect's undo. Asked for again in the same job with
- * the same replica, it goes on.
+ * Imports an image under a name, as an effect of the job. When the promise resolves, or the platform calls the object
+ * complete, the content was verified. The undo of the effect removes our incomplete object. A repeated call in the
+ * same job with the same replica continues the import.
  */
 export type ImportImage = (
   ctx: JobContext,

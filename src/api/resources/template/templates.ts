@@ -54,7 +54,9 @@ const templateBody = z
       .refine((name) => !isReservedName(name), 'is a name that Drover gives to objects beside a template')
       .optional()
       .openapi({ description: 'The name on the platform; `name` unless it is given.' }),
-    image: imageField.openapi({ description: 'The id or the name of an image that is ready.' }),
+    image: imageField.openapi({
+      description: 'The id or the name of an image that is ready, or is being imported.',
+    }),
     ...settingsShape,
     ...placeShape,
   })
@@ -185,7 +187,7 @@ const changeTemplate = async (tx: Tx, { name, body, ifMatch, by }: Change) => {
   return showTemplate(tx, name)
 }
 
-/** `/templates`: everything but the verbs, which are in template-verbs.ts. */
+/** `/templates`; the verbs are in template-verbs.ts. */
 export const templates = (deps: ApiDeps) =>
   show(deps, list(deps))
     .openapi(create, async (c) => {

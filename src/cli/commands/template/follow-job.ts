@@ -25,7 +25,7 @@ export const destroyOptions: Options = {
 }
 
 interface Followed {
-  /** What was committed, as the API has answered. */
+  /** The answer of the API. */
   readonly begun: Json
   readonly said: string
   readonly path: string
@@ -33,7 +33,7 @@ interface Followed {
   readonly print: (output: Output, now: Json) => void
 }
 
-/** After a 202: says what was committed, or follows its job to the end and shows what has become of it. */
+/** After a 202: prints the committed request, or follows its job to the end and shows the result. */
 export const followJob = async (call: Call, followed: Followed): Promise<number> => {
   const { client, output } = call
   const { begun, said, path, isDone, print } = followed

@@ -140,7 +140,7 @@ const plan: Command = {
 const readPlan = ({ client }: Call, ask: Json, name: string | undefined): Promise<Json> =>
   client.post(pathOf('templates', name, ':plan'), ask)
 
-/** A person sees what would be done first; a script does it. */
+/** Shows the plan to a person and asks for confirmation; a script is not asked. */
 const swapAs = async (call: Call, verb: 'update' | 'rollback', ask: Json): Promise<number> => {
   const [name] = call.args
   await confirmIfPerson(call, async () => {
