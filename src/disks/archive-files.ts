@@ -7,20 +7,18 @@ import { isAppleDouble } from './tar/entry-name.ts'
 import { type TarEntry, TarReader } from './tar/tar-reader.ts'
 
 export interface ArchiveOptions {
-  /** SHA-256 of the whole archive that it must have. */
+  /** The required SHA-256 of the whole archive. */
   readonly expectedDigest?: string | null
   readonly requireManifest?: boolean
-  /** Of the whole archive. */
-  readonly bytesMost?: number
 }
 
-/** What is known of an archive at its end. */
+/** The result of reading an archive to its end. */
 export interface ArchiveEnd {
   readonly digest: string
   readonly sizeBytes: number
   readonly verified: 'signature' | 'manifest' | 'none'
   readonly signer: Signer | null
-  /** Sentences for people: odd, and no reason to refuse it. */
+  /** Sentences for people about oddities that are no reason to refuse the archive. */
   readonly warnings: readonly string[]
 }
 
@@ -30,7 +28,9 @@ interface KeptText {
   readonly start: number
 }
 
-/** The files of an archive in their order, each hashed as it is read, with manifest and signature checked on the way. */
+/**
+ * The files of an archive in their order, each hashed as it is read, with manifest and signature checked on the way.
+ */
 export class ArchiveFiles {
   readonly #tar: TarReader
   readonly #options: ArchiveOptions
@@ -49,12 +49,12 @@ export class ArchiveFiles {
     this.#tar = new TarReader(this.#counted(source))
   }
 
-  /** Bytes of the archive that were used. */
+  /** Bytes of the archive that were consumed. */
   get position(): number {
     return this.#tar.reader.position
   }
 
-  /** The next file but manifest and certificate; null at the end. What was left of the one before is hashed. */
+  /** The next file except manifest and certificate; null at the end. The unread rest of the previous file is hashed. */
   async next(): Promise<TarEntry | null> {
     const next = await this.peek()
     this.#ahead = undefined
@@ -66,7 +66,7 @@ export class ArchiveFiles {
     return this.#ahead
   }
 
-  /** The rest of the content of the file that `next` gave last. Left early, it is read to its end by `next`. */
+  /** The unread content of the last file that `next` returned. `next` reads what the caller leaves. */
   async *body(): AsyncGenerator<Buffer, void> {
     const body = this.#open?.body
     for (let next = await body?.next(); next && !next.done; next = await body?.next()) yield next.value
@@ -80,7 +80,7 @@ export class ArchiveFiles {
     return Buffer.concat(pieces)
   }
 
-  /** To be called when there is no next file. */
+  /** Checks the archive as a whole. Call it when there is no next file. */
   end(): ArchiveEnd {
     const digest = this.#whole.digest('hex')
     const { expectedDigest, requireManifest } = this.#options
@@ -103,11 +103,8 @@ export class ArchiveFiles {
   }
 
   async *#counted(source: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
-    const { bytesMost = Number.MAX_SAFE_INTEGER } = this.#options
     for await (const bytes of source) {
       this.#bytes += bytes.length
-      if (this.#bytes > bytesMost)
-        throw new ImageRefusal('image-too-large', `The archive has more than ${bytesMost} bytes.`, {})
       this.#whole.update(bytes)
       yield bytes
     }
@@ -161,7 +158,7 @@ export class ArchiveFiles {
     if (!told || !this.#hashes.has(name) || this.#hashes.matches(name, told)) return
     throw new ImageRefusal(
       'image-hash-mismatch',
-      `The file has not the ${told.algorithm} hash that the manifest gives.`,
+      `The file does not have the ${told.algorithm} hash in the manifest.`,
       { entry: name, position },
     )
   }

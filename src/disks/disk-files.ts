@@ -13,22 +13,22 @@ export interface FiledDisk {
   readonly file: OvfFile
 }
 
-/** A disk whose turn it is: its header was read. */
+/** The current disk, whose header was read. */
 export interface DiskAt extends FiledDisk {
   readonly reader: ByteReader
   readonly content: DiskContent
-  /** Bytes that came in with the header. */
+  /** The bytes that were read with the header. */
   readonly first: readonly Buffer[]
-  /** Of its file; null: it is in several pieces, or packed. */
+  /** The size of the file; null: the file is in several pieces, or packed. */
   readonly size: number | null
 }
 
 interface Found extends FiledDisk {
-  /** Of a file in pieces, `<href>.<number>`. */
+  /** The number of the piece, of a file in pieces `<href>.<number>`. */
   readonly part: number | null
 }
 
-/** Finds the files of the disks in an archive, as they come. */
+/** Finds the files of the disks in an archive, in archive order. */
 export class DiskFiles {
   readonly #files: ArchiveFiles
   readonly #filed: readonly FiledDisk[]
@@ -42,7 +42,7 @@ export class DiskFiles {
     })
   }
 
-  /** In the order in which the descriptor has their files. */
+  /** In the order of the files in the descriptor. */
   get filed(): readonly FiledDisk[] {
     return this.#filed
   }
@@ -55,7 +55,7 @@ export class DiskFiles {
     return this.#filed.findIndex((one) => one.disk === disk)
   }
 
-  /** Goes on to the next disk and reads its header. */
+  /** Advances to the next disk and reads its header. */
   async next(): Promise<DiskAt> {
     for (;;) {
       const entry = await this.#files.next()
@@ -65,7 +65,7 @@ export class DiskFiles {
     }
   }
 
-  /** Goes on to the end of the archive. */
+  /** Reads to the end of the archive. */
   async end(): Promise<ArchiveEnd> {
     for (let entry = await this.#files.next(); entry; entry = await this.#files.next()) this.#find(entry)
     if (!this.allSeen) throw this.#missing()
@@ -104,7 +104,7 @@ export class DiskFiles {
     return { disk, file, reader, content, first, size: isWhole && !file.isGzip ? entry.size : null }
   }
 
-  /** A file in pieces: they follow one another, from 0 on, all of one size but the last. */
+  /** A file in pieces: consecutive, numbered from 0, all of the same size except the last. */
   async *#pieces(entry: TarEntry, file: OvfFile, part: number): AsyncGenerator<Buffer, void> {
     if (part !== 0) throw refuse(entry, 'image-file-missing', `The archive lacks ${file.href}.000000000.`)
     let total = entry.size
@@ -150,7 +150,7 @@ const requireSize = (entry: TarEntry, file: OvfFile, size: number): void => {
   throw refuse(entry, 'image-file-size', `The file has ${size} bytes; the descriptor says ${file.size}.`)
 }
 
-/** Of headers and tables; twice the disk comes to it. */
+/** The limit for headers and tables; twice the capacity of the disk is added. */
 const unpackedMost = 256 * 1024 ** 2
 
 const unpackingOf = (entry: TarEntry): Unpacking => ({

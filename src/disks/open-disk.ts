@@ -5,7 +5,7 @@ import type { DiskContent, DiskPiece } from './stream/disk-content.ts'
 import { pieceBytes } from './stream/pieces.ts'
 import { openVmdk } from './vmdk/vmdk.ts'
 
-/** Reads the header of a disk, in the format that the descriptor gives and in no other. */
+/** Reads the header of a disk, only in the format of the descriptor. */
 export const openDisk = (
   reader: ByteReader,
   as: { readonly format: DeclaredFormat; readonly capacity: number | null },
@@ -15,7 +15,7 @@ export const openDisk = (
   return openRaw(reader, as.capacity)
 }
 
-/** Without a header the descriptor alone knows how large it is. */
+/** A raw disk has no header: only the descriptor has its capacity. */
 const openRaw = (reader: ByteReader, capacity: number | null): Promise<DiskContent> => {
   if (capacity === null)
     throw reader.refuse('image-descriptor-invalid', 'The descriptor does not say how large a raw disk is.')

@@ -12,30 +12,31 @@ import { endingAfter, pieceBytes } from './stream/pieces.ts'
 import type { TarEntry } from './tar/tar-reader.ts'
 
 export interface OvaOptions extends ArchiveOptions {
-  /** Capacities of disks by their id, as an earlier reading found them. They beat those of the descriptor. */
+  /** Capacities by disk id from an earlier reading; they replace the capacities of the descriptor. */
   readonly capacities?: Readonly<Record<string, number>>
 }
 
-/** As which a platform may take a disk. */
+/** The formats in which a platform can take a disk. */
 export type DiskPassage = 'raw' | 'vmdk-stream'
 
 export interface OvaDisk {
   readonly id: string
-  /** Empty: the disk is. */
+  /** Empty: the disk has no file and no data. */
   readonly href: string
   readonly capacity: number
-  /** Of its file; null: not told before it is read. */
+  /** The size of the file; null: unknown until the file is read. */
   readonly size: number | null
-  /** As the descriptor says; of the first disk as its header says. */
+  /** From the descriptor; of the first disk from its header. */
   readonly format: DiskFormat
-  /** Once, in the order of the disks. A disk may be left out when its bytes are there already. */
+  /** Call it once, in the order of the disks. A disk that the platform already has may be skipped. */
   open(as: DiskPassage): Promise<Readable>
 }
 
 /**
- * Reads an OVA once, from its start to its end, as fast as its disks are taken: the source is pulled, and no more than a
- * few pieces are held. The last piece of each disk comes when the hash of its file is right, and that of the last disk
- * when the whole archive is: what is cut off or tampered with never looks whole to a platform.
+ * Reads an OVA once, from start to end, at the speed at which the disks are consumed: the source is pulled, and only
+ * a few pieces are held in memory. The last piece of each disk is released after the hash of its file was verified,
+ * and the last piece of the last disk after the whole archive was verified: a truncated or manipulated archive never
+ * looks complete to a platform.
  */
 export const openOva = async (source: AsyncIterable<Buffer>, options: OvaOptions = {}): Promise<Ova> => {
   const files = new ArchiveFiles(source, options)
@@ -49,7 +50,7 @@ export const openOva = async (source: AsyncIterable<Buffer>, options: OvaOptions
   const bytes = await files.text(entry, descriptorBytesMost)
   const descriptor = parse(bytes, entry)
   const disks = new DiskFiles(files, descriptor)
-  // The capacity of the first disk is known before a platform is asked: its header beats the descriptor.
+  // The header of the first disk is read before a platform is asked: its capacity replaces that of the descriptor.
   const first = disks.filed.length > 0 ? await disks.next() : undefined
   return new Ova({ descriptor, disks, first, ovfText: bytes.toString('utf8'), options })
 }
@@ -91,7 +92,7 @@ export class Ova {
     ]
   }
 
-  /** Reads to the end, and refuses what is not in order. */
+  /** Reads to the end and verifies the archive. */
   finish(): Promise<ArchiveEnd> {
     this.#ended ??= this.#diskFiles.end()
     return this.#ended

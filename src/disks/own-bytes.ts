@@ -5,8 +5,8 @@ import type { DiskContent } from './stream/disk-content.ts'
 import { pieceBytes } from './stream/pieces.ts'
 
 /**
- * The bytes of a file as they are, while its disk is read and checked to its end. `first` is what came in with its
- * header. Neither runs ahead of the other by more than a few pieces.
+ * The unchanged bytes of a file, while its disk is parsed and checked. `first` has the bytes that were read with the
+ * header. Output and check stay within a few pieces of each other.
  */
 export async function* ownBytes(
   content: DiskContent,
@@ -14,7 +14,7 @@ export async function* ownBytes(
   first: readonly Buffer[],
 ): AsyncGenerator<Buffer, void> {
   const out = new PassThrough({ highWaterMark: 2 * pieceBytes })
-  // Its error comes out where it is read; one that comes before must not end the process.
+  // The reader gets the error; an error before the first read must not end the process.
   out.on('error', () => {})
   const left = new AbortController()
   reader.onPulled = async (bytes) => {

@@ -12,7 +12,7 @@ const diskBytes = 4 * 1024 ** 2
 export const writeDemoOva = async (dir: string, version: string): Promise<string> => {
   await mkdir(dir, { recursive: true, mode: 0o700 })
   const path = join(dir, `golden-${version}.ova`)
-  // Under another name first: a worker must never read half an archive.
+  // Written under another name first, so a worker never reads half an archive.
   await writeFile(`${path}.part`, demoOva(version), { mode: 0o600 })
   await rename(`${path}.part`, path)
   return path
@@ -31,7 +31,7 @@ export const demoOva = (version: string): Buffer => {
   ])
 }
 
-/** A quarter of it holds data, as in a real image. */
+/** A quarter of the disk holds data, as in a real image. */
 const demoDisk = (version: string): Buffer => {
   const disk = Buffer.alloc(diskBytes)
   let piece = createHash('sha256').update(`golden ${version}`).digest()

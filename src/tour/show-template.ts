@@ -4,7 +4,7 @@ import type { Terminal } from '../print/terminal.ts'
 import { writeDemoOva } from './demo-ova.ts'
 import { droverCommand } from './drover-command.ts'
 
-/** The template that the start makes and updates once, so that there is a swap to look at. */
+/** The template that the first start makes and updates, as an example of a swap. */
 export const templateName = 'lab-golden'
 
 const target = 'lab-cloud'
@@ -18,13 +18,13 @@ export interface ShowTemplateOptions {
   readonly terminal: Terminal
   readonly signal: AbortSignal
   readonly address: string
-  /** The folder that workers import archives from; undefined: a person has set another one. */
+  /** The folder that workers import archives from; undefined: the operator has set another folder. */
   readonly imageDir: string | undefined
 }
 
 /**
  * Imports two versions of a golden image into the lab and makes a template point at the first, then at the second; once
- * in the life of an installation. Later starts show where it stands. Throws only when told to stop.
+ * per installation. Later starts show the state of the template. Failures are printed, not thrown.
  */
 export const showTemplate = async (options: ShowTemplateOptions): Promise<void> => {
   const { terminal, signal, address } = options
@@ -52,7 +52,7 @@ const show = async (options: ShowTemplateOptions): Promise<void> => {
   terminal.line()
 }
 
-/** A person who has removed the template does not get it back with the next start. */
+/** Whether the template was ever made: a removed template is not made again by the next start. */
 const wasMade = async (client: Client): Promise<boolean> => {
   for (let after: string | undefined; ; ) {
     const query = { types: 'template.created', limit: 1, after }
@@ -84,7 +84,7 @@ const readTemplate = (client: Client): Promise<TemplateSeen> =>
 
 const imageOf = (version: string): string => `${templateName}-${version}`
 
-/** Imports the image of a version, unless it is there, and makes the template point at it. */
+/** Imports the image of a version, if missing, and makes the template point at the image. */
 const point = async (options: ShowTemplateOptions, dir: string, version: string): Promise<void> => {
   const { client, terminal } = options
   const image = imageOf(version)
@@ -155,7 +155,7 @@ const endLines = async (client: Client): Promise<string[]> => {
   return templateEndLines(await readTemplate(client), items)
 }
 
-/** Where the template stands, and what to try next. Pure. */
+/** The state of the template, and the next command to try. Pure. */
 export const templateEndLines = (
   {
     state,

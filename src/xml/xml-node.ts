@@ -1,11 +1,11 @@
-/** One element of a document. Prefixes are gone: within an answer of vSphere, or an OVF descriptor, local names never clash. */
+/** An element of a document, without prefixes: local names are unique in answers of vSphere and in OVF descriptors. */
 export interface XmlNode {
   readonly name: string
-  /** `xsi:type` without its prefix; empty when the element does not say. */
+  /** `xsi:type` without its prefix; empty if the element has none. */
   readonly xsiType: string
   /** The `type` of a reference to a managed object; empty elsewhere. */
   readonly refType: string
-  /** By local name, where the reading keeps them. */
+  /** By local name; only if the stream keeps attributes. */
   readonly attributes?: Readonly<Record<string, string>> | undefined
   readonly children: readonly XmlNode[]
   /** Only of elements without children. */
@@ -23,7 +23,7 @@ export const child = (node: XmlNode | undefined, name: string): XmlNode | undefi
   return undefined
 }
 
-/** The element at `a/b/c` below `node`, going down by the first of each name. */
+/** The element at `a/b/c` below `node`; the first element of each name is taken. */
 export const at = (node: XmlNode | undefined, path: string): XmlNode | undefined => {
   let found = node
   for (const name of path.split('/')) found = child(found, name)
@@ -36,12 +36,12 @@ export const childrenOf = (node: XmlNode | undefined, name: string): readonly Xm
 /** The text of the child of that name; empty when there is none. */
 export const textOf = (node: XmlNode | undefined, name: string): string => child(node, name)?.text ?? ''
 
-/** Whether the child of that name says so; false when there is none. */
+/** Whether the child of that name is true; false if there is none. */
 export const flagOf = (node: XmlNode | undefined, name: string): boolean => isTrue(textOf(node, name))
 
 /**
- * What a word of the server means; nothing for one that we do not know. Not by an object alone: that knows
- * `constructor`, too.
+ * The meaning of a server's word; undefined for an unknown word. Checks own properties only, because every object
+ * also has `constructor`.
  */
 export const meaningOf = <Meaning>(
   meanings: Readonly<Record<string, Meaning>>,

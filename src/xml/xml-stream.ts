@@ -2,25 +2,25 @@ import { StringDecoder } from 'node:string_decoder'
 import { SaxesParser } from 'saxes'
 import type { XmlNode } from './xml-node.ts'
 
-/** Why an answer is no XML that we take: it becomes `platform-answer-invalid` where the call is known. */
+/** Why a document is refused. Callers turn it into their own error, such as `platform-answer-invalid`. */
 export class XmlRefusal extends Error {}
 
 export interface XmlLimits {
-  /** Of the whole document. */
+  /** The limit of the whole document. */
   readonly totalBytes: number
   readonly depth: number
-  /** Of one item, or of a document without items: what is held in memory. */
+  /** The limit of one item, or of a document without items: the part that is held in memory. */
   readonly itemBytes: number
-  /** Keep the attributes of every element, by their local names: two that have the same are refused. */
+  /** Keep the attributes of every element by local name; two attributes with the same local name are refused. */
   readonly attributes?: true
 }
 
 export const usualXmlLimits: XmlLimits = { totalBytes: 64 << 20, depth: 64, itemBytes: 64 << 20 }
 
-/** Elements that are handed over one by one and then forgotten, so that memory does not grow with their number. */
+/** Elements that are passed on one by one and then released, so memory does not grow with their number. */
 export interface XmlItems {
   readonly name: string
-  /** How many elements are around it: 4 for `Envelope/Body/…Response/returnval/objects`. */
+  /** The number of ancestors: 4 for `Envelope/Body/…Response/returnval/objects`. */
   readonly depth: number
   readonly each: (item: XmlNode) => void
 }
@@ -35,17 +35,17 @@ interface OpenNode {
   text: string
 }
 
-/** A few bytes of an answer make an element, and an element takes more than that: both are counted. */
+/** An element takes more memory than its few bytes in the document, so elements are limited as well. */
 const mostElements = 500_000
-/** Between the ends of two tags: a text, a comment, or attributes, of which each takes room too. */
+/** The most bytes between the ends of two tags: a text, a comment, or attributes. */
 const longestPiece = 4 << 20
 
-/** Shared by all leaves: most elements are one. */
+/** Shared by all leaves, because most elements are leaves. */
 const noChildren: OpenNode[] = []
 
 /**
- * Builds small trees out of a stream of any length. Entities other than XML's own five do not exist here; a
- * DOCTYPE ends the reading, and so does what is too deep, or too long in one piece or as a whole.
+ * Builds small trees from a stream of any length. Only the five entities of XML are known. A DOCTYPE is refused, and
+ * so is a document that is too deep, too long, or has a piece that is too long.
  */
 export class XmlStream {
   readonly #limits: XmlLimits
@@ -56,7 +56,7 @@ export class XmlStream {
   #heldElements = 0
   #root: OpenNode | undefined
   #totalBytes = 0
-  /** What had been read when the last item was handed over. */
+  /** The bytes that were read when the last item was passed on. */
   #releasedAtBytes = 0
   #lastTagAtBytes = 0
 
@@ -78,7 +78,7 @@ export class XmlStream {
       throw new XmlRefusal(`a piece of it is longer than ${longestPiece} bytes`)
   }
 
-  /** The document without its items. Throws `XmlRefusal` when it was cut off. */
+  /** The document without its items. Throws `XmlRefusal` if the document is truncated. */
   end(): XmlNode {
     this.#parser.write(this.#decoder.end()).close()
     if (!this.#root) throw new XmlRefusal('it is empty')
@@ -88,7 +88,7 @@ export class XmlStream {
   #listen(): void {
     const parser = this.#parser
     parser.on('error', (error) => {
-      // What stands behind a colon is taken from the document.
+      // The text after the colon is from the document, and left out.
       throw new XmlRefusal(`it is no well-formed XML (${error.message.split(':', 1)[0]})`)
     })
     parser.on('doctype', () => {
@@ -98,7 +98,7 @@ export class XmlStream {
       if (encoding !== undefined && encoding.toLowerCase() !== 'utf-8')
         throw new XmlRefusal('it is not in UTF-8')
     })
-    // No handler for attributes: with one more, V8 gives up on the parser's fields and all is four times slower.
+    // No handler for attributes: V8 then deoptimises the parser's fields, and parsing is four times slower.
     parser.on('opentag', (tag) => this.#open(tag.name, tag.attributes))
     parser.on('text', (text) => this.#addText(text))
     parser.on('cdata', (text) => this.#addText(text))
@@ -132,7 +132,7 @@ export class XmlStream {
 
   #addText(text: string): void {
     const node = this.#stack.at(-1)
-    // White space between elements is not worth a string.
+    // Text beside child elements is white space, and not kept.
     if (node && node.children === noChildren) node.text = node.text === '' ? text : node.text + text
   }
 
@@ -164,7 +164,7 @@ const localAttributes = (attributes: Record<string, string>): Readonly<Record<st
   for (const [key, value] of Object.entries(attributes)) {
     if (key === 'xmlns' || key.startsWith('xmlns:') || key.startsWith('xml:')) continue
     const name = localName(key)
-    // Which of them counts would depend on who reads.
+    // Readers could disagree about which attribute counts.
     if (name in kept) throw new XmlRefusal('an element has two attributes of one name')
     kept[name] = value
   }

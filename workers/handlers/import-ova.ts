@@ -4,6 +4,6 @@ import { importKind, undoImport } from '../../src/template/import/import-image.t
 import { importOva } from '../../src/template/import/import-ova.ts'
 import type { ImportImage } from '../../src/template/swap/swap-work.ts'
 
-/** Brings an image to the shelf of a target. */
+/** Imports an image to the shelf of a target. */
 export const handleImportOva = (importImage: ImportImage) =>
   defineHandler(kind, (ctx) => importOva(ctx, importImage), { [importKind]: undoImport })

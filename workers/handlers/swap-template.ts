@@ -8,7 +8,7 @@ import { swapKind, swapTemplate } from '../../src/template/swap/swap-template.ts
 import type { ImportImage } from '../../src/template/swap/swap-work.ts'
 import { undoSwap } from '../../src/template/swap/undo-swap.ts'
 
-/** Makes a template point at the image that is wanted. */
+/** Makes a template point at the wanted image. */
 export const handleSwapTemplate = (importImage: ImportImage, rows: SwapRows = postgresRows) =>
   defineHandler(kind, (ctx) => swapTemplate(ctx, ctx.payload.template_id, { importImage, rows }), {
     [swapKind]: undoSwap(rows),

@@ -1,4 +1,4 @@
-import type { ImageFacts, ImageSource, ImageState, Verification } from '../../../src/domain/template/image.ts'
+import type { ImageRead, ImageSource, ImageState } from '../../../src/domain/template/image.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
@@ -6,7 +6,7 @@ import type { ImageRow } from '../../schema/template.ts'
 
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** A condition: the image `i` has this id, deleted or not; or it lives and has this name. */
+/** A condition on image `i`: the id matches, deleted or not; or the name matches and the image is not deleted. */
 export const imageCalled = (db: Queryable, idOrName: string) =>
   uuid.test(idOrName) ? db`i.id = ${idOrName}::uuid` : db`i.name = ${idOrName} and i.deleted_at is null`
 
@@ -15,7 +15,7 @@ export const findImage = async (db: Queryable, idOrName: string): Promise<ImageR
   return row
 }
 
-/** Locked until the transaction ends: who refers to it, and who removes it, take turns. */
+/** Locks the image until the transaction ends: references to an image and its removal exclude each other. */
 export const lockImage = async (tx: Tx, idOrName: string): Promise<ImageRow | undefined> => {
   const [row] = await tx<
     ImageRow[]
@@ -52,23 +52,14 @@ export const setImageJob = async (tx: Tx, id: string, jobId: string): Promise<vo
   await tx`update image set job_id = ${jobId}::uuid where id = ${id}::uuid`
 }
 
-/** What is known of an image when its archive was read to the end. */
-export interface ReadImage {
-  readonly digest: string
-  readonly sizeBytes: number
-  readonly verified: Verification
-  readonly facts: ImageFacts
-  readonly ovf: string
-}
-
 export type ImageMove =
-  | { readonly to: 'ready'; readonly read: ReadImage }
+  | { readonly to: 'ready'; readonly read: ImageRead }
   | { readonly to: 'failed'; readonly error: RecordedError }
-  /** Tried again. */
+  /** The import is tried again. */
   | { readonly to: 'importing' }
   | { readonly to: 'deleted' }
 
-/** Where each state may be come to from. A tombstone stays; what is ready never changes. */
+/** The states that each state can be reached from. A tombstone stays; a ready image never changes. */
 const before: Readonly<Record<ImageState, readonly ImageState[]>> = {
   importing: ['failed'],
   ready: ['importing', 'failed'],
@@ -76,7 +67,7 @@ const before: Readonly<Record<ImageState, readonly ImageState[]>> = {
   deleted: ['importing', 'ready', 'failed'],
 }
 
-/** Moves an image and tells of it; undefined: it was not where it may be moved from. */
+/** Moves an image and writes the event; undefined: its state does not allow the move. */
 export const moveImage = async (
   tx: Tx,
   id: string,

@@ -1,13 +1,16 @@
 import type { Queryable } from '../../client.ts'
 
-/** How a template refers to an image. `holds`: it still has an object that holds the image, and no version that needs it. */
+/**
+ * How a template refers to an image. `holds`: the template has an object with the image, but no version needs the
+ * image.
+ */
 export interface ImageUse {
   readonly template: string
   readonly use: 'live' | 'wants' | 'keeps' | 'holds'
   readonly version: number | null
 }
 
-/** Templates that are not forgotten and refer to an image, each by its most important use. */
+/** Existing templates that refer to an image, each with its most important use. */
 export const findImageUses = async (db: Queryable, imageId: string): Promise<ImageUse[]> => db<ImageUse[]>`
   select distinct on (template) template, use, version from (
     select t.name as template, v.number as version,
@@ -20,7 +23,7 @@ export const findImageUses = async (db: Queryable, imageId: string): Promise<Ima
   ) found
   order by template, array_position(array['live', 'wants', 'keeps', 'holds'], use), version desc`
 
-/** Jobs that make or remove a replica of the image, and have not ended. */
+/** Jobs that make or remove a replica of the image and have not ended. */
 export const findImageJobs = async (db: Queryable, imageId: string): Promise<string[]> => {
   const rows = await db<{ id: string }[]>`
     select job.id from job_search s join job on job.id = s.job_id

@@ -4,16 +4,16 @@ import type { Queryable } from '../../client.ts'
 import type { ImageReplicaRow, ImageRow } from '../../schema/template.ts'
 import { imageCalled } from './image-rows.ts'
 
-/** An image with what a reader wants beside it; its descriptor is for workers. */
+/** An image with its job, targets and templates. The descriptor is left out: only workers need it. */
 export type ImageLine = Omit<ImageRow, 'ovf'> & {
-  /** An import whose job has ended without it has failed. */
+  /** `failed` also when the job ended and the image is not ready. */
   readonly shownState: ImageState
   readonly jobState: string | null
   readonly jobError: RecordedError | null
   readonly jobProgress: Readonly<Record<string, unknown>> | null
-  /** Targets that have a replica of it. */
+  /** Targets with a replica of the image. */
   readonly targets: readonly string[]
-  /** Templates that want it. */
+  /** Templates that want the image. */
   readonly templates: readonly string[]
 }
 
@@ -36,7 +36,7 @@ const columns = (db: Queryable) => db`
     where r.image_id = i.id and r.state <> 'gone' order by s.name) as targets,
   array(select t.name from template t where t.image_id = i.id and t.deleted_at is null order by t.name) as templates`
 
-/** The newest first. Deleted ones are listed when they are asked for by their state. */
+/** Newest first. Deleted images are listed only with the filter on their state. */
 export const listImages = async (
   db: Queryable,
   filter: ImageFilter,
@@ -63,11 +63,11 @@ export const readImage = async (db: Queryable, idOrName: string): Promise<ImageL
 export type ReplicaLine = ImageReplicaRow & {
   readonly image: string
   readonly target: string
-  /** The template that has it under a name of its own, if any. */
+  /** The template that uses the replica; null: on the shelf. */
   readonly template: string | null
 }
 
-/** Replicas that are not gone, of an image or of a template, in the order in which they were made. */
+/** Existing replicas of an image or of a template, oldest first. */
 export const listReplicaLines = async (
   db: Queryable,
   of: { readonly imageId: string } | { readonly templateId: string },

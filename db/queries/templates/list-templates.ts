@@ -3,12 +3,12 @@ import type { RecordedError } from '../../../src/errors.ts'
 import type { Queryable } from '../../client.ts'
 import type { TemplateRow, TemplateVersionRow } from '../../schema/template.ts'
 
-/** A template with what a reader wants beside it. */
+/** A template with its target, images and job. */
 export type TemplateLine = TemplateRow & {
   readonly target: string
-  /** The name of the image that is wanted. */
+  /** The name of the wanted image. */
   readonly image: string
-  /** The name of the image that its name points at. */
+  /** The name of the live image. */
   readonly imageLive: string | null
   readonly jobState: string | null
   readonly jobError: RecordedError | null
@@ -19,7 +19,7 @@ export type TemplateLine = TemplateRow & {
 export interface TemplateFilter {
   readonly target?: string | undefined
   readonly state?: TemplateState | undefined
-  /** The id or the name of an image that is wanted. */
+  /** The id or the name of the wanted image. */
   readonly image?: string | undefined
 }
 
@@ -30,7 +30,7 @@ const lines = (db: Queryable) => db`
     left join template_version v on v.template_id = t.id and v.number = t.version_live
     left join image live on live.id = v.image_id left join job j on j.id = t.job_id`
 
-/** By name; forgotten ones are not among them. */
+/** Sorted by name, without forgotten templates. */
 export const listTemplates = async (
   db: Queryable,
   filter: TemplateFilter,
@@ -52,11 +52,11 @@ export const readTemplate = async (db: Queryable, name: string): Promise<Templat
 export type VersionLine = TemplateVersionRow & {
   readonly image: string
   readonly digest: string | null
-  /** Of the product in it, as its descriptor says. */
+  /** The product version in the descriptor of the image. */
   readonly imageVersion: string | null
 }
 
-/** The newest first. */
+/** Newest first. */
 export const listVersionLines = async (
   db: Queryable,
   templateId: string,
@@ -70,11 +70,11 @@ export const listVersionLines = async (
 
 interface Named {
   readonly count: number
-  /** A few of them by name. */
+  /** The first few names. */
   readonly some: readonly string[]
 }
 
-/** Templates of a site that are not forgotten, and images that have a replica there. */
+/** Existing templates on a site, and images with a replica there. */
 export const findTemplatesOn = async (
   db: Queryable,
   siteId: string,

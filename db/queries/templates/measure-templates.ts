@@ -2,9 +2,9 @@ import type { Queryable } from '../../client.ts'
 
 export interface TemplateCounts {
   readonly states: Readonly<Record<string, number>>
-  /** Of those without anything under their name, how many had something before. */
+  /** Templates that were live and whose name points at nothing. */
   readonly lost: number
-  /** Objects of templates that were to be removed or renamed, and were not when it was tried. */
+  /** Objects of templates whose removal or renaming has failed so far. */
   readonly orphans: number
 }
 

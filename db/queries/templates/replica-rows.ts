@@ -7,7 +7,7 @@ export interface NewReplica extends TemplatePlace {
   readonly imageId: string
   readonly targetId: string
   readonly folder: string
-  /** Null: it is for the shelf. */
+  /** Null: a replica for the shelf. */
   readonly templateId: string | null
 }
 
@@ -26,14 +26,14 @@ export const findReplica = async (db: Queryable, id: string): Promise<ImageRepli
   return row
 }
 
-/** All that a template has under its own names. */
+/** The replicas that a template uses, under any of its names. */
 export const listReplicasOfTemplate = async (
   db: Queryable,
   templateId: string,
 ): Promise<ImageReplicaRow[]> => db<ImageReplicaRow[]>`
   select * from image_replica where template_id = ${templateId}::uuid and state <> 'gone' order by id`
 
-/** The replica of an image on the shelf of a folder, when it is whole. */
+/** The complete replica of an image on the shelf of a folder. */
 export const findShelfReplica = async (
   db: Queryable,
   at: { readonly imageId: string; readonly targetId: string; readonly folder: string },
@@ -45,7 +45,7 @@ export const findShelfReplica = async (
   return row
 }
 
-/** What has become of it; what is not given stays. `templateId` null: it is on the shelf. A replica that is gone stays so. */
+/** Changes the given fields. `templateId` null: on the shelf. A replica that is gone never changes again. */
 export const writeReplica = async (
   tx: Tx,
   id: string,
@@ -63,7 +63,7 @@ export const writeReplica = async (
   return row
 }
 
-/** Its object was destroyed. */
+/** Records that the object of a replica was destroyed. */
 export const endReplica = async (tx: Tx, replica: ImageReplicaRow, actor: string): Promise<void> => {
   await tx`
     with gone as (

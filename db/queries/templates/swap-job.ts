@@ -5,19 +5,19 @@ import { jobSweep } from '../../state-words.ts'
 export interface SwapJob {
   readonly id: string
   readonly state: string
-  /** It has not ended. */
+  /** Not ended. */
   readonly open: boolean
   readonly error: RecordedError | null
 }
 
-/** How the newest job of a template stands; undefined: it was never sent, or is no longer kept. */
+/** The newest job of a template; undefined: no job was sent, or the job is no longer kept. */
 export const findSwapJob = async (db: Queryable, jobId: string | null): Promise<SwapJob | undefined> => {
   const [row] = await db<SwapJob[]>`
     select id, state, finished_at is null as open, error from job where id = ${jobId}::uuid`
   return row
 }
 
-/** What a job waits for has changed: it looks again now, and not when its pause is over. */
+/** Ends the wait or the pause of a job, because the cause of its wait may have changed. */
 export const wakeSwapJob = async (tx: Tx, jobId: string, actor: string): Promise<void> => {
   const wake = jobSweep(tx, 'wake')
   await tx`

@@ -3,7 +3,7 @@ import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import type { ImageReplicaRow } from '../../schema/template.ts'
 
-/** What is recorded of objects on a target. */
+/** The recorded replicas of objects on a target. */
 export const findReplicasByRef = async (
   db: Queryable,
   at: { readonly targetId: string; readonly refs: readonly string[] },
@@ -11,7 +11,7 @@ export const findReplicasByRef = async (
   select * from image_replica
   where target_id = ${at.targetId}::uuid and ref = any(${at.refs as string[]}::text[]) and state <> 'gone'`
 
-/** The replica of a template that an import is to fill. */
+/** The replica of a template that an import has begun to fill. */
 export const findBegunReplica = async (
   db: Queryable,
   of: { readonly id: string; readonly templateId: string },
@@ -22,7 +22,7 @@ export const findBegunReplica = async (
   return row
 }
 
-/** Takes what is on the shelf for a template; false: another one has it by now, or it is being removed. */
+/** Takes a replica from the shelf for a template; false: another template has taken it, or it is being removed. */
 export const claimShelfReplica = async (
   tx: Tx,
   of: { readonly id: string; readonly templateId: string },
@@ -34,7 +34,7 @@ export const claimShelfReplica = async (
   return rows.length === 1
 }
 
-/** An object that was found and of which no row says anything. */
+/** Records an object that was found on the platform and has no row. */
 export const recordFoundReplica = async (
   tx: Tx,
   found: {
@@ -53,7 +53,7 @@ export const recordFoundReplica = async (
     on conflict do nothing`
 }
 
-/** Back to the shelf; false: a whole one of the same image is there already. */
+/** Puts a replica back on the shelf; false: the shelf already has a complete replica of the same image. */
 export const shelveReplica = async (tx: Tx, id: string): Promise<boolean> => {
   const rows = await tx`
     update image_replica r set template_id = null
@@ -64,19 +64,16 @@ export const shelveReplica = async (tx: Tx, id: string): Promise<boolean> => {
   return rows.length === 1
 }
 
-/** Imports that a template's job began and never ended: nothing fills them any more. */
-export const dropBegunReplicas = async (
-  tx: Tx,
-  of: { readonly templateId: string; readonly except: string | null },
-): Promise<void> => {
+/** Ends the replicas of a template whose import was begun and will not be continued. */
+export const dropBegunReplicas = async (tx: Tx, templateId: string): Promise<void> => {
   await tx`
     update image_replica set state = 'gone', gone_at = now()
-    where template_id = ${of.templateId}::uuid and state = 'importing' and id is distinct from ${of.except}::uuid`
+    where template_id = ${templateId}::uuid and state = 'importing'`
 }
 
 /**
- * What is on the shelf because of a template's older versions and that no template keeps: beyond its number of versions to
- * keep, and no version that counts points at the image in that folder.
+ * Replicas on the shelf that held older versions of a template and that no template keeps: more versions than
+ * `keep_versions`, and no live, wanted or kept version needs the image in that folder.
  */
 export const findSurplusReplicas = async (tx: Tx, templateId: string): Promise<ImageReplicaRow[]> => tx<
   ImageReplicaRow[]
@@ -97,7 +94,7 @@ export const findSurplusReplicas = async (tx: Tx, templateId: string): Promise<I
       and n.folder = r.folder)
   order by r.id`
 
-/** Owes the removal of an object, due after the grace: a debt that the job of a swap leaves on purpose. */
+/** Owes the removal of an object, due after the grace period: a debt that the job of a swap leaves on purpose. */
 export const oweRemoval = async (
   tx: Tx,
   owed: {
@@ -127,7 +124,7 @@ export const oweRemoval = async (
     from made`
 }
 
-/** From here on nobody takes it from the shelf. False: a template has it again, or it is gone. */
+/** From here on no template can take the replica. False: a template uses or wants it again, or it is gone. */
 export const beginRemoval = async (tx: Tx, replicaId: string): Promise<boolean> => {
   const rows = await tx`
     update image_replica r set state = 'removing'
@@ -139,7 +136,7 @@ export const beginRemoval = async (tx: Tx, replicaId: string): Promise<boolean> 
   return rows.length === 1
 }
 
-/** The object is no more, and versions that it held have none. */
+/** Records that the object was destroyed; the versions that it held become `gone`. */
 export const endRemoval = async (tx: Tx, replicaId: string): Promise<void> => {
   await tx`
     with gone as (
@@ -148,7 +145,7 @@ export const endRemoval = async (tx: Tx, replicaId: string): Promise<void> => {
     update template_version set state = 'gone' where replica_id = ${replicaId}::uuid and state = 'kept'`
 }
 
-/** The live version is held by another object than before: what held it was taken away by somebody, and brought back. */
+/** Points the live version at another replica: the old object was removed outside Drover and imported again. */
 export const moveVersion = async (
   tx: Tx,
   of: { readonly templateId: string; readonly number: number },
@@ -159,7 +156,7 @@ export const moveVersion = async (
     where template_id = ${of.templateId}::uuid and number = ${of.number} and state = 'live'`
 }
 
-/** What a template's job last failed with, while it stays where it is. */
+/** Records the last failure of a template's job; the state does not change. */
 export const noteTemplateTrouble = async (tx: Tx, id: string, error: RecordedError): Promise<void> => {
   await tx`
     update template set reason = ${error.code}, message = ${storableText(error.message)},
@@ -167,7 +164,7 @@ export const noteTemplateTrouble = async (tx: Tx, id: string, error: RecordedErr
     where id = ${id}::uuid`
 }
 
-/** Whether a task that the job asked a platform for may still be at work. */
+/** Whether a platform task of the job may still be running. */
 export const hasOpenTask = async (
   db: Queryable,
   of: { readonly jobId: string; readonly kind: string },
@@ -177,7 +174,7 @@ export const hasOpenTask = async (
   return rows.length === 1
 }
 
-/** Whether another job than this one is at a template. */
+/** Whether another job is working on the template. */
 export const isAnotherAt = async (
   db: Queryable,
   of: { readonly templateId: string; readonly jobId: string },

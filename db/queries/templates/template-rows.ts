@@ -6,13 +6,13 @@ import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
 import type { TemplateRow } from '../../schema/template.ts'
 
-/** Forgotten or not. */
+/** Also a forgotten template. */
 export const findTemplateById = async (db: Queryable, id: string): Promise<TemplateRow | undefined> => {
   const [row] = await db<TemplateRow[]>`select * from template where id = ${id}::uuid`
   return row
 }
 
-/** Locked until the transaction ends: what is asked of a template, and what its job records, take turns. */
+/** Locks the template until the transaction ends: requests and the records of its job exclude each other. */
 export const lockTemplate = async (tx: Tx, name: string): Promise<TemplateRow | undefined> => {
   const [row] = await tx<TemplateRow[]>`
     select * from template where name = ${name} and deleted_at is null for no key update`
@@ -39,7 +39,7 @@ export interface NewTemplate extends TemplatePlace {
   readonly by: string
 }
 
-/** With its first version, which is wanted. */
+/** Inserts a template with its first version, which is wanted. */
 export const insertTemplate = async (tx: Tx, made: NewTemplate): Promise<TemplateRow> => {
   const [row] = await tx<TemplateRow[]>`
     with made as (
@@ -73,7 +73,7 @@ export interface TemplateMove {
   readonly versionLive?: number
 }
 
-/** Moves a template by its table and tells of it. The caller holds its lock. */
+/** Moves a template by its table and writes the event. The caller holds the lock. */
 export const moveTemplate = async (
   tx: Tx,
   template: TemplateRow,
@@ -99,7 +99,7 @@ export const moveTemplate = async (
   return row
 }
 
-/** Why it is where it is, while it stays there: no event. */
+/** Changes the reason of the current state, without an event. */
 export const noteTemplate = async (
   tx: Tx,
   id: string,
@@ -118,7 +118,7 @@ export interface TemplateSettings extends Place {
   readonly allowDowngrade?: boolean | undefined
 }
 
-/** What a person says of it; what is not given stays. The caller holds its lock. */
+/** Changes the given settings. The caller holds the lock. */
 export const writeTemplateSettings = async (
   tx: Tx,
   id: string,
@@ -136,7 +136,7 @@ export const writeTemplateSettings = async (
   return row
 }
 
-/** Forgets it: its name and its place are free. */
+/** Forgets a template: its name and its address can be used again. */
 export const forgetTemplateRow = async (tx: Tx, template: TemplateRow, actor: string): Promise<void> => {
   await tx`
     with gone as (
@@ -147,7 +147,7 @@ export const forgetTemplateRow = async (tx: Tx, template: TemplateRow, actor: st
     select 'template.deleted', 'template', id, ${actor}, state, jsonb_build_object('name', name) from gone`
 }
 
-/** Whether objects of a forgotten template are still being removed where this one is to be. */
+/** Whether objects of a forgotten template are still being removed at this address. */
 export const isPlaceBeingCleared = async (
   db: Queryable,
   at: Pick<TemplateRow, 'targetId' | 'folder' | 'production'>,

@@ -1,4 +1,4 @@
-import type { VersionCause, VersionState } from '../../../src/domain/template/version.ts'
+import type { VersionCause } from '../../../src/domain/template/version.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import { storableJson } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
@@ -26,8 +26,8 @@ export const findVersion = async (
 }
 
 /**
- * A new version that is wanted in place of the one before, which is withdrawn unless it is live. The caller holds the
- * template's lock; its version counts up, so that an older ETag no longer holds.
+ * Adds a new wanted version. A version that was wanted until now is withdrawn. The caller holds the template's lock;
+ * the version of the row is incremented, so an older ETag no longer matches.
  */
 export const wantVersion = async (
   tx: Tx,
@@ -36,7 +36,7 @@ export const wantVersion = async (
     readonly imageId: string
     readonly cause: VersionCause
     readonly by: string
-    /** Why the version that was wanted before did not come to be live; null: it still might have. */
+    /** Why the swap to the previously wanted version failed; null: the swap had not failed. */
     readonly error: RecordedError | null
   },
 ): Promise<TemplateVersionRow> => {
@@ -57,18 +57,20 @@ export const wantVersion = async (
   return row
 }
 
-/** What has become of a version that was live; it is live no longer. */
+/** The version is no longer live; its replica is kept. */
 export const retireVersion = async (
   tx: Tx,
   of: { readonly templateId: string; readonly number: number },
-  to: Extract<VersionState, 'kept' | 'gone'>,
 ): Promise<void> => {
   await tx`
-    update template_version set state = ${to}, retired_at = coalesce(retired_at, now())
-    where template_id = ${of.templateId}::uuid and number = ${of.number} and state in ('live', 'kept')`
+    update template_version set state = 'kept', retired_at = now()
+    where template_id = ${of.templateId}::uuid and number = ${of.number} and state = 'live'`
 }
 
-/** The name points at this version now. At most one is live: the one before is retired first. */
+/**
+ * Records that the name points at this version. At most one version is live: the caller retires the previous one
+ * first.
+ */
 export const makeVersionLive = async (
   tx: Tx,
   of: { readonly templateId: string; readonly number: number },

@@ -2,13 +2,13 @@ import { createHash, type Hash } from 'node:crypto'
 import { type FileHash, type HashAlgorithm, hashAlgorithms } from './manifest.ts'
 
 /**
- * The hashes of the files of an archive. Which a manifest wants is known only when the manifest came before the file: else
- * all are made.
+ * The hashes of the files of an archive. The algorithm is known only if the manifest comes before the file; otherwise
+ * all algorithms are computed.
  */
 export class FileHashes {
   readonly #made = new Map<string, ReadonlyMap<HashAlgorithm, string>>()
 
-  /** Counts the bytes of a file; `end` keeps what came of them. */
+  /** Starts the hashes of a file; `end` stores the result. */
   begin(name: string, wanted: FileHash | undefined | 'unknown'): { add(bytes: Buffer): void; end(): void } {
     const algorithms = wanted === 'unknown' ? hashAlgorithms : wanted ? [wanted.algorithm] : []
     const hashes = algorithms.map((algorithm) => [algorithm, createHash(algorithm)] as [HashAlgorithm, Hash])
@@ -27,7 +27,7 @@ export class FileHashes {
     return this.#made.has(name)
   }
 
-  /** Whether a file is as told; false too when it was not hashed that way. */
+  /** Whether a file has this hash; false also if the algorithm was not computed. */
   matches(name: string, { algorithm, hex }: FileHash): boolean {
     return this.#made.get(name)?.get(algorithm) === hex
   }

@@ -9,7 +9,7 @@ export interface FileHash {
   readonly hex: string
 }
 
-/** What a manifest says of each file. */
+/** The hash of each file. */
 export type Manifest = ReadonlyMap<string, FileHash>
 
 export const manifestBytesMost = 1024 ** 2
@@ -22,7 +22,7 @@ const isHashAlgorithm = (text: string): text is HashAlgorithm =>
 /** `SHA256(file)= 0123…`, a line for each file. */
 const line = /^\s*(sha-?\d+)\s*\((.+)\)\s*=\s*([0-9a-f]+)\s*$/i
 
-/** Reads lines of a manifest; throws `RangeError` with what is wrong. */
+/** Reads the lines of a manifest; throws a `RangeError` that names the problem. */
 export const readManifest = (text: string): Manifest => {
   const files = new Map<string, FileHash>()
   for (const [index, one] of text.split(/\r?\n/).entries()) {
@@ -31,7 +31,7 @@ export const readManifest = (text: string): Manifest => {
     if (!isWholeHash(hash)) throw new RangeError(`line ${index + 1} has a hash of the wrong length`)
     const first = files.get(name)
     if (first && (first.algorithm !== hash.algorithm || first.hex !== hash.hex))
-      throw new RangeError(`it says two things of ${name}`)
+      throw new RangeError(`it has two different hashes of ${name}`)
     files.set(name, hash)
   }
   return files

@@ -1,7 +1,7 @@
 import { verify, X509Certificate } from 'node:crypto'
 import { readLine } from './manifest.ts'
 
-/** Who signed a manifest. That the signature is right says nothing of whether the signer can be trusted. */
+/** The signer of a manifest. A correct signature does not say that the signer can be trusted. */
 export interface Signer {
   readonly subject: string
   readonly issuer: string
@@ -10,7 +10,8 @@ export interface Signer {
 }
 
 /**
- * Checks `<digest>(<manifest>)= <signature>` and the certificate below it. Throws `RangeError` with what is wrong.
+ * Checks `<digest>(<manifest>)= <signature>` and the certificate below it. Throws a `RangeError` that names the
+ * problem.
  */
 export const checkSignature = (
   text: string,

@@ -10,7 +10,7 @@ const eulaCharsMost = 64 * 1024
 const networksMost = 100
 const textMost = 200
 
-/** What a descriptor says of its one machine. */
+/** The contents of a descriptor of one machine. */
 export interface OvfDescriptor {
   readonly files: readonly OvfFile[]
   readonly disks: readonly OvfDisk[]
@@ -19,7 +19,7 @@ export interface OvfDescriptor {
   readonly vendor: string
   readonly version: string
   readonly os: string
-  /** Null: not told. */
+  /** Null: not given. */
   readonly cpus: number | null
   readonly memory: number | null
   readonly firmware: 'bios' | 'efi'
@@ -89,7 +89,7 @@ const eulaOf = (...nodes: readonly XmlNode[]): string =>
     .join('\n\n')
     .slice(0, eulaCharsMost)
 
-/** Hardware of OVF 1 is in items; OVF 2 has kinds of items of their own for disks and networks. */
+/** OVF 1 has all hardware in `Item`; OVF 2 has separate elements for disks and networks. */
 const itemsOf = (hardware: XmlNode | undefined): readonly XmlNode[] =>
   ['Item', 'StorageItem', 'EthernetPortItem'].flatMap((name) => childrenOf(hardware, name))
 
@@ -111,7 +111,7 @@ const hardwareOf = (system: XmlNode) => {
   }
 }
 
-/** The disks that the machine has. A disk that it does not have would be left out without a word. */
+/** The attached disks. A disk that is not attached is refused, because it would be dropped silently. */
 const attached = (disks: readonly OvfDisk[], system: XmlNode): readonly OvfDisk[] => {
   const resources = itemsOf(child(system, 'VirtualHardwareSection')).flatMap((item) =>
     childrenOf(item, 'HostResource').map(({ text }) => text.trim().replace(/^(ovf:)?\/{1,2}/, '/')),

@@ -3,14 +3,14 @@ import { entryName } from '../tar/entry-name.ts'
 import { OvfRefusal } from './ovf-refusal.ts'
 import { bytesOf } from './units.ts'
 
-/** How the content of a disk is written, as the descriptor says. The header of the file has to agree. */
+/** The format of a disk in the descriptor. The header of the file must agree. */
 export type DeclaredFormat = 'vmdk' | 'qcow2' | 'raw'
 
-/** A file that the descriptor means. */
+/** A file that the descriptor references. */
 export interface OvfFile {
   readonly id: string
   readonly href: string
-  /** Null: not told. */
+  /** Null: not given. */
   readonly size: number | null
   readonly isGzip: boolean
   /** Null: in one piece. */
@@ -21,7 +21,7 @@ export interface OvfDisk {
   readonly id: string
   /** Null: empty. */
   readonly file: OvfFile | null
-  /** Null: to be read from the header of the disk. */
+  /** Null: read from the header of the disk. */
   readonly capacity: number | null
   readonly format: DeclaredFormat
 }
@@ -96,7 +96,9 @@ const readDisk = (node: XmlNode, files: readonly OvfFile[]): OvfDisk => {
   return { id, file, capacity: capacity || null, format: formatOf(attributeOf(node, 'format'), id) }
 }
 
-/** Never by a look at the content: a guest that writes the header of another format would choose what is read. */
+/**
+ * Never guessed from the content: a guest that writes the header of another format would choose which files are read.
+ */
 const formatOf = (text: string, id: string): DeclaredFormat => {
   const uri = text.toLowerCase()
   if (/vmdk[^#]*#(monolithic)?flat$/.test(uri)) return 'raw'

@@ -1,6 +1,6 @@
 import type { ImageRefusalCode } from '../stream/image-refusal.ts'
 
-/** What is wrong with a descriptor; the archive says where it is. */
+/** A fault in a descriptor; the archive adds the position. */
 export class OvfRefusal extends Error {
   readonly code: ImageRefusalCode
 

@@ -12,7 +12,7 @@ const decimal: Readonly<Record<string, number>> = {
   gigabytes: 1024 ** 3,
 }
 
-/** Bytes of an amount in units as OVF writes them (`byte * 2^30`, older ones `GigaBytes`); null: not to be told. */
+/** An amount in OVF units (`byte * 2^30`, or the older `GigaBytes`) in bytes; null: invalid. */
 export const bytesOf = (amount: string, units: string): number | null => {
   const unit = unitBytes(units.trim().toLowerCase())
   if (!/^\d{1,16}$/.test(amount.trim()) || unit === null) return null

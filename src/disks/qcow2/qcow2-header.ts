@@ -12,10 +12,10 @@ export interface Qcow2Header {
 
 const shortHeader = 72
 const longHeader = 104
-/** So that the directory is small: 64 TiB with clusters as they usually are. */
+/** Bounds the directory: 64 TiB with clusters of the usual size. */
 const entriesMost = 1 << 18
 
-/** Bits that a reader has to know. */
+/** The incompatible feature bits. */
 const feature = { dirty: 1n, corrupt: 2n, dataFile: 4n, compression: 8n, extended: 16n } as const
 
 export const readQcow2Header = async (reader: ByteReader): Promise<Qcow2Header> => {

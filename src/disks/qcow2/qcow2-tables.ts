@@ -2,17 +2,17 @@ import type { ByteReader } from '../stream/byte-reader.ts'
 import type { Qcow2Header } from './qcow2-header.ts'
 
 const offsetBits = 0x00ff_ffff_ffff_fe00n
-/** Of tables that are passed before their turn comes: those of 64 GiB. */
+/** The limit for tables that are read before they are needed: enough for 64 GiB. */
 const tableBytesMost = 8 * 1024 ** 2
 
 /**
- * Goes forward through a qcow2 file and keeps what tables it passes, as long as they are needed: a table may stand right
- * before its data, or all of them first.
+ * Moves forward through a qcow2 file and keeps the tables on the way until they are needed: a table may come right
+ * before its data, or all tables come first.
  */
 export class Qcow2Tables {
   readonly #reader: ByteReader
   readonly #clusterBytes: number
-  /** Places of tables that were not passed yet, the last one first. */
+  /** Offsets of the tables ahead, last offset first. */
   readonly #ahead: number[]
   readonly #passed = new Map<number, Buffer>()
   readonly #places: readonly number[]
@@ -29,7 +29,7 @@ export class Qcow2Tables {
     this.#ahead = known.sort((left, right) => right - left)
   }
 
-  /** Of a part of the disk; undefined: all of it reads as zeros. */
+  /** The table of a part of the disk; undefined: the whole part reads as zeros. */
   async table(entry: number): Promise<Buffer | undefined> {
     const place = this.#places[entry] ?? 0
     if (place === 0) return undefined
@@ -46,7 +46,7 @@ export class Qcow2Tables {
       const place = this.#ahead.at(-1)
       if (place === undefined || place >= offset) break
       this.#ahead.pop()
-      // Data was read over it: then it is missed when its turn comes.
+      // Data was read over this table: an error follows when the table is needed.
       if (place < this.#reader.position) continue
       await this.#reader.skip(place - this.#reader.position, what)
       const table = await this.#reader.read(this.#clusterBytes, 'a table of the qcow2 file')

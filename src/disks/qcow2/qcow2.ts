@@ -7,7 +7,7 @@ import { Qcow2Tables } from './qcow2-tables.ts'
 const compressed = 1n << 62n
 const offsetBits = 0x00ff_ffff_ffff_fe00n
 
-/** A qcow2 file whose tables and data come in the order of the disk, as `qemu-img convert` writes them. */
+/** A qcow2 file with tables and data in disk order, as `qemu-img convert` writes them. */
 export const openQcow2 = async (reader: ByteReader): Promise<DiskContent> => {
   const header = await readQcow2Header(reader)
   return { format: 'qcow2', capacity: header.capacity, pieces: () => piecesOf(reader, header) }
@@ -15,7 +15,7 @@ export const openQcow2 = async (reader: ByteReader): Promise<DiskContent> => {
 
 async function* piecesOf(reader: ByteReader, header: Qcow2Header): AsyncGenerator<DiskPiece, void> {
   yield* inOrder(clusters(reader, header))
-  // Counts of references, and clusters that are free.
+  // Reference counts and free clusters.
   await readRest(reader, 'anything')
 }
 
@@ -49,12 +49,12 @@ interface At {
   readonly tables: Qcow2Tables
 }
 
-/** Boxed: a promise in a promise would be waited for. */
+/** Boxed, because an async function would await a bare promise. */
 interface Cluster {
   readonly bytes: Promise<Buffer>
 }
 
-/** What an entry of a table stands for; undefined: zeros. */
+/** The cluster of a table entry; undefined: zeros. */
 const clusterAt = (at: At, value: bigint): Promise<Cluster | undefined> =>
   (value & compressed) === 0n ? plain(at, value) : packed(at, value)
 
@@ -68,7 +68,7 @@ const plain = async ({ reader, header, tables }: At, value: bigint): Promise<Clu
   return { bytes: Promise.resolve(await reader.read(header.clusterBytes, 'a cluster')) }
 }
 
-/** Packed clusters follow one another within a sector: the next may begin in the last sector of this one. */
+/** Packed clusters are not aligned: the next cluster may begin in the last sector of this cluster. */
 const packed = async ({ reader, header, tables }: At, value: bigint): Promise<Cluster> => {
   const lengthBits = BigInt(62 - (header.clusterBits - 8))
   const offset = Number(value & ((1n << lengthBits) - 1n))

@@ -1,15 +1,15 @@
 import { ImageRefusal, type ImageRefusalCode } from './image-refusal.ts'
 
-/** Where the bytes of a reader come from, for its errors. */
+/** The origin of a reader's bytes, for its errors. */
 export interface ReaderPlace {
   readonly entry: string
-  /** Where its first byte is in the archive; null: it is packed. */
+  /** The offset of the first byte in the archive; null: packed. */
   readonly start: number | null
 }
 
 /**
- * Pulls bytes: nothing is read before it is asked for, and no more is held than what was asked for and one piece of the
- * source. Callers bound what they ask for.
+ * Pulls bytes from a source: nothing is read ahead, and at most the requested bytes and one piece of the source are
+ * held. Callers bound their requests.
  */
 export class ByteReader {
   readonly #source: AsyncIterator<Buffer>
@@ -18,7 +18,7 @@ export class ByteReader {
   #held = 0
   #ended = false
   #position = 0
-  /** Told of all bytes of the source, in order, as they come in; the reader waits for it. */
+  /** Called with each piece of the source, in order; the reader waits for the promise. */
   onPulled: ((bytes: Buffer) => Promise<void>) | undefined
 
   constructor(source: AsyncIterable<Buffer>, place: ReaderPlace) {
@@ -31,7 +31,7 @@ export class ByteReader {
     return this.#position
   }
 
-  /** Up to `bytes` bytes without consuming them: fewer only at the end. */
+  /** Up to `bytes` bytes without consuming them; fewer only at the end. */
   async peek(bytes: number): Promise<Buffer> {
     await this.#hold(bytes)
     return this.#front(Math.min(bytes, this.#held))
@@ -43,7 +43,7 @@ export class ByteReader {
     return this.#consume(this.#front(bytes))
   }
 
-  /** The next piece as it came, of at most that length; null at the end. */
+  /** The next piece of the source, of at most `most` bytes; null at the end. */
   async some(most: number): Promise<Buffer | null> {
     await this.#hold(1)
     const first = this.#pieces[0]
@@ -63,7 +63,7 @@ export class ByteReader {
     return this.#held === 0
   }
 
-  /** `at`: another place than here, in bytes of this reader. */
+  /** `at`: another position than the current position, in bytes of this reader. */
   refuse(
     code: ImageRefusalCode,
     message: string,
@@ -91,7 +91,7 @@ export class ByteReader {
     }
   }
 
-  /** The first held bytes in one piece; copied only where they lie in several. */
+  /** The first held bytes in one piece; copied only if they are in several pieces. */
   #front(bytes: number): Buffer {
     const [first] = this.#pieces
     if (!first || bytes === 0) return Buffer.alloc(0)
@@ -104,7 +104,7 @@ export class ByteReader {
     return joined.subarray(0, bytes)
   }
 
-  /** `bytes` is the front of what is held. */
+  /** `bytes` is the front of the held bytes. */
   #consume(bytes: Buffer): Buffer {
     const first = this.#pieces[0]
     if (bytes.length > 0 && first) {

@@ -1,30 +1,30 @@
 import type { ByteReader } from './byte-reader.ts'
 import { zeros } from './pieces.ts'
 
-/** How a file holds a disk, as its header says. */
+/** The format of a disk's file, from its header. */
 export type DiskFormat = 'vmdk-stream' | 'vmdk-sparse' | 'qcow2' | 'raw'
 
-/** Where a disk has data. */
+/** A part of a disk that has data. */
 export interface DiskPiece {
   readonly offset: number
   readonly bytes: Buffer
 }
 
-/** A disk whose header was read: its file is read on as its pieces are asked for. */
+/** A disk whose header was read; the rest of the file is read on demand. */
 export interface DiskContent {
   readonly format: DiskFormat
   readonly capacity: number
-  /** In ascending order; what lies between reads as zeros. At its end the whole structure was found in order. */
+  /** In ascending order; gaps read as zeros. After the last piece the whole structure has been checked. */
   pieces(): AsyncIterable<DiskPiece>
 }
 
-/** What no platform takes: larger than the largest virtual disk there is. */
+/** The largest capacity; no platform has larger virtual disks. */
 export const capacityMost = 64 * 1024 ** 4
 
-/** Behind the end of a disk a writer may fill up its file. */
+/** The most padding after the end of a disk. */
 const restBytesMost = 4 * 1024 ** 2
 
-/** The disk as a guest sees it, every byte of it and not one more. */
+/** The disk as a guest sees it: exactly its capacity in bytes. */
 export async function* wholeDisk(content: DiskContent, reader: ByteReader): AsyncGenerator<Buffer, void> {
   let at = 0
   for await (const { offset, bytes } of content.pieces()) {
@@ -38,7 +38,7 @@ export async function* wholeDisk(content: DiskContent, reader: ByteReader): Asyn
   yield* zeros(content.capacity - at)
 }
 
-/** Reads what is left of a file behind its disk: little, and in some formats nothing but zeros. */
+/** Reads the rest of a file after its disk: bounded, and in some formats only zeros. */
 export const readRest = async (reader: ByteReader, allows: 'zeros' | 'anything'): Promise<void> => {
   const from = reader.position
   for (let piece = await reader.some(restBytesMost); piece; piece = await reader.some(restBytesMost)) {

@@ -1,13 +1,13 @@
 import { DroverError } from '../../errors.ts'
 import { storableLine } from '../../storable.ts'
 
-const anew = 'Make the image anew, or get it again from whoever makes it.'
+const anew = 'Make the image again, or get it again from its maker.'
 const again = 'Get the archive again: it was damaged or cut off on its way.'
 const convert =
-  'Convert the disk to a streamOptimized VMDK (ovftool, qemu-img convert -O vmdk) and pack it anew.'
-const trust = 'Do not use this archive: ask whoever made it. Nothing of it was kept.'
+  'Convert the disk to a streamOptimized VMDK (ovftool, qemu-img convert -O vmdk) and pack the archive again.'
+const trust = 'Do not use this archive; ask its maker. Nothing of it was kept.'
 
-/** Why an archive is not imported, and what a person can do. Each code is one reason. */
+/** The reasons to refuse an archive, with the remedy. */
 const remedies = {
   'image-is-zip': 'Unpack it; what is inside may be the OVA, or the files to make one of with tar.',
   'image-is-packed': 'Unpack it first: an OVA is a plain tar archive.',
@@ -32,16 +32,17 @@ const remedies = {
   'image-disk-unsupported': convert,
   'image-disk-scattered': convert,
   'image-disk-foreign-file': trust,
-  'image-disk-encrypted': 'Decrypt the disk and pack it anew.',
+  'image-disk-encrypted': 'Decrypt the disk and pack the archive again.',
   'image-disk-too-large': trust,
-  'image-capacity-differs': 'Nothing to do: it is read once more with the capacity of the disk itself.',
+  'image-capacity-differs':
+    'Nothing to do: the archive is read once more with the capacity of the disk itself.',
   'image-disk-order': 'Pack the disks in the order in which the descriptor lists them.',
   'image-manifest-invalid': anew,
   'image-manifest-required': 'Pack a manifest (.mf) that names every file, or allow images without one.',
   'image-hash-mismatch': trust,
   'image-signature-invalid': trust,
-  'image-digest-mismatch': 'Compare the digest with what its maker publishes; get the archive again.',
-  'image-too-large': 'Raise the limit where the image is right; the archive is larger than it allows.',
+  'image-digest-mismatch':
+    'Compare the digest with the digest that its maker publishes; get the archive again.',
 } as const
 
 export type ImageRefusalCode = keyof typeof remedies
@@ -49,11 +50,11 @@ export type ImageRefusalCode = keyof typeof remedies
 export interface RefusalPlace {
   /** The file in the archive; empty: the archive itself. */
   readonly entry: string
-  /** Bytes from the start of the archive; null: inside of something packed. */
+  /** Bytes from the start of the archive; null: inside a packed file. */
   readonly position: number | null
 }
 
-/** An archive that is broken, hostile or of a kind that cannot be imported. No try cures it. */
+/** An archive that is damaged, hostile or of an unsupported kind. A retry does not help. */
 export class ImageRefusal extends DroverError {
   declare readonly code: ImageRefusalCode
 

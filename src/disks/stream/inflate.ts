@@ -2,12 +2,12 @@ import { pipeline, Readable } from 'node:stream'
 import { createGunzip, inflate, inflateRaw } from 'node:zlib'
 import { pieceBytes } from './pieces.ts'
 
-/** Enough to keep both cores busy while the next bytes are read, and little to hold. */
+/** Enough to keep a few cores busy while the next bytes are read, and little memory. */
 const inFlightMost = 8
 
 /**
- * Inflates one stream on Node's pool of threads. It never gives more than `most` bytes: a bomb is an error. One byte more
- * of room spares a second visit of the pool.
+ * Inflates one stream on Node's thread pool. A result of more than `most` bytes is an error. One byte more of buffer
+ * saves a second call of the pool.
  */
 export const inflatePiece = (packed: Buffer, how: { most: number; raw?: boolean }): Promise<Buffer> =>
   new Promise((resolve, reject) => {
@@ -16,13 +16,13 @@ export const inflatePiece = (packed: Buffer, how: { most: number; raw?: boolean 
     run(packed, options, (error, bytes) => (error ? reject(error) : resolve(bytes)))
   })
 
-/** A piece of a disk, at its place. */
+/** A piece of a disk that is still being unpacked. */
 export interface PlacedPiece {
   readonly offset: number
   readonly bytes: Promise<Buffer>
 }
 
-/** Lets a few pieces be made at once, and gives them in order. */
+/** Unpacks a few pieces at a time and yields them in order. */
 export async function* inOrder(
   pieces: AsyncIterable<PlacedPiece>,
 ): AsyncGenerator<{ readonly offset: number; readonly bytes: Buffer }, void> {
@@ -32,7 +32,7 @@ export async function* inOrder(
     return { offset, bytes: await bytes }
   }
   for await (const piece of pieces) {
-    // Its error comes out when its turn comes; until then it must not end the process.
+    // The error is thrown when the piece is yielded; until then it must not end the process.
     piece.bytes.catch(() => {})
     waiting.push(piece)
     if (waiting.length >= inFlightMost) yield await next()
@@ -41,13 +41,13 @@ export async function* inOrder(
 }
 
 export interface Unpacking {
-  /** Grows when the header has told how large the disk is. */
+  /** Raised once the header has given the capacity of the disk. */
   bytesMost: number
-  /** What is thrown where it is damaged, or longer than that. */
+  /** The error for a damaged or too long file. */
   readonly refuse: (why: 'damaged' | 'too-long', cause?: unknown) => Error
 }
 
-/** What a gzip file holds, as it is read. A bomb ends where the disk would be full. */
+/** Unpacks a gzip file as it is read. A bomb is refused at `bytesMost`. */
 export async function* gunzipped(
   packed: AsyncIterable<Buffer>,
   unpacking: Unpacking,

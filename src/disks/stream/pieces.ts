@@ -1,17 +1,17 @@
-/** Largest piece that is handed on. */
+/** The largest piece that is passed on. */
 export const pieceBytes = 256 * 1024
 
 const zeroPiece = Buffer.alloc(pieceBytes)
 
-/** So many zeros, without memory of their own: whoever gets them only reads. */
+/** Zeros that share one buffer; readers must not write to them. */
 export function* zeros(bytes: number): Generator<Buffer, void> {
   for (let left = bytes; left > 0; left -= pieceBytes)
     yield left >= pieceBytes ? zeroPiece : zeroPiece.subarray(0, left)
 }
 
 /**
- * Hands everything on but the last piece, which waits until `check` has found all in order: whoever gets the end of it
- * may take it for whole.
+ * Passes on all pieces; the last piece only after `check` has succeeded, because a receiver of the last piece
+ * considers the content complete.
  */
 export async function* endingAfter(
   pieces: AsyncIterable<Buffer>,

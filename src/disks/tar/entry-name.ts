@@ -1,9 +1,9 @@
-/** Longer than any path that a platform takes. */
+/** Longer than any path that a platform accepts. */
 const longestName = 1_024
 
 /**
- * The name of a file in an archive, or a name by which a descriptor means one, in one form; undefined: it leads out of
- * the archive, or could be taken for another on some system.
+ * The normal form of a file name in an archive or in a descriptor; undefined: the name leads out of the archive, or is
+ * ambiguous on some system.
  */
 export const entryName = (text: string): string | undefined => {
   const name = text.replace(/^(\.\/+)+/, '')
@@ -12,5 +12,5 @@ export const entryName = (text: string): string | undefined => {
   return parts.some((part) => part === '' || part === '.' || part === '..') ? undefined : parts.join('/')
 }
 
-/** What a Mac leaves beside each file. */
+/** Whether the file holds metadata that macOS stores beside each file. */
 export const isAppleDouble = (name: string): boolean => (name.split('/').at(-1) ?? '').startsWith('._')

@@ -1,14 +1,14 @@
 import { tarText } from './tar-header.ts'
 
-/** What an extended header says of the next file. */
+/** The fields of an extended header for the next file. */
 export interface PaxFields {
   readonly path?: string
   readonly size?: number
-  /** Of what no OVA has: a link, or a file with holes. */
+  /** A field that no OVA has: of a link, or of a sparse file. */
   readonly odd?: string
 }
 
-/** Records of `length key=value\n`, whose length counts itself; undefined: they are none. */
+/** Reads records of `length key=value\n`, where the length includes itself; undefined: invalid. */
 export const readPax = (bytes: Buffer): PaxFields | undefined => {
   let fields: PaxFields = {}
   for (let at = 0; at < bytes.length; ) {

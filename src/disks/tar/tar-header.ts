@@ -3,7 +3,7 @@ import { tarNumber } from './tar-number.ts'
 export const blockBytes = 512
 
 export interface TarHeader {
-  /** As it is written, prefix and all; null: not in UTF-8. */
+  /** The raw name with its prefix; null: not UTF-8. */
   readonly name: string | null
   readonly size: number
   readonly type: string
@@ -11,7 +11,7 @@ export interface TarHeader {
 
 const utf8 = new TextDecoder('utf-8', { fatal: true })
 
-/** Text up to its first NUL; null: it is not in UTF-8. */
+/** Text up to the first NUL; null: not UTF-8. */
 export const tarText = (bytes: Buffer): string | null => {
   const end = bytes.indexOf(0)
   try {
@@ -23,12 +23,12 @@ export const tarText = (bytes: Buffer): string | null => {
 
 export const isZero = (bytes: Buffer): boolean => bytes.every((byte) => byte === 0)
 
-/** What a block says; undefined: it is no header, or a damaged one. */
+/** Reads a header block; undefined: no header, or damaged. */
 export const readTarHeader = (block: Buffer): TarHeader | undefined => {
   const size = tarNumber(block.subarray(124, 136))
   if (size === undefined || !sumIsRight(block)) return undefined
   const name = tarText(block.subarray(0, 100))
-  // GNU keeps times where ustar keeps the front of the name.
+  // GNU has times in the field that ustar uses for the front of the name.
   const isUstar = block.toString('latin1', 257, 263) === 'ustar\0'
   const prefix = isUstar ? tarText(block.subarray(345, 500)) : ''
   const whole = name === null || prefix === null ? null : prefix === '' ? name : `${prefix}/${name}`

@@ -1,4 +1,4 @@
-/** A number of a tar header; undefined: it is none that we take. Octal digits, or base-256 where the first bit is set. */
+/** A number of a tar header: octal digits, or base-256 if the first bit is set. Undefined: invalid. */
 export const tarNumber = (field: Buffer): number | undefined =>
   ((field[0] ?? 0) & 0x80) === 0 ? octal(field) : base256(field)
 
@@ -11,7 +11,7 @@ const octal = (field: Buffer): number | undefined => {
   return /^[0-7]+$/.test(text) ? Number.parseInt(text, 8) : undefined
 }
 
-/** Sizes of 8 GiB and more. Negative numbers, and those beyond what a number holds exactly, are none. */
+/** Sizes of 8 GiB and more. Negative numbers and unsafe integers are invalid. */
 const base256 = (field: Buffer): number | undefined => {
   if (field[0] !== 0x80) return undefined
   let value = 0

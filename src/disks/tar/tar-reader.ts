@@ -7,24 +7,24 @@ import { blockBytes, isZero, readTarHeader, type TarHeader, tarText } from './ta
 export interface TarEntry {
   readonly name: string
   readonly size: number
-  /** Where its content begins in the archive. */
+  /** The offset of the content in the archive. */
   readonly start: number
 }
 
 const entriesMost = 10_000
-/** Of a long name, or of extended fields. */
+/** The limit of a long name, or of extended fields. */
 const extraBytesMost = 256 * 1024
 const extrasMost = 4
-/** Writers fill up to a block of theirs; nobody writes more. */
+/** The most zeros after the end; writers pad to their block size, which is smaller. */
 const paddingMost = 16 * 1024 ** 2
 
-/** Names a header may have before it stands for a file. */
+/** Fields from headers before the header of the file. */
 interface Extra {
   readonly path?: string
   readonly size?: number
 }
 
-/** Walks over a tar archive, entry by entry, in one pass. Regular files alone: anything else is refused. */
+/** Reads a tar archive entry by entry in one pass. Directories are skipped; anything but regular files is refused. */
 export class TarReader {
   readonly #reader: ByteReader
   readonly #names = new Set<string>()
@@ -40,7 +40,7 @@ export class TarReader {
     return this.#reader
   }
 
-  /** The next file; null at the end. What was not read of the one before is left out. */
+  /** The next file; null at the end. The unread rest of the previous file is skipped. */
   async next(): Promise<TarEntry | null> {
     await this.#leave()
     let extra: Extra = {}
@@ -64,7 +64,7 @@ export class TarReader {
     }
   }
 
-  /** The content of the entry that `next` gave. */
+  /** The content of the current entry. */
   async *body(): AsyncGenerator<Buffer, void> {
     while (this.#left > 0) yield await this.#piece()
   }
@@ -83,7 +83,7 @@ export class TarReader {
     this.#padding = 0
   }
 
-  /** Undefined at the two empty blocks that end an archive. */
+  /** Undefined at the empty blocks that end an archive. */
   async #header(): Promise<TarHeader | undefined> {
     const at = this.#reader.position
     const block = await this.#reader.peek(blockBytes)
@@ -121,7 +121,7 @@ export class TarReader {
     const fields = readPax(bytes)
     if (!fields) throw this.#refuse('image-header-invalid', 'Extended fields of the archive are damaged.', at)
     if (fields.odd !== undefined) throw this.#kind(`a file with ${fields.odd}`, at)
-    // Fields for all files at once: comments and times do no harm, a name or a size for all makes no sense.
+    // Global fields: comments and times are harmless; one name or size for all files is an error.
     if (header.type === 'g' && (fields.path !== undefined || fields.size !== undefined))
       throw this.#refuse('image-header-invalid', 'The archive gives one name or size to all its files.', at)
     return fields

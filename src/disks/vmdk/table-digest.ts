@@ -1,8 +1,8 @@
 import { tableEntries } from './vmdk-header.ts'
 
 /**
- * Whether tables of a disk say what was found on the way, without keeping either: for each table a sum over its entries
- * that does not depend on their order. It finds damage; against intent there is the hash of the manifest.
+ * Compares the tables of a disk with its grains without keeping either in memory: for each table a sum over its entries
+ * that does not depend on their order. Detects damage; the hash in the manifest detects manipulation.
  */
 export class TableDigest {
   readonly #sums: Uint32Array
@@ -22,7 +22,7 @@ export class TableDigest {
   }
 }
 
-/** The same sum of a table as it is written. */
+/** The same sum, of the bytes of a table. */
 export const sumOfTable = (bytes: Buffer): number => {
   let sum = 0
   for (let entry = 0; entry < tableEntries; entry += 1) {

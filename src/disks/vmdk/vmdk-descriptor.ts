@@ -7,8 +7,8 @@ export const descriptorSectorsMost = 2_048
 const kinds = ['streamoptimized', 'monolithicsparse']
 
 /**
- * Refuses a descriptor that means anything but its own file: another extent, a parent, a path. The files that it names
- * are never opened here, and a platform that gets the file must not be sent to others either.
+ * Refuses a descriptor that references anything except its own file: another extent, a parent, a path. Drover never
+ * opens such files, and a platform that gets the VMDK must not open them either.
  */
 export const checkVmdkDescriptor = (bytes: Buffer, capacity: number, reader: ByteReader): void => {
   const text = tarText(bytes)

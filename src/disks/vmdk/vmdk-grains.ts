@@ -3,15 +3,15 @@ import type { DiskPiece } from '../stream/disk-content.ts'
 import { sectorBytes, tableEntries, type VmdkHeader } from './vmdk-header.ts'
 import { goTo, readTables } from './vmdk-overhead.ts'
 
-/** Of tables that hold no plain run of grains: what a disk of 256 GiB has. */
+/** The limit for tables without a plain run of grains: enough for a disk of 256 GiB. */
 const tableBytesMost = 16 * 1024 ** 2
 
-/** A table: the sector of its first grain when all follow one another, else as it is written. */
+/** A table: the sector of its first grain if all grains are consecutive, else the bytes of the table. */
 type KeptTable = number | Buffer
 
 /**
- * The grains of a VMDK without markers: its tables come first and say where each grain is. Grains in another order than
- * that of the disk cannot be read in one pass.
+ * The grains of a VMDK without markers: the tables come first and have the sector of each grain. Grains that are not in
+ * disk order cannot be read in one pass.
  */
 export async function* grainsByTable(
   reader: ByteReader,
@@ -48,7 +48,7 @@ const keepTables = async (
     held += typeof kept === 'number' ? 0 : kept.length
     if (held > tableBytesMost)
       throw reader.refuse('image-disk-scattered', 'The grains of the VMDK are scattered over its file.')
-    // The bytes are a part of a larger piece.
+    // Copied, because the bytes are part of a larger buffer.
     tables.set(table, typeof kept === 'number' ? kept : Buffer.from(kept))
   }
   return tables

@@ -2,21 +2,21 @@ import type { ByteReader } from '../stream/byte-reader.ts'
 import { capacityMost } from '../stream/disk-content.ts'
 
 export const sectorBytes = 512
-/** Entries of a grain table: every writer has so many. */
+/** Entries of a grain table; all writers use this number. */
 export const tableEntries = 512
-/** Of a footer: the directory comes at the end. */
+/** The offset of the directory if a footer has it. */
 const atEnd = 0xffff_ffff_ffff_ffffn
-/** So that what is kept for each table stays small. */
+/** Bounds the memory that is kept for each table. */
 const tablesMost = 1 << 20
 
 export interface VmdkHeader {
-  /** In sectors, as all that follows. */
+  /** In sectors, like the following numbers. */
   readonly capacity: number
   readonly grain: number
   readonly descriptor: { readonly offset: number; readonly size: number }
-  /** Null: at the end, named by a footer. */
+  /** Null: the footer has the offset. */
   readonly directory: number | null
-  /** Where the grains begin. */
+  /** The first sector of the grains. */
   readonly overhead: number
   readonly isCompressed: boolean
   readonly hasMarkers: boolean

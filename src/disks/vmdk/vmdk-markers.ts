@@ -5,24 +5,24 @@ import { readVmdkHeader, sectorBytes, tableEntries, type VmdkHeader } from './vm
 import { goTo, readTables } from './vmdk-overhead.ts'
 
 const markers = { end: 0, table: 1, directory: 2, footer: 3 } as const
-/** Before the bytes of a grain: its place and their number. */
+/** The header of a grain: its sector and its packed size. */
 const grainHeadBytes = 12
 
-/** What is remembered of a disk on the way through its markers. */
+/** The state of a pass over the markers of a disk. */
 interface Walk {
   readonly reader: ByteReader
   readonly header: VmdkHeader
   readonly found: TableDigest
-  /** Sums of tables by their sector, as they come after their grains. */
+  /** Sums of the tables by sector. */
   readonly tables: Map<number, number>
-  /** Of the directory that came last. */
+  /** The last directory. */
   directory: { readonly sector: number; readonly bytes: Buffer } | null
   nextGrain: number
 }
 
 /**
- * The grains of a streamOptimized VMDK as they come: tables first, or a footer last. Where tables and grains differ, the
- * file is damaged: which of them a platform would believe is not to be told.
+ * The grains of a streamOptimized VMDK in file order, with the tables first or a footer last. A file whose tables and
+ * grains differ is refused: platforms could read either.
  */
 export async function* grainsOf(reader: ByteReader, header: VmdkHeader): AsyncGenerator<PlacedPiece, void> {
   const walk: Walk = {
@@ -51,7 +51,7 @@ const grainOf = async (walk: Walk, packedBytes: number): Promise<PlacedPiece> =>
   const { reader, header } = walk
   const at = reader.position
   const grainBytes = header.grain * sectorBytes
-  // Deflate makes what it cannot pack a little longer.
+  // Deflate makes incompressible data a little longer.
   if (packedBytes > grainBytes * 2)
     throw reader.refuse('image-disk-invalid', `A grain takes ${packedBytes} bytes.`)
   const whole = await reader.read(roundUp(grainHeadBytes + packedBytes), 'a grain')
@@ -79,7 +79,7 @@ const inflated = async (
   throw reader.refuse('image-disk-invalid', `A grain unpacks to ${bytes.length} bytes.`, { at })
 }
 
-/** Reads a marker and what belongs to it; true: it was the end of the disk. */
+/** Reads a marker and its data; true: the end of the disk. */
 const atMarker = async (walk: Walk, type: number): Promise<boolean> => {
   const { reader, header } = walk
   const head = await reader.read(sectorBytes, 'a marker')

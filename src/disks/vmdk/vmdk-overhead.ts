@@ -2,7 +2,7 @@ import type { ByteReader } from '../stream/byte-reader.ts'
 import { checkVmdkDescriptor, descriptorSectorsMost } from './vmdk-descriptor.ts'
 import { sectorBytes, tableEntries, type VmdkHeader } from './vmdk-header.ts'
 
-/** Where a reader is to be: forward alone. */
+/** Moves a reader forward to a sector; backward is refused. */
 export const goTo = async (reader: ByteReader, sector: number, what: string): Promise<void> => {
   const at = sector * sectorBytes
   if (at < reader.position)
@@ -24,8 +24,7 @@ export const readDescriptor = async (reader: ByteReader, header: VmdkHeader): Pr
 }
 
 /**
- * Reads the directory and the tables that stand before the grains, table by table. A table that is missing stands for
- * zeros.
+ * Reads the directory and the tables before the grains, one table at a time. A missing table means zeros.
  */
 export async function* readTables(
   reader: ByteReader,

@@ -2,7 +2,7 @@ import type { ImageFacts, ImageState } from './image.ts'
 import { isDowngrade } from './product-version.ts'
 import type { VersionState } from './version.ts'
 
-/** So many swaps to the same image may fail one after the other before a person has to look. */
+/** After this many failed swaps in a row to the same image, a person has to look. */
 export const triesMost = 3
 
 export interface AskedImage {
@@ -12,18 +12,18 @@ export interface AskedImage {
   readonly facts: Pick<ImageFacts, 'product' | 'version'> | null
 }
 
-/** A version as far as these rules look. */
+/** The part of a version that these rules read. */
 export interface TriedVersion {
   readonly number: number
   readonly imageId: string
   readonly state: VersionState
-  /** Its swap has failed. */
+  /** The swap to this version failed. */
   readonly failed: boolean
 }
 
 export interface AskFacts {
   readonly image: AskedImage
-  /** What the name points at now; null: nothing yet. */
+  /** The image that the name points at now; null: none yet. */
   readonly live: AskedImage | null
   readonly allowDowngrade: boolean
   /** The newest first. */
@@ -35,10 +35,10 @@ export type AskRefusal =
   | { readonly code: 'template-downgrade'; readonly from: string; readonly to: string }
   | { readonly code: 'template-hot-loop'; readonly tries: number }
 
-/** Why the image may not be wanted now; null: it may. */
+/** Why a template must not point at the image now; null: no reason. */
 export const refuseImage = (asked: AskFacts): AskRefusal | null => {
   const { image, live } = asked
-  // One that is being imported is waited for by the job.
+  // The job waits for an image that is being imported.
   if (image.state === 'failed' || image.state === 'deleted')
     return { code: 'image-not-ready', state: image.state }
   if (live && !asked.allowDowngrade && isOlder(image, live))
@@ -51,19 +51,19 @@ export const refuseImage = (asked: AskFacts): AskRefusal | null => {
   return tries >= triesMost ? { code: 'template-hot-loop', tries } : null
 }
 
-/** An image that is not read yet is looked at by the job. */
+/** The version of an image that is not read yet is compared later, by the job. */
 const isOlder = (image: AskedImage, live: AskedImage): boolean =>
   image.facts !== null && live.facts !== null && isDowngrade(live.facts, image.facts)
 
-/** How often in a row the newest versions have failed with this image. */
+/** How many of the newest versions in a row failed with this image. */
 const failedTries = (versions: readonly TriedVersion[], imageId: string): number => {
   const other = versions.findIndex((version) => version.imageId !== imageId || !version.failed)
   return other === -1 ? versions.length : other
 }
 
 /**
- * The version to go back to when none is named: what is live while another one is wanted, or else what was live before
- * it. Undefined: there is none.
+ * The version of a rollback that names none: the live version while another version is wanted, otherwise the version
+ * that was live before. Undefined: there is no such version.
  */
 export const versionBefore = (
   versions: readonly TriedVersion[],

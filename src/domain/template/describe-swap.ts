@@ -17,7 +17,7 @@ const lineOf = ({ when, step }: SwapRow): string => {
   return `| ${[...cells, `\`${step}\``, swapSteps[step]].join(' | ')} |`
 }
 
-/** The table of swaps, as a table of a document. An empty cell fits whatever is seen. */
+/** The table of swaps, as a table of a document. An empty cell matches every value. */
 const describeSwap = (): string =>
   [
     `| ${[...columns, 'Step', 'What it does'].join(' | ')} |`,

@@ -3,9 +3,9 @@ export type ImageSource =
   | {
       readonly kind: 'url'
       readonly url: string
-      /** Who may have signed the certificate of its server (PEM); not given: whom this system trusts. */
+      /** The authority of the server's certificate (PEM); not given: the authorities of this system. */
       readonly ca?: string
-      /** SHA-256 of the certificate of its server: then it decides alone. */
+      /** SHA-256 of the server's certificate. If given, no authority is checked. */
       readonly fingerprint?: string
     }
   /** A file that a worker can read. */
@@ -14,7 +14,7 @@ export type ImageSource =
 export interface ImageDiskFacts {
   readonly id: string
   readonly capacity: number
-  /** Of its content in the archive. */
+  /** The format of the file in the archive. */
   readonly format: string
   readonly size: number
 }
@@ -37,7 +37,16 @@ export interface ImageFacts {
 export const verifications = ['signature', 'manifest', 'none'] as const
 export type Verification = (typeof verifications)[number]
 
-/** `deleted`: a tombstone. Its id is never used again. */
+/** What is recorded of an image after its archive was read to the end. */
+export interface ImageRead {
+  readonly digest: string
+  readonly sizeBytes: number
+  readonly verified: Verification
+  readonly facts: ImageFacts
+  readonly ovf: string
+}
+
+/** `deleted`: a tombstone. The id is never used again. */
 export const imageStates = ['importing', 'ready', 'failed', 'deleted'] as const
 export type ImageState = (typeof imageStates)[number]
 

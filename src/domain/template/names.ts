@@ -1,16 +1,16 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Names of our objects in the folder of a template. They follow from the template alone and have a fixed length, so a
- * later process finds what an earlier one left without any record. A name tells the role of an object; whether the
- * object is ours is told by its tag.
+ * Names of our objects in the folder of a template. They are computed from the template alone and have a fixed
+ * length, so a later process finds the objects of an earlier process without any record. The name of an object gives
+ * its role; only the tag of the object proves that the object is ours.
  */
 
-/** The longest name that every platform takes. */
+/** The longest name that every platform accepts. */
 export const longestProductionName = 80
 
-export interface TemplatePlace {
-  /** The folder on the target, as the platform calls it. */
+export interface TemplateAddress {
+  /** The folder on the target, in the platform's notation. */
   readonly folder: string
   /** The name that clones are made from. */
   readonly production: string
@@ -22,16 +22,16 @@ export interface TemplateNames {
   readonly old: string
 }
 
-export const templateNames = ({ folder, production }: TemplatePlace): TemplateNames => {
+export const templateNames = ({ folder, production }: TemplateAddress): TemplateNames => {
   const mark = shortHash(`${folder}\n${production}`)
   return { production, temp: `drv-tmp-${mark}`, old: `drv-old-${mark}` }
 }
 
-/** The name of an image that no template has: it waits in the folder for its next use. */
+/** The name of an object on the shelf: a copy of an image that no template uses. */
 export const shelfName = ({ imageId, folder }: { imageId: string; folder: string }): string =>
   `drv-img-${shortHash(`${imageId}\n${folder}`)}`
 
-/** A name that could be one of ours: no template is called so. */
+/** Whether the name is reserved for our objects; no template may have such a name. */
 export const isReservedName = (name: string): boolean => /^drv-(tmp|old|img)-/.test(name)
 
 export const isShelfName = (name: string): boolean => name.startsWith('drv-img-')
@@ -41,7 +41,7 @@ const shortHash = (text: string): string => createHash('sha256').update(text).di
 const imageTag = 'drover.image'
 const installationTag = 'drover.install'
 
-/** What an object of ours carries: the image that it holds, and which installation made it. */
+/** The tag of our objects: the image in the object, and the installation that made the object. */
 export const ownerOfImage = (of: {
   readonly imageId: string
   readonly installation: string
@@ -50,7 +50,7 @@ export const ownerOfImage = (of: {
   [installationTag]: of.installation,
 })
 
-/** The image that an object holds; undefined: the object is not ours. */
+/** The image in an object; undefined: the object is not ours. */
 export const ownedImage = (
   owner: Readonly<Record<string, string>>,
   installation: string,

@@ -1,6 +1,6 @@
-import { decideSwap, type SwapSeen, type SwapStep, swapSteps } from './swap-step.ts'
+import { decideSwap, type SwapSeen, type SwapStep } from './swap-step.ts'
 
-/** What is there after a step that went well. */
+/** The sights after a successful step. */
 export const afterStep = (seen: SwapSeen, step: SwapStep): SwapSeen => {
   switch (step) {
     case 'validate':
@@ -40,15 +40,15 @@ const ends = [
   'give-up',
   'wait-for-image',
 ] as const satisfies readonly SwapStep[]
-/** A step after which nothing more is done in this turn. */
+/** A step that ends the turn. */
 export type SwapEnd = (typeof ends)[number]
 
 export const endsTurn = (step: SwapStep): step is SwapEnd => (ends as readonly string[]).includes(step)
 
-/** More than any plan has. */
+/** More steps than any plan has. */
 const longest = 20
 
-/** The steps that a swap would take if each went well, its end with them. */
+/** The steps of a swap in which every step succeeds, including the end. */
 export const planSwap = (seen: SwapSeen): readonly SwapStep[] => {
   const steps: SwapStep[] = []
   for (let now = seen; steps.length < longest; now = afterStep(now, steps.at(-1) ?? 'done')) {
@@ -58,6 +58,3 @@ export const planSwap = (seen: SwapSeen): readonly SwapStep[] => {
   }
   throw new Error('The table of swaps goes in a circle.')
 }
-
-/** The same as sentences for people. */
-export const sayPlan = (seen: SwapSeen): readonly string[] => planSwap(seen).map((step) => swapSteps[step])

@@ -1,7 +1,7 @@
 /**
- * Versions of products as descriptors of images give them: `9.4`, `v1.2.3-rc.1`, `418.92.202402201450-0`. Numbers are
- * compared as numbers and words as words; a part that is missing is zero, and what follows a dash and begins with a word
- * comes before the release, as in semantic versioning.
+ * Versions of products as in the descriptors of images: `9.4`, `v1.2.3-rc.1`, `418.92.202402201450-0`. Numbers are
+ * compared as numbers and words as words. A missing part counts as zero. A suffix that follows a dash and begins with a
+ * word marks a pre-release, as in semantic versioning.
  */
 
 interface Parsed {
@@ -15,7 +15,7 @@ const parse = (text: string): Parsed | undefined => {
   if (release === undefined) return undefined
   const [tail = ''] = rest.split('+')
   const parts = tail.split(/[.\-_~\s]+/).filter((part) => part !== '')
-  // `-0` and `.el9` count up from the release, `-rc1` leads up to it.
+  // `-0` and `.el9` come after the release, `-rc1` before.
   const leadsUp = /^[-~_]?[a-z]/i.test(tail) && !tail.startsWith('.')
   return leadsUp
     ? { release: release.split('.'), before: parts }
@@ -43,7 +43,7 @@ const compareParts = (a: readonly string[], b: readonly string[], missing: strin
   return 0
 }
 
-/** Below 0: `a` is older. Undefined: at least one of them is no version, so nobody can tell. */
+/** Below 0: `a` is older. Undefined: `a` or `b` is no version, so they cannot be compared. */
 export const compareVersions = (a: string, b: string): number | undefined => {
   const [left, right] = [parse(a), parse(b)]
   if (!left || !right) return undefined
@@ -59,6 +59,6 @@ interface Product {
   readonly version: string
 }
 
-/** Only of one product, and only where both versions can be told: what cannot be compared is no downgrade. */
+/** True only for two comparable versions of the same product. */
 export const isDowngrade = (from: Product, to: Product): boolean =>
   from.product === to.product && (compareVersions(to.version, from.version) ?? 0) < 0

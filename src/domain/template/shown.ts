@@ -9,16 +9,16 @@ interface SaidError {
   readonly remedy: string
 }
 
-/** How the newest job stands; null: it was never sent, or is no longer kept. */
+/** The state of the newest job; null: no job was sent, or the job is no longer kept. */
 interface JobOf {
   readonly jobState: string | null
   readonly jobError: SaidError | null
 }
 
 const givenUp = { reason: 'job-canceled', message: 'The job was canceled.' } as const
-const lost = { reason: 'job-lost', message: 'The job has ended, and how is no longer known.' } as const
+const lost = { reason: 'job-lost', message: 'The job has ended, and its result is no longer known.' } as const
 
-/** Why a template is where it is, for people: a job that has ended without its swap says so. */
+/** The reason of a template's state, for people. A job that ended without completing the swap is the reason. */
 export const shownReason = (
   of: JobOf & {
     readonly state: TemplateState
@@ -35,7 +35,7 @@ export const shownReason = (
   return { reason: of.reason, message: of.jobWaitDetail ?? of.message }
 }
 
-/** Why an image is not there. */
+/** Why an image is not available. */
 export const shownError = (
   of: JobOf & { readonly shownState: ImageState; readonly error: SaidError | null },
 ): SaidError | null => {
@@ -47,7 +47,7 @@ export const shownError = (
       code: ended.reason,
       class: 'permanent',
       message: ended.message,
-      remedy: 'Run the job again, or delete the image and import it anew.',
+      remedy: 'Run the job again, or delete the image and import it again.',
     }
   )
 }

@@ -1,23 +1,23 @@
 /**
- * What is next with a template, as a table of what is seen under its names. Pure: a failed look is no row of it, so
- * nothing is decided on what is unknown. The job acts on one step, looks again and decides anew; a job that died
- * anywhere is gone on from by the same table.
+ * The next step for a template, as a table over the objects under its names. Pure: a failed look is not an input, so
+ * nothing is decided on unknown facts. The job takes one step, looks again and decides again. The same table continues
+ * after a crash at any point.
  *
- * No step destroys a whole object: what is whole goes to the shelf, and is destroyed from there later, as a debt.
+ * No step destroys a complete object. Complete objects go to the shelf and are destroyed from there later, as a debt.
  */
 
 /**
- * `stranger`: not ours. `partial`: ours, cut short. `wanted`: ours, whole, of the image that is wanted. `other`: ours,
- * whole, of another image.
+ * `stranger`: not ours. `partial`: ours, incomplete. `wanted`: ours, complete, of the wanted image. `other`: ours,
+ * complete, of another image.
  */
 export const productionSights = ['absent', 'stranger', 'partial', 'wanted', 'other'] as const
-/** `begun`: cut short, and the import of this very job goes on with it. */
+/** `begun`: incomplete, and the import of this job continues with this object. */
 export const tempSights = [...productionSights, 'begun'] as const
-/** Whether a whole object of the wanted image that no template has is in the folder. */
+/** Whether the folder holds a complete object of the wanted image that no template uses. */
 export const shelfSights = ['absent', 'there'] as const
-/** Whether the swap may go on by what was asked for. `waits`: the image is not there yet. */
+/** Whether the request can be fulfilled. `waits`: the image is still being imported. */
 export const inputSights = ['unseen', 'good', 'waits', 'refused'] as const
-/** `refused`: this job was told no for certain when it gave the new object the production name. */
+/** `refused`: the platform definitely refused this job's rename of the new object to the production name. */
 export const promotions = ['open', 'refused'] as const
 
 export interface SwapSeen {
@@ -50,7 +50,7 @@ export type SwapStep =
   | 'conflict'
   | 'give-up'
 
-/** What each step does, for people. */
+/** The effect of each step, for people. */
 export const swapSteps: Readonly<Record<SwapStep, string>> = {
   validate: 'Check what was asked for. Nothing was changed for it so far.',
   stage: 'Rename the image on the shelf to the temporary name: nothing is uploaded.',
@@ -70,7 +70,7 @@ export const swapSteps: Readonly<Record<SwapStep, string>> = {
   'give-up': 'End: the platform refuses the production name to the new object.',
 }
 
-/** The steps that rename or remove, and what they act on. */
+/** The steps that rename or remove an object, with the role of that object. */
 export const swapTarget = {
   stage: 'shelf',
   retire: 'production',
@@ -95,21 +95,21 @@ export interface SwapRow {
 const whole = ['wanted', 'other'] as const
 const cutShort = ['partial', 'begun'] as const
 
-/** Read from above; the first row that fits holds. */
+/** Read from top to bottom; the first matching row decides. */
 export const swapTable: readonly SwapRow[] = [
   { when: { production: ['stranger'] }, step: 'conflict' },
   { when: { production: ['partial'] }, step: 'discard-production' },
-  // The name comes first, whatever was asked for: forward when the new object is whole, else back.
+  // The name must resolve first, whatever was requested: forward if the new object is complete, else back.
   { when: { production: ['absent'], temp: ['wanted'], promotion: ['open'] }, step: 'promote' },
   { when: { production: ['absent'], old: whole }, step: 'restore' },
   { when: { production: ['absent'], temp: ['wanted'] }, step: 'give-up' },
-  // The name points at what is wanted: what is left of ours goes. A stranger beside it is in nobody's way.
+  // The name points at the wanted image: our leftovers are removed. A stranger under another name does no harm.
   { when: { production: ['wanted'], temp: cutShort }, step: 'discard-temp' },
   { when: { production: ['wanted'], temp: whole }, step: 'shelve-temp' },
   { when: { production: ['wanted'], old: ['partial'] }, step: 'discard-old' },
   { when: { production: ['wanted'], old: whole }, step: 'shelve-old' },
   { when: { production: ['wanted'] }, step: 'done' },
-  // Only what resolves, or has nothing to be recovered from, is looked at for what was asked.
+  // The request is checked only once the name resolves, or nothing is left to recover from.
   { when: { inputs: ['unseen'] }, step: 'validate' },
   { when: { inputs: ['refused'], temp: cutShort }, step: 'discard-temp' },
   { when: { inputs: ['refused'], temp: whole }, step: 'shelve-temp' },

@@ -18,7 +18,7 @@ export interface NewImage {
   readonly by: string
 }
 
-/** Stores an image with the job that imports it to the shelf of a folder. */
+/** Stores an image, and the job that imports the image to the shelf of a folder. */
 export const addImage = async (tx: Tx, asked: NewImage): Promise<{ readonly id: string }> => {
   const target = await requireTarget(tx, asked.target)
   const { by, folder, name } = asked

@@ -29,7 +29,7 @@ export interface NewTemplateAsk {
   readonly by: string
 }
 
-/** Stores a template with the job that makes its name point at the image. */
+/** Stores a template, and the job that makes the name point at the image. */
 export const addTemplate = async (tx: Tx, ask: NewTemplateAsk): Promise<TemplateRow> => {
   const { by, place, target: targetName, image: imageName, ...settings } = ask
   const target = await requireTarget(tx, targetName)

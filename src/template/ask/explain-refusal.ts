@@ -2,7 +2,7 @@ import type { AskRefusal } from '../../domain/template/ask-rules.ts'
 import type { DroverError } from '../../errors.ts'
 import { refuse } from './refuse.ts'
 
-/** A refusal of an image, for a person. */
+/** The refusal of an image as an error for people. */
 export const explainRefusal = (
   refusal: AskRefusal,
   { template, image }: { readonly template: string; readonly image: string },

@@ -8,13 +8,16 @@ import { removeReplicas } from './remove-image.ts'
 import { requireTemplate, type TemplateAsk } from './want-image.ts'
 
 export interface TemplateRemoval extends TemplateAsk, Confirmed {
-  /** What the template has under its own names goes too; otherwise it stays on the platform. */
+  /** Also destroys the objects under the names of the template; otherwise they stay on the platform. */
   readonly destroy: boolean
-  /** Throws when the caller has read another version. */
+  /** Throws if the caller has read another version of the row. */
   readonly check: (template: TemplateRow) => void
 }
 
-/** Forgets a template that no job is at; the jobs that destroy its objects. Versions on the shelf belong to their images. */
+/**
+ * Forgets a template without a running job. Returns the jobs that destroy its objects; objects on the shelf belong to
+ * their images.
+ */
 export const forgetTemplate = async (
   tx: Tx,
   { name, destroy, confirmed, by, check }: TemplateRemoval,

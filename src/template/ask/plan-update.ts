@@ -18,15 +18,15 @@ import {
 export interface UpdatePlan {
   readonly image: { readonly id: string; readonly name: string }
   readonly steps: readonly SwapStep[]
-  /** How much is sent to the platform; null: not known before it is read. */
+  /** The upload to the platform; null: unknown until the image is read. */
   readonly bytes: number | null
   /** Why the update would be refused now. */
   readonly refusal: DroverError | null
 }
 
 /**
- * What an update to an image would do, or a rollback where none is named; by what Drover knows: the platform is not asked.
- * Changes nothing.
+ * The steps of an update to an image, or of a rollback if no image is given. Computed from recorded facts: the
+ * platform is not asked. Changes nothing.
  */
 export const planUpdate = async (
   tx: Tx,

@@ -1,6 +1,6 @@
 import { DroverError } from '../../errors.ts'
 
-/** A refusal for a person: what stands in the way and what to do. The API knows the status of each code. */
+/** A refusal for people: the obstacle and the remedy. The API has the status of each code. */
 export const refuse = (
   code: string,
   message: string,
@@ -9,11 +9,11 @@ export const refuse = (
 ): DroverError => new DroverError({ code, class: 'conflict', message, remedy, ...more })
 
 export interface Confirmed {
-  /** How many objects a person knows to be destroyed; undefined: nothing was confirmed. */
+  /** The confirmed number of objects to destroy; undefined: nothing was confirmed. */
   readonly confirmed: number | undefined
 }
 
-/** Throws unless a person has said how many objects on targets are destroyed. */
+/** Throws unless the number of objects to destroy was confirmed. */
 export const requireDestroyConfirmed = (
   objects: readonly { readonly image: string; readonly target: string }[],
   { confirmed }: Confirmed,

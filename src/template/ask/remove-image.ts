@@ -10,14 +10,17 @@ import { sendRemoval } from './template-jobs.ts'
 export interface ImageRemoval extends Confirmed {
   /** The id or the name. */
   readonly image: string
-  /** Its objects on targets go too; otherwise they stay there, and Drover forgets them. */
+  /** Also destroys the objects on targets; otherwise they stay there and Drover forgets them. */
   readonly destroy: boolean
   readonly by: string
-  /** Throws when the caller has read another version. */
+  /** Throws if the caller has read another version of the row. */
   readonly check: (image: ImageRow) => void
 }
 
-/** Makes a tombstone of an image that nothing refers to; the jobs that destroy its objects. Undefined: there is no such image. */
+/**
+ * Turns an unused image into a tombstone. Returns the jobs that destroy its objects; undefined: there is no such
+ * image.
+ */
 export const removeImage = async (
   tx: Tx,
   { image: named, destroy, confirmed, by, check }: ImageRemoval,
@@ -66,7 +69,7 @@ const words: Readonly<Record<ImageUse['use'], string>> = {
 const say = ({ template, use, version }: ImageUse): string =>
   `${template} ${words[use]}${version === null ? '' : ` (version ${version})`}`
 
-/** Those that are destroyed go by a job each; the others are forgotten. Gives the jobs. */
+/** Sends a job for each replica to destroy and forgets the others. Returns the jobs. */
 export const removeReplicas = async (
   tx: Tx,
   replicas: readonly ReplicaLine[],

@@ -6,7 +6,7 @@ import { refuse } from './refuse.ts'
 
 const needed = ['templates', 'import-image']
 
-/** The target, which is not removed before the transaction ends; refused where its platform has no templates. */
+/** The target, kept from removal until the transaction ends. Refused if its platform has no templates. */
 export const requireTarget = async (tx: Tx, name: string): Promise<SiteLine> => {
   const target = await findSiteByName(tx, 'target', name)
   if (!target || !(await holdSites(tx, [target.id])).has(target.id))
@@ -17,7 +17,7 @@ export const requireTarget = async (tx: Tx, name: string): Promise<SiteLine> => 
       remedy: 'Look at the list of targets.',
       field: 'target',
     })
-  // Nothing is known before the first good check; then the job itself finds out.
+  // No capabilities are known before the first successful check; then the job finds out.
   const lacks = needed.filter((one) => !target.capabilities.includes(one))
   if (target.capabilities.length > 0 && lacks.length > 0)
     throw refuse(

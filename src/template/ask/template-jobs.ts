@@ -6,7 +6,7 @@ interface Of {
   readonly by: string
 }
 
-/** Work on one target takes turns, and never has all slots of its kind. */
+/** One lane for each target, so the jobs of one target never take all slots of a kind. */
 const laneOf = (target: string): string => `templates/${target}`
 
 const send = async (tx: Tx, job: NewJob): Promise<string> => {

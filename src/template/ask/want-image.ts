@@ -17,10 +17,10 @@ export interface TemplateAsk {
   readonly by: string
 }
 
-/** So far back the history is looked through. */
+/** How many versions of the history are read. */
 const versionsMost = 200
 
-/** Makes a template want an image: by a new version, and by a job unless a job is at it already. */
+/** Requests an image for a template: adds a version, and sends a job unless a job is already running. */
 export const wantImage = async (
   tx: Tx,
   ask: TemplateAsk & { readonly image: string },
@@ -32,7 +32,7 @@ export const wantImage = async (
   return want(tx, { template, image, job, cause: 'update', by: ask.by })
 }
 
-/** Makes a template want an image that it has had: the version that is named, or the one before. */
+/** Requests an earlier image for a template: of the given version, or of the previous version. */
 export const rollBack = async (
   tx: Tx,
   ask: TemplateAsk & { readonly version: number | undefined },
@@ -46,7 +46,7 @@ export const rollBack = async (
   return want(tx, { template, image, job, cause: 'rollback', by: ask.by })
 }
 
-/** The version that a rollback goes to: the version that is named, or the one before. */
+/** The version that a rollback restores: the given version, or the previous version. */
 export const requireEarlier = async (
   tx: Tx,
   of: {
@@ -73,7 +73,7 @@ export const requireEarlier = async (
   )
 }
 
-/** Sends the job again, or wakes the job that is at it: whatever was left behind is put right. */
+/** Sends the job again, or wakes the running job: leftovers are cleaned up. */
 export const recoverTemplate = async (tx: Tx, ask: TemplateAsk): Promise<TemplateRow> => {
   const template = await requireTemplate(tx, ask.name)
   const job = await findSwapJob(tx, template.jobId)
@@ -87,7 +87,10 @@ export const requireTemplate = async (tx: Tx, name: string): Promise<TemplateRow
   throw absent('template', name, 'name')
 }
 
-/** The image, locked: it is not deleted before the transaction ends. One whose import has ended without it has failed. */
+/**
+ * The image, locked against deletion until the transaction ends. `failed` also if the import ended and the image is
+ * not ready.
+ */
 export const requireImage = async (tx: Tx, named: string): Promise<ImageRow> => {
   const image = await lockImage(tx, named)
   const line = image && (await readImage(tx, image.id))
@@ -104,7 +107,7 @@ const absent = (what: string, name: string, field: string): DroverError =>
     field,
   })
 
-/** It is live, or a job is on the way to it. */
+/** Whether the wanted version is live, or a job is working on the template. */
 const isWanted = (template: TemplateRow, job: SwapJob | undefined): boolean =>
   job?.open === true || (template.state === 'live' && template.versionLive === template.versionWanted)
 
@@ -129,7 +132,7 @@ interface Wanted {
 const want = async (tx: Tx, { template, image, job, cause, by }: Wanted): Promise<TemplateRow> => {
   const versions = await readTried(tx, template, job)
   const live = await findLiveImage(tx, template)
-  // Who goes back means the older version.
+  // A rollback is meant to go to an older version.
   const allowDowngrade = template.allowDowngrade || cause === 'rollback'
   const refusal = refuseImage({ image, live: live ?? null, allowDowngrade, versions })
   if (refusal) throw explainRefusal(refusal, { template: template.name, image: image.name })
@@ -158,7 +161,7 @@ const send = async (
   return moveTemplate(tx, template, { event: 'swap', reason: 'asked', message, actor: by, jobId })
 }
 
-/** Why the version that is wanted did not come to be live; null: it has, or still may. */
+/** Why the swap to the wanted version failed; null: the version is live, or its job is still running. */
 const failureOf = (template: TemplateRow, job: SwapJob | undefined): RecordedError | null => {
   if (job?.open || template.versionLive === template.versionWanted) return null
   return template.error ?? job?.error ?? lost
@@ -171,7 +174,7 @@ const lost: RecordedError = {
   remedy: 'Look at the job.',
 }
 
-/** The newest first, with what has become of the version that is wanted. */
+/** Newest first; the wanted version counts as failed if its job ended without success. */
 export const readTried = async (
   tx: Tx,
   template: TemplateRow,

@@ -4,13 +4,13 @@ import { isAbsolute, relative } from 'node:path'
 import { type Opening, type OpenSource, readBytes, sourceError } from './source.ts'
 
 /**
- * Opens a file below the folder that this worker allows. Links are followed by their target: one that leads out is
- * refused, and what was opened is what was judged.
+ * Opens a file below the allowed folder of this worker. Links are resolved first: a link that leads out of the folder
+ * is refused, and the resolved path is the path that is opened.
  */
 export const openFile = async (path: string, { means, signal }: Opening): Promise<OpenSource> => {
   const place = await judged(path, means.dir)
   const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK } = constants
-  // A pipe that nobody writes to would be waited for for ever.
+  // Without O_NONBLOCK, opening a pipe without a writer would block for ever.
   const file = await open(place, O_RDONLY | O_NOFOLLOW | O_NONBLOCK).catch((cause: unknown) => {
     throw refused(`${path} cannot be opened`, cause)
   })
@@ -19,7 +19,7 @@ export const openFile = async (path: string, { means, signal }: Opening): Promis
     if (!facts.isFile()) throw refused(`${path} is no file`)
     const { size, mtimeMs, ino, dev } = facts
     const bytes = file.createReadStream({ highWaterMark: readBytes, signal, autoClose: false })
-    // Aborted before anybody reads it must not end the process.
+    // An abort before the first read must not end the process.
     bytes.on('error', () => {})
     return {
       bytes,

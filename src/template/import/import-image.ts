@@ -1,18 +1,19 @@
-import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
-import { ensureLedgerFact } from '../../../db/queries/events/ensure-ledger-fact.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { moveImage } from '../../../db/queries/templates/image-rows.ts'
 import { findReplica } from '../../../db/queries/templates/replica-rows.ts'
+import type { ImageRead } from '../../domain/template/image.ts'
 import { isShelfName } from '../../domain/template/names.ts'
 import type { RecordedError } from '../../errors.ts'
+import { installationId } from '../../ledger/installation.ts'
 import { callBy, type JobContext, type Undoer } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import type { ImageRead, ImportImage } from '../swap/swap-work.ts'
+import { destroyObject } from '../remove/our-object.ts'
+import type { ImportAsked, ImportImage } from '../swap/swap-work.ts'
 import { templatesOf } from '../swap/templates-of.ts'
-import { findImported, type ImportPlace, lookAtOurs, removeImported } from './leftovers.ts'
+import { findImported, type ImportPlace, lookAtOurs } from './leftovers.ts'
 import { knownRead } from './read-facts.ts'
-import { type ImportAsked, readImage, sendImage } from './send-image.ts'
+import { readImage, sendImage } from './send-image.ts'
 import type { SourceMeans } from './source.ts'
 
 export const importKind = 'image-import'
@@ -28,7 +29,7 @@ const undoSchema = z.object({
 
 const callMs = 50_000
 
-/** Imports images from what these means allow. */
+/** Imports images from the sources that `means` allows. */
 export const imageImporter =
   (means: SourceMeans): ImportImage =>
   (ctx, asked) =>
@@ -36,7 +37,7 @@ export const imageImporter =
 
 const importImage = async (ctx: JobContext, means: SourceMeans, asked: ImportAsked) => {
   const { image, replica, target, templateName } = asked
-  const installation = await ensureLedgerFact(ctx.db, 'installation-id', uuidv7())
+  const installation = await installationId(ctx.db)
   const place: ImportPlace = { folder: replica.folder, templateName, imageId: image.id, installation }
   let read: ImageRead | undefined
   const { externalId } = await ctx.usePlatform(target, async (platform) => {
@@ -70,7 +71,7 @@ const undoOf = ({ target, replica, image }: ImportAsked, place: ImportPlace) => 
   installation: place.installation,
 })
 
-/** Nothing waits any longer for an image whose job has ended; a reason that was recorded before stays. */
+/** The error of an image whose job has ended; a previously recorded error stays. */
 const givenUp: RecordedError = {
   code: 'image-import-ended',
   class: 'permanent',
@@ -79,8 +80,8 @@ const givenUp: RecordedError = {
 }
 
 /**
- * Removes what an import that was given up has left: what is incomplete; on the shelf also what is whole, as long as no
- * row counts on it. What is whole under a name of a template is that template's to judge.
+ * Removes the leftovers of an abandoned import: incomplete objects, and on the shelf also complete objects that no
+ * ready replica records. A complete object under a name of a template is left to the swap of that template.
  */
 export const undoImport: Undoer = async (undoing) => {
   const { effect, db } = undoing
@@ -99,6 +100,6 @@ export const undoImport: Undoer = async (undoing) => {
     const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
     for (const { ref, complete } of await lookAtOurs(templates, call, place))
       if (!complete || !keepsWhole)
-        await removeImported(templates, { ...call, name: `${call.name}/${ref}` }, ref)
+        await destroyObject(templates, { ...call, name: `${call.name}/${ref}` }, ref)
   })
 }

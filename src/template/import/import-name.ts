@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto'
 import { v7 as uuidv7 } from 'uuid'
 
 /**
- * The name of the intent on the platform. It holds what the bytes are of: a platform that goes on with an earlier import
- * must not join the halves of two archives. Without a mark nothing proves that they are the same, and each try is new.
+ * The name of the intent on the platform. The name depends on the identity of the content: a platform that resumes an
+ * earlier import must not join the halves of two archives. Without a mark nothing proves that the content is the
+ * same, so each try has a new name.
  */
 export const importName = (of: {
   readonly jobId: string

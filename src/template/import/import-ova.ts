@@ -52,7 +52,7 @@ const load = async ({ db, payload }: JobContext<{ image_id: string; replica_id: 
   return image && replica && target && isWanted ? ({ image, replica, target } satisfies Work) : undefined
 }
 
-/** What no further try mends is shown with the image. */
+/** Records a failure that no further try can mend with the image. */
 const noteFailure = async (ctx: JobContext, id: string, thrown: unknown): Promise<void> => {
   const needsPerson = ['permanent', 'config', 'conflict'] as const
   if (ctx.signal.aborted || !(thrown instanceof DroverError)) return

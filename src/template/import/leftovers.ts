@@ -2,10 +2,9 @@ import { ownedImage } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobCall } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
-import { isAbsent } from '../../platforms/ports/platform-error.ts'
 import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
 
-/** Where an import puts its object, and how it is known to be ours. */
+/** Where an import puts its object, and the tag of the object. */
 export interface ImportPlace {
   readonly folder: string
   readonly templateName: string
@@ -13,7 +12,7 @@ export interface ImportPlace {
   readonly installation: string
 }
 
-/** What has the name; undefined: nothing. Throws where it is a stranger's, or where it cannot be told. */
+/** Our object under the name; undefined: none. Throws if the object is not ours, or if the look failed. */
 export const findImported = async (
   templates: TemplatesPort,
   call: JobCall,
@@ -25,7 +24,7 @@ export const findImported = async (
   return named.find(({ complete }) => complete) ?? named[0]
 }
 
-/** Ours under the name, without what is a stranger's. */
+/** Our objects under the name; objects of others are left out. */
 export const lookAtOurs = async (
   templates: TemplatesPort,
   call: JobCall,
@@ -43,16 +42,6 @@ const lookAt = async (
   (await again(call, () => templates.templates(call, folder))).filter(
     (one) => one.name === templateName && (folder === '' || one.folder === folder),
   )
-
-/** Removes what is ours and not wanted, by its ref. */
-export const removeImported = async (templates: TemplatesPort, call: JobCall, ref: string): Promise<void> => {
-  call.confirm()
-  try {
-    await (await templates.destroyTemplate(call, ref)).wait(call)
-  } catch (error) {
-    if (!isAbsent(error)) throw error
-  }
-}
 
 const nameTaken = ({ templateName, folder }: ImportPlace, { ref }: TemplateFacts): DroverError =>
   new DroverError({

@@ -1,10 +1,9 @@
 import type { ImageRow } from '../../../db/schema/template.ts'
 import type { ArchiveEnd } from '../../disks/archive-files.ts'
 import type { Ova } from '../../disks/open-ova.ts'
-import type { ImageFacts } from '../../domain/template/image.ts'
-import type { ImageRead } from '../swap/swap-work.ts'
+import type { ImageFacts, ImageRead } from '../../domain/template/image.ts'
 
-/** What an OVA is taken to have where its descriptor does not say. */
+/** CPUs and memory of the descriptor, with defaults for missing values. */
 export const machineOf = ({ descriptor }: Ova): { readonly cpus: number; readonly memory: number } => ({
   cpus: descriptor.cpus ?? 1,
   memory: descriptor.memory ?? 1024 ** 3,
@@ -29,7 +28,7 @@ export const readOf = (ova: Ova, end: ArchiveEnd): ImageRead => ({
   ovf: ova.ovfText,
 })
 
-/** What is recorded of an image that was read before; undefined: it was not yet. */
+/** The recorded facts of an image that was read before; undefined: not read yet. */
 export const knownRead = ({ digest, sizeBytes, verified, facts, ovf }: ImageRow): ImageRead | undefined =>
   digest === null || sizeBytes === null || verified === null || facts === null || ovf === null
     ? undefined

@@ -1,28 +1,20 @@
 import { z } from 'zod'
-import type { SiteRow } from '../../../db/schema/inventory.ts'
-import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
 import { type Ova, type OvaDisk, openOva } from '../../disks/open-ova.ts'
 import { ImageRefusal } from '../../disks/stream/image-refusal.ts'
-import type { ImageSource } from '../../domain/template/image.ts'
+import type { ImageRead, ImageSource } from '../../domain/template/image.ts'
 import { ownerOfImage } from '../../domain/template/names.ts'
 import { FencedError } from '../../errors.ts'
 import { CancelRequest, callBy, type JobCall, type JobContext } from '../../ledger/job.ts'
 import { unsupported } from '../../platforms/ports/platform-error.ts'
 import type { ImageDisk, TemplatesPort } from '../../platforms/ports/templates.ts'
-import type { ImageRead } from '../swap/swap-work.ts'
+import { destroyObject } from '../remove/our-object.ts'
+import type { ImportAsked } from '../swap/swap-work.ts'
 import { openFile } from './file-source.ts'
 import { importName } from './import-name.ts'
-import { findImported, type ImportPlace, removeImported } from './leftovers.ts'
+import { findImported, type ImportPlace } from './leftovers.ts'
 import { machineOf, readOf } from './read-facts.ts'
 import { type Opening, type OpenSource, type SourceMeans, sourceError } from './source.ts'
 import { openUrl } from './url-source.ts'
-
-export interface ImportAsked {
-  readonly image: ImageRow
-  readonly replica: ImageReplicaRow
-  readonly target: SiteRow
-  readonly templateName: string
-}
 
 export interface Sending {
   readonly ctx: JobContext
@@ -34,13 +26,13 @@ export interface Sending {
 
 type Capacities = Readonly<Record<string, number>>
 
-/** Of a whole import, however large. */
+/** The time limit of a whole import. */
 const importMs = 7 * 24 * 3_600_000
 const callMs = 60_000
 
 /**
- * Streams the archive into the platform. Where the header of a later disk says another capacity than the descriptor, all
- * is begun anew with that: a platform is told the capacities first.
+ * Streams the archive into the platform. If the header of a later disk has another capacity than the descriptor, the
+ * import begins again with that capacity, because the platform needs all capacities first.
  */
 export const sendImage = async (
   sending: Sending,
@@ -60,8 +52,8 @@ export const sendImage = async (
 }
 
 /**
- * Reads the archive without sending it: for an object that is whole, and of which nothing is recorded. The archive has to
- * be the one that was sent.
+ * Reads the archive without sending it: for a complete object whose facts are not recorded. The archive must be the
+ * same that was sent.
  */
 export const readImage = (sending: Omit<Sending, 'place' | 'templates'>): Promise<ImageRead> =>
   withOva(sending, {}, async (ova, { mark }) => {
@@ -78,7 +70,7 @@ export const readImage = (sending: Omit<Sending, 'place' | 'templates'>): Promis
 
 const sentSchema = z.object({ name: z.string(), mark: z.string().nullable() })
 
-/** What this job has begun to send, and of what. */
+/** The import that this job has begun, with the mark of its archive. */
 const sentOf = ({ checkpointed }: JobContext, { replica }: ImportAsked) =>
   sentSchema.safeParse(checkpointed?.[`import-${replica.id}`]).data
 
@@ -103,7 +95,7 @@ const withOva = async <Result>(
     }
   } finally {
     ctx.signal.removeEventListener('abort', onAbort)
-    // Whoever still reads is told that nobody waits for it.
+    // Stops readers of the source that are still running.
     reading.abort()
   }
 }
@@ -157,10 +149,10 @@ const sendOva = async (
   return { ref, read: readOf(ova, await ova.finish()) }
 }
 
-/** The disks as the platform takes them; what it cannot take is refused before anything is sent. */
+/** The disks in a format of the platform. Unsupported disks are refused before anything is sent. */
 const disksFor = ({ asked, templates }: Sending, ova: Ova): readonly ImageDisk[] => {
   const takesRaw = templates.imageFormats.includes('raw')
-  // An empty disk is made by a platform that reads the descriptor itself.
+  // A platform that reads the descriptor makes empty disks without a file.
   const disks = ova.disks.filter(({ href }) => takesRaw || href !== '')
   return disks.map((disk) => (takesRaw ? rawDisk(disk) : streamDisk(disk, asked.target.name)))
 }
@@ -176,8 +168,8 @@ const streamDisk = ({ id, capacity, size, format, open }: OvaDisk, target: strin
 }
 
 /**
- * Removes what an import of another content has left under the name. What is of this very import is gone on with, and what
- * is a whole copy of an image that was proven before is returned.
+ * Removes the leftover of an import of other content under the name. The leftover of this import stays and is
+ * continued. Returns the ref of a complete copy of an image that is already ready.
  */
 const clearAnother = async (
   { ctx, templates, place, asked }: Sending,
@@ -187,14 +179,14 @@ const clearAnother = async (
   const call: JobCall = callBy(ctx, `${sent.name}/clear`, callMs)
   const found = await findImported(templates, call, place)
   if (found?.complete && asked.image.state === 'ready') return found.ref
-  if (found) await removeImported(templates, { ...call, name: `${call.name}/${found.ref}` }, found.ref)
+  if (found) await destroyObject(templates, { ...call, name: `${call.name}/${found.ref}` }, found.ref)
   await ctx.checkpoint({ ...ctx.checkpointed, [`import-${asked.replica.id}`]: sent })
   return undefined
 }
 
 /**
- * A worker that stops hands its import over: what the platform has so far is left for the next turn. A job that a person
- * cancels leaves nothing.
+ * A worker that stops hands its import over: the partial object stays on the platform for the next turn. A cancelled
+ * job leaves nothing.
  */
 const handingOver = (ctx: JobContext): AbortSignal => {
   const handing = new AbortController()

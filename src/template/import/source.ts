@@ -1,19 +1,19 @@
 import type { Clock } from '../../clock.ts'
 import { DroverError, type ErrorFacts } from '../../errors.ts'
 
-/** An archive that is open: read once, from its start to its end. */
+/** An open archive, read once from start to end. */
 export interface OpenSource {
   readonly bytes: AsyncIterable<Buffer>
-  /** Null: not told. */
+  /** Null: unknown. */
   readonly size: number | null
-  /** The same as long as the content is: what a server or a file system vouches for. Null: nothing does. */
+  /** Identifies the content, as the server or the file system states. Null: no statement. */
   readonly mark: string | null
   close(): Promise<void>
 }
 
-/** What a worker may read archives from, and how. */
+/** The sources that a worker may read archives from. */
 export interface SourceMeans {
-  /** Files below it alone; undefined: none. */
+  /** Only files below this folder; undefined: no files. */
   readonly dir: string | undefined
   readonly allowPrivate: boolean
 }
@@ -24,15 +24,15 @@ export interface Opening {
   readonly clock: Clock
 }
 
-/** Of a read: large, so that a disk or a network is asked seldom. */
+/** The size of a read: large, for few reads. */
 export const readBytes = 1024 ** 2
 
 const remedies = {
   'image-source-unreachable':
-    'It is tried again. When it stays so, look at the server of the archive and at the network to it.',
+    'The import is tried again. If the error stays, check the server of the archive and the network to it.',
   'image-source-refused':
-    'Correct the address of the image, or see that the archive is there and may be read.',
-  'image-source-changed': 'Nothing to do: it is read anew from its start.',
+    'Correct the address of the image, or make the archive available and readable there.',
+  'image-source-changed': 'Nothing to do: the archive is read again from its start.',
 } as const
 
 /** Why an archive cannot be read. */

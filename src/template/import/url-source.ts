@@ -10,14 +10,14 @@ type UrlSource = Extract<ImageSource, { kind: 'url' }>
 
 const redirectsMost = 5
 const connectMs = 15_000
-/** Of one archive, as long as it comes further. */
+/** The time limit of reading one archive. */
 const readMs = 7 * 24 * 3_600_000
 const archiveBytesMost = 64 * 1024 ** 4
-/** In a row, without a byte between. */
+/** Broken connections in a row without a byte in between. */
 const cutsMost = 5
 const pauseMs = 1_000
 
-/** Where the archive is in the end, and what came of the first request. */
+/** The address after all redirects, with the answer of the first request there. */
 interface Found {
   readonly http: PlatformHttp
   readonly path: string
@@ -25,8 +25,8 @@ interface Found {
 }
 
 /**
- * Reads an archive in one request, from its start. A connection that breaks is gone on with by a range where the server
- * proves that the archive is still the same.
+ * Reads an archive in one request, from its start. After a broken connection the rest is requested by range, if the
+ * server proves that the archive is still the same.
  */
 export const openUrl = async (source: UrlSource, opening: Opening): Promise<OpenSource> => {
   const found = await find(source, opening)
@@ -45,7 +45,7 @@ export const openUrl = async (source: UrlSource, opening: Opening): Promise<Open
   }
 }
 
-/** What a server calls this content: strong, or nothing. */
+/** The server's validator of the content: a strong ETag, else Last-Modified, else null. */
 const validatorOf = (headers: HttpStream['headers']): string | null => {
   const { etag, 'last-modified': modified } = headers
   if (etag !== undefined && !etag.startsWith('W/')) return etag
@@ -145,7 +145,7 @@ const resume = async (
   })
 }
 
-/** A failure of the network or of the server, as that of a source of images. */
+/** Turns a failure of the network or of the server into an error of the image source. */
 const toldOfSource = (error: unknown, http: PlatformHttp): unknown => {
   if (!(error instanceof PlatformError)) return error
   return sourceError(passes(error) ? 'image-source-unreachable' : 'image-source-refused', {

@@ -1,19 +1,19 @@
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
 import { endReplica, findReplica } from '../../../db/queries/templates/replica-rows.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
-import { ownedImage } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import { installationId } from '../../ledger/installation.ts'
 import { actorOf, callBy, done, type JobContext, type Outcome } from '../../ledger/job.ts'
 import { finishTask } from '../../ledger/platform-task.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
-import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
+import type { TemplatesPort } from '../../platforms/ports/templates.ts'
+import { requireOurs } from './our-object.ts'
 
 const callMs = 30_000
 const taskMs = 60_000
 
-/** Destroys an object that a person has let go of. By its recorded id, and only while it carries our tag for its image. */
+/** Destroys the object of a replica that a person has deleted: by the recorded ref, and only if it carries our tag. */
 export const removeReplica = async (ctx: JobContext, replicaId: string): Promise<Outcome> => {
   const replica = await findReplica(ctx.db, replicaId)
   if (!replica || replica.state === 'gone') return done({ removed: false })
@@ -36,15 +36,15 @@ interface Destroyed {
 
 const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
   const { templates, target, ref } = of
-  const installation = await installationId(ctx.db)
+  const ours = { imageId: of.replica.imageId, target, installation: await installationId(ctx.db) }
   const look = (call = callBy(ctx, 'look', callMs)) => again(call, () => templates.template(call, ref))
   const first = await look()
   if (!first.found) return
-  requireOurs(first.value, of, installation)
+  requireOurs(first.value, ours)
   await finishTask(ctx, {
     part: 'destroy',
     kind: 'template-destroy',
-    // It is not taken back.
+    // A removal is not undone.
     undo: null,
     platform: target,
     tasks: templates,
@@ -54,8 +54,8 @@ const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
     begin: async (call) => {
       const found = await look(call)
       if (!found.found) return undefined
-      requireOurs(found.value, of, installation)
-      // The look takes its time.
+      requireOurs(found.value, ours)
+      // The lease may have ended during the look.
       ctx.confirm()
       return templates.destroyTemplate(call, ref)
     },
@@ -63,21 +63,10 @@ const destroy = async (ctx: JobContext, of: Destroyed): Promise<void> => {
   })
 }
 
-const requireOurs = (seen: TemplateFacts, { replica, target }: Destroyed, installation: string): void => {
-  if (ownedImage(seen.owner, installation) === replica.imageId) return
-  throw new DroverError({
-    code: 'template-not-ours',
-    class: 'conflict',
-    message: `${seen.name} (${seen.ref}) on ${target} does not carry our tag for this image: it stays.`,
-    remedy: 'Look at it on the platform, and remove it there when nobody needs it.',
-    detail: { ref: seen.ref, name: seen.name },
-  })
-}
-
 const inUse = ({ id, state }: ImageReplicaRow): DroverError =>
   new DroverError({
     code: 'replica-in-use',
     class: 'conflict',
-    message: `The copy ${id} is ${state}: nobody has asked for its removal.`,
-    remedy: 'Delete its image, or forget its template, with what they have on the target.',
+    message: `The copy ${id} is ${state}: its removal was not requested.`,
+    remedy: 'Delete its image or forget its template, with destroy=true.',
   })

@@ -17,7 +17,10 @@ interface Owed {
 const debtMs = 30_000
 const lookMs = 30_000
 
-/** The name points at what is wanted. What is not kept any more is owed, and so is what could not be cleared away. */
+/**
+ * The name points at the wanted image. Owes the removal of versions that are no longer kept, and of leftovers that
+ * could not be removed.
+ */
 export const endSwap = async (
   turn: SwapTurn,
   { look, owed }: { readonly look: Look; readonly owed?: Owed },
@@ -37,7 +40,7 @@ export const endSwap = async (
     lock: async (tx) => void (await rows.lockTemplateById(tx, template.id)),
     change: async (tx) => {
       for (const id of gone) await rows.writeReplica(tx, id, { state: 'gone' })
-      await rows.dropBegunReplicas(tx, { templateId: template.id, except: null })
+      await rows.dropBegunReplicas(tx, template.id)
       await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
       if (owed) {
         const error = storableJson(owed.error)
@@ -48,7 +51,7 @@ export const endSwap = async (
   })
 }
 
-/** Objects of the template that somebody has taken away: not in the folder, and not anywhere else. */
+/** Replicas of the template whose objects were removed outside Drover: neither in the folder nor elsewhere. */
 const findGone = async ({ ctx, templates, work }: SwapTurn, { all }: Look): Promise<string[]> => {
   const call = callBy(ctx, 'look', lookMs)
   const gone: string[] = []
@@ -60,7 +63,7 @@ const findGone = async ({ ctx, templates, work }: SwapTurn, { all }: Look): Prom
   return gone
 }
 
-/** Another version was asked for at the last moment, when this job still counted as the one that sees to it. */
+/** Sends another job if a newer version was requested while this job was still counted as running. */
 const followUp = async (
   tx: Tx,
   actor: string,
@@ -73,7 +76,7 @@ const followUp = async (
   await rows.moveTemplate(tx, now, { event: 'swap', reason: 'asked', message, actor, jobId })
 }
 
-/** A stranger has a name of ours. */
+/** An object that is not ours has one of our names. */
 export const nameTaken = (
   { template, target }: SwapWork,
   strangers: readonly TemplateFacts[],
@@ -88,11 +91,14 @@ export const nameTaken = (
   })
 }
 
-/** The platform has said no to the new object's name; what was there before is back, if it was there. */
+/**
+ * The platform refused the production name to the new object; the previous object has the name again, if there was
+ * one.
+ */
 export const givenUp = ({ template, target }: SwapWork, refused: RecordedError | null): DroverError =>
   new DroverError({
     code: refused?.code ?? 'template-not-promoted',
     class: refused?.class ?? 'transient',
-    message: `${target.name} does not give the new object the name "${template.production}": ${refused?.message ?? 'it does not say why'}`,
+    message: `${target.name} does not give the new object the name "${template.production}": ${refused?.message ?? 'no reason given'}`,
     remedy: refused?.remedy ?? 'See the tasks of the platform, then recover the template.',
   })

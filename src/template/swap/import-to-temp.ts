@@ -1,11 +1,10 @@
 import { v7 as uuidv7 } from 'uuid'
-import type { Queryable } from '../../../db/client.ts'
-import type { ImageReplicaRow, ImageRow } from '../../../db/schema/template.ts'
+import type { ImageReplicaRow } from '../../../db/schema/template.ts'
 import { readSwap, writeSwap } from './swap-record.ts'
 import type { SwapTurn } from './swap-task.ts'
-import type { ImportImage, SwapWork } from './swap-work.ts'
+import type { ImportImage } from './swap-work.ts'
 
-/** Brings the wanted image in under the temporary name; an import that was cut short is gone on with. */
+/** Imports the wanted image under the temporary name, and continues an interrupted import. */
 export const importToTemp = async (turn: SwapTurn, importImage: ImportImage): Promise<void> => {
   const { ctx, work } = turn
   const { rows, image, target, names } = work
@@ -24,20 +23,10 @@ const newReplica = async ({ ctx, work }: SwapTurn): Promise<ImageReplicaRow> => 
   const { rows, template, image } = work
   const { targetId, folder, project, pool, host, network, id: templateId } = template
   const replica = await ctx.transaction(async (tx) => {
-    await rows.dropBegunReplicas(tx, { templateId, except: null })
+    await rows.dropBegunReplicas(tx, templateId)
     const place = { targetId, folder, project, pool, host, network }
     return rows.insertReplica(tx, { id: uuidv7(), imageId: image.id, templateId, ...place })
   })
   await writeSwap(ctx, { importing: { replica: replica.id, image: image.id } })
   return replica
-}
-
-/** What the name points at now, as far as Drover knows. */
-export const findLiveImage = async (
-  db: Queryable,
-  { rows, template }: SwapWork,
-): Promise<ImageRow | undefined> => {
-  if (template.versionLive === null) return undefined
-  const live = await rows.findVersion(db, template.id, template.versionLive)
-  return live && rows.findImage(db, live.imageId)
 }

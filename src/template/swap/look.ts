@@ -7,16 +7,16 @@ import { again } from '../../platforms/ports/bounded-wait.ts'
 import type { TemplateFacts, TemplatesPort } from '../../platforms/ports/templates.ts'
 import type { SwapWork } from './swap-work.ts'
 
-/** What one look at the folder of a template has found. A look that fails throws. */
+/** The result of one look at the folder of a template. A failed look throws. */
 export interface Look {
   readonly seen: Pick<SwapSeen, 'production' | 'temp' | 'old' | 'shelf'>
   readonly found: Readonly<Partial<Record<SwapRole | 'shelf', TemplateFacts>>>
-  /** All in the folder, of whomever. */
+  /** All objects in the folder, ours or not. */
   readonly all: readonly TemplateFacts[]
-  /** Ours and whole, wherever they are in the folder. */
+  /** Our complete objects in the folder. */
   readonly ours: readonly TemplateFacts[]
   readonly replicas: ReadonlyMap<string, ImageReplicaRow>
-  /** Under our names, and not ours. */
+  /** Objects under our names that are not ours. */
   readonly strangers: readonly TemplateFacts[]
 }
 
@@ -25,17 +25,17 @@ interface Looking {
   readonly call: JobCall
   readonly templates: TemplatesPort
   readonly work: SwapWork
-  /** The image that the import of this very job has begun to bring in. */
+  /** The image that this job has begun to import. */
   readonly importing: string | null
 }
 
 const roles = ['production', 'temp', 'old'] as const satisfies readonly SwapRole[]
 
-/** One look-up sees all the names, so that no name is missed because it is on its way to another. */
+/** One request lists all names, so an object that is being renamed is not missed. */
 export const lookAtFolder = async ({ db, call, templates, work, importing }: Looking): Promise<Look> => {
   const { template, names, installation, version } = work
   const listed = await again(call, () => templates.templates(call, template.folder))
-  // An empty folder is the platform's own choice, and some list all that they have for it.
+  // An empty folder means the platform's default, and some platforms then list all folders.
   const all = listed.filter(({ folder }) => template.folder === '' || folder === template.folder)
   const imageOf = ({ owner }: TemplateFacts) => ownedImage(owner, installation)
   const named = (role: SwapRole) => all.filter(({ name }) => name === names[role])
@@ -51,7 +51,7 @@ export const lookAtFolder = async ({ db, call, templates, work, importing }: Loo
     const [object, another] = named(role)
     if (!object) return 'absent'
     const image = imageOf(object)
-    // Two of one name: nobody can tell which of them is meant.
+    // With two objects of one name, neither can be chosen.
     if (image === undefined || another) return 'stranger'
     if (!object.complete) return 'partial'
     return image === version.imageId ? 'wanted' : 'other'

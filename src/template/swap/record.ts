@@ -19,13 +19,13 @@ interface Recorded {
   readonly now: number
 }
 
-/** Writes down what was seen: rows follow the platform, so a crash between a step and its record costs nothing. */
+/** Records a look: rows follow the platform, so a crash between a step and its record loses nothing. */
 export const recordLook = async (tx: Tx, seen: Recorded): Promise<void> => {
   const template = await seen.work.rows.lockTemplateById(tx, seen.work.template.id)
   if (!template) return
   await recordReplicas(tx, seen)
   if (seen.look.seen.production !== 'wanted') return
-  // A newer version was asked for since: then this one is no longer what is wanted.
+  // If a newer version was requested meanwhile, this version is no longer wanted.
   if (template.versionWanted === seen.work.version.number) await recordLive(tx, template, seen)
 }
 
@@ -43,7 +43,7 @@ const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Reco
     if (holder !== null && row.templateId !== holder)
       await rows.writeReplica(tx, row.id, { templateId: holder })
     const isBack = row.templateId === template.id && isShelfName(object.name)
-    // What a pending task is about to take from the shelf stays claimed.
+    // An object that a pending task is about to take from the shelf stays claimed.
     if (isBack && record.task?.ref !== object.ref && !(await rows.shelveReplica(tx, row.id))) {
       await rows.writeReplica(tx, row.id, { state: 'removing', templateId: null })
       await oweReplica(tx, row, { work, jobId, actor })
@@ -54,7 +54,7 @@ const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Reco
 const isAtTemplate = ({ name }: TemplateFacts, { names }: SwapWork): boolean =>
   Object.values(names).includes(name)
 
-/** An import that ended while nobody could record it, or an object whose row is lost. */
+/** Records an import that ended without its record, or an object whose row is lost. */
 const recordFound = async (
   tx: Tx,
   found: {
@@ -90,7 +90,7 @@ const recordLive = async (
     if (version.replicaId !== replica.id) await rows.moveVersion(tx, of(version.number), replica.id)
     if (template.state === 'live') return
   } else {
-    if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive), 'kept')
+    if (template.versionLive !== null) await rows.retireVersion(tx, of(template.versionLive))
     const swapMs = record.begun === null ? 0 : Math.max(0, now - record.begun.at)
     await rows.makeVersionLive(tx, of(version.number), {
       ...{ replicaId: replica.id, swapMs, gapMs: record.gap_ms },
@@ -106,7 +106,7 @@ const recordLive = async (
   })
 }
 
-/** A template that its job looks at is being swapped, whoever sent the job. */
+/** Moves the template to `swapping`, if it is not there already. */
 export const inSwap = async (
   tx: Tx,
   { rows }: SwapWork,
@@ -118,11 +118,11 @@ export const inSwap = async (
     : rows.moveTemplate(tx, template, {
         event: 'swap',
         reason: 'swapping',
-        message: 'The names are looked at, and put right where they have to be.',
+        message: 'The names on the platform are checked, and corrected where necessary.',
         actor,
       })
 
-/** The step that is under way, for people. */
+/** Shows the current step to people. */
 export const noteStep = async (
   tx: Tx,
   { rows, template: { id } }: SwapWork,

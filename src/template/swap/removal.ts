@@ -2,13 +2,11 @@ import { v7 as uuidv7 } from 'uuid'
 import { z } from 'zod'
 import type { Tx } from '../../../db/client.ts'
 import type { ImageReplicaRow } from '../../../db/schema/template.ts'
-import { isShelfName, ownedImage } from '../../domain/template/names.ts'
 import { removalKind } from '../../domain/template/version.ts'
-import { DroverError } from '../../errors.ts'
 import { awaitTasks } from '../../ledger/ended-task.ts'
 import { callBy, type Undoer } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
-import { isAbsent } from '../../platforms/ports/platform-error.ts'
+import { destroyObject, requireOurs } from '../remove/our-object.ts'
 import type { SwapRows } from './swap-rows.ts'
 import type { SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
@@ -19,7 +17,7 @@ interface Owing {
   readonly actor: string
 }
 
-/** Owes the removal of what is on the shelf and not kept. */
+/** Owes the removal of a replica on the shelf that is not kept. */
 export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, actor }: Owing): Promise<void> =>
   work.rows.oweRemoval(tx, {
     id: uuidv7(),
@@ -31,28 +29,27 @@ export const oweReplica = (tx: Tx, replica: ImageReplicaRow, { work, jobId, acto
     why: {
       code: 'template-grace',
       class: 'transient',
-      message: `${work.template.name} does not keep this version. It is removed when its grace is over.`,
-      remedy: 'Nothing to do. Keep more versions of the template to keep it, or waive it to have it stay.',
+      message: `${work.template.name} does not keep this version. The object is removed when the grace period is over.`,
+      remedy: 'Nothing to do. To keep the object, raise keep_versions of the template, or waive this debt.',
     },
     delaySeconds: work.template.graceSeconds,
     actor,
   })
 
-/** What the template does not keep any more. Says how many. */
-export const oweSurplus = async (tx: Tx, owing: Owing): Promise<number> => {
+/** Owes the removal of each object that the template no longer keeps. */
+export const oweSurplus = async (tx: Tx, owing: Owing): Promise<void> => {
   const surplus = await owing.work.rows.findSurplusReplicas(tx, owing.work.template.id)
   for (const replica of surplus) await oweReplica(tx, replica, owing)
-  return surplus.length
 }
 
 const undoSchema = z.object({ replica_id: z.string(), installation: z.string() })
 const callMs = 50_000
 
-/** By its recorded ref and our tag, on the shelf alone: what a template has again by now stays. */
+/** Destroys by recorded ref and our tag, only on the shelf: an object that a template uses again stays. */
 export const undoRemoval =
   (rows: SwapRows): Undoer =>
   async (undoing) => {
-    const { db, effect, fenced, confirm } = undoing
+    const { db, effect, fenced } = undoing
     const { replica_id: id, installation } = undoSchema.parse(effect.undo)
     const replica = await rows.findReplica(db, id)
     if (!replica || replica.state === 'gone' || replica.ref === null) return
@@ -64,30 +61,14 @@ export const undoRemoval =
     if (!isOwed) return
     await templatesOf(rows, undoing, targetId, async (templates) => {
       const call = callBy(undoing, `${effect.id}/undo/${effect.attempts}`, callMs)
-      // A rename that is still under way would give it a name of a template after we have looked.
+      // A rename that is still running could give the object a name of a template after the look.
       await awaitTasks(templates, call, { machine: ref, begun: [{ name: call.name, taskId: null }] })
       const found = await again(call, () => templates.template(call, ref))
       if (found.found) {
-        const { name, owner } = found.value
-        if (ownedImage(owner, installation) !== replica.imageId || !isShelfName(name))
-          throw notOurs(ref, name)
-        confirm()
-        await templates
-          .destroyTemplate(call, ref)
-          .then((task) => task.wait(call))
-          .catch((error: unknown) => {
-            if (!isAbsent(error)) throw error
-          })
+        const { imageId } = replica
+        requireOurs(found.value, { imageId, installation, target: effect.platform, onShelf: true })
+        await destroyObject(templates, call, ref)
       }
       await fenced((tx) => rows.endRemoval(tx, id))
     })
   }
-
-const notOurs = (ref: string, name: string): DroverError =>
-  new DroverError({
-    code: 'template-not-ours',
-    class: 'conflict',
-    message: `The object ${ref} was to be removed and is "${name}" by now, or does not carry our tag: it stays.`,
-    remedy: 'Look at it on the platform. Remove it there when nobody needs it, and waive this effect.',
-    detail: { ref, name },
-  })

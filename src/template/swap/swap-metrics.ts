@@ -9,7 +9,7 @@ const gapSeconds = histogram(
   'For how long the name of a template pointed at nothing in a swap.',
 )
 
-/** A version came to be live. */
+/** Observes a swap whose version became live. */
 export const observeSwap = ({ swapMs, gapMs }: { readonly swapMs: number; readonly gapMs: number }): void => {
   swapSeconds.observe(swapMs / 1_000)
   gapSeconds.observe(gapMs / 1_000)

@@ -5,31 +5,31 @@ import type { JobContext } from '../../ledger/job.ts'
 
 const steps = Object.keys(swapTarget) as [SwapTaskStep, ...SwapTaskStep[]]
 
-/** A task that was decided on, and what it acts on. */
+/** A decided task and its object. */
 const pendingTask = z.object({
   step: z.enum(steps),
   ref: z.string(),
-  /** The new name; null: it is removed. */
+  /** The new name; null: the object is removed. */
   to: z.string().nullable(),
-  /** What the decision was made by. */
+  /** The inputs of the decision. */
   version: z.number(),
   inputs: z.enum(inputSights),
 })
 export type PendingTask = z.infer<typeof pendingTask>
 
 const stored = z.object({
-  /** Tasks that are over: each has a name of its own by it. */
+  /** The number of ended tasks; part of the next task's name. */
   round: z.number(),
-  /** The task that a platform was asked for, or is about to be. */
+  /** The task that was requested, or is about to be requested. */
   task: pendingTask.nullable(),
-  /** The replica that an import of this job fills, and with which image. */
+  /** The replica that an import of this job fills, and its image. */
   importing: z.object({ replica: z.string(), image: z.string() }).nullable(),
-  /** When the swap of the wanted version began, and the version. */
+  /** When the swap to the wanted version began, and the version. */
   begun: z.object({ version: z.number(), at: z.number() }).nullable(),
   /** Since when the name points at nothing. */
   gap_from: z.number().nullable(),
   gap_ms: z.number(),
-  /** Why the platform does not give the new object the production name. */
+  /** Why the platform refused the production name to the new object. */
   refused: z.custom<RecordedError>().nullable(),
 })
 export type SwapRecord = z.infer<typeof stored>
@@ -46,11 +46,11 @@ export const freshSwap: SwapRecord = {
 
 type Recording = Pick<JobContext, 'checkpoint' | 'checkpointed'>
 
-/** How far the swap has come, over all turns of its job. */
+/** The progress of the swap over all turns of its job. */
 export const readSwap = ({ checkpointed }: Pick<Recording, 'checkpointed'>): SwapRecord =>
   stored.safeParse(checkpointed?.swap).data ?? freshSwap
 
-/** The checkpoint with that in it. */
+/** The checkpoint with this change of the swap. */
 export const withSwap = (
   ctx: Pick<Recording, 'checkpointed'>,
   change: Partial<SwapRecord>,

@@ -22,7 +22,10 @@ import {
 import { installationId } from '../../ledger/installation.ts'
 import { sendSwap } from '../ask/template-jobs.ts'
 
-/** All that a swap reads and writes in Postgres. It is handed in, so that a simulation tells thousands of swaps without one. */
+/**
+ * All reads and writes of a swap in Postgres. A parameter, so that a simulation runs thousands of swaps without
+ * Postgres.
+ */
 export const postgresRows = {
   ...swap,
   ...{ findTemplateById, lockTemplateById, moveTemplate, noteTemplate },

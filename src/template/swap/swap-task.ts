@@ -13,10 +13,10 @@ import type { SwapRows } from './swap-rows.ts'
 import { loadSwap, type SwapWork } from './swap-work.ts'
 import { templatesOf } from './templates-of.ts'
 
-/** Effects of this kind are tasks of a platform that a swap has asked for: an undo waits for their end, and no more. */
+/** Effects of this kind are platform tasks of a swap. Their undo only waits for the end of the task. */
 export const taskKind = 'template-task'
 
-/** How long one turn watches a task. */
+/** How long one turn waits for a task. */
 const turnMs = 20_000
 
 export interface SwapTurn {
@@ -33,7 +33,7 @@ export const lookAgain = (
   return lookAtFolder({ db: ctx.db, call, templates, work, importing })
 }
 
-/** The task of a step, by what was seen. */
+/** The task of a step, for the object that the look has found. */
 export const taskOfStep = (
   step: SwapTaskStep,
   look: Look,
@@ -74,7 +74,7 @@ const newName = (
   }
 }
 
-/** The name of its image on the shelf; where another object has that, a name that is its own. */
+/** The shelf name of the object's image; if another object has that name, a name derived from the ref as well. */
 const freeShelfName = (
   { ref, owner }: TemplateFacts,
   look: Look,
@@ -103,13 +103,13 @@ export const runSwapTask = (turn: SwapTurn, task: PendingTask): Promise<TaskEnd>
     checkpoint: withSwap(ctx, { task, ...gapBegins(ctx, task) }),
     record: {
       read: () => ({ failed: 0, ended: false, result: null }),
-      // A task that failed is over, too: what is there is looked at before anything is asked for again.
+      // A failed task has ended, too: the folder is looked at before anything else is requested.
       write: ({ ended }) =>
         writeSwap(ctx, { task: null, round: round + 1, ...(ended ? afterTask(ctx, task) : {}) }),
     },
     begin: async (call) => {
       if (!(await isStillNext(turn, task, call))) return undefined
-      // The look takes its time.
+      // The lease may have ended during the look.
       ctx.confirm()
       return task.to === null
         ? templates.destroyTemplate(call, task.ref)
@@ -123,7 +123,7 @@ export const runSwapTask = (turn: SwapTurn, task: PendingTask): Promise<TaskEnd>
   })
 }
 
-/** Since before it was asked for: the gap that is told is never shorter than the real gap. */
+/** The gap counts from before the request, so the recorded gap is never shorter than the real gap. */
 const gapBegins = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> =>
   step === 'retire' ? { gap_from: readSwap(ctx).gap_from ?? ctx.clock.now() } : {}
 
@@ -134,7 +134,7 @@ const afterTask = (ctx: JobContext, { step }: PendingTask): Partial<SwapRecord> 
   return { gap_from: null, gap_ms: before + Math.max(0, ctx.clock.now() - from) }
 }
 
-/** Decides once more, right before the call: a task is asked for only by what is there at that moment. */
+/** Decides again right before the call: a task is requested only if a fresh look leads to the same step. */
 const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Promise<boolean> => {
   const work = await loadSwap(turn.work.rows, turn.ctx.db, turn.work.template.id)
   if (work?.version.number !== task.version || work.template.jobId !== turn.ctx.job.id) return false
@@ -150,7 +150,7 @@ const isStillNext = async (turn: SwapTurn, task: PendingTask, call: JobCall): Pr
 
 const undoSchema = z.object({ target_id: z.string(), ref: z.string(), verb: z.enum(['rename', 'destroy']) })
 
-/** A task is not taken back: when it is over, the undo of the swap itself puts the names right. */
+/** A task is not reverted: after its end, the undo of the swap corrects the names. */
 export const undoSwapTask =
   (rows: SwapRows): Undoer =>
   async (undoing) => {

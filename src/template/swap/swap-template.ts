@@ -11,27 +11,27 @@ import { requireTrusted } from '../../inventory/connection/connectivity.ts'
 import { actorOf, done, type JobContext, type Outcome, waitFor } from '../../ledger/job.ts'
 import { portOf } from '../../platforms/ports/ports.ts'
 import { endSwap, givenUp, nameTaken } from './end-swap.ts'
-import { findLiveImage, importToTemp } from './import-to-temp.ts'
+import { importToTemp } from './import-to-temp.ts'
 import type { Look } from './look.ts'
 import { inSwap, noteStep, recordLook } from './record.ts'
 import { readSwap, writeSwap } from './swap-record.ts'
 import type { SwapRows } from './swap-rows.ts'
 import { lookAgain, type SwapTurn, taskOfStep } from './swap-task.ts'
-import { type ImportImage, loadSwap, type SwapWork } from './swap-work.ts'
+import { findLiveImage, type ImportImage, loadSwap, type SwapWork } from './swap-work.ts'
 import { claimShelf, endTask } from './take-step.ts'
 import { type Validated, validateSwap } from './validate.ts'
 
-/** The effect of the swap as a whole: undone, the names are put right, whatever was under way. */
+/** The effect of the whole swap. Its undo corrects the names, whatever task was running. */
 export const swapKind = 'template-swap'
 
-/** More steps than any swap takes: a platform that says yes and does nothing is asked again later. */
+/** More steps than any swap takes: a platform that confirms tasks without doing them is tried again later. */
 const mostSteps = 40
 const imageWaitMs = 15_000
 const gapWaitMs = 2_000
 
 /**
- * One turn of a swap: looks at the folder, asks the table what is next, does that, and looks again. It says nothing of
- * how it came here, so a job that died anywhere goes on as if it had not.
+ * One turn of a swap: looks at the folder, reads the next step from the table, takes the step, and looks again. A step
+ * depends only on the look, so the swap continues after a crash at any point.
  */
 export const swapTemplate = async (
   ctx: JobContext,
@@ -53,7 +53,7 @@ export const swapTemplate = async (
   })
 }
 
-/** One job at a time acts on a template: the newest that was sent for it. A job that a person sent by itself does nothing. */
+/** Only the newest job of a template acts on it. A job that a person created directly does nothing. */
 const isItsJob = (ctx: JobContext, { template }: SwapWork): boolean => template.jobId === ctx.job.id
 
 const notItsJob: Outcome = done({ ended: 'another-job' })
@@ -63,7 +63,7 @@ export interface SwapMeans {
   readonly rows: SwapRows
 }
 
-/** From here on an end of the job, of whatever kind, puts the names right. */
+/** From here on, every unsuccessful end of the job corrects the names by the undo of this effect. */
 const begin = async (ctx: JobContext, work: SwapWork): Promise<string> => {
   const { rows, template, version, target } = work
   const { id } = await ctx.effect({
@@ -117,7 +117,7 @@ const takeSteps = async (begun: SwapTurn, means: Means): Promise<Outcome> => {
       if (outcome) return outcome
     }
   }
-  throw restless(begun.work)
+  throw tooManySteps(begun.work)
 }
 
 const writeDown = (turn: SwapTurn, look: Look, step: SwapStep): Promise<void> => {
@@ -167,7 +167,7 @@ const act = async (
   try {
     return await endTask(turn, task)
   } catch (error) {
-    // The name points at what is wanted: what cannot be cleared away is owed, and the swap has succeeded all the same.
+    // The name points at the wanted image: leftovers that cannot be removed are owed, and the swap succeeds.
     if (!isTrouble(turn.ctx, error)) throw error
     await writeSwap(turn.ctx, { task: null, round: readSwap(turn.ctx).round + 1 })
     return endSwap(turn, { look, owed: { effectId, error: recordError(error) } })
@@ -197,11 +197,11 @@ const endTurn = async (turn: SwapTurn, { look, step, validated }: Ending): Promi
   }
 }
 
-/** What a try of the job fails with; not the end of its lease, nor of its process. */
+/** Whether the error is a failure of the work, not the end of the lease or of the process. */
 const isTrouble = (ctx: JobContext, error: unknown): error is DroverError =>
   error instanceof DroverError && !(error instanceof FencedError) && !ctx.signal.aborted
 
-/** While the name points at nothing, the job looks again soon, and no budget is charged for it. */
+/** While the name points at nothing, the job retries soon, and the retry is not counted as a try. */
 const afterTrouble = async (
   ctx: JobContext,
   { rows, template }: SwapWork,
@@ -219,7 +219,7 @@ const afterTrouble = async (
   })
 }
 
-/** A way back that fails, too, hides nothing of what went wrong before. */
+/** If the way back fails as well, the message also has the first error. */
 const withRefusal = (error: DroverError, refused: RecordedError | null): DroverError =>
   refused === null || refused.message === error.message
     ? error
@@ -228,10 +228,10 @@ const withRefusal = (error: DroverError, refused: RecordedError | null): DroverE
         { cause: error },
       )
 
-const restless = ({ template }: SwapWork): DroverError =>
+const tooManySteps = ({ template }: SwapWork): DroverError =>
   new DroverError({
     code: 'template-restless',
     class: 'transient',
-    message: `The objects of ${template.name} change, or do not change when they are to: ${mostSteps} steps led nowhere.`,
-    remedy: 'It is tried again. If this repeats, look who else works in the folder on the platform.',
+    message: `The swap of ${template.name} was not finished after ${mostSteps} steps: its objects change without Drover, or stay as they are although the platform confirms the tasks.`,
+    remedy: 'The swap is tried again. If this repeats, find out who else changes the folder on the platform.',
   })

@@ -6,13 +6,13 @@ import type {
   TemplateRow,
   TemplateVersionRow,
 } from '../../../db/schema/template.ts'
-import type { ImageFacts, Verification } from '../../domain/template/image.ts'
+import type { ImageRead } from '../../domain/template/image.ts'
 import { type TemplateNames, templateNames } from '../../domain/template/names.ts'
 import { DroverError } from '../../errors.ts'
 import type { JobContext } from '../../ledger/job.ts'
 import type { SwapRows } from './swap-rows.ts'
 
-/** A template with the version that is wanted of it, as one look at the rows has them. */
+/** A template with its wanted version, as the rows have them. */
 export interface SwapWork {
   readonly rows: SwapRows
   readonly template: TemplateRow
@@ -20,11 +20,14 @@ export interface SwapWork {
   readonly image: ImageRow
   readonly target: SiteRow
   readonly names: TemplateNames
-  /** Ours carry it. */
+  /** Part of the tag of our objects. */
   readonly installation: string
 }
 
-/** Undefined: there is no such template. One that was forgotten meanwhile is recovered all the same. */
+/**
+ * Undefined: there is no such template. A template that was forgotten meanwhile is loaded, too: its names are still
+ * corrected.
+ */
 export const loadSwap = async (
   rows: SwapRows,
   db: Queryable,
@@ -42,6 +45,16 @@ export const loadSwap = async (
   return { rows, template, version, image, target, names: templateNames(template), installation }
 }
 
+/** The image of the live version; undefined: no version is live. */
+export const findLiveImage = async (
+  db: Queryable,
+  { rows, template }: SwapWork,
+): Promise<ImageRow | undefined> => {
+  if (template.versionLive === null) return undefined
+  const live = await rows.findVersion(db, template.id, template.versionLive)
+  return live && rows.findImage(db, live.imageId)
+}
+
 const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>
   new DroverError({
     code: 'target-unknown',
@@ -51,26 +64,19 @@ const targetUnknown = ({ name, targetId }: TemplateRow): DroverError =>
     detail: { target_id: targetId },
   })
 
-/** What was read of an archive while it was imported. */
-export interface ImageRead {
-  readonly digest: string
-  readonly sizeBytes: number
-  readonly verified: Verification
-  readonly facts: ImageFacts
-  readonly ovf: string
+export interface ImportAsked {
+  readonly image: ImageRow
+  readonly replica: ImageReplicaRow
+  readonly target: SiteRow
+  readonly templateName: string
 }
 
 /**
- * Brings an image in under a name, as an effect of the job. When it resolves, or the platform calls the object complete,
- * the content was proven; what is not complete and ours goes with the effect's undo. Asked for again in the same job with
- * the same replica, it goes on.
+ * Imports an image under a name, as an effect of the job. When the promise resolves, or the platform calls the object
+ * complete, the content was verified. The undo of the effect removes our incomplete object. A repeated call in the
+ * same job with the same replica continues the import.
  */
 export type ImportImage = (
   ctx: JobContext,
-  asked: {
-    readonly image: ImageRow
-    readonly replica: ImageReplicaRow
-    readonly target: SiteRow
-    readonly templateName: string
-  },
+  asked: ImportAsked,
 ) => Promise<{ readonly ref: string; readonly read: ImageRead }>

@@ -9,7 +9,7 @@ import { lookAgain, runSwapTask, type SwapTurn } from './swap-task.ts'
 
 const taskWaitMs = 1_000
 
-/** Goes on with a task until it is over, or until the turn has watched it for long enough. A failure is thrown. */
+/** Continues a task until its end, or until the turn has waited long enough. A failure is thrown. */
 export const endTask = async (turn: SwapTurn, task: PendingTask): Promise<Wait | undefined> => {
   const end = await runSwapTask(turn, task).catch((error: unknown) => refusal(turn, task, error))
   if (end === undefined) return undefined
@@ -23,14 +23,14 @@ export const endTask = async (turn: SwapTurn, task: PendingTask): Promise<Wait |
   return undefined
 }
 
-/** What is looked at again is thrown nowhere; anything else is the trouble of this turn. */
+/** Resolves for failures after which the folder is looked at again; throws all others. */
 const refusal = async (turn: SwapTurn, task: PendingTask, error: unknown): Promise<undefined> => {
   const { ctx } = turn
   const { round, task: pending } = readSwap(ctx)
   const over = { task: null, round: pending === null ? round : round + 1 }
-  // An earlier job's own task has been quicker.
+  // A task of an earlier job of ours has given an object this name.
   if (isNameTaken(error) && (await isNameOurs(turn, task))) await writeSwap(ctx, over)
-  // The new object does not get the name: the old one has it back first.
+  // The new object does not get the name: the old object gets it back first.
   else if (task.step === 'promote' && saidNo(error))
     await writeSwap(ctx, { ...over, refused: recordError(asDroverError(error)) })
   else throw error
@@ -42,7 +42,10 @@ const isNameTaken = (error: unknown): boolean => asDroverError(error).code === '
 const isNameOurs = async (turn: SwapTurn, { ref, to }: PendingTask): Promise<boolean> =>
   (await lookAgain(turn)).ours.some((object) => object.name === to && object.ref !== ref)
 
-/** Takes the image on the shelf for this template, before it is renamed. False: another has taken it, look again. */
+/**
+ * Takes the object on the shelf for this template before its rename. False: another template has taken it, look
+ * again.
+ */
 export const claimShelf = ({ ctx, work }: SwapTurn, { found, replicas }: Look): Promise<boolean> => {
   const { id: templateId, targetId, folder } = work.template
   const ref = found.shelf?.ref ?? ''

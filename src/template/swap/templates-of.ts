@@ -3,7 +3,7 @@ import { portOf } from '../../platforms/ports/ports.ts'
 import type { TemplatesPort } from '../../platforms/ports/templates.ts'
 import type { SwapRows } from './swap-rows.ts'
 
-/** Lends the templates of a target to an undo; a target that was removed has nothing to be undone by us. */
+/** Opens the templates port of a target for an undo. For a removed target nothing is left to undo. */
 export const templatesOf = async (
   rows: Pick<SwapRows, 'loadSiteById'>,
   { db, usePlatform }: Pick<UndoContext, 'db' | 'usePlatform'>,

@@ -20,8 +20,8 @@ const callMs = 30_000
 const mostSteps = 20
 
 /**
- * A swap has ended without success: the names are put right by the same table, as far as that goes without what was asked
- * for. So a cancelled job leaves a name that resolves, and nothing beside it. Another job that is at the template does it.
+ * After a swap without success the same table corrects the names, with the request counted as refused. So a cancelled
+ * job leaves a name that resolves, and no leftovers. If another job is working on the template, that job does it.
  */
 export const undoSwap =
   (rows: SwapRows): Undoer =>
@@ -30,13 +30,13 @@ export const undoSwap =
     const { template_id: templateId } = undoSchema.parse(effect.undo)
     const { jobId } = effect
     if (await rows.isAnotherAt(db, { templateId, jobId })) return
-    // What is there may be about to change.
+    // A running task is about to change the folder.
     if (await rows.hasOpenTask(db, { jobId, kind: taskKind })) throw taskUnderWay(effect.platform)
     const work = await loadSwap(rows, db, templateId)
     if (!work) return
     await templatesOf(rows, undoing, work.target.id, (templates) =>
       putRight(undoing, templates, work).catch(async (error: unknown) => {
-        // A person has to look, and is told so; until then it is tried again.
+        // A conflict is shown to people; the undo is tried again until it is resolved.
         if (asDroverError(error).class === 'conflict')
           await undoing.fenced((tx) => settleTemplate(tx, work, { event: 'refuse', actor: `job/${jobId}` }))
         throw error
@@ -64,7 +64,7 @@ const putRight = async (undoing: UndoContext, templates: TemplatesPort, work: Sw
     const task = taskOfStep(step, seen, { work, inputs: 'refused' })
     const call = { ...base, name: `${base.name}/${steps}-${step}/${task.ref}` }
     await awaitTasksOn(templates, call, task)
-    // What was waited for, of this undo or another, has changed what is there.
+    // The awaited tasks may have changed the folder.
     const now = await look()
     if (now.step !== step || now.look.found[swapTarget[step]]?.ref !== task.ref) continue
     await doTask(templates, call, task).catch((error: unknown) => {
@@ -89,7 +89,7 @@ const doTask = async (templates: TemplatesPort, call: JobCall, { ref, to }: Pend
   await handle.wait(call)
 }
 
-/** What the template is when its swap was given up. */
+/** The event of a template whose swap was given up. */
 const eventOf = ({ seen }: Look, error: RecordedError | null): TemplateEvent => {
   if (seen.production === 'stranger' || error?.class === 'conflict') return 'refuse'
   return seen.production === 'absent' ? 'lose' : 'keep'
@@ -104,7 +104,7 @@ const settleTemplate = async (
   }: { readonly actor: string } & ({ readonly look: Look } | { readonly event: TemplateEvent }),
 ): Promise<void> => {
   const template = await rows.lockTemplateById(tx, id)
-  await rows.dropBegunReplicas(tx, { templateId: id, except: null })
+  await rows.dropBegunReplicas(tx, id)
   if (template?.state !== 'swapping') return
   const { error } = template
   await rows.moveTemplate(tx, template, {
@@ -120,6 +120,6 @@ const taskUnderWay = (platform: string): DroverError =>
   new DroverError({
     code: 'task-under-way',
     class: 'transient',
-    message: `A task of the swap may still be at work on ${platform}: the names are put right when it is over.`,
-    remedy: 'Nothing to do: it is looked at again. When it stays so, look at the tasks of the platform.',
+    message: `A task of the swap may still be at work on ${platform}: the names are corrected after its end.`,
+    remedy: 'Nothing to do: Drover looks again. If the error stays, check the tasks of the platform.',
   })

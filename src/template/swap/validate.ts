@@ -1,7 +1,8 @@
+import { refuseImage } from '../../domain/template/ask-rules.ts'
 import { isReservedName, longestProductionName } from '../../domain/template/names.ts'
-import { isDowngrade } from '../../domain/template/product-version.ts'
 import type { SwapSeen } from '../../domain/template/swap-step.ts'
-import { DroverError } from '../../errors.ts'
+import { DroverError, recordError } from '../../errors.ts'
+import { explainRefusal } from '../ask/explain-refusal.ts'
 import type { SwapWork } from './swap-work.ts'
 
 export type Validated =
@@ -13,7 +14,7 @@ const refused = (error: ConstructorParameters<typeof DroverError>[0]): Validated
   error: new DroverError(error),
 })
 
-/** Whether what was asked for can be done, as far as Drover knows. Recovery came before, and does not hang on it. */
+/** Whether the request can be fulfilled, as far as Drover knows. Recovery runs before and does not depend on the result. */
 export const validateSwap = (
   { template, version, image }: SwapWork,
   live: SwapWork['image'] | undefined,
@@ -34,23 +35,15 @@ export const validateSwap = (
       remedy: `Choose a name of up to ${longestProductionName} characters that does not begin like the names that Drover uses.`,
       field: 'production',
     })
-  if (image.state === 'importing') return { inputs: 'waits' }
-  if (image.state !== 'ready')
-    return refused({
-      code: 'image-not-ready',
-      class: 'config',
-      message: `The image ${image.name} is ${image.state}: ${name} cannot point at it.`,
-      remedy: 'Choose an image that is ready.',
-      field: 'image',
-    })
-  const isOlder = live?.facts && image.facts && isDowngrade(live.facts, image.facts)
-  if (isOlder && !allowDowngrade && version.cause !== 'rollback')
-    return refused({
-      code: 'template-downgrade',
-      class: 'config',
-      message: `${image.name} holds version ${image.facts?.version}, and ${name} points at ${live?.facts?.version} now.`,
-      remedy: 'Roll back to an earlier version, or set allow_downgrade of the template.',
-      field: 'image',
-    })
-  return { inputs: 'good' }
+  const asked = {
+    ...{ image, live: live ?? null, versions: [] },
+    allowDowngrade: allowDowngrade || version.cause === 'rollback',
+  }
+  const refusal = refuseImage(asked)
+  if (refusal) {
+    const explained = explainRefusal(refusal, { template: name, image: image.name })
+    // A refused image is no conflict of the template: another image can be chosen.
+    return refused({ ...recordError(explained), class: 'config', field: 'image' })
+  }
+  return { inputs: image.state === 'importing' ? 'waits' : 'good' }
 }

@@ -74,7 +74,7 @@ export const finishSwap = async (db: Db, name: string): Promise<void> => {
     const template = await lockTemplate(tx, name)
     if (!template) throw new Error(`There is no template ${name}.`)
     const { id, versionLive, versionWanted, imageId, targetId } = template
-    if (versionLive !== null) await retireVersion(tx, { templateId: id, number: versionLive }, 'kept')
+    if (versionLive !== null) await retireVersion(tx, { templateId: id, number: versionLive })
     await tx`update image_replica set template_id = null where template_id = ${id}::uuid`
     const [replica] = await tx<{ id: string }[]>`
       update image_replica set template_id = ${id}::uuid

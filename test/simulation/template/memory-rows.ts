@@ -154,9 +154,9 @@ export class MemoryRows {
         void Object.assign(this.template(id), note),
       noteTemplateTrouble: (id: string, error: RecordedError) =>
         void Object.assign(this.template(id), { reason: error.code, message: error.message, error }),
-      retireVersion: (of: { templateId: string; number: number }, to: 'kept' | 'gone') => {
+      retireVersion: (of: { templateId: string; number: number }) => {
         const row = this.version(of.templateId, of.number)
-        if (row.state === 'live' || row.state === 'kept') row.state = to
+        if (row.state === 'live') row.state = 'kept'
       },
       moveVersion: (of: { templateId: string; number: number }, replicaId: string) => {
         this.version(of.templateId, of.number).replicaId = replicaId
@@ -216,10 +216,9 @@ export class MemoryRows {
         row.templateId = null
         return true
       },
-      dropBegunReplicas: ({ templateId, except }: { templateId: string; except: string | null }) => {
+      dropBegunReplicas: (templateId: string) => {
         for (const row of all())
-          if (row.templateId === templateId && row.state === 'importing' && row.id !== except)
-            row.state = 'gone'
+          if (row.templateId === templateId && row.state === 'importing') row.state = 'gone'
       },
       findSurplusReplicas: (templateId: string) => this.#surplus(templateId),
       beginRemoval: (id: string) => {

@@ -207,7 +207,6 @@ const hostile: readonly [string, string, Buffer, OvaOptions?][] = [
     { requireManifest: true },
   ],
   ['another digest', 'image-digest-mismatch', good, { expectedDigest: '0'.repeat(64) }],
-  ['more bytes than are allowed', 'image-too-large', good, { bytesMost: 20_000 }],
   ['a signature of nothing', 'image-signature-invalid', file('golden.cert')],
 ]
 

@@ -16,7 +16,7 @@ export const placeShape = {
 
 export const folderField = word.openapi({ description: 'The folder on the target that holds the objects.' })
 
-/** Without a fragment, and with no user name: a password in it would be shown to everybody. */
+/** Without a fragment and a user name: every reader of the image would see a password in them. */
 const urlField = z
   .string()
   .max(2_000)
@@ -71,7 +71,7 @@ export const imageBody = z
 
 export type ImageBody = z.infer<typeof imageBody>
 
-/** The schema has seen to it that there is one of them. */
+/** The schema ensures that either a url or a file is given. */
 export const sourceOf = ({ url, file, ca, fingerprint }: ImageBody): ImageSource =>
   url === undefined
     ? { kind: 'file', path: file ?? '' }

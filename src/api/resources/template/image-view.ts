@@ -99,7 +99,7 @@ export const imageSchema = z
   })
   .openapi('Image')
 
-/** A signed address carries its secret in the query. */
+/** The query of a signed address holds a secret. */
 const shownSource = (source: ImageSource): z.infer<typeof sourceSchema> =>
   source.kind === 'file' ? { ...source } : { kind: 'url', url: source.url.replace(/\?.*$/s, '') }
 
@@ -123,7 +123,7 @@ export type ImageView = z.infer<typeof imageSchema>
 
 const viewReplica = (replica: ReplicaLine) => toWire(replicaSchema, replica)
 
-/** An image with what hangs on it, read now. */
+/** An image with its replicas and uses. */
 export const viewImage = async (db: Queryable, line: ImageLine): Promise<ImageView> =>
   toWire(imageSchema, line, {
     ...commonOf(line),

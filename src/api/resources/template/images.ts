@@ -10,9 +10,9 @@ import type { ApiDeps } from '../../http/env.ts'
 import { once } from '../../http/idempotency.ts'
 import { listRoute, showRoute } from '../../http/read-routes.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody } from '../../http/route.ts'
-import { etagOf, requireVersion } from '../../wire/preconditions.ts'
+import { etagOf } from '../../wire/preconditions.ts'
 import { notFound } from '../../wire/problem.ts'
-import { destroyQuery, removalSchema } from './destroy-query.ts'
+import { askedRemoval, destroyQuery, removalSchema } from './destroy-query.ts'
 import { type ImageBody, imageBody, sourceOf } from './image-body.ts'
 import { imageSchema, imageSummary, viewImage, viewImageSummary } from './image-view.ts'
 
@@ -112,13 +112,13 @@ export const images = (deps: ApiDeps) =>
     })
     .openapi(remove, async (c) => {
       const { image } = c.req.valid('param')
-      const { destroy, confirm_destroy: confirmed } = c.req.valid('query')
-      const by = c.get('actor').name
-      const ifMatch = c.req.valid('header')['if-match']
-      const check = ({ version }: { readonly version: number }) => requireVersion(ifMatch, version)
-      const jobs = (await deps.db.begin((tx) =>
-        removeImage(tx, { image, destroy: destroy === 'true', confirmed, by, check }),
-      )) as readonly string[] | undefined
+      const asked = askedRemoval(c.req.valid('query'), {
+        ifMatch: c.req.valid('header')['if-match'],
+        by: c.get('actor').name,
+      })
+      const jobs = (await deps.db.begin((tx) => removeImage(tx, { image, ...asked }))) as
+        | readonly string[]
+        | undefined
       if (!jobs) throw notFound('image', image)
       nudge(deps.db)
       return jobs.length === 0 ? c.body(null, 204) : c.json({ jobs: [...jobs] }, 202)

@@ -140,7 +140,7 @@ const viewPlan = ({ image, steps, bytes, refusal }: UpdatePlan): TemplatePlan =>
   refused: refusal && { code: refusal.code, message: refusal.message, remedy: refusal.remedy },
 })
 
-/** Does what was asked of a template once, and answers with the template. */
+/** Performs a verb once and answers with the template. */
 const doVerb = async (c: Context<ApiEnv>, deps: ApiDeps, work: (tx: Tx) => Promise<TemplateRow>) => {
   const answer = await once(c, deps, async (tx) => {
     const { name, version } = await work(tx)

@@ -15,7 +15,7 @@ import { once } from '../../http/idempotency.ts'
 import { listRoute, showRoute } from '../../http/read-routes.ts'
 import { defineRoute, ifMatchHeaders, json, jsonBody } from '../../http/route.ts'
 import { etagOf, requireVersion } from '../../wire/preconditions.ts'
-import { destroyQuery, removalSchema } from './destroy-query.ts'
+import { askedRemoval, destroyQuery, removalSchema } from './destroy-query.ts'
 import { folderField, placeShape } from './image-body.ts'
 import { showTemplate, templateSchema, viewTemplate } from './template-view.ts'
 
@@ -54,7 +54,9 @@ const templateBody = z
       .refine((name) => !isReservedName(name), 'is a name that Drover gives to objects beside a template')
       .optional()
       .openapi({ description: 'The name on the platform; `name` unless it is given.' }),
-    image: imageField.openapi({ description: 'The id or the name of an image that is ready.' }),
+    image: imageField.openapi({
+      description: 'The id or the name of an image that is ready, or is being imported.',
+    }),
     ...settingsShape,
     ...placeShape,
   })
@@ -185,7 +187,7 @@ const changeTemplate = async (tx: Tx, { name, body, ifMatch, by }: Change) => {
   return showTemplate(tx, name)
 }
 
-/** `/templates`: everything but the verbs, which are in template-verbs.ts. */
+/** `/templates`; the verbs are in template-verbs.ts. */
 export const templates = (deps: ApiDeps) =>
   show(deps, list(deps))
     .openapi(create, async (c) => {
@@ -208,13 +210,11 @@ export const templates = (deps: ApiDeps) =>
     })
     .openapi(remove, async (c) => {
       const { name } = c.req.valid('param')
-      const { destroy, confirm_destroy: confirmed } = c.req.valid('query')
-      const by = c.get('actor').name
-      const ifMatch = c.req.valid('header')['if-match']
-      const check = ({ version }: { readonly version: number }) => requireVersion(ifMatch, version)
-      const jobs = (await deps.db.begin((tx) =>
-        forgetTemplate(tx, { name, destroy: destroy === 'true', confirmed, by, check }),
-      )) as readonly string[]
+      const asked = askedRemoval(c.req.valid('query'), {
+        ifMatch: c.req.valid('header')['if-match'],
+        by: c.get('actor').name,
+      })
+      const jobs = (await deps.db.begin((tx) => forgetTemplate(tx, { name, ...asked }))) as readonly string[]
       nudge(deps.db)
       return jobs.length === 0 ? c.body(null, 204) : c.json({ jobs: [...jobs] }, 202)
     })

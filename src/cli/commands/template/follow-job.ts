@@ -1,9 +1,9 @@
 import { bytes } from '../../../domain/text/bytes.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Call, exitCodes, flag, number, type Options, text } from '../../kit/command.ts'
-import { yesOption } from '../../kit/confirm.ts'
+import { confirmCount, yesOption } from '../../kit/confirm.ts'
 import type { Output } from '../../kit/output.ts'
-import { codeOf } from '../../kit/rows.ts'
+import { anyVersion, codeOf } from '../../kit/rows.ts'
 import { errorLines, untilEnded } from '../../kit/wait.ts'
 
 export const waitOptions: Options = {
@@ -25,7 +25,7 @@ export const destroyOptions: Options = {
 }
 
 interface Followed {
-  /** What was committed, as the API has answered. */
+  /** The answer of the API. */
   readonly begun: Json
   readonly said: string
   readonly path: string
@@ -33,7 +33,7 @@ interface Followed {
   readonly print: (output: Output, now: Json) => void
 }
 
-/** After a 202: says what was committed, or follows its job to the end and shows what has become of it. */
+/** After a 202: prints the committed request, or follows its job to the end and shows the result. */
 export const followJob = async (call: Call, followed: Followed): Promise<number> => {
   const { client, output } = call
   const { begun, said, path, isDone, print } = followed
@@ -50,4 +50,20 @@ export const followJob = async (call: Call, followed: Followed): Promise<number>
     if (lines.length > 0) output.fields(lines)
   })
   return codeOf(isDone(now))
+}
+
+/** Deletes a resource, and with `--destroy` its objects once their number is confirmed. */
+export const removeWithObjects = async (
+  call: Call,
+  path: string,
+  say: (jobs: readonly string[]) => string,
+): Promise<number> => {
+  const { client, output, args, values } = call
+  const destroy = values.destroy === true
+  const reply = await confirmCount(call, (confirmed) =>
+    client.ask('DELETE', path, { headers: anyVersion, query: { destroy, confirm_destroy: confirmed } }),
+  )
+  const jobs = (reply.body?.jobs as string[] | undefined) ?? []
+  output.show({ name: args[0], deleted: true, jobs }, () => output.line(say(jobs)))
+  return exitCodes.ok
 }

@@ -2,11 +2,10 @@ import { imageStates } from '../../../domain/template/image.ts'
 import { bytes } from '../../../domain/text/bytes.ts'
 import type { Json } from '../../kit/client.ts'
 import { type Command, choice, flag, given, type Options, text, UsageError } from '../../kit/command.ts'
-import { confirmCount } from '../../kit/confirm.ts'
 import { field, fields, type Output, since, when } from '../../kit/output.ts'
-import { anyVersion, list, pathOf, show } from '../../kit/rows.ts'
+import { list, pathOf, show } from '../../kit/rows.ts'
 import { caOf } from '../inventory/site-options.ts'
-import { destroyOptions, followJob, placeOptions, waitOptions } from './follow-job.ts'
+import { destroyOptions, followJob, placeOptions, removeWithObjects, waitOptions } from './follow-job.ts'
 
 const args = [{ name: 'image', summary: 'the id or the name of an image' }]
 
@@ -91,22 +90,10 @@ const remove: Command = {
   covers: ['DELETE /v1/images/{image}'],
   args,
   options: destroyOptions,
-  run: async (call) => {
-    const { client, output, args, values } = call
-    const destroy = values.destroy === true
-    const reply = await confirmCount(call, (confirmed) =>
-      client.ask('DELETE', pathOf('images', args[0]), {
-        headers: anyVersion,
-        query: { destroy, confirm_destroy: confirmed },
-      }),
-    )
-    const jobs = (reply.body?.jobs as string[] | undefined) ?? []
-    output.show({ name: args[0], deleted: true, jobs }, () =>
-      output.line(
-        jobs.length === 0 ? 'It is deleted.' : `It is deleted; its copies go with: ${jobs.join(', ')}.`,
-      ),
-    )
-  },
+  run: (call) =>
+    removeWithObjects(call, pathOf('images', call.args[0]), (jobs) =>
+      jobs.length === 0 ? 'It is deleted.' : `It is deleted; its copies go with: ${jobs.join(', ')}.`,
+    ),
 }
 
 export const imageCommands: readonly Command[] = [

@@ -13,10 +13,10 @@ import {
   text,
   UsageError,
 } from '../../kit/command.ts'
-import { confirmCount, confirmIfPerson, yesOption } from '../../kit/confirm.ts'
+import { confirmIfPerson, yesOption } from '../../kit/confirm.ts'
 import { field, fields, numbers, type Output, since, when } from '../../kit/output.ts'
-import { anyVersion, list, pathOf, show, versionOf } from '../../kit/rows.ts'
-import { destroyOptions, followJob, placeOptions, waitOptions } from './follow-job.ts'
+import { list, pathOf, show, versionOf } from '../../kit/rows.ts'
+import { destroyOptions, followJob, placeOptions, removeWithObjects, waitOptions } from './follow-job.ts'
 
 const nameArg = { name: 'name', summary: 'the name of a template' }
 const args = [nameArg]
@@ -140,7 +140,7 @@ const plan: Command = {
 const readPlan = ({ client }: Call, ask: Json, name: string | undefined): Promise<Json> =>
   client.post(pathOf('templates', name, ':plan'), ask)
 
-/** A person sees what would be done first; a script does it. */
+/** Shows the plan to a person and asks for confirmation; a script is not asked. */
 const swapAs = async (call: Call, verb: 'update' | 'rollback', ask: Json): Promise<number> => {
   const [name] = call.args
   await confirmIfPerson(call, async () => {
@@ -187,24 +187,10 @@ const forget: Command = {
   covers: ['DELETE /v1/templates/{name}'],
   args,
   options: destroyOptions,
-  run: async (call) => {
-    const { client, output, args, values } = call
-    const destroy = values.destroy === true
-    const reply = await confirmCount(call, (confirmed) =>
-      client.ask('DELETE', pathOf('templates', args[0]), {
-        headers: anyVersion,
-        query: { destroy, confirm_destroy: confirmed },
-      }),
-    )
-    const jobs = (reply.body?.jobs as string[] | undefined) ?? []
-    output.show({ name: args[0], deleted: true, jobs }, () =>
-      output.line(
-        jobs.length === 0
-          ? 'It is forgotten.'
-          : `It is forgotten; what it had goes with: ${jobs.join(', ')}.`,
-      ),
-    )
-  },
+  run: (call) =>
+    removeWithObjects(call, pathOf('templates', call.args[0]), (jobs) =>
+      jobs.length === 0 ? 'It is forgotten.' : `It is forgotten; what it had goes with: ${jobs.join(', ')}.`,
+    ),
 }
 
 const milliseconds = (name: string, title: string) => ({

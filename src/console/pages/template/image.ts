@@ -8,7 +8,7 @@ import { outside, visible } from '../../kit/shown.ts'
 import { ago, definition, type Html, jobLink, jobProgress, table } from '../../kit/view.ts'
 import { imageBadge, imageLook, isAboutTemplates, templateLink } from './template-shown.ts'
 
-/** One image: what is in it, where copies of it are, and who uses it. */
+/** An image: its content, its copies and the templates that use it. */
 export const imagePage = async ({ ask, params, nowMs }: PageContext): Promise<Page> => {
   const id = params.id ?? ''
   if (!uuidKey.test(id)) throw notFound('image', id.slice(0, 60))

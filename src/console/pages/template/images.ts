@@ -20,7 +20,7 @@ const row = (image: ImageSummary, nowMs: number): Html => html`<tr data-key="${i
 <td class="long">${listed(image.targets.map((name) => html`<a href="/targets/${name}">${name}</a>`))}</td>
 <td class="long">${listed(image.templates.map(templateLink))}</td><td class="nowrap">${ago(image.created_at, nowMs)}</td></tr>`
 
-/** The content that templates can point at. */
+/** The list of images. */
 export const imagesPage = listPage<ImageSummary>({
   title: 'Images',
   from: '/v1/images',

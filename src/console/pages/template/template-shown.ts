@@ -4,7 +4,7 @@ import type { TemplateView } from '../../../api/resources/template/template-view
 import { visible } from '../../kit/shown.ts'
 import type { Html } from '../../kit/view.ts'
 
-/** What changes images, templates and the jobs at them. */
+/** Whether an event is about an image, a template or one of their jobs. */
 export const isAboutTemplates = (event: {
   readonly type: string
   readonly subject: { readonly type: string }
@@ -24,7 +24,7 @@ const imageLooks: Readonly<Record<ImageView['state'], string>> = {
   deleted: 'off',
 }
 
-/** The edge of its card. */
+/** The style of a card's edge. */
 export const templateLook = (state: TemplateView['state']): string => templateLooks[state]
 export const imageLook = (state: ImageView['state']): string => imageLooks[state]
 

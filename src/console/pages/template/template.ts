@@ -13,7 +13,7 @@ import { imageLink, isAboutTemplates, templateBadge, templateLook } from './temp
 
 const shown = '50'
 
-/** One template: what it points at, what is wanted, what it pointed at before, and what an update would do. */
+/** A template: the live and the wanted image, its versions, and the plan of an update. */
 export const templatePage = async (context: PageContext): Promise<Page> => {
   const { ask, params, query, nowMs } = context
   const name = params.name ?? ''
@@ -42,7 +42,7 @@ export const templatePage = async (context: PageContext): Promise<Page> => {
   }
 }
 
-/** What an update to the chosen image would do; nothing is chosen at first. */
+/** The plan of an update to the chosen image; undefined: no image is chosen. */
 const planFor = async (
   { ask }: PageContext,
   name: string,

@@ -17,7 +17,7 @@ const row = (template: TemplateView, nowMs: number): Html => html`<tr data-key="
 <td class="long">${isThere(template) ? '' : imageLink({ id: template.image_id, name: template.image })}</td>
 <td class="long">${visible(template.message)}</td><td class="nowrap">${ago(template.updated_at, nowMs)}</td></tr>`
 
-/** The names that machines are cloned from, and what they point at. */
+/** The list of templates. */
 export const templatesPage = listPage<TemplateView>({
   title: 'Templates',
   from: '/v1/templates',
