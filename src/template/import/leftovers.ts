@@ -40,9 +40,7 @@ const lookAt = async (
   call: JobCall,
   { folder, templateName }: ImportPlace,
 ): Promise<readonly TemplateFacts[]> =>
-  (await again(call, () => templates.templates(call, folder))).filter(
-    (one) => one.name === templateName && (folder === '' || one.folder === folder),
-  )
+  (await again(call, () => templates.templates(call, folder))).filter(({ name }) => name === templateName)
 
 /** Removes what is ours and not wanted, by its ref. */
 export const removeImported = async (templates: TemplatesPort, call: JobCall, ref: string): Promise<void> => {
