@@ -183,8 +183,8 @@ export const journeyMutants: readonly Mutant[] = [
     name: 'a source goes while one of its machines is still to be switched on again',
     law: 10,
     file: 'db/queries/entries/entries-using-site.ts',
-    find: "role === 'source' ? 'instance' : 'machine'",
-    replace: "role === 'target' ? 'instance' : 'machine'",
+    find: "role === 'source' ? ['instance']",
+    replace: "role === 'target' ? ['instance']",
     tests: ['test/api/inventory/site-removal.test.ts'],
   },
 ]

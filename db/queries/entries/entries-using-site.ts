@@ -1,4 +1,5 @@
 import type { SiteRole } from '../../../src/domain/inventory/site-settings.ts'
+import { removalKind } from '../../../src/domain/template/version.ts'
 import type { Queryable, Tx } from '../../client.ts'
 
 export interface UsedBy {
@@ -34,16 +35,19 @@ export const findEntriesUsing = async (db: Queryable, site: SiteOfEntries): Prom
   return usedBy(rows, ({ name, batch, state }) => `${name} in ${batch} (${state})`)
 }
 
-/** What is still to be undone on a site, whoever did it: an undoer that finds no site has nothing to undo. */
+/**
+ * What is still to be undone on a site, whoever did it: an undoer that finds no site has nothing to undo. Planned removals
+ * of templates do not count: the object of each is a copy of an image, which is in the way by itself.
+ */
 export const findDebtsOn = async (
   db: Queryable,
   { role, name }: Pick<SiteOfEntries, 'role' | 'name'>,
 ): Promise<UsedBy> => {
-  const ofMachines = role === 'source' ? 'instance' : 'machine'
+  const subjects = ['entry', ...(role === 'source' ? ['instance'] : ['machine', 'template', 'image'])]
   const rows = await db<{ count: number; kind: string; name: string }[]>`
     select count(*) over ()::int as count, kind, name
-    from effect where platform = ${name} and subject_type in ('entry', ${ofMachines}) and state = 'debt'
-    order by id limit 5`
+    from effect where platform = ${name} and subject_type = any(${subjects}::text[]) and state = 'debt'
+      and kind <> ${removalKind} order by id limit 5`
   return usedBy(rows, ({ kind, name }) => `${kind} "${name}"`)
 }
 

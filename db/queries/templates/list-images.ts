@@ -2,7 +2,7 @@ import type { ImageState } from '../../../src/domain/template/image.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import type { Queryable } from '../../client.ts'
 import type { ImageReplicaRow, ImageRow } from '../../schema/template.ts'
-import { imageCalled } from './image-rows.ts'
+import { findImage, imageCalled } from './image-rows.ts'
 
 /** An image with its job, targets and templates. The descriptor is left out: only workers need it. */
 export type ImageLine = Omit<ImageRow, 'ovf'> & {
@@ -58,6 +58,13 @@ export const readImage = async (db: Queryable, idOrName: string): Promise<ImageL
   const [row] = await db<ImageLine[]>`
     select ${columns(db)} from image i left join job j on j.id = i.job_id where ${imageCalled(db, idOrName)}`
   return row
+}
+
+/** The whole row, in the state that is shown: an import whose job has ended without it is waited for by nobody. */
+export const findShownImage = async (db: Queryable, idOrName: string): Promise<ImageRow | undefined> => {
+  const image = await findImage(db, idOrName)
+  const line = image && (await readImage(db, image.id))
+  return line && { ...image, state: line.shownState }
 }
 
 export type ReplicaLine = ImageReplicaRow & {

@@ -78,23 +78,25 @@ export const dropBegunReplicas = async (tx: Tx, templateId: string): Promise<voi
 export const findSurplusReplicas = async (tx: Tx, templateId: string): Promise<ImageReplicaRow[]> => tx<
   ImageReplicaRow[]
 >`
-  with ranked as (
-    select v.*, t.target_id, t.folder, t.keep_versions, t.deleted_at,
-      dense_rank() over (partition by v.template_id, v.state = 'kept' order by v.number desc) as place
-    from template_version v join template t on t.id = v.template_id
-  ), needed as (
-    select image_id, target_id, folder from ranked
-    where deleted_at is null and (state in ('live', 'wanted') or state = 'kept' and place <= keep_versions)
-  )
   select r.* from image_replica r
   where r.state = 'ready' and r.template_id is null
     and exists (select from template_version v where v.replica_id = r.id and v.template_id = ${templateId}::uuid
       and v.state = 'kept')
-    and not exists (select from needed n where n.image_id = r.image_id and n.target_id = r.target_id
-      and n.folder = r.folder)
+    and not ${isNeeded(tx)}
   order by r.id`
 
-/** Owes the removal of an object, due after the grace period: a debt that the job of a swap leaves on purpose. */
+/** A condition: a version that counts, of any template, points at the image of replica `r` in its folder. */
+const isNeeded = (tx: Tx) => tx`exists (
+  select from (
+    select v.image_id, v.state, t.target_id, t.folder, t.keep_versions,
+      dense_rank() over (partition by v.template_id, v.state = 'kept' order by v.number desc) as place
+    from template_version v join template t on t.id = v.template_id
+    where t.deleted_at is null
+  ) n
+  where n.image_id = r.image_id and n.target_id = r.target_id and n.folder = r.folder
+    and (n.state in ('live', 'wanted') or n.state = 'kept' and n.place <= n.keep_versions))`
+
+/** Owes the removal of an object, due after the grace: a debt that the job of a swap leaves on purpose. */
 export const oweRemoval = async (
   tx: Tx,
   owed: {
@@ -124,14 +126,12 @@ export const oweRemoval = async (
     from made`
 }
 
-/** From here on no template can take the replica. False: a template uses or wants it again, or it is gone. */
+/** From here on nobody takes it from the shelf. False: a template has it or keeps it by now, or it is gone. */
 export const beginRemoval = async (tx: Tx, replicaId: string): Promise<boolean> => {
   const rows = await tx`
     update image_replica r set state = 'removing'
-    where id = ${replicaId}::uuid and (state = 'removing' or state = 'ready' and template_id is null
-      and not exists (select from template_version v join template t on t.id = v.template_id
-        where v.state = 'wanted' and v.image_id = r.image_id and t.target_id = r.target_id and t.folder = r.folder
-          and t.deleted_at is null))
+    where id = ${replicaId}::uuid
+      and (state = 'removing' or state = 'ready' and template_id is null and not ${isNeeded(tx)})
     returning 1`
   return rows.length === 1
 }

@@ -1,6 +1,7 @@
 import { requireStart, requireTransition } from '../../../src/domain/table/state-table.ts'
 import type { TemplatePlace } from '../../../src/domain/template/image.ts'
 import { type TemplateEvent, templateTable } from '../../../src/domain/template/state.ts'
+import { removalKind } from '../../../src/domain/template/version.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import { storableJson, storableText } from '../../../src/storable.ts'
 import type { Queryable, Tx } from '../../client.ts'
@@ -147,14 +148,18 @@ export const forgetTemplateRow = async (tx: Tx, template: TemplateRow, actor: st
     select 'template.deleted', 'template', id, ${actor}, state, jsonb_build_object('name', name) from gone`
 }
 
-/** Whether objects of a forgotten template are still being removed at this address. */
+/** Whether jobs or debts of a forgotten template still act where this one is to be. */
 export const isPlaceBeingCleared = async (
   db: Queryable,
   at: Pick<TemplateRow, 'targetId' | 'folder' | 'production'>,
 ): Promise<boolean> => {
   const rows = await db`
-    select from image_replica r join template t on t.id = r.template_id
+    select from template t
     where t.target_id = ${at.targetId}::uuid and t.folder = ${at.folder} and t.production = ${at.production}
-      and r.state = 'removing' limit 1`
+      and t.deleted_at is not null
+      and (exists (select from image_replica r where r.template_id = t.id and r.state = 'removing')
+        or exists (select from job j where j.id = t.job_id and j.finished_at is null)
+        or exists (select from effect e where e.subject_type = 'template' and e.subject_id = t.id::text
+          and e.state in ('intended', 'debt') and e.kind <> ${removalKind})) limit 1`
   return rows.length === 1
 }

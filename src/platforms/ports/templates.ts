@@ -45,6 +45,7 @@ export interface ImportProgress {
 export interface TemplatesPort extends TasksOf {
   /** As what it takes the disks of an image. */
   readonly imageFormats: readonly ImageDisk['format'][]
+  /** What is in that folder alone, however its name is spelled. Empty: the platform's own choice; some list all. */
   templates(call: Call, folder: string): Promise<readonly TemplateFacts[]>
   template(call: Call, ref: string): Promise<Found<TemplateFacts>>
   /**

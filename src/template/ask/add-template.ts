@@ -41,8 +41,8 @@ export const addTemplate = async (tx: Tx, ask: NewTemplateAsk): Promise<Template
   if (await isPlaceBeingCleared(tx, at))
     throw refuse(
       'template-busy',
-      `A forgotten template is still being removed from ${ask.production} on ${target.name}.`,
-      'Wait until its jobs have ended.',
+      `A forgotten template is still being put right or removed at ${ask.production} on ${target.name}.`,
+      'Wait until its jobs have ended and its debts are settled: the list of effects shows them.',
       { field: 'production' },
     )
   const message = `Version 1 is wanted: ${image.name}.`

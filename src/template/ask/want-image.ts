@@ -1,7 +1,7 @@
 import type { Tx } from '../../../db/client.ts'
 import { findSiteName } from '../../../db/queries/sites/load-site.ts'
 import { lockImage } from '../../../db/queries/templates/image-rows.ts'
-import { readImage } from '../../../db/queries/templates/list-images.ts'
+import { findShownImage } from '../../../db/queries/templates/list-images.ts'
 import { findSwapJob, type SwapJob, wakeSwapJob } from '../../../db/queries/templates/swap-job.ts'
 import { lockTemplate, lockTemplateById, moveTemplate } from '../../../db/queries/templates/template-rows.ts'
 import { findVersion, listVersions, wantVersion } from '../../../db/queries/templates/template-versions.ts'
@@ -92,9 +92,9 @@ export const requireTemplate = async (tx: Tx, name: string): Promise<TemplateRow
  * not ready.
  */
 export const requireImage = async (tx: Tx, named: string): Promise<ImageRow> => {
-  const image = await lockImage(tx, named)
-  const line = image && (await readImage(tx, image.id))
-  if (line) return { ...image, state: line.shownState }
+  const locked = await lockImage(tx, named)
+  const image = locked && (await findShownImage(tx, locked.id))
+  if (image) return image
   throw absent('image', named, 'image')
 }
 

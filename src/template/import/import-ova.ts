@@ -20,7 +20,8 @@ export const importOva = async (
   importImage: ImportImage,
 ): Promise<Outcome> => {
   const work = await load(ctx)
-  if (!work) return done({ outcome: 'The image or its copy was removed meanwhile.' })
+  if (!work)
+    return done({ outcome: 'The image or its copy was removed meanwhile, or another job imports it.' })
   const { image, replica, target } = work
   const actor = actorOf(ctx)
   if (image.state === 'failed')
@@ -44,11 +45,14 @@ export const importOva = async (
   )
 }
 
-const load = async ({ db, payload }: JobContext<{ image_id: string; replica_id: string }>) => {
+/** One job imports an image: the job that was sent with it. A job that a person sent by itself does nothing. */
+const load = async ({ db, job, payload }: JobContext<{ image_id: string; replica_id: string }>) => {
   const image = await findImage(db, payload.image_id)
   const replica = await findReplica(db, payload.replica_id)
   const target = replica && (await loadSiteById(db, replica.targetId))
-  const isWanted = image?.state !== 'deleted' && replica?.state !== 'gone' && replica?.state !== 'removing'
+  const isIts = image?.jobId === job.id && replica?.imageId === image.id
+  const isWanted =
+    isIts && image.state !== 'deleted' && replica.state !== 'gone' && replica.state !== 'removing'
   return image && replica && target && isWanted ? ({ image, replica, target } satisfies Work) : undefined
 }
 

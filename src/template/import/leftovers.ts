@@ -39,9 +39,7 @@ const lookAt = async (
   call: JobCall,
   { folder, templateName }: ImportPlace,
 ): Promise<readonly TemplateFacts[]> =>
-  (await again(call, () => templates.templates(call, folder))).filter(
-    (one) => one.name === templateName && (folder === '' || one.folder === folder),
-  )
+  (await again(call, () => templates.templates(call, folder))).filter(({ name }) => name === templateName)
 
 const nameTaken = ({ templateName, folder }: ImportPlace, { ref }: TemplateFacts): DroverError =>
   new DroverError({

@@ -1,4 +1,6 @@
 import type { Tx } from '../../../db/client.ts'
+import type { ImageReplicaRow } from '../../../db/schema/template.ts'
+import { isShelfName } from '../../domain/template/names.ts'
 import { DroverError, type RecordedError } from '../../errors.ts'
 import { actorOf, callBy, type Done, done } from '../../ledger/job.ts'
 import { again } from '../../platforms/ports/bounded-wait.ts'
@@ -28,7 +30,8 @@ export const endSwap = async (
   const { ctx, work } = turn
   const { rows, template, version, image } = work
   const actor = actorOf(ctx)
-  const gone = await findGone(turn, look)
+  const back = await findBack(turn, look)
+  const gone = await findGone(turn, { look, back })
   const result = {
     version: version.number,
     image: image.name,
@@ -40,6 +43,7 @@ export const endSwap = async (
     lock: async (tx) => void (await rows.lockTemplateById(tx, template.id)),
     change: async (tx) => {
       for (const id of gone) await rows.writeReplica(tx, id, { state: 'gone' })
+      for (const { id } of back) await rows.shelveReplica(tx, id)
       await rows.dropBegunReplicas(tx, template.id)
       await oweSurplus(tx, { work, jobId: ctx.job.id, actor })
       if (owed) {
@@ -51,11 +55,22 @@ export const endSwap = async (
   })
 }
 
-/** Replicas of the template whose objects were removed outside Drover: neither in the folder nor elsewhere. */
-const findGone = async ({ ctx, templates, work }: SwapTurn, { all }: Look): Promise<string[]> => {
+/** Objects that are back on the shelf and that the template still has in its rows, as another seems to be there. */
+const findBack = async ({ ctx, work }: SwapTurn, { all }: Look): Promise<readonly ImageReplicaRow[]> => {
+  const own = await work.rows.listReplicasOfTemplate(ctx.db, work.template.id)
+  return own.filter(({ ref }) => all.some((object) => object.ref === ref && isShelfName(object.name)))
+}
+
+/** Objects of the template that somebody has taken away: not in the folder, and not anywhere else. */
+const findGone = async (
+  { ctx, templates, work: { rows, template } }: SwapTurn,
+  { look: { all }, back }: { readonly look: Look; readonly back: readonly ImageReplicaRow[] },
+): Promise<string[]> => {
   const call = callBy(ctx, 'look', lookMs)
   const gone: string[] = []
-  for (const { id, ref } of await work.rows.listReplicasOfTemplate(ctx.db, work.template.id)) {
+  const own = await rows.listReplicasOfTemplate(ctx.db, template.id)
+  const inTheWay = await Promise.all(back.map((row) => rows.findShelfReplica(ctx.db, row)))
+  for (const { id, ref } of [...own, ...inTheWay.flatMap((row) => row ?? [])]) {
     if (ref === null || all.some((object) => object.ref === ref)) continue
     const found = await again(call, () => templates.template(call, ref))
     if (!found.found) gone.push(id)

@@ -34,13 +34,13 @@ const roles = ['production', 'temp', 'old'] as const satisfies readonly SwapRole
 /** One request lists all names, so an object that is being renamed is not missed. */
 export const lookAtFolder = async ({ db, call, templates, work, importing }: Looking): Promise<Look> => {
   const { template, names, installation, version } = work
-  const listed = await again(call, () => templates.templates(call, template.folder))
-  // An empty folder means the platform's default, and some platforms then list all folders.
-  const all = listed.filter(({ folder }) => template.folder === '' || folder === template.folder)
+  const all = await again(call, () => templates.templates(call, template.folder))
   const imageOf = ({ owner }: TemplateFacts) => ownedImage(owner, installation)
   const named = (role: SwapRole) => all.filter(({ name }) => name === names[role])
-  const ours = all.filter((object) => object.complete && imageOf(object) !== undefined)
-  const replicas = await replicasOf(db, work, ours)
+  const tagged = all.filter((object) => object.complete && imageOf(object) !== undefined)
+  const replicas = await replicasOf(db, work, tagged)
+  const others = await heldByOthers(db, work, { objects: roles.flatMap(named), replicas })
+  const ours = tagged.filter(({ ref }) => !others.has(ref))
   const isFree = ({ ref, name }: TemplateFacts) => {
     const row = replicas.get(ref)
     const taken = row !== undefined && row.templateId !== null && row.templateId !== template.id
@@ -51,8 +51,8 @@ export const lookAtFolder = async ({ db, call, templates, work, importing }: Loo
     const [object, another] = named(role)
     if (!object) return 'absent'
     const image = imageOf(object)
-    // With two objects of one name, neither can be chosen.
-    if (image === undefined || another) return 'stranger'
+    // Two of one name: nobody can tell which of them is meant.
+    if (image === undefined || another || others.has(object.ref)) return 'stranger'
     if (!object.complete) return 'partial'
     return image === version.imageId ? 'wanted' : 'other'
   }
@@ -90,4 +90,23 @@ const replicasOf = async (
 ): Promise<ReadonlyMap<string, ImageReplicaRow>> => {
   const found = await rows.findReplicasByRef(db, { targetId, refs: objects.map(({ ref }) => ref) })
   return new Map(found.map((row) => [row.ref ?? '', row]))
+}
+
+/** Objects under the names of this template that another template has: their folders are the same, spelled differently. */
+const heldByOthers = async (
+  db: Queryable,
+  { rows, template }: SwapWork,
+  seen: {
+    readonly objects: readonly TemplateFacts[]
+    readonly replicas: ReadonlyMap<string, ImageReplicaRow>
+  },
+): Promise<ReadonlySet<string>> => {
+  const held = new Set<string>()
+  for (const { ref } of seen.objects) {
+    const holder = seen.replicas.get(ref)?.templateId ?? template.id
+    if (holder === template.id) continue
+    const other = await rows.findTemplateById(db, holder)
+    if (other && other.deletedAt === null) held.add(ref)
+  }
+  return held
 }

@@ -43,11 +43,13 @@ const recordReplicas = async (tx: Tx, { work, look, record, jobId, actor }: Reco
     if (holder !== null && row.templateId !== holder)
       await rows.writeReplica(tx, row.id, { templateId: holder })
     const isBack = row.templateId === template.id && isShelfName(object.name)
-    // An object that a pending task is about to take from the shelf stays claimed.
-    if (isBack && record.task?.ref !== object.ref && !(await rows.shelveReplica(tx, row.id))) {
-      await rows.writeReplica(tx, row.id, { state: 'removing', templateId: null })
-      await oweReplica(tx, row, { work, jobId, actor })
-    }
+    // What a pending task is about to take from the shelf stays claimed.
+    if (!isBack || record.task?.ref === object.ref || (await rows.shelveReplica(tx, row.id))) continue
+    // Only of what is seen there twice a copy goes: the other may be a row whose object was taken away.
+    const twin = await rows.findShelfReplica(tx, row)
+    if (!look.ours.some(({ ref }) => ref === twin?.ref)) continue
+    await rows.writeReplica(tx, row.id, { state: 'removing', templateId: null })
+    await oweReplica(tx, row, { work, jobId, actor })
   }
 }
 

@@ -1,8 +1,9 @@
 import { settleEffect } from '../../../db/queries/effects/effects.ts'
 import { loadSiteById } from '../../../db/queries/sites/load-site.ts'
-import { findImage } from '../../../db/queries/templates/image-rows.ts'
+import { findShownImage } from '../../../db/queries/templates/list-images.ts'
 import {
   findReplica,
+  findShelfReplica,
   insertReplica,
   listReplicasOfTemplate,
   writeReplica,
@@ -30,8 +31,8 @@ export const postgresRows = {
   ...swap,
   ...{ findTemplateById, lockTemplateById, moveTemplate, noteTemplate },
   ...{ findVersion, makeVersionLive, retireVersion },
-  ...{ findReplica, insertReplica, listReplicasOfTemplate, writeReplica },
-  ...{ findImage, loadSiteById, installationId, settleEffect, sendSwap },
+  ...{ findReplica, findShelfReplica, insertReplica, listReplicasOfTemplate, writeReplica },
+  ...{ findImage: findShownImage, loadSiteById, installationId, settleEffect, sendSwap },
 }
 
 export type SwapRows = typeof postgresRows

@@ -68,8 +68,10 @@ test('neither is removed while something of an entry is still to be undone there
 test.each([
   ['sources/paris', 'instance', 'instance-cycle'],
   ['targets/oslo', 'machine', 'operation-snapshot'],
+  ['targets/oslo', 'template', 'template-swap'],
+  ['targets/oslo', 'image', 'image-import'],
 ])(
-  '%s is not removed while something that was done to a %s there (%s) is still to be undone',
+  '%s is not removed while something of the subject %s there (%s) is still to be undone',
   async (what, subject, kind) => {
     await addFleet(db, ['web-1'])
     await db`insert into effect (id, job_id, subject_type, subject_id, epoch, kind, platform, name, state)

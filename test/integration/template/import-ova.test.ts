@@ -5,6 +5,7 @@ import { expect, test } from 'vitest'
 import { shelfName } from '../../../src/domain/template/names.ts'
 import { FencedError } from '../../../src/errors.ts'
 import { CancelRequest } from '../../../src/ledger/job.ts'
+import { enqueue } from '../../../src/ledger/jobs/enqueue.ts'
 import { serveTls } from '../../support/hostile-server.ts'
 import { effectsOf, expire, jobOf } from '../../support/ledger.ts'
 import { requestCancel } from '../../support/ledger-verbs.ts'
@@ -201,6 +202,31 @@ test('an import that was whole before its answer was lost is adopted and not sen
   expect(left?.complete).toBe(true)
   await world.worker().follow(image.jobId)
   expect(await expectWhole(image)).toBe(left?.ref)
+})
+
+test('a job that somebody has sent beside that of an image imports and destroys nothing', async () => {
+  const server = await serveArchive(archive)
+  const [image, other] = [
+    await world.ask({ kind: 'url', url: server.url }),
+    await world.ask({ kind: 'url', url: server.url }),
+  ]
+  const whole = async () => (await world.templates()).filter(({ complete }) => complete).length
+  const before = await whole()
+  await world.worker().follow(other.jobId)
+  for (const replica of [await other.replica(), await image.replica()]) {
+    const payload = { image_id: image.id, replica_id: replica.id }
+    const [sent] = await db.begin((tx) =>
+      enqueue(tx, [
+        { kind: 'import-ova', payload, subject: { type: 'image', id: image.id }, createdBy: 'test' },
+      ]),
+    )
+    await world.worker().follow(sent?.id ?? '')
+    expect((await jobOf(db, sent?.id ?? '')).state).toBe('succeeded')
+    expect(await effectsOf(db, sent?.id ?? '')).toEqual([])
+  }
+  expect((await image.row()).state).toBe('importing')
+  await expectWhole(other)
+  expect(await whole()).toBe(before + 1)
 })
 
 test("a stranger's template under the name is not touched, and a person is told", async () => {

@@ -180,6 +180,8 @@ export class MemoryRows {
     const isTwin = (a: ImageReplicaRow, b: ImageReplicaRow) => a.imageId === b.imageId && a.id !== b.id
     return {
       findReplica: (id: string) => all().find((row) => row.id === id),
+      findShelfReplica: ({ imageId }: { imageId: string }) =>
+        all().find((row) => onShelf(row) && row.imageId === imageId),
       findReplicasByRef: ({ refs }: { refs: readonly string[] }) =>
         all().filter((row) => row.state !== 'gone' && refs.includes(row.ref ?? '')),
       listReplicasOfTemplate: (id: string) =>
@@ -223,8 +225,7 @@ export class MemoryRows {
       findSurplusReplicas: (templateId: string) => this.#surplus(templateId),
       beginRemoval: (id: string) => {
         const row = this.replica(id)
-        const wanted = this.tables.versions.some((v) => v.state === 'wanted' && v.imageId === row.imageId)
-        if (row.state !== 'removing' && (!onShelf(row) || wanted)) return false
+        if (row.state !== 'removing' && (!onShelf(row) || this.#needed().has(row.imageId))) return false
         row.state = 'removing'
         return true
       },
@@ -251,7 +252,7 @@ export class MemoryRows {
     }
   }
 
-  #surplus(templateId: string): ImageReplicaRow[] {
+  #needed(): ReadonlySet<string> {
     const needed = new Set<string>()
     for (const { id, keepVersions } of this.tables.templates) {
       const mine = this.tables.versions.filter((v) => v.templateId === id).sort((a, b) => b.number - a.number)
@@ -259,6 +260,11 @@ export class MemoryRows {
       for (const v of [...kept, ...mine.filter(({ state }) => state === 'live' || state === 'wanted')])
         needed.add(v.imageId)
     }
+    return needed
+  }
+
+  #surplus(templateId: string): ImageReplicaRow[] {
+    const needed = this.#needed()
     const was = (id: string) =>
       this.tables.versions.some(
         (v) => v.replicaId === id && v.templateId === templateId && v.state === 'kept',
