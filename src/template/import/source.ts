@@ -31,7 +31,7 @@ const remedies = {
   'image-source-unreachable':
     'It is tried again. When it stays so, look at the server of the archive and at the network to it.',
   'image-source-refused':
-    'Correct the address of the image, or see that the archive is there and may be read.',
+    'See that the archive is there and may be read (a private address: DROVER_IMAGE_PRIVATE=1 on every worker), then run the job again; or delete the image and import it from elsewhere.',
   'image-source-changed': 'Nothing to do: it is read anew from its start.',
 } as const
 

@@ -68,6 +68,12 @@ describe('a template', () => {
       'template-place-taken',
       'production',
     ])
+    expect((await askTemplate(call, { name: 'deep', folder: '/cloud/golden' })).status).toBe(202)
+    for (const folder of ['/cloud/golden/', 'cloud//golden'])
+      expect(await askTemplate(call, { name: 'again', folder, production: 'deep' })).toMatchObject({
+        status: 409,
+        body: { code: 'template-place-taken' },
+      })
     await addTarget(db, 'lima')
     expect(
       (await askTemplate(call, { name: 'lima', target: 'lima', folder: '', production: 'debian' })).status,
