@@ -191,6 +191,15 @@ describe('an update', () => {
     expect(withdrawn?.error).toBeNull()
   })
 
+  test('that a pause holds up says by whom', async () => {
+    await update('debian-14')
+    await call('POST', '/v1/pauses', { json: { scope: 'lane', name: 'templates/oslo', reason: 'lunch' } })
+    const message = `${tester} paused the lane templates/oslo: lunch`
+    expect(await shown()).toMatchObject({ state: 'swapping', message })
+    await call('DELETE', '/v1/pauses/lane/templates%2Foslo')
+    expect(await shown()).toMatchObject({ message: 'Version 2 is wanted: debian-14.' })
+  })
+
   test('that has failed says why, and the same image is refused after three of them in a row', async () => {
     for (const number of [2, 3, 4]) {
       expect((await update('debian-14')).body.version_wanted).toBe(number)

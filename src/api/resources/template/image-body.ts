@@ -21,14 +21,12 @@ const oneSpelling = (folder: string): string => {
   return bare.includes('/') ? `/${bare}` : bare
 }
 
-export const folderField = word
-  .transform(oneSpelling)
-  .openapi({
-    type: 'string',
-    maxLength: 255,
-    default: '',
-    description: 'The folder on the target that holds the objects.',
-  })
+export const folderField = word.transform(oneSpelling).openapi({
+  type: 'string',
+  maxLength: 255,
+  default: '',
+  description: 'The folder on the target that holds the objects.',
+})
 
 /** Without a fragment, and with no user name: a password in it would be shown to everybody. */
 const urlField = z
