@@ -35,6 +35,8 @@ const dispatch = async (args: readonly string[], io: Io): Promise<number> => {
   }
   if (word === 'completion') return completion(rest, io)
   const found = findCommand(args)
+  if (!found && rest.length > 0 && rest.every((flag) => flag === '--help' || flag === '-h'))
+    return help([word], io)
   if (!found) throw unknown(args)
   const { command, rest: own } = found
   const { values, positionals } = parse(command, own)
@@ -122,7 +124,7 @@ const parse = (command: Command, args: string[]): { values: Values; positionals:
     })
     return { values: values as Values, positionals }
   } catch (error) {
-    const [first = ''] = (error as Error).message.split('. ')
+    const [first = ''] = (error as Error).message.split(/\.\s/)
     throw new UsageError(`${first}. Try: drover ${command.name} --help`)
   }
 }

@@ -162,17 +162,24 @@ export const templateEndLines = (
     message,
     image_live: live,
     version_live: at,
-  }: Pick<TemplateSeen, 'state' | 'message' | 'image_live' | 'version_live'>,
+    version_wanted: wanted,
+  }: Pick<TemplateSeen, 'state' | 'message' | 'image_live' | 'version_live' | 'version_wanted'>,
   versions: readonly VersionSeen[],
 ): string[] => {
   const current = versions.find(({ number }) => number === at)
-  const kept = versions.filter((version) => version.state === 'kept')
+  // The newest first: of several versions with the same image that is enough.
+  const kept = versions.filter(
+    ({ state, image }, index) =>
+      state === 'kept' &&
+      image !== live &&
+      !versions.slice(0, index).some((newer) => newer.state === 'kept' && newer.image === image),
+  )
   const drover = droverCommand()
   return [
     live === null
       ? `Template ${templateName}: ${message}`
       : `Template ${templateName} points at ${live} (version ${at})${current ? swapText(current) : ''}.`,
-    ...(state === 'live' || live === null ? [] : [`  ${message}`]),
+    ...((state === 'live' && at === wanted) || live === null ? [] : [`  ${message}`]),
     ...kept.map(({ number, image }) => `  Version ${number} (${image}) is kept for a rollback.`),
     `  ${drover} templates rollback ${templateName}`,
   ]

@@ -82,7 +82,10 @@ const startPoller = (world: SwapLab, golden: Golden) => {
   const ended = poll()
   // Its error is thrown where its end is awaited.
   ended.catch(() => {})
-  return { stop: () => void (stopped = true), ended }
+  const stop = () => {
+    stopped = true
+  }
+  return { stop, ended }
 }
 
 /** The same for every run of a commit. */

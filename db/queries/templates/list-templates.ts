@@ -25,7 +25,11 @@ export interface TemplateFilter {
 
 const lines = (db: Queryable) => db`
   select t.*, coalesce(s.name, '') as target, i.name as image, live.name as image_live, j.state as job_state,
-    j.error as job_error, j.progress as job_progress, j.wait_detail as job_wait_detail
+    j.error as job_error, j.progress as job_progress,
+    coalesce((
+      select format('%s paused the %s %s: %s', p.paused_by, p.scope, p.name, p.reason) from pause p
+      where j.state = 'ready' and ((p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
+      order by p.paused_at limit 1), j.wait_detail) as job_wait_detail
   from template t join image i on i.id = t.image_id left join site s on s.id = t.target_id
     left join template_version v on v.template_id = t.id and v.number = t.version_live
     left join image live on live.id = v.image_id left join job j on j.id = t.job_id`

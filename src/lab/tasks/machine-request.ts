@@ -38,9 +38,13 @@ export const refuseTakenName = async (
 }
 
 /** What belongs to other projects is not there for a machine of this one; without a project nothing keeps it out. */
-const refuseOthers = (thing: Entity<{ readonly projects?: readonly string[] }>, project: string): void => {
-  const { projects = [] } = thing.data
-  if (project === '' || projects.length === 0 || projects.includes(project)) return
+type Shared = Entity<{ readonly projects?: readonly string[] }>
+
+const isFor = ({ data: { projects = [] } }: Shared, project: string): boolean =>
+  project === '' || projects.length === 0 || projects.includes(project)
+
+const refuseOthers = (thing: Shared, project: string): void => {
+  if (isFor(thing, project)) return
   throw refuse(
     'platform-permission',
     `The ${thing.type} "${thing.name}" is not for project "${project}".`,
@@ -97,6 +101,26 @@ const checkProject = async (
   return project.ref
 }
 
+/** By ref or name; empty: the first that has room and is for the project, as a platform chooses by itself. */
+const storageOf = async (change: Pick<Change, 'tx' | 'site'>, pool: string, project: string) => {
+  const known = await listEntities<{ readonly projects?: readonly string[] }>(
+    change.tx,
+    change.site,
+    'storage',
+  )
+  const storage =
+    pool === ''
+      ? known.find((one) => isFor(one, project) && !one.trouble.full)
+      : (known.find(({ ref }) => ref === pool) ?? known.find(({ name }) => name === pool))
+  if (storage) return storage
+  const names = known.filter((one) => isFor(one, project)).map(({ name }) => name)
+  throw refuse(
+    'platform-absent',
+    pool === '' ? 'No storage has room.' : `There is no storage "${pool.slice(0, 100)}".`,
+    `Name a pool that is there: ${names.join(', ')}.`,
+  )
+}
+
 const requestedDisks = async (
   change: Pick<Change, 'tx' | 'site'>,
   request: Pick<NewMachineRequest, 'disks'>,
@@ -104,8 +128,7 @@ const requestedDisks = async (
 ) =>
   await Promise.all(
     request.disks.map(async ({ key, capacity, pool }) => {
-      const storage = await findEntity(change.tx, change.site, { type: 'storage', ref: pool })
-      if (!storage) throw refuse('platform-absent', `There is no storage "${pool.slice(0, 100)}".`)
+      const storage = await storageOf(change, pool, project)
       refuseOthers(storage, project)
       if (storage.trouble.full) throw refuse('platform-no-capacity', `Storage "${storage.name}" is full.`)
       const profile = { data: [], random: 0, boot: null }

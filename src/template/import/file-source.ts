@@ -40,7 +40,7 @@ const judged = async (path: string, dir: string | undefined): Promise<string> =>
   })
   const inside = relative(root, place)
   if (inside !== '' && !isAbsolute(inside) && inside.split('/')[0] !== '..') return place
-  throw refused(`${path} is not below the folder of images of this worker`)
+  throw refused(`${path} is not below ${root}, the folder of images (DROVER_IMAGE_DIR) of this worker`)
 }
 
 const refused = (what: string, cause?: unknown) =>

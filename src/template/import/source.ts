@@ -31,7 +31,7 @@ const remedies = {
   'image-source-unreachable':
     'The import is tried again. If the error stays, check the server of the archive and the network to it.',
   'image-source-refused':
-    'Correct the address of the image, or make the archive available and readable there.',
+    'Make the archive available and readable (a private address: DROVER_IMAGE_PRIVATE=1 on every worker), then run the job again; or delete the image and import it from elsewhere.',
   'image-source-changed': 'Nothing to do: the archive is read again from its start.',
 } as const
 

@@ -68,6 +68,12 @@ describe('a template', () => {
       'template-place-taken',
       'production',
     ])
+    expect((await askTemplate(call, { name: 'deep', folder: '/cloud/golden' })).status).toBe(202)
+    for (const folder of ['/cloud/golden/', 'cloud//golden'])
+      expect(await askTemplate(call, { name: 'again', folder, production: 'deep' })).toMatchObject({
+        status: 409,
+        body: { code: 'template-place-taken' },
+      })
     await addTarget(db, 'lima')
     expect(
       (await askTemplate(call, { name: 'lima', target: 'lima', folder: '', production: 'debian' })).status,
@@ -183,6 +189,15 @@ describe('an update', () => {
     expect((await versionsOf()).map(({ state }) => state)).toEqual(['wanted', 'withdrawn', 'live'])
     const [withdrawn] = await db`select error from template_version where number = 2`
     expect(withdrawn?.error).toBeNull()
+  })
+
+  test('that a pause holds up says by whom', async () => {
+    await update('debian-14')
+    await call('POST', '/v1/pauses', { json: { scope: 'lane', name: 'templates/oslo', reason: 'lunch' } })
+    const message = `${tester} paused the lane templates/oslo: lunch`
+    expect(await shown()).toMatchObject({ state: 'swapping', message })
+    await call('DELETE', '/v1/pauses/lane/templates%2Foslo')
+    expect(await shown()).toMatchObject({ message: 'Version 2 is wanted: debian-14.' })
   })
 
   test('that has failed says why, and the same image is refused after three of them in a row', async () => {

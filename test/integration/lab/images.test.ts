@@ -49,6 +49,18 @@ test('an image comes in pieces, goes on after a cut where it stopped, and is who
   })
 })
 
+test('without a pool an image goes where there is room, and the refusal of a wrong one names the pools', async () => {
+  const lab = await createLab()
+  const site = await lab.signIn('cloud')
+  expect((await site.call('POST /images', { ...image(MiB), pool: '' })).status).toBe(201)
+  expect(
+    (await site.call('POST /images', { ...image(MiB), name: 'other', pool: 'nope' })).json,
+  ).toMatchObject({
+    message: 'There is no storage "nope".',
+    remedy: expect.stringMatching(/pool.*local/),
+  })
+})
+
 test('an import that is given up leaves nothing; a whole template is not given up that way', async () => {
   const lab = await createLab()
   const site = await lab.signIn('cloud')

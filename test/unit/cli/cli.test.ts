@@ -26,6 +26,7 @@ test.each([
   [['jobs', 'fly'], 'There is no "jobs fly"'],
   [['jobs', 'show'], 'needs <id>'],
   [['jobs', 'show', 'one', 'two'], 'does not take "two"'],
+  [['jobs', 'list', '--limit', '-1'], 'argument is ambiguous. Try: drover jobs list --help'],
   [['jobs', 'list', '--sideways'], "Unknown option '--sideways'"],
   [['jobs', 'list', '--state', 'asleep'], '--state must be one of ready'],
   [['jobs', 'list', '--limit', 'many'], '--limit must be a number'],
@@ -39,6 +40,14 @@ test.each([
   const { code, stdout, stderr } = await run(args, { DROVER_URL: 'http://127.0.0.1:9' })
   expect({ code, stdout }).toEqual({ code: 2, stdout: '' })
   expect(stderr).toContain(words)
+})
+
+test.each(['--help', '-h'])('the verbs of a noun are no mistake when asked for by %s', async (flag) => {
+  expect(await run(['jobs', flag])).toEqual({
+    code: 0,
+    stdout: expect.stringContaining('drover jobs cancel'),
+    stderr: '',
+  })
 })
 
 test.each(['ftp://somewhere', 'somewhere'])(

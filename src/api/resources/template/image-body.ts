@@ -14,7 +14,19 @@ export const placeShape = {
   network: word.openapi({ description: 'What its network cards are connected to.' }),
 }
 
-export const folderField = word.openapi({ description: 'The folder on the target that holds the objects.' })
+/** In one spelling: platforms take `/a/b`, `a/b` and `/a/b/` for one folder, and a place must not be taken twice. */
+const oneSpelling = (folder: string): string => {
+  const bare = folder.replace(/^\/+|\/+$/g, '').replace(/\/{2,}/g, '/')
+  // A word alone may be the id of a folder.
+  return bare.includes('/') ? `/${bare}` : bare
+}
+
+export const folderField = word.transform(oneSpelling).openapi({
+  type: 'string',
+  maxLength: 255,
+  default: '',
+  description: 'The folder on the target that holds the objects.',
+})
 
 /** Without a fragment and a user name: every reader of the image would see a password in them. */
 const urlField = z

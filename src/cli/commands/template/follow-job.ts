@@ -46,7 +46,8 @@ export const followJob = async (call: Call, followed: Followed): Promise<number>
   const now = await client.get(path)
   output.show(now, () => {
     print(output, now)
-    const lines = isDone(now) ? [] : errorLines(now.error ?? job.error)
+    // What was printed says the error that the resource has.
+    const lines = isDone(now) || now.error ? [] : errorLines(job.error)
     if (lines.length > 0) output.fields(lines)
   })
   return codeOf(isDone(now))
