@@ -1,3 +1,4 @@
+import type { JobPause } from '../../../src/domain/template/shown.ts'
 import type { TemplateState } from '../../../src/domain/template/state.ts'
 import type { RecordedError } from '../../../src/errors.ts'
 import type { Queryable } from '../../client.ts'
@@ -14,6 +15,8 @@ export type TemplateLine = TemplateRow & {
   readonly jobError: RecordedError | null
   readonly jobProgress: Readonly<Record<string, unknown>> | null
   readonly jobWaitDetail: string | null
+  /** The pause that holds its job. */
+  readonly jobPause: JobPause | null
 }
 
 export interface TemplateFilter {
@@ -26,10 +29,10 @@ export interface TemplateFilter {
 const lines = (db: Queryable) => db`
   select t.*, coalesce(s.name, '') as target, i.name as image, live.name as image_live, j.state as job_state,
     j.error as job_error, j.progress as job_progress,
-    coalesce((
-      select format('%s paused the %s %s: %s', p.paused_by, p.scope, p.name, p.reason) from pause p
+    j.wait_detail as job_wait_detail, (
+      select jsonb_build_object('by', p.paused_by, 'scope', p.scope, 'name', p.name, 'reason', p.reason) from pause p
       where j.state = 'ready' and ((p.scope = 'kind' and p.name = j.kind) or (p.scope = 'lane' and p.name = j.lane))
-      order by p.paused_at limit 1), j.wait_detail) as job_wait_detail
+      order by p.paused_at limit 1) as job_pause
   from template t join image i on i.id = t.image_id left join site s on s.id = t.target_id
     left join template_version v on v.template_id = t.id and v.number = t.version_live
     left join image live on live.id = v.image_id left join job j on j.id = t.job_id`

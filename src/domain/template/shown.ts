@@ -15,6 +15,14 @@ interface JobOf {
   readonly jobError: SaidError | null
 }
 
+/** A pause of a kind or a lane of jobs. */
+export interface JobPause {
+  readonly by: string
+  readonly scope: string
+  readonly name: string
+  readonly reason: string
+}
+
 const givenUp = { reason: 'job-canceled', message: 'The job was canceled.' } as const
 const lost = { reason: 'job-lost', message: 'The job has ended, and its result is no longer known.' } as const
 
@@ -25,6 +33,7 @@ export const shownReason = (
     readonly reason: string
     readonly message: string
     readonly jobWaitDetail: string | null
+    readonly jobPause: JobPause | null
   },
 ): { readonly reason: string; readonly message: string } => {
   if (of.state !== 'swapping') return { reason: of.reason, message: of.message }
@@ -32,6 +41,12 @@ export const shownReason = (
     return { reason: 'job-failed', message: of.jobError?.message ?? 'The job has failed.' }
   if (of.jobState === 'canceled') return givenUp
   if (of.jobState === null || of.jobState === 'succeeded') return lost
+  const { jobPause: pause } = of
+  if (pause)
+    return {
+      reason: 'paused',
+      message: `${pause.by} paused the ${pause.scope} ${pause.name}: ${pause.reason}`,
+    }
   return { reason: of.reason, message: of.jobWaitDetail ?? of.message }
 }
 
