@@ -49,7 +49,6 @@ const beat = async () => {
 }
 
 beforeEach(async () => {
-  await beat()
   await lab.admin('DELETE /lab/faults')
 })
 
@@ -57,12 +56,15 @@ const check = (site: { role: string; name: string }) =>
   inventory.run('check-connection', { role: site.role, name: site.name })
 
 const read = async (path: string): Promise<string> => {
+  // Right before each look: on a slow machine a test takes longer than a heartbeat lasts.
+  await beat()
   const answer = await fetch(`${address}${path}`, { headers: asAdmin })
   expect(answer.status, path).toBe(200)
   return await answer.text()
 }
 
 const drover = async (...line: string[]) => {
+  await beat()
   const [stdout, stderr] = [new PassThrough(), new PassThrough()]
   const env = { DROVER_URL: address, DROVER_TOKEN: adminToken, DROVER_SITE_PASSWORD: lab.password }
   const code = await runCli(line, { env, stdout, stderr, signal: new AbortController().signal })
